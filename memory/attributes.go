@@ -1,0 +1,185 @@
+package memory
+
+import (
+	"fmt"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// An attr is one key=value of an attribute comment, decoded.
+type attr struct{ key, raw, value string }
+
+type commentState uint8
+
+const (
+	commentPlain      commentState = iota // words for people
+	commentAttributes                     // key=value pairs
+	commentBroken                         // meant as attributes, but does not parse
+	commentUnclosed                       // has no end, and hides what follows from a reader of the page
+)
+
+// attributeKeys are the keys that mean something. Others are kept.
+var attributeKeys = []string{"id", "type", "importance", "confidence", "visibility", "evidence", "source", "created", "updated", "pin", "supersedes"}
+
+// parseComment reads the inside of a comment. A comment is meant as attributes
+// when it begins with key=, or speaks of visibility: what hides text must not
+// fail to by a slip of the pen.
+func parseComment(s string) ([]attr, commentState) {
+	words := strings.Fields(s)
+	if len(words) == 0 {
+		return nil, commentPlain
+	}
+	attrs := make([]attr, 0, len(words))
+	for _, w := range words {
+		a, ok := parseAttr(w)
+		if !ok || slices.ContainsFunc(attrs, func(b attr) bool { return a.key == b.key }) {
+			if meantAsAttributes(words) {
+				return nil, commentBroken
+			}
+			return nil, commentPlain
+		}
+		attrs = append(attrs, a)
+	}
+	return attrs, commentAttributes
+}
+
+func parseAttr(w string) (attr, bool) {
+	key, raw, ok := strings.Cut(w, "=")
+	key = strings.ToLower(key)
+	if !ok && key == "pin" {
+		return attr{key, "true", "true"}, true
+	}
+	if !ok || !isKey(key) || strings.ContainsAny(raw, "\"'`<>") || strings.Contains(raw, "--") {
+		return attr{}, false
+	}
+	value, err := url.PathUnescape(raw)
+	if err != nil {
+		return attr{}, false
+	}
+	return attr{key, raw, value}, true
+}
+
+func isKey(s string) bool {
+	for i, c := range []byte(s) {
+		switch {
+		case c >= 'a' && c <= 'z', c == '_':
+		case i > 0 && (c >= '0' && c <= '9' || c == '-' || c == '.'):
+		default:
+			return false
+		}
+	}
+	return s != ""
+}
+
+func meantAsAttributes(words []string) bool {
+	key, _, pair := strings.Cut(words[0], "=")
+	if pair && isKey(strings.ToLower(key)) {
+		return true
+	}
+	if len(words) > 1 && words[1][0] == '=' && slices.Contains(attributeKeys, strings.ToLower(words[0])) {
+		return true
+	}
+	for i, w := range words {
+		w = strings.ToLower(w)
+		if w == "private_only" || strings.HasPrefix(w, "visibility=") || strings.HasPrefix(w, "visibility:") ||
+			w == "visibility" && i+1 < len(words) && (words[i+1][0] == '=' || words[i+1][0] == ':') {
+			return true
+		}
+	}
+	return false
+}
+
+// unclosedComment says what a comment without an end was meant as.
+func unclosedComment(b []byte) commentState {
+	words := strings.Fields(string(b[:min(len(b), 200)]))
+	if len(words) > 0 && meantAsAttributes(words) {
+		return commentBroken
+	}
+	return commentPlain
+}
+
+// known reports whether attributes have a key that means something.
+func known(attrs []attr) bool {
+	return slices.ContainsFunc(attrs, func(a attr) bool { return slices.Contains(attributeKeys, a.key) })
+}
+
+func attrValue(attrs []attr, key string) (string, bool) {
+	for _, a := range attrs {
+		if a.key == key {
+			return a.value, true
+		}
+	}
+	return "", false
+}
+
+// restricts reports whether attributes keep text from the public.
+func restricts(attrs []attr) bool {
+	v, ok := attrValue(attrs, "visibility")
+	return ok && ParseVisibility(v) == PrivateOnly
+}
+
+// applyAttributes takes over everything but the visibility, which is decided
+// elsewhere.
+func (e *Entry) applyAttributes(attrs []attr) (problems []Problem) {
+	bad := func(code, format string, args ...any) {
+		problems = append(problems, Problem{code, e.Line, fmt.Sprintf(format, args...)})
+	}
+	if e.Attributes == nil {
+		e.Attributes = make(map[string]string, len(attrs))
+	}
+	for _, a := range attrs {
+		e.Attributes[a.key] = a.value
+		switch a.key {
+		case "id":
+			if a.value == "" || strings.ContainsFunc(a.value, notInID) {
+				bad("id_unusable", "the id has spaces or control characters, or is empty; it is ignored")
+			} else {
+				e.ID, e.Given = a.value, true
+			}
+		case "type":
+			if slices.Contains(entryTypes, a.value) {
+				e.Type = a.value
+			} else {
+				bad("type_unknown", "the type is none of %s; it is ignored", strings.Join(entryTypes, ", "))
+			}
+		case "importance":
+			if f, ok := share(a.value); ok {
+				e.Importance = f
+			} else {
+				bad("importance_unreadable", "the importance is not a number from 0 to 1; it is ignored")
+			}
+		case "confidence":
+			if f, ok := share(a.value); ok {
+				e.Confidence, e.HasConfidence = f, true
+			} else {
+				bad("confidence_unreadable", "the confidence is not a number from 0 to 1; it is ignored")
+			}
+		case "visibility":
+			if a.value != PublicOK.String() && a.value != PrivateOnly.String() {
+				bad("visibility_unknown", "the visibility is neither public_ok nor private_only; it counts as private_only")
+			}
+		case "evidence":
+			for raw := range strings.SplitSeq(a.raw, ",") {
+				if v, err := url.PathUnescape(raw); err == nil && v != "" {
+					e.Evidence = append(e.Evidence, v)
+				}
+			}
+		case "source":
+			e.Source = a.value
+		case "supersedes":
+			e.Supersedes = a.value
+		case "pin":
+			e.Pin = truth(a.value)
+		}
+	}
+	return problems
+}
+
+func notInID(r rune) bool { return r <= ' ' || r == 0x7f }
+
+func share(s string) (float64, bool) {
+	f, err := strconv.ParseFloat(s, 64)
+	return f, err == nil && f >= 0 && f <= 1
+}

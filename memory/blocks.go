@@ -1,0 +1,338 @@
+package memory
+
+import (
+	"bytes"
+
+	"github.com/yuin/goldmark/ast"
+	"github.com/yuin/goldmark/parser"
+	"github.com/yuin/goldmark/text"
+	"github.com/yuin/goldmark/util"
+)
+
+// A file is read within bounds, whatever somebody has written into it.
+const (
+	// maxDepth is how many blocks may stand in each other. Beyond it a marker
+	// is text: nobody writes a list fifty levels deep, and every line costs as
+	// much as it is deep.
+	maxDepth = 100
+	// maxBlocks is how many blocks are read. Four megabytes of short list
+	// items, the largest file that is read, have about that many.
+	maxBlocks = 150_000
+)
+
+// markdown reads block structure only. Emphasis, links and code spans are read
+// by our own scanner, which needs no tree; link definitions stay paragraphs, so
+// that no line is ever lost.
+var markdown = parser.NewParser(
+	parser.WithBlockParsers(
+		util.Prioritized(bounded{parser.NewSetextHeadingParser(), false}, 100),
+		util.Prioritized(bounded{parser.NewThematicBreakParser(), false}, 200),
+		util.Prioritized(bounded{parser.NewListParser(), true}, 300),
+		util.Prioritized(bounded{parser.NewListItemParser(), false}, 400),
+		util.Prioritized(bounded{parser.NewCodeBlockParser(), false}, 500),
+		util.Prioritized(bounded{parser.NewATXHeadingParser(), false}, 600),
+		util.Prioritized(bounded{parser.NewFencedCodeBlockParser(), false}, 700),
+		util.Prioritized(bounded{parser.NewBlockquoteParser(), true}, 800),
+		util.Prioritized(bounded{parser.NewHTMLBlockParser(), false}, 900),
+		util.Prioritized(bounded{parser.NewParagraphParser(), false}, 1000),
+	),
+	parser.WithParagraphTransformers(util.Prioritized(tables{}, 200)),
+)
+
+var budgetKey = parser.NewContextKey()
+
+// budget is what one run of the parser may still use.
+type budget struct {
+	blocks  int
+	tooDeep bool
+}
+
+// bounded keeps a block from opening when there are too many, and a container
+// from opening too deep inside others.
+type bounded struct {
+	parser.BlockParser
+	container bool
+}
+
+func (p bounded) Open(parent ast.Node, r text.Reader, pc parser.Context) (ast.Node, parser.State) {
+	left := pc.Get(budgetKey).(*budget)
+	if left.blocks == 0 {
+		return nil, parser.NoChildren
+	}
+	node, state := p.BlockParser.Open(parent, r, pc)
+	switch {
+	case node == nil:
+	case p.container && len(pc.OpenedBlocks()) >= maxDepth:
+		left.tooDeep = true
+		return nil, parser.NoChildren
+	default:
+		left.blocks--
+	}
+	return node, state
+}
+
+// table is a table as one block: its cells are of no interest here, and a table
+// of many columns has very many.
+type table struct{ ast.BaseBlock }
+
+var kindTable = ast.NewNodeKind("MemoryTable")
+
+func (*table) Kind() ast.NodeKind         { return kindTable }
+func (*table) IsRaw() bool                { return true }
+func (t *table) Dump(src []byte, lvl int) { ast.DumpHelper(t, src, lvl, nil, nil) }
+
+// tables turns the end of a paragraph into a table, where a header and a
+// delimiter row with the same number of cells say so.
+type tables struct{}
+
+func (tables) Transform(node *ast.Paragraph, r text.Reader, _ parser.Context) {
+	lines, src := node.Lines(), r.Source()
+	for i := 1; i < lines.Len(); i++ {
+		delimiter, header := lines.At(i), lines.At(i-1)
+		n := delimiterCells(delimiter.Value(src))
+		if n == 0 || n != cells(header.Value(src)) {
+			continue
+		}
+		// The paragraph goes, even if lines of it stay above the table: a
+		// paragraph that remained could still become a heading below it.
+		parent := node.Parent()
+		if i > 1 {
+			above := ast.NewParagraph()
+			for j := range i - 1 {
+				line := lines.At(j)
+				above.Lines().Append(line.TrimLeftSpace(src))
+			}
+			parent.InsertBefore(parent, node, above)
+		}
+		t := &table{}
+		for j := i - 1; j < lines.Len(); j++ {
+			t.Lines().Append(lines.At(j))
+		}
+		t.SetPos(header.Start)
+		parent.ReplaceChild(parent, node, t)
+		return
+	}
+}
+
+// delimiterCells is the number of cells of a delimiter row, 0 if the line is
+// none.
+func delimiterCells(line []byte) int {
+	line = bytes.TrimSpace(line)
+	if len(line) == 0 || bytes.Trim(line, "|-: \t") != nil && len(bytes.Trim(line, "|-: \t")) > 0 || !bytes.ContainsAny(line, "|:") {
+		return 0
+	}
+	line = bytes.TrimPrefix(line, []byte("|"))
+	line = bytes.TrimSuffix(line, []byte("|"))
+	n := 0
+	for cell := range bytes.SplitSeq(line, []byte("|")) {
+		cell = bytes.TrimSpace(cell)
+		cell = bytes.TrimPrefix(cell, []byte(":"))
+		cell = bytes.TrimSuffix(cell, []byte(":"))
+		if len(cell) == 0 || len(bytes.Trim(cell, "-")) > 0 {
+			return 0
+		}
+		n++
+	}
+	return n
+}
+
+// cells is the number of cells of a table's row.
+func cells(line []byte) int {
+	line = bytes.TrimSpace(line)
+	line = bytes.TrimPrefix(line, []byte("|"))
+	n, last := 1, -1
+	for i := 0; i < len(line); i++ {
+		switch line[i] {
+		case '\\':
+			i++
+		case '|':
+			n++
+			last = i
+		}
+	}
+	if len(line) > 0 && last == len(line)-1 {
+		n--
+	}
+	return n
+}
+
+// topKind is what a block of the top level is to us.
+type topKind uint8
+
+const (
+	topEntry topKind = iota
+	topHeading
+	topRule
+	topComment
+)
+
+// A top is a block of the top level, or an item of a list of the top level.
+type top struct {
+	kind         topKind
+	block        Block // of an entry
+	from, to     int   // lines, inclusive
+	level        int   // of a heading
+	node         ast.Node
+	introduction ast.Node // the paragraph that introduces a code block
+}
+
+// structure reads the blocks of text from offset body on. Every line that is
+// not blank is in exactly one of them.
+func structure(text []byte, body int, ln lines) (tops []top, problem *Problem) {
+	root, problem := parseBlocks(text[body:len(text):len(text)])
+	add := func(node ast.Node, kind topKind, block Block, level int) {
+		line := ln.at(body + blockStart(node))
+		// Two blocks cannot begin on one line; should the parser ever say so,
+		// they are one.
+		if n := len(tops); n > 0 && tops[n-1].from >= line {
+			return
+		}
+		tops = append(tops, top{kind: kind, block: block, from: line, level: level, node: node})
+	}
+	for n := root.FirstChild(); n != nil; n = n.NextSibling() {
+		switch n := n.(type) {
+		case *ast.Heading:
+			add(n, topHeading, EmptyHeading, n.Level)
+		case *ast.ThematicBreak:
+			add(n, topRule, 0, 0)
+		case *ast.List:
+			for item := n.FirstChild(); item != nil; item = item.NextSibling() {
+				add(item, topEntry, Item, 0)
+			}
+		case *ast.Blockquote:
+			add(n, topEntry, Quote, 0)
+		case *ast.CodeBlock, *ast.FencedCodeBlock:
+			add(n, topEntry, Code, 0)
+		case *ast.HTMLBlock:
+			add(n, topEntry, HTML, 0)
+		case *table:
+			add(n, topEntry, Table, 0)
+		default:
+			add(n, topEntry, Paragraph, 0)
+		}
+	}
+	if n := len(tops); problem != nil && problem.Code == tooManyBlocks && n > 0 {
+		tops[n-1] = top{block: Paragraph, from: tops[n-1].from, node: ast.NewParagraph()} // with all that follows
+	}
+	return cover(tops, text, body, ln), problem
+}
+
+// cover gives each block the lines up to the next one, without the blank ones
+// at its end. Lines above the first block, which only a mistake of the parser
+// leaves, are a paragraph.
+func cover(tops []top, text []byte, body int, ln lines) []top {
+	first := ln.at(body)
+	isBlank := func(line int) bool { s := ln.span(line, line); return blank(text[s.Start:s.End]) }
+	for first <= ln.count() && (ln.start(first) < body || isBlank(first)) {
+		first++
+	}
+	if first <= ln.count() && (len(tops) == 0 || tops[0].from > first) {
+		tops = append([]top{{block: Paragraph, from: first, node: ast.NewParagraph()}}, tops...)
+	}
+	for i := range tops {
+		to := ln.count()
+		if i+1 < len(tops) {
+			to = tops[i+1].from - 1
+		}
+		for to > tops[i].from && isBlank(to) {
+			to--
+		}
+		tops[i].to = to
+		if t := &tops[i]; t.block == HTML && t.kind == topEntry {
+			if s := ln.span(t.from, t.to); markupOnly(text[s.Start:s.End]) {
+				t.kind = topComment
+			}
+		}
+	}
+	return tops
+}
+
+// markupOnly reports whether a block of HTML is nothing but comments and
+// <private> tags.
+func markupOnly(b []byte) bool {
+	for {
+		b = bytes.TrimSpace(b)
+		if len(b) == 0 {
+			return true
+		}
+		if b[0] != '<' {
+			return false
+		}
+		if bytes.HasPrefix(b, commentOpen) {
+			end := bytes.Index(b[len(commentOpen):], commentClose)
+			if end < 0 {
+				return false
+			}
+			b = b[len(commentOpen)+end+len(commentClose):]
+			continue
+		}
+		n, _ := privateTag(b)
+		if n == 0 {
+			return false
+		}
+		b = b[n:]
+	}
+}
+
+// codeLines are the lines that stand in code blocks of the top level or nested.
+func codeLines(tops []top, body int, ln lines) map[int]bool {
+	code := map[int]bool{}
+	var walk func(n ast.Node)
+	walk = func(n ast.Node) {
+		switch n.(type) {
+		case *ast.CodeBlock, *ast.FencedCodeBlock:
+			for i := range n.Lines().Len() {
+				code[ln.at(body+n.Lines().At(i).Start)] = true
+			}
+			return
+		}
+		for c := n.FirstChild(); c != nil; c = c.NextSibling() {
+			walk(c)
+		}
+	}
+	for _, t := range tops {
+		walk(t.node)
+	}
+	return code
+}
+
+// blockStart is where a block begins, from the start of the text.
+func blockStart(n ast.Node) int {
+	if p := n.Pos(); p >= 0 {
+		return p
+	}
+	if lines := n.Lines(); lines != nil && lines.Len() > 0 {
+		return lines.At(0).Start
+	}
+	return 0
+}
+
+// Problems of the structure of a file. After the first two, what was not read is
+// private.
+const (
+	markdownUnreadable = "markdown_unreadable"
+	tooManyBlocks      = "too_many_blocks"
+	nestingTooDeep     = "nesting_too_deep"
+)
+
+// parseBlocks runs the Markdown parser. Should it fail on some text, the text
+// is a document without structure.
+func parseBlocks(src []byte) (root ast.Node, problem *Problem) {
+	defer func() {
+		if recover() != nil {
+			root = ast.NewDocument()
+			problem = &Problem{Code: markdownUnreadable, Message: "the structure of the file cannot be read; it counts as one private entry"}
+		}
+	}()
+	pc := parser.NewContext()
+	left := &budget{blocks: maxBlocks}
+	pc.Set(budgetKey, left)
+	root = markdown.Parse(text.NewReader(src), parser.WithContext(pc))
+	switch {
+	case left.blocks == 0:
+		problem = &Problem{Code: tooManyBlocks, Message: "the file has too many items and paragraphs; the rest of it counts as one private entry. Split it"}
+	case left.tooDeep:
+		problem = &Problem{Code: nestingTooDeep, Message: "blocks are nested too deeply; the innermost are read as plain text"}
+	}
+	return root, problem
+}

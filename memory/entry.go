@@ -1,0 +1,270 @@
+package memory
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+
+	"github.com/yuin/goldmark/ast"
+)
+
+// A draft is what an entry waits for: who may read it is known only when the
+// whole file has been seen.
+type draft struct {
+	attrs  []attr
+	opened bool // attrs may make it public
+	closed bool // an attribute in it says private
+}
+
+// block is what is read of one block of the top level. It is used again for the
+// next one.
+type block struct {
+	found
+	leaves []leaf
+	items  []item // the first stands for the block itself
+}
+
+// An item is a list item in a block.
+type item struct {
+	parent int // index in block.items, -1 for none
+	lead   int // index in block.leaves, -1 for none
+}
+
+func (b *block) reset() {
+	b.found = found{marks: b.marks[:0], tags: b.tags[:0]}
+	clear(b.leaves)
+	b.leaves, b.items = b.leaves[:0], append(b.items[:0], item{parent: -1, lead: -1})
+}
+
+// entry reads an entry, but for what depends on who may read it. It returns its
+// index.
+func (p *parse) entry(t *top, heading int) int {
+	b := &p.block
+	b.reset()
+	if t.introduction != nil {
+		p.collect(b, t.introduction, 0, true)
+	}
+	p.collect(b, t.node, 0, t.introduction == nil)
+	p.marks = append(p.marks, b.marks...)
+
+	e := Entry{Line: t.from, EndLine: t.to, Span: p.ln.span(t.from, t.to), Block: t.block, Heading: heading, Sections: p.section(heading).path}
+	dr := p.ownAttributes(&e, b)
+	e.Text = p.entryText(&e, b)
+	switch {
+	case e.Block == EmptyHeading && len(b.leaves) > 0:
+		e.Norm = Fold(plain(p.show(b.leaves[0].clean(0))))
+	case e.Block == Code || e.Block == HTML:
+		e.Norm = Fold(e.Text)
+	default:
+		e.Norm = normText(e.Text)
+	}
+	e.Links = b.links
+	for i := range e.Links {
+		p.resolve(&e.Links[i])
+	}
+	p.readLead(&e, b)
+	p.readTasks(&e, b)
+	e.Tags = slices.Clone(b.tags)
+	p.d.Entries = append(p.d.Entries, e)
+	p.drafts = append(p.drafts, dr)
+	return len(p.d.Entries) - 1
+}
+
+// readLead reads what the beginning of an entry says: its title, its anchor and
+// the date when it was added.
+func (p *parse) readLead(e *Entry, b *block) {
+	lead := ""
+	if len(b.leaves) > 0 && b.leaves[0].lead && e.Block != HTML && e.Block != Table {
+		lead = p.show(b.leaves[0].clean(0))
+	}
+	id, lead := anchor(lead)
+	if id == "" && e.Block != Code {
+		id, _ = anchor(e.Text)
+	}
+	if id != "" {
+		e.ID, e.Given = "^"+id, true
+	}
+	lead = lead[boxLen(lead):]
+	switch e.Block {
+	case Item, Paragraph, Code:
+		e.Title, _ = splitTitle(lead)
+	}
+	if e.Added = addedDate(lead); e.Added != "" {
+		return
+	}
+	if first, _, more := strings.Cut(lead, "\n"); more {
+		e.Added = addedDate(first)
+	}
+	if e.Added == "" && e.Block == Item {
+		e.Added = addedSuffix(e.Text)
+	}
+}
+
+// ownAttributes finds the comment that speaks for the entry: at the end of a
+// line of its first block, else at its very end. Every other comment can only
+// hide it.
+func (p *parse) ownAttributes(e *Entry, b *block) (dr draft) {
+	for i := range b.leaves {
+		lf := &b.leaves[i]
+		for j := range lf.comments {
+			c := &lf.comments[j]
+			switch c.state {
+			case commentBroken:
+				p.broken(e.Line, p.ln.at(c.src.Start))
+			case commentUnclosed:
+				p.problem("comment_unclosed", p.ln.at(c.src.Start), "a comment is not closed; everything from here on counts as text and is private. Add -->")
+				p.private.hideFrom(e.Line)
+			case commentAttributes:
+				dr.closed = dr.closed || restricts(c.attrs)
+				if rest := lf.buf[c.to:]; lf.lead && lf.item == 0 && blank(rest[:lineLen(rest)]) {
+					dr.attrs, dr.opened = c.attrs, true
+				}
+			}
+		}
+	}
+	if dr.attrs != nil || len(b.leaves) == 0 {
+		return dr
+	}
+	lf := &b.leaves[len(b.leaves)-1]
+	if n := len(lf.comments); n > 0 {
+		if c := lf.comments[n-1]; c.state == commentAttributes && blank(p.text[c.src.End:e.Span.End]) {
+			dr.attrs, dr.opened = c.attrs, lf.item == 0
+		}
+	}
+	return dr
+}
+
+// show is a piece of the text as it is shown.
+func (p *parse) show(s string) string {
+	if p.plain {
+		return s
+	}
+	return display([]byte(s), false)
+}
+
+// entryText is an entry's lines as written, without comments and without what
+// is hidden in them.
+func (p *parse) entryText(e *Entry, b *block) string {
+	cuts := p.cuts[:0]
+	for i := range b.leaves {
+		for _, c := range b.leaves[i].comments {
+			if c.src.End > c.src.Start {
+				cuts = append(cuts, c.src)
+			}
+		}
+	}
+	p.cuts = cuts
+	if len(cuts) == 0 && p.hidden == nil {
+		start := max(e.Span.Start, p.body) // not before a byte order mark
+		if p.plain {
+			return strings.TrimRight(p.source[start-p.body:e.Span.End-p.body], "\n")
+		}
+		return display(bytes.TrimRight(p.d.Source[start:e.Span.End], "\r\n"), false)
+	}
+	out := p.buf[:0]
+	for line := e.Line; line <= e.EndLine; line++ {
+		if slices.ContainsFunc(p.hidden, func(r lineRange) bool { return r.overlaps(line, line) }) {
+			continue
+		}
+		s := p.ln.span(line, line)
+		s.Start = max(s.Start, p.body)
+		n := len(out)
+		out = cut(out, p.d.Source[s.Start:s.End], s.Start, cuts)
+		if len(out)-n == s.End-s.Start {
+			continue
+		}
+		kept := bytes.TrimRight(out[n:], " \t\r\n")
+		out = out[:n+len(kept)]
+		if len(bytes.TrimLeft(kept, " \t>")) == 0 && (line > e.Line || e.Block != Item) {
+			out = out[:n] // there was nothing but the comment
+			continue
+		}
+		out = append(out, '\n')
+	}
+	p.buf = out
+	return display(bytes.TrimRight(out, "\r\n"), p.plain)
+}
+
+// cut appends a line that begins at start in the source, without the spans.
+func cut(out, line []byte, start int, cuts []Span) []byte {
+	at := 0
+	for _, c := range cuts {
+		from, to := max(c.Start-start, at), min(c.End-start, len(line))
+		if from >= to {
+			continue
+		}
+		out, at = append(out, line[at:from]...), to
+		if from > 0 && line[from-1] == ' ' && to < len(line) && line[to] == ' ' {
+			at++
+		}
+	}
+	return append(out, line[at:]...)
+}
+
+// collect gathers the leaves of a block, and scans them.
+func (p *parse) collect(b *block, node ast.Node, at int, lead bool) {
+	switch n := node.(type) {
+	case *ast.ListItem, *ast.Blockquote, *ast.List:
+		_, isItem := node.(*ast.ListItem)
+		first := true
+		for c := node.FirstChild(); c != nil; c = c.NextSibling() {
+			child := at
+			if nested, ok := c.(*ast.ListItem); ok {
+				b.items = append(b.items, item{parent: at, lead: -1})
+				child = len(b.items) - 1
+				p.collect(b, nested, child, false)
+				continue
+			}
+			switch c.(type) {
+			case *ast.Paragraph, *ast.TextBlock:
+				if first && isItem {
+					b.items[at].lead = len(b.leaves)
+				}
+			}
+			p.collect(b, c, child, first && lead || first && isItem && at == 0)
+			first = false
+		}
+	case *ast.CodeBlock, *ast.FencedCodeBlock:
+		segs := n.Lines()
+		for i := range segs.Len() {
+			s := segs.At(i)
+			b.codeMarks(p.text[p.body+s.Start:p.body+s.Stop], func(i int) int { return p.body + s.Start + i })
+		}
+	default:
+		lf := p.leaf(n)
+		lf.item, lf.lead = at, lead
+		b.leaves = append(b.leaves, lf)
+		b.scan(&b.leaves[len(b.leaves)-1])
+	}
+}
+
+// leaf is the text of a block without blocks inside.
+func (p *parse) leaf(node ast.Node) leaf {
+	lf := leaf{at: p.body}
+	segs := node.Lines()
+	if html, ok := node.(*ast.HTMLBlock); ok {
+		lf.html = true
+		if html.HasClosure() {
+			segs.Append(html.ClosureLine)
+		}
+	}
+	n := segs.Len()
+	if n == 0 {
+		return lf
+	}
+	whole := true
+	for i := 1; i < n && whole; i++ {
+		whole = segs.At(i).Start == segs.At(i-1).Stop
+	}
+	lf.at = p.body + segs.At(0).Start
+	if whole {
+		lf.buf = p.text[lf.at : p.body+segs.At(n-1).Stop]
+		return lf
+	}
+	for i := range n {
+		s := segs.At(i)
+		lf.segs = append(lf.segs, seg{len(lf.buf), p.body + s.Start})
+		lf.buf = append(lf.buf, p.text[p.body+s.Start:p.body+s.Stop]...)
+	}
+	return lf
+}

@@ -1,0 +1,215 @@
+package memory
+
+import (
+	"crypto/sha256"
+	"encoding/base32"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// finish decides what depends on the whole file: who may read each entry, and
+// from that its id, tags and times.
+func (p *parse) finish() {
+	d := p.d
+	slices.SortFunc(p.marks, func(a, b mark) int { return a.at - b.at })
+	problems, unclosed := p.private.pair(p.marks, p.ln)
+	d.Problems = append(d.Problems, problems...)
+	d.Unsound = d.Unsound || unclosed
+	if p.of != nil {
+		p.private = privacy{} // that was decided when the whole was read
+	}
+	d.private, d.closed, d.lines = p.private, p.partition(PrivateOnly), p.ln
+
+	slices.SortFunc(d.Hidden, func(a, b Span) int { return a.Start - b.Start })
+	for i := range d.Entries {
+		p.fill(&d.Entries[i], &p.drafts[i])
+	}
+	p.identify()
+	p.counters()
+	slices.SortStableFunc(d.Problems, func(a, b Problem) int { return a.Line - b.Line })
+}
+
+// counters compares the counters of the frontmatter with the boxes.
+func (p *parse) counters() {
+	var tasks, followUps Progress
+	for i := range p.d.Entries {
+		p.d.Entries[i].count(&tasks, &followUps)
+	}
+	for _, c := range []struct {
+		key, written string
+		counted      Progress
+	}{{"tasks", p.d.Front.Tasks, tasks}, {"follow_ups", p.d.Front.FollowUps, followUps}} {
+		if c.written != "" && c.written != c.counted.String() {
+			p.frontProblem("counter_wrong", c.key, c.key+" says "+strconv.Quote(c.written)+", but the boxes say "+c.counted.String())
+		}
+	}
+}
+
+// visibility is who may read an entry.
+func (p *parse) visibility(e *Entry, dr *draft) Visibility {
+	switch v, ok := attrValue(dr.attrs, "visibility"); {
+	case p.of != nil:
+		return PublicOK
+	case dr.closed || p.private.closes(e.Line, e.EndLine):
+		return PrivateOnly
+	case ok && dr.opened:
+		return ParseVisibility(v)
+	}
+	return p.fixed
+}
+
+// fill completes an entry but for its id.
+func (p *parse) fill(e *Entry, dr *draft) {
+	e.Partition = p.partition(p.visibility(e, dr))
+	if dr.attrs != nil {
+		p.d.Problems = append(p.d.Problems, e.applyAttributes(dr.attrs)...)
+	}
+	for i := range e.Tasks {
+		if t := &e.Tasks[i]; t.ID == "" && e.Given && t.top {
+			t.ID = e.ID
+		}
+	}
+	if e.Partition == p.d.Own {
+		for _, t := range p.d.Front.Tags {
+			e.Tags = append(e.Tags, strings.ToLower(t))
+		}
+	}
+	slices.Sort(e.Tags)
+	e.Tags = slices.Compact(e.Tags)
+	s := p.section(e.Heading)
+	if e.Type == "" {
+		e.Type = p.kind(s)
+	}
+	e.Time = p.time(e, dr, s)
+}
+
+// splitTitle cuts a leading bold text off an entry's lead, with its colon.
+func splitTitle(lead string) (title, rest string) {
+	mark := "**"
+	if strings.HasPrefix(lead, "__") {
+		mark = "__"
+	}
+	body, ok := strings.CutPrefix(lead, mark)
+	if !ok {
+		return "", lead
+	}
+	end := strings.Index(body, mark)
+	if end <= 0 || body[0] == ' ' || body[0] == '*' || body[end-1] == ' ' || strings.IndexByte(body[:end], '\n') >= 0 {
+		return "", lead
+	}
+	title, rest = strings.TrimSpace(body[:end]), body[end+len(mark):]
+	rest = strings.TrimLeft(rest, "*")
+	for _, colon := range []string{":", "："} {
+		if t, ok := strings.CutSuffix(title, colon); ok {
+			return strings.TrimSpace(t), strings.TrimLeft(rest, " \t")
+		}
+	}
+	trimmed := strings.TrimLeft(rest, " \t")
+	for _, colon := range []string{":", "："} {
+		if r, ok := strings.CutPrefix(trimmed, colon); ok {
+			return title, strings.TrimLeft(r, " \t")
+		}
+	}
+	return title, trimmed
+}
+
+// time is when an entry was written or last changed, as well as it is known.
+func (p *parse) time(e *Entry, dr *draft, s section) time.Time {
+	loc, from, to := p.l.location(), p.from, p.to
+	t := p.meta.ModTime
+	switch updated, ok := p.updated(e, dr); {
+	case ok:
+		t = updated
+	case p.dated && s.clock && p.d.Place.Kind != Session:
+		t = time.Date(from.Year(), from.Month(), from.Day(), s.hour, s.minute, s.second, 0, loc)
+	case e.Added != "":
+		t, _, _ = dayBounds(e.Added, loc)
+	case !p.d.Front.Updated.IsZero() && (p.d.Own.Visibility == PublicOK || e.Partition == p.d.Own):
+		t = p.d.Front.Updated
+	case p.dated:
+		t = from
+	}
+	if t.IsZero() {
+		return t
+	}
+	if p.dated && t.Before(from) {
+		t = from
+	}
+	if p.dated && t.After(to) {
+		t = to
+	}
+	return t.UTC()
+}
+
+func (p *parse) updated(e *Entry, dr *draft) (time.Time, bool) {
+	v, ok := attrValue(dr.attrs, "updated")
+	if !ok {
+		return time.Time{}, false
+	}
+	t, ok := ParseTime(v, p.l.location())
+	if !ok {
+		p.problem("time_unreadable", e.Line, "the attribute updated is not a time; write it like 2026-02-04T12:34:56Z")
+	}
+	return t, ok
+}
+
+var idEncoding = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
+
+const idDigits = 10
+
+// identify gives every entry an id that is unique in the file. Public entries
+// come first, so that theirs are the same in the whole as in its excerpt.
+func (p *parse) identify() {
+	taken := make(map[string]int, len(p.d.Entries)) // id → how many further entries say the same
+	for _, v := range []Visibility{PublicOK, PrivateOnly} {
+		for i := range p.d.Entries {
+			e := &p.d.Entries[i]
+			if e.Partition.Visibility != v {
+				continue
+			}
+			if _, ok := taken[e.ID]; ok && e.Given {
+				p.problem("id_duplicate", e.Line, "another entry of the file has the same id; this one gets a derived id")
+				e.ID, e.Given = "", false
+			}
+			if !e.Given {
+				e.ID = p.derive(e, taken)
+			}
+			taken[e.ID] = 0
+		}
+	}
+}
+
+// derive makes an id of where an entry is and what it says. Of equal entries
+// each has its number.
+func (p *parse) derive(e *Entry, taken map[string]int) string {
+	p.buf = append(p.buf[:0], p.d.Place.Path...)
+	for _, s := range e.Sections {
+		p.buf = append(append(p.buf, 0x1f), s...)
+	}
+	p.buf = append(append(p.buf, 0), e.Norm...)
+	first := digits(p.buf)
+	n, ok := taken[first]
+	if !ok {
+		return first
+	}
+	for size := len(p.buf); ; {
+		n++
+		p.buf = strconv.AppendInt(append(p.buf[:size], 0), int64(n), 10)
+		if id := digits(p.buf); taken[id] == 0 {
+			if _, ok := taken[id]; !ok {
+				taken[first] = n
+				return id
+			}
+		}
+	}
+}
+
+// digits is a derived id.
+func digits(b []byte) string {
+	sum := sha256.Sum256(b)
+	var out [16]byte
+	idEncoding.Encode(out[:], sum[:10])
+	return "~" + string(out[:idDigits])
+}

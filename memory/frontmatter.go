@@ -1,0 +1,413 @@
+package memory
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"gopkg.in/yaml.v3"
+)
+
+const (
+	maxFront  = 64 << 10 // bytes of frontmatter that are read
+	maxNested = 64       // levels of lists and maps in it
+)
+
+// Front is a file's frontmatter. Times are zero and texts empty where the file
+// says nothing.
+type Front struct {
+	Present bool // there is frontmatter, sound or not
+	Broken  bool // it cannot be read: nothing else below is set, but Span
+	Span    Span // from the opening line to the closing one with its ending; empty if it is not closed
+
+	Created, Updated time.Time
+	Summary          string
+	Tasks, FollowUps string // "done/total" as written
+	SessionID        string
+	Source, Channel  string
+	Tags             []string // as written, without '#'
+	SubjectID        string
+	ContactID        string
+	ContactNickname  string
+	Status           string
+	Pinned           bool
+	HasVisibility    bool // Visibility is written
+	Visibility       Visibility
+
+	Fields []Field // every key, in order
+}
+
+// A Field is one key of a frontmatter.
+type Field struct {
+	Key   string
+	Value any  // string, []any or map[string]any of the same; scalars as written, null as ""
+	Line  int  // 1-based
+	Span  Span // the lines that the key and its value stand on; empty where it shares them
+}
+
+// Field returns a frontmatter's field of that name.
+func (f *Front) Field(key string) (Field, bool) {
+	for _, field := range f.Fields {
+		if field.Key == key {
+			return field, true
+		}
+	}
+	return Field{}, false
+}
+
+var bom = []byte("\xEF\xBB\xBF")
+
+// fence reports whether a line is the three dashes that open a frontmatter, or,
+// to close it, three dashes or dots.
+func fence(line []byte, closing bool) bool {
+	line = bytes.TrimRight(line, " \t\r\n")
+	return string(line) == "---" || closing && string(line) == "..."
+}
+
+// cutFront finds the frontmatter, with its fences and without. Body is where the
+// rest begins. Open is true when there is an opening fence; front is empty when
+// it is not closed.
+func cutFront(text []byte) (front, inner Span, body int, open bool) {
+	at := 0
+	if bytes.HasPrefix(text, bom) {
+		at = len(bom)
+	}
+	from := at + lineLen(text[at:])
+	if !fence(text[at:from], false) {
+		return Span{}, Span{}, at, false
+	}
+	end := -1
+	for _, mark := range []string{"---", "..."} {
+		if i := closingFence(text, from, mark); i >= 0 && (end < 0 || i < end) {
+			end = i
+		}
+	}
+	if end < 0 {
+		return Span{}, Span{}, from, true
+	}
+	body = end + lineLen(text[end:])
+	return Span{at, body}, Span{from, end}, body, true
+}
+
+// closingFence finds the first line from an offset on that closes a frontmatter
+// with a mark; -1 if there is none.
+func closingFence(text []byte, at int, mark string) int {
+	for {
+		i := bytes.Index(text[at:], []byte(mark))
+		if i < 0 {
+			return -1
+		}
+		at += i
+		n := lineLen(text[at:])
+		if text[at-1] == '\n' && fence(text[at:at+n], true) {
+			return at
+		}
+		at += n
+	}
+}
+
+// readFront reads a file's frontmatter and says where the body begins. Text is
+// the source with LF line endings.
+func readFront(src, text []byte, loc *time.Location) (f Front, body int, problems []Problem) {
+	front, inner, body, open := cutFront(text)
+	if !open {
+		if s, ok := misplaced(text[body:]); ok {
+			f.Present, f.Broken = true, true
+			return f, body, append(problems, Problem{"frontmatter_misplaced", 1 + bytes.Count(text[:body+s], []byte("\n")),
+				"the frontmatter is not at the top of the file and is ignored; remove the blank lines above it. Until then the file is private"})
+		}
+		return f, body, nil
+	}
+	f.Present, f.Span = true, front
+	if front.End == 0 {
+		f.Broken = true
+		return f, body, append(problems, Problem{"frontmatter_unclosed", 1,
+			"the frontmatter has no closing --- line; add it. Until then the file is private and never written to"})
+	}
+	if err := f.read(src, text, inner, loc, &problems); err != nil {
+		f = Front{Present: true, Broken: true, Span: front}
+		problems = []Problem{{"frontmatter_broken", errorLine(err), err.Error() + ". Until it is mended the file is private and never written to"}}
+	}
+	return f, body, problems
+}
+
+// misplaced finds a frontmatter below blank lines. It is taken for one only if
+// it has a key that means something, since "---" is a rule as well.
+func misplaced(body []byte) (at int, ok bool) {
+	for at < len(body) {
+		n := lineLen(body[at:])
+		if !blank(body[at : at+n]) {
+			break
+		}
+		at += n
+	}
+	if at == 0 || at == len(body) {
+		return 0, false
+	}
+	_, inner, _, _ := cutFront(body[at:])
+	if inner.End == 0 || inner.End-inner.Start > maxFront {
+		return 0, false
+	}
+	for _, key := range []string{"visibility", "subject_id", "session_id", "created_at", "updated_at", "summary", "contact_id"} {
+		for _, line := range bytes.Split(body[at+inner.Start:at+inner.End], []byte("\n")) {
+			if after, ok := bytes.CutPrefix(line, []byte(key)); ok && bytes.HasPrefix(bytes.TrimLeft(after, " \t"), []byte(":")) {
+				return at, true
+			}
+		}
+	}
+	return 0, false
+}
+
+// lineError is an error on a line of the file.
+type lineError struct {
+	line int
+	msg  string
+}
+
+func (e *lineError) Error() string { return e.msg }
+
+func errorLine(err error) int {
+	var le *lineError
+	if errors.As(err, &le) {
+		return le.line
+	}
+	return 1
+}
+
+// yamlMapping reads text as one YAML mapping without anchors and aliases, whose
+// keys are plain and differ. First is the number of the text's first line.
+func yamlMapping(text []byte, limit, first int) (*yaml.Node, error) {
+	if len(text) > limit {
+		return nil, &lineError{first, fmt.Sprintf("it is longer than %d KiB", limit>>10)}
+	}
+	if !utf8.Valid(text) {
+		return nil, &lineError{first, "it is not valid UTF-8"}
+	}
+	var doc yaml.Node
+	if err := yaml.Unmarshal(text, &doc); err != nil {
+		var line int
+		msg := strings.TrimPrefix(err.Error(), "yaml: ")
+		if _, scanErr := fmt.Sscanf(msg, "line %d:", &line); scanErr == nil {
+			_, msg, _ = strings.Cut(msg, ": ")
+			line--
+		}
+		return nil, &lineError{first + line, msg}
+	}
+	if doc.Kind == 0 || len(doc.Content) == 0 {
+		return &yaml.Node{Kind: yaml.MappingNode}, nil
+	}
+	root := doc.Content[0]
+	if root.Kind == yaml.ScalarNode && root.Tag == "!!null" {
+		return &yaml.Node{Kind: yaml.MappingNode}, nil
+	}
+	if root.Kind != yaml.MappingNode {
+		return nil, &lineError{first, "it is not made of key: value lines"}
+	}
+	if err := plainYAML(root, first, 0); err != nil {
+		return nil, err
+	}
+	return root, nil
+}
+
+// plainYAML refuses what would make one text mean another's: anchors, aliases,
+// merges, keys that are not plain or come twice; and nesting without end.
+func plainYAML(n *yaml.Node, first, depth int) error {
+	at := first + n.Line - 1
+	switch {
+	case n.Kind == yaml.AliasNode || n.Anchor != "":
+		return &lineError{at, "it has an anchor or an alias"}
+	case depth > maxNested:
+		return &lineError{at, "it is nested too deeply"}
+	}
+	if n.Kind == yaml.MappingNode {
+		seen := make(map[string]bool, len(n.Content)/2)
+		for i := 0; i < len(n.Content); i += 2 {
+			k := n.Content[i]
+			if k.Kind != yaml.ScalarNode {
+				return &lineError{first + k.Line - 1, "it has a key that is not plain text"}
+			}
+			if seen[k.Value] {
+				return &lineError{first + k.Line - 1, fmt.Sprintf("the key %q comes twice", k.Value)}
+			}
+			seen[k.Value] = true
+		}
+	}
+	for _, c := range n.Content {
+		if err := plainYAML(c, first, depth+1); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (f *Front) read(src, text []byte, inner Span, loc *time.Location, problems *[]Problem) error {
+	const first = 2 // the line after the opening one
+	root, err := yamlMapping(src[inner.Start:inner.End], maxFront, first)
+	if err != nil {
+		return err
+	}
+	starts := yamlLines(text[inner.Start:inner.End])
+	lineAt := func(line int) int { // offset of a 1-based line of text
+		if line > len(starts) {
+			return inner.End
+		}
+		return inner.Start + starts[line-1]
+	}
+	for i := 0; i < len(root.Content); i += 2 {
+		k, v := root.Content[i], root.Content[i+1]
+		field := Field{Key: k.Value, Value: plainValue(v), Line: first + k.Line - 1}
+		next := len(starts) + 1
+		if i+2 < len(root.Content) {
+			next = root.Content[i+2].Line
+		}
+		if root.Style&yaml.FlowStyle == 0 && k.Column == 1 {
+			field.Span = Span{lineAt(k.Line), trimComments(text, lineAt(k.Line), lineAt(next))}
+		}
+		f.Fields = append(f.Fields, field)
+		f.set(field, loc, problems)
+	}
+	return nil
+}
+
+// yamlLines are the offsets of the lines as YAML counts them, which are more
+// than Markdown's.
+func yamlLines(b []byte) []int {
+	var starts []int
+	for at := 0; at < len(b); {
+		starts = append(starts, at)
+		n := lineLen(b[at:])
+		for _, br := range []string{"\u0085", "\u2028", "\u2029"} {
+			if i := bytes.Index(b[at:at+n], []byte(br)); i >= 0 {
+				n = i + len(br)
+			}
+		}
+		at += n
+	}
+	return starts
+}
+
+// trimComments gives up the blank lines and comments between a value and the
+// next key: they are nobody's.
+func trimComments(text []byte, from, to int) int {
+	end, at := from, from
+	for at < to {
+		n := lineLen(text[at:to])
+		if line := text[at : at+n]; at == from || !blank(line) && line[0] != '#' {
+			end = at + n
+		}
+		at += n
+	}
+	return end
+}
+
+func plainValue(n *yaml.Node) any {
+	switch n.Kind {
+	case yaml.SequenceNode:
+		out := make([]any, len(n.Content))
+		for i, c := range n.Content {
+			out[i] = plainValue(c)
+		}
+		return out
+	case yaml.MappingNode:
+		out := make(map[string]any, len(n.Content)/2)
+		for i := 0; i < len(n.Content); i += 2 {
+			out[n.Content[i].Value] = plainValue(n.Content[i+1])
+		}
+		return out
+	}
+	if n.Tag == "!!null" {
+		return ""
+	}
+	return n.Value
+}
+
+// set fills in the typed value of a key that means something.
+func (f *Front) set(field Field, loc *time.Location, problems *[]Problem) {
+	text, isText := field.Value.(string)
+	if list, ok := field.Value.([]any); ok && len(list) > 0 && !isText {
+		text, _ = list[0].(string)
+	}
+	text = strings.TrimSpace(text)
+	switch field.Key {
+	case "created_at":
+		f.Created = frontTime(field, text, loc, problems)
+	case "updated_at":
+		f.Updated = frontTime(field, text, loc, problems)
+	case "summary":
+		f.Summary = text
+	case "tasks":
+		f.Tasks = text
+	case "follow_ups":
+		f.FollowUps = text
+	case "session_id":
+		f.SessionID = text
+	case "source":
+		f.Source = text
+	case "channel":
+		f.Channel = text
+	case "subject_id":
+		f.SubjectID = text
+	case "contact_id":
+		f.ContactID = text
+	case "contact_nickname":
+		f.ContactNickname = text
+	case "status":
+		f.Status = text
+	case "pinned":
+		f.Pinned = truth(text)
+	case "visibility":
+		f.HasVisibility, f.Visibility = true, ParseVisibility(text)
+		if !isText || text != f.Visibility.String() {
+			*problems = append(*problems, Problem{"visibility_unknown", field.Line, "the visibility is neither public_ok nor private_only; it counts as private_only"})
+			f.Visibility = PrivateOnly
+		}
+	case "tags":
+		f.Tags = frontTags(field.Value)
+	}
+}
+
+// truth reads the several ways of saying yes.
+func truth(s string) bool {
+	switch strings.ToLower(s) {
+	case "true", "yes", "on", "1", "y":
+		return true
+	}
+	return false
+}
+
+func frontTime(field Field, text string, loc *time.Location, problems *[]Problem) time.Time {
+	if text == "" {
+		return time.Time{}
+	}
+	t, ok := ParseTime(text, loc)
+	if !ok {
+		*problems = append(*problems, Problem{"time_unreadable", field.Line, field.Key + " is not a time; write it like 2026-02-04T12:34:56Z"})
+	}
+	return t
+}
+
+func frontTags(value any) []string {
+	var out []string
+	add := func(s string) {
+		if s = strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(s), "#")); s != "" && !slices.Contains(out, s) {
+			out = append(out, s)
+		}
+	}
+	switch v := value.(type) {
+	case string:
+		for s := range strings.SplitSeq(v, ",") {
+			add(s)
+		}
+	case []any:
+		for _, e := range v {
+			if s, ok := e.(string); ok {
+				add(s)
+			}
+		}
+	}
+	return out
+}

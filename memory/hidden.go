@@ -1,0 +1,144 @@
+package memory
+
+import (
+	"bytes"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// The lines between which memwatchd puts text that it made itself.
+const (
+	GeneratedOpen  = "<!-- memwatchd:generated -->"
+	GeneratedClose = "<!-- /memwatchd:generated -->"
+)
+
+// The headers of blocks that were injected into a prompt and found their way
+// into a file.
+const filteredHeader = "Long-term Memory (filtered)"
+
+var injectedRE = regexp.MustCompile(`^\[Memory:[^\]]*\]$`)
+
+// hide blanks generated text and injected blocks out of a copy of the text, so
+// that memory never feeds on its own output. Lines in code are left alone. It
+// returns the text as it is when there is nothing to hide.
+func hide(text []byte, tops []top, body int, ln lines) (out []byte, regions []lineRange, problems []Problem) {
+	generated := bytes.Contains(text[body:], []byte("memwatchd:generated"))
+	if !generated && !bytes.Contains(text[body:], []byte("[Memory:")) && !bytes.Contains(text[body:], []byte(filteredHeader)) {
+		return text, nil, nil
+	}
+	code, unclosed := codeLines(tops, body, ln), false
+	line := func(i int) string {
+		s := ln.span(i, i)
+		return string(bytes.TrimRight(text[s.Start:s.End], " \t\n"))
+	}
+	for i := ln.at(body); i <= ln.count(); i++ {
+		if ln.start(i) < body || code[i] {
+			continue
+		}
+		to := 0
+		switch s := line(i); {
+		case strings.TrimLeft(s, " ") == GeneratedOpen:
+			for j := i + 1; j <= ln.count() && !unclosed; j++ {
+				if strings.TrimLeft(line(j), " ") == GeneratedClose {
+					to = j
+					break
+				}
+			}
+			if to == 0 && !unclosed {
+				unclosed = true // and so is every further one
+				problems = append(problems, Problem{"generated_unclosed", i, "generated text has no closing marker and counts as text; add " + GeneratedClose})
+			}
+		case s == filteredHeader || injectedRE.MatchString(s):
+			to = i
+			for to < ln.count() && belongs(line(to+1), s == filteredHeader) {
+				to++
+			}
+		}
+		if to > 0 {
+			regions = append(regions, lineRange{i, to})
+			i = to
+		}
+	}
+	if regions == nil {
+		return text, nil, problems
+	}
+	out = slices.Clone(text)
+	for _, r := range regions {
+		s := ln.span(r.from, r.to)
+		for i := s.Start; i < s.End; i++ {
+			if out[i] != '\n' {
+				out[i] = ' '
+			}
+		}
+	}
+	return out, regions, problems
+}
+
+// belongs reports whether a line is part of an injected block: a bullet, an
+// indented line, or the name of a namespace.
+func belongs(line string, filtered bool) bool {
+	if line == "" {
+		return false
+	}
+	if line[0] == ' ' || line[0] == '\t' {
+		return true
+	}
+	if filtered {
+		name, ok := strings.CutSuffix(line, ":")
+		return ok && isNamespace(name)
+	}
+	return strings.HasPrefix(line, "- ")
+}
+
+// A lineRange is 1-based lines, inclusive.
+type lineRange struct{ from, to int }
+
+func (r lineRange) overlaps(from, to int) bool { return from <= r.to && to >= r.from }
+
+// privacy is what of a file is private whatever its entries say.
+type privacy struct {
+	from    int // everything from this line on, 0 for nothing
+	regions []lineRange
+}
+
+func (p *privacy) closes(from, to int) bool {
+	return p.from > 0 && to >= p.from || slices.ContainsFunc(p.regions, func(r lineRange) bool { return r.overlaps(from, to) })
+}
+
+// hideFrom makes everything from a line on private.
+func (p *privacy) hideFrom(line int) {
+	if p.from == 0 || line < p.from {
+		p.from = line
+	}
+}
+
+// pair matches the <private> tags of a file, which are in order. What is not
+// closed is private to the end of the file; a closing tag without an opening one
+// hides its own line.
+func (p *privacy) pair(marks []mark, ln lines) (problems []Problem, unclosed bool) {
+	depth, from := 0, 0
+	for _, m := range marks {
+		line := ln.at(m.at)
+		switch {
+		case m.code:
+			p.regions = append(p.regions, lineRange{line, line})
+		case !m.close:
+			if depth++; depth == 1 {
+				from = line
+			}
+		case depth > 0:
+			if depth--; depth == 0 {
+				p.regions = append(p.regions, lineRange{from, line})
+			}
+		default:
+			p.regions = append(p.regions, lineRange{line, line})
+			problems = append(problems, Problem{"private_unopened", line, "</private> has no opening <private>"})
+		}
+	}
+	if depth > 0 {
+		p.hideFrom(from)
+		problems = append(problems, Problem{"private_unclosed", from, "<private> is not closed; everything from here on is private. Add </private>"})
+	}
+	return problems, depth > 0
+}

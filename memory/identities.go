@@ -1,0 +1,129 @@
+package memory
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// IdentitiesPath is where the links between external keys and subjects are kept.
+const IdentitiesPath = longtermsDir + "/_identities.yaml"
+
+const maxIdentities = 1 << 20 // bytes; some twenty thousand links
+
+// Identities links external keys, such as telegram:123456, to subjects. The
+// zero value links nothing. It is immutable and safe for concurrent use.
+type Identities struct {
+	links   map[string]string   // external key → subject
+	aliases map[string][]string // subject → ext: subjects, sorted
+}
+
+// ExternalSubject is the subject of an external key that is linked to none.
+func ExternalSubject(key string) string { return "ext:" + key }
+
+// ParseIdentities reads the file of links:
+//
+//	links:
+//	  telegram:123456: acct:42
+//
+// It is strict, since a link opens one person's memory to another key: an error
+// names the line, and nothing of the file holds.
+func ParseIdentities(src []byte) (*Identities, error) {
+	fail := func(err error) error { return fmt.Errorf("%s line %d: %w", IdentitiesPath, errorLine(err), err) }
+	root, err := yamlMapping(src, maxIdentities, 1)
+	if err != nil {
+		return nil, fail(err)
+	}
+	ids := &Identities{links: map[string]string{}, aliases: map[string][]string{}}
+	for i := 0; i < len(root.Content); i += 2 {
+		k, v := root.Content[i], root.Content[i+1]
+		if k.Value != "links" {
+			return nil, fail(&lineError{k.Line, fmt.Sprintf("unknown key %q, only links is known", k.Value)})
+		}
+		if v.Tag == "!!null" {
+			continue
+		}
+		if v.Tag != "!!map" {
+			return nil, fail(&lineError{v.Line, "links is not a list of key: subject lines"})
+		}
+		for j := 0; j < len(v.Content); j += 2 {
+			if err := ids.link(v.Content[j].Value, v.Content[j+1].Value, v.Content[j+1].Tag); err != nil {
+				return nil, fail(&lineError{v.Content[j].Line, err.Error()})
+			}
+		}
+	}
+	for _, a := range ids.aliases {
+		slices.Sort(a)
+	}
+	return ids, nil
+}
+
+func (ids *Identities) link(key, subject, tag string) error {
+	if err := ValidExternalKey(key); err != nil {
+		return err
+	}
+	if tag != "!!str" {
+		return errors.New("the subject is not text; put it in quotes")
+	}
+	if err := ValidSubject(subject); err != nil {
+		return err
+	}
+	if strings.HasPrefix(subject, "ext:") {
+		return errors.New("a key cannot be linked to another key's subject")
+	}
+	ids.links[key] = subject
+	ids.aliases[subject] = append(ids.aliases[subject], ExternalSubject(key))
+	return nil
+}
+
+// ValidExternalKey says why s cannot be an external key: a channel, a colon and
+// what the channel calls the user.
+func ValidExternalKey(s string) error {
+	channel, user, _ := strings.Cut(s, ":")
+	if channel == "" || user == "" {
+		return errors.New("external key is not of the form channel:user")
+	}
+	if err := ValidSubject(ExternalSubject(s)); err != nil {
+		return fmt.Errorf("external key: %w", err)
+	}
+	return nil
+}
+
+// Resolve finds the subject of an external key, and the other subjects whose
+// memory is read with it. An empty key is nobody's.
+func (ids *Identities) Resolve(externalKey string) (subject string, aliases []string) {
+	if externalKey == "" {
+		return "", nil
+	}
+	if ids != nil {
+		if subject, ok := ids.links[externalKey]; ok {
+			return subject, ids.AliasesOf(subject)
+		}
+	}
+	return ExternalSubject(externalKey), nil
+}
+
+// AliasesOf are the subjects of the keys that are linked to a subject, sorted.
+func (ids *Identities) AliasesOf(subject string) []string {
+	if ids == nil {
+		return nil
+	}
+	return slices.Clone(ids.aliases[subject])
+}
+
+// A LinkedKey is one link.
+type LinkedKey struct{ Key, Subject string }
+
+// Links are all links, sorted by key.
+func (ids *Identities) Links() []LinkedKey {
+	if ids == nil {
+		return nil
+	}
+	out := make([]LinkedKey, 0, len(ids.links))
+	for k, s := range ids.links {
+		out = append(out, LinkedKey{k, s})
+	}
+	slices.SortFunc(out, func(a, b LinkedKey) int { return strings.Compare(a.Key, b.Key) })
+	return out
+}

@@ -1,0 +1,435 @@
+package memory
+
+import (
+	"bytes"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// A leaf is the text of one block without blocks inside: a paragraph, a
+// heading, the rows of a table, a block of HTML.
+type leaf struct {
+	buf  []byte
+	segs []seg // where the parts of buf stand in the source; nil if buf is one piece at at
+	at   int
+	html bool // only comments and <private> mean anything
+	item int  // the list item that it leads or stands in, an index in draft.items
+	lead bool // it is the first block of that item, or of the entry
+
+	comments []comment
+}
+
+type seg struct{ buf, src int }
+
+// pos is the offset in the source of an offset in the leaf's text.
+func (l *leaf) pos(i int) int {
+	if l.segs == nil {
+		return l.at + i
+	}
+	lo, hi := 0, len(l.segs)
+	for hi-lo > 1 {
+		if mid := (lo + hi) / 2; l.segs[mid].buf <= i {
+			lo = mid
+		} else {
+			hi = mid
+		}
+	}
+	return l.segs[lo].src + i - l.segs[lo].buf
+}
+
+// A comment is an HTML comment in a leaf.
+type comment struct {
+	from, to int  // in the leaf's buf; to is from where there is no end
+	src      Span // in the source, up to the end of the comment
+	attrs    []attr
+	state    commentState
+}
+
+// A mark is a <private> tag.
+type mark struct {
+	at    int // in the source
+	close bool
+	code  bool // in code: it means its own entry only
+}
+
+// found is what the scanner finds in an entry.
+type found struct {
+	tags  []string
+	links []Link
+	marks []mark
+
+	endless bool // no comment ends in the rest of the leaf
+}
+
+// maxRun is the longest run of backticks that opens a code span; bounding it
+// keeps the search for its end linear.
+const maxRun = 64
+
+const (
+	maxParens   = 32      // nested in a destination, as CommonMark allows
+	maxTarget   = 2 << 10 // bytes of a link's destination
+	maxLinkText = 1 << 10
+)
+
+var special [256]bool
+
+func init() {
+	for _, c := range []byte("\\`<[]#") {
+		special[c] = true
+	}
+}
+
+// scan reads the inline structure of a leaf: comments, tags, links and
+// <private> marks, but nothing inside code.
+func (f *found) scan(l *leaf) {
+	b := l.buf
+	f.endless = false
+	var failed [maxRun + 1]bool
+	var open []int // brackets
+	for i := 0; i < len(b); {
+		c := b[i]
+		if !special[c] || l.html && c != '<' {
+			i++
+			continue
+		}
+		switch c {
+		case '\\':
+			i++
+			if i < len(b) && b[i] < utf8.RuneSelf && b[i] != '\n' {
+				i++
+			}
+		case '`':
+			i = f.codeSpan(l, i, &failed)
+		case '<':
+			i = f.angle(l, i)
+		case '#':
+			i = f.tag(b, i)
+		case '[':
+			if end, ok := f.wikilink(b, i); ok {
+				i = end
+				break
+			}
+			open = append(open, i)
+			i++
+		case ']':
+			i++
+			if len(open) == 0 {
+				break
+			}
+			from := open[len(open)-1]
+			open = open[:len(open)-1]
+			i = f.link(b, from, i)
+		}
+	}
+}
+
+// codeSpan skips a code span, or the backticks of one that does not end.
+func (f *found) codeSpan(l *leaf, i int, failed *[maxRun + 1]bool) int {
+	b := l.buf
+	n := runLen(b[i:], '`')
+	if n > maxRun || failed[n] {
+		return i + n
+	}
+	for j := i + n; ; {
+		k := bytes.IndexByte(b[j:], '`')
+		if k < 0 {
+			failed[n] = true
+			return i + n
+		}
+		j += k
+		m := runLen(b[j:], '`')
+		if m == n {
+			f.codeMarks(b[i:j], func(k int) int { return l.pos(i + k) })
+			return j + n
+		}
+		j += m
+	}
+}
+
+func runLen(b []byte, c byte) int {
+	n := 0
+	for n < len(b) && b[n] == c {
+		n++
+	}
+	return n
+}
+
+// codeMarks notes the <private> tags in code.
+func (f *found) codeMarks(b []byte, pos func(int) int) {
+	for i := 0; i < len(b); {
+		k := bytes.IndexByte(b[i:], '<')
+		if k < 0 {
+			return
+		}
+		i += k
+		if n, closing := privateTag(b[i:]); n > 0 {
+			f.marks = append(f.marks, mark{at: pos(i), close: closing, code: true})
+		}
+		i++
+	}
+}
+
+// privateTag is the length of a <private> tag at the start of b, 0 if there is
+// none.
+func privateTag(b []byte) (n int, closing bool) {
+	rest := b[1:]
+	if len(rest) > 0 && rest[0] == '/' {
+		rest, closing = rest[1:], true
+	}
+	const word = "private"
+	if len(rest) <= len(word) || !strings.EqualFold(string(rest[:len(word)]), word) {
+		return 0, false
+	}
+	rest = rest[len(word):]
+	if rest[0] != '>' && rest[0] != ' ' && rest[0] != '\t' {
+		return 0, false
+	}
+	end := bytes.IndexByte(rest[:min(len(rest), 100)], '>')
+	if end < 0 {
+		return 0, false
+	}
+	return len(b) - len(rest) + end + 1, closing
+}
+
+var (
+	commentOpen  = []byte("<!--")
+	commentClose = []byte("-->")
+)
+
+// angle reads a comment, a <private> tag or a link in angle brackets.
+func (f *found) angle(l *leaf, i int) int {
+	b := l.buf
+	if bytes.HasPrefix(b[i:], commentOpen) {
+		from := i + len(commentOpen)
+		end := -1
+		if !f.endless {
+			end = bytes.Index(b[from:], commentClose)
+			f.endless = end < 0 // nor has any further one of this leaf
+		}
+		c := comment{from: i, src: Span{l.pos(i), 0}}
+		if end < 0 {
+			c.to, c.state = len(b), unclosedComment(b[from:])
+			if c.state == commentPlain && l.html {
+				c.state = commentUnclosed
+			}
+		} else {
+			c.to = from + end + len(commentClose)
+			c.attrs, c.state = parseComment(string(b[from : from+end]))
+		}
+		c.src.End = l.pos(c.to-1) + 1
+		if end < 0 {
+			c.to, c.src.End = c.from, c.src.Start
+		}
+		if end >= 0 || c.state != commentPlain {
+			l.comments = append(l.comments, c)
+		}
+		if end < 0 {
+			return from
+		}
+		return c.to
+	}
+	if n, closing := privateTag(b[i:]); n > 0 {
+		f.marks = append(f.marks, mark{at: l.pos(i), close: closing})
+		return i + n
+	}
+	if l.html {
+		return i + 1
+	}
+	end := bytes.IndexAny(b[i+1:min(len(b), i+maxTarget)], "<> \n")
+	if end > 0 && b[i+1+end] == '>' && hasScheme(string(b[i+1:i+1+end])) {
+		url := string(b[i+1 : i+1+end])
+		f.links = append(f.links, Link{Text: url, Target: url})
+		return i + end + 2
+	}
+	return i + 1
+}
+
+// tag reads a #word. It begins a word, and is not a number.
+func (f *found) tag(b []byte, i int) int {
+	if i > 0 {
+		r, _ := utf8.DecodeLastRune(b[:i])
+		if !unicode.IsSpace(r) && !strings.ContainsRune("([{<\"'|*_~，。；：！？、（【《「“‘", r) {
+			return i + 1 + runLen(b[i+1:], '#')
+		}
+	}
+	from := i + 1
+	end, letters := from, false
+	for end < len(b) && end-from < 200 {
+		r, n := utf8.DecodeRune(b[end:])
+		switch {
+		case unicode.IsLetter(r) || unicode.IsMark(r) || r == '_' || r == '\u200d' || unicode.Is(unicode.So, r):
+			letters = true
+		case unicode.IsDigit(r):
+		case end > from && (r == '-' || r == '/' || r == ':' || r == '.' || r == '\ufe0f'):
+		default:
+			n = 0
+		}
+		if n == 0 {
+			break
+		}
+		end += n
+	}
+	word := strings.TrimRight(string(b[from:end]), "-/:.")
+	if !letters || word == "" {
+		return i + 1 + runLen(b[i+1:], '#')
+	}
+	f.tags = append(f.tags, strings.ToLower(word))
+	return end
+}
+
+// wikilink reads [[target#anchor|text]].
+func (f *found) wikilink(b []byte, i int) (end int, ok bool) {
+	if !bytes.HasPrefix(b[i:], []byte("[[")) {
+		return 0, false
+	}
+	in := b[i+2 : min(len(b), i+2+maxLinkText)]
+	n := bytes.Index(in, []byte("]]"))
+	if n <= 0 || bytes.IndexByte(in[:n], '\n') >= 0 || bytes.IndexByte(in[:n], '[') >= 0 {
+		return 0, false
+	}
+	target, text, named := strings.Cut(string(in[:n]), "|")
+	target = strings.TrimSpace(strings.TrimSuffix(target, "\\"))
+	if !named {
+		text = target
+	}
+	if i == 0 || b[i-1] != '!' {
+		target, anchor, _ := strings.Cut(target, "#")
+		f.links = append(f.links, Link{Text: strings.TrimSpace(text), Target: target, Anchor: anchor, wiki: true})
+	}
+	return i + 2 + n + 2, true
+}
+
+// link reads what follows the closing bracket of a link's text.
+func (f *found) link(b []byte, from, i int) int {
+	if i >= len(b) {
+		return i
+	}
+	image := from > 0 && b[from-1] == '!'
+	text := string(b[from+1 : min(i-1, from+1+maxLinkText)])
+	var target string
+	var end int
+	switch {
+	case b[i] == '(':
+		var ok bool
+		if target, end, ok = destination(b, i+1); !ok {
+			return i
+		}
+	case b[i] == ':' && (from == 0 || b[from-1] == '\n') && !strings.HasPrefix(text, "^"):
+		dest := bytes.TrimLeft(b[i+1:min(len(b), i+1+maxTarget)], " \t")
+		if nl := bytes.IndexByte(dest, '\n'); nl >= 0 {
+			dest = dest[:nl]
+		}
+		if target, _, _ = strings.Cut(string(dest), " "); target == "" {
+			return i
+		}
+		target = strings.Trim(target, "<>")
+		end = i
+	default:
+		return i
+	}
+	if !image {
+		target, anchor, _ := strings.Cut(target, "#")
+		if target != "" || anchor != "" {
+			f.links = append(f.links, Link{Text: strings.TrimSpace(text), Target: target, Anchor: anchor})
+		}
+	}
+	return end
+}
+
+// destination reads the parenthesis of a link from behind its opening.
+func destination(b []byte, i int) (target string, end int, ok bool) {
+	b = b[:min(len(b), i+maxTarget)]
+	skip := func() {
+		for i < len(b) && (b[i] == ' ' || b[i] == '\t' || b[i] == '\n') {
+			i++
+		}
+	}
+	skip()
+	from := i
+	if i < len(b) && b[i] == '<' {
+		n := bytes.IndexAny(b[i+1:], ">\n")
+		if n < 0 || b[i+1+n] != '>' {
+			return "", 0, false
+		}
+		from, i = i+1, i+1+n
+		target = unescape(b[from:i])
+		i++
+	} else {
+		depth := 0
+	dest:
+		for ; i < len(b); i++ {
+			switch b[i] {
+			case ' ', '\t', '\n':
+				break dest
+			case '\\':
+				if i+1 < len(b) && isPunct(b[i+1]) {
+					i++
+				}
+			case '(':
+				if depth++; depth > maxParens {
+					return "", 0, false
+				}
+			case ')':
+				if depth == 0 {
+					break dest
+				}
+				depth--
+			}
+		}
+		target = unescape(b[from:min(i, len(b))])
+	}
+	skip()
+	if i < len(b) && (b[i] == '"' || b[i] == '\'' || b[i] == '(') {
+		quote := b[i]
+		if quote == '(' {
+			quote = ')'
+		}
+		for i++; i < len(b) && b[i] != quote; i++ {
+			if b[i] == '\\' {
+				i++
+			}
+		}
+		i++
+		skip()
+	}
+	if i >= len(b) || b[i] != ')' {
+		return "", 0, false
+	}
+	return target, i + 1, true
+}
+
+func isPunct(c byte) bool {
+	return c > ' ' && c < 0x7f && (c < '0' || c > '9') && (c < 'A' || c > 'Z') && (c < 'a' || c > 'z')
+}
+
+// unescape drops the backslashes before punctuation.
+func unescape(b []byte) string {
+	if bytes.IndexByte(b, '\\') < 0 {
+		return string(b)
+	}
+	out := make([]byte, 0, len(b))
+	for i := 0; i < len(b); i++ {
+		if b[i] == '\\' && i+1 < len(b) && isPunct(b[i+1]) {
+			i++
+		}
+		out = append(out, b[i])
+	}
+	return string(out)
+}
+
+// clean is a leaf's text from an offset on, without its comments.
+func (l *leaf) clean(from int) string {
+	if len(l.comments) == 0 {
+		return string(l.buf[min(from, len(l.buf)):])
+	}
+	var b strings.Builder
+	for _, c := range l.comments {
+		if c.from >= from {
+			b.Write(l.buf[from:c.from])
+		}
+		from = max(from, c.to)
+	}
+	b.Write(l.buf[min(from, len(l.buf)):])
+	return b.String()
+}

@@ -1,0 +1,78 @@
+package memory
+
+import (
+	"net/url"
+	"path"
+	"slices"
+	"strings"
+)
+
+// hasScheme reports whether a target is a URL.
+func hasScheme(s string) bool {
+	i := strings.IndexByte(s, ':')
+	if i < 2 {
+		return false
+	}
+	for j, c := range []byte(s[:i]) {
+		switch {
+		case c|0x20 >= 'a' && c|0x20 <= 'z':
+		case j > 0 && (c >= '0' && c <= '9' || c == '+' || c == '-' || c == '.'):
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+// resolve lists where a link may lead: from the root, from the file, and to
+// where a moved day or file is archived. Links out of the root lead nowhere.
+func (p *parse) resolve(link *Link) {
+	if link.Target == "" || hasScheme(link.Target) || strings.HasPrefix(link.Target, "//") {
+		return
+	}
+	target, err := url.PathUnescape(link.Target)
+	if err != nil {
+		target = link.Target
+	}
+	if link.wiki && path.Ext(target) != ".md" {
+		target += ".md"
+	}
+	add := func(s string) {
+		s = path.Clean(s)
+		if s != "." && s != ".." && !strings.HasPrefix(s, "../") && !strings.HasPrefix(s, "/") && strings.IndexByte(s, 0) < 0 && !slices.Contains(link.Paths, s) {
+			link.Paths = append(link.Paths, s)
+		}
+	}
+	link.Paths = make([]string, 0, 4)
+	rooted := strings.TrimLeft(target, "/")
+	add(rooted)
+	if rooted == target {
+		dir, _ := path.Split(p.d.Place.Path)
+		add(dir + target)
+	}
+	for _, s := range link.Paths[:len(link.Paths):len(link.Paths)] {
+		p.archived(s, add)
+	}
+}
+
+// archived adds where the file at a path would be after archiving.
+func (p *parse) archived(s string, add func(string)) {
+	if below, ok := strings.CutPrefix(s, longtermsDir+"/"); ok {
+		dir, rest, ok := strings.Cut(below, "/")
+		if ok && !strings.HasPrefix(rest, archiveDir+"/") {
+			add(longtermsDir + "/" + dir + "/" + archiveDir + "/" + rest)
+		}
+		return
+	}
+	s = strings.TrimPrefix(s, memoryDir+"/")
+	if day, name, ok := strings.Cut(s, "/"); !ok || !IsDay(day) || strings.Contains(name, "/") {
+		return
+	}
+	if strings.HasPrefix(p.d.Place.Path, longtermsDir+"/") {
+		add(longtermsDir + "/" + p.d.Place.Dir + "/" + archiveDir + "/" + s)
+	}
+	if ValidSubject(p.d.Front.SubjectID) == nil {
+		add(longtermsDir + "/" + SubjectDir(p.d.Front.SubjectID) + "/" + archiveDir + "/" + s)
+	}
+	add(longtermsDir + "/" + p.dir + "/" + archiveDir + "/" + s)
+}

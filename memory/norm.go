@@ -1,0 +1,270 @@
+package memory
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
+)
+
+// Fold makes texts that differ in case, width and white space equal.
+func Fold(s string) string {
+	if b, ok := foldFast(make([]byte, 0, len(s)), s); ok {
+		return string(b)
+	}
+	return foldSlow(s)
+}
+
+func foldSlow(s string) string {
+	s = norm.NFKC.String(strings.ToLower(norm.NFKC.String(s)))
+	return strings.Join(strings.FieldsFunc(s, unicode.IsSpace), " ")
+}
+
+// foldFast appends the folded text to b. It knows the characters that most text
+// is made of, and gives up on others: the result is the same, without the cost
+// of normalising in general.
+func foldFast(b []byte, s string) (out []byte, ok bool) {
+	space := false
+	for i := 0; i < len(s); {
+		c := s[i]
+		if c > ' ' && c < utf8.RuneSelf {
+			if space {
+				b, space = append(b, ' '), false
+			}
+			if c >= 'A' && c <= 'Z' {
+				c += 'a' - 'A'
+			}
+			b = append(b, c)
+			i++
+			continue
+		}
+		n := 1
+		r := rune(c)
+		if c >= utf8.RuneSelf {
+			r, n = utf8.DecodeRuneInString(s[i:])
+			switch {
+			case r >= 0x4E00 && r <= 0x9FFF, r >= 0x3001 && r <= 0x3003, r >= 0x3008 && r <= 0x3011, // CJK and its punctuation
+				r >= 0x410 && r <= 0x44F && r != 0x419 && r != 0x439, // Russian
+				r == '—', r == '–', r == '‘', r == '’', r == '“', r == '”':
+				if r >= 0x410 && r < 0x430 {
+					r += 0x20
+				}
+			case r >= 0xFF01 && r <= 0xFF5E: // full width
+				r -= 0xFEE0
+			case r == 0x3000:
+				r = ' '
+			default:
+				return nil, false
+			}
+		}
+		i += n
+		switch {
+		case r == ' ' || r >= '\t' && r <= '\r':
+			space = len(b) > 0
+			continue
+		case r >= 'A' && r <= 'Z':
+			r += 'a' - 'A'
+		}
+		if space {
+			b, space = append(b, ' '), false
+		}
+		b = utf8.AppendRune(b, r)
+	}
+	return b, true
+}
+
+func ascii(s string) bool {
+	for i := 0; i < len(s); i++ {
+		if s[i] >= utf8.RuneSelf {
+			return false
+		}
+	}
+	return true
+}
+
+// plain drops emphasis and strike-through: runs of markers that open before a
+// word and close behind one. What has no partner, or stands inside a word
+// (snake_case, 2*3), is text.
+func plain(s string) string {
+	if !strings.ContainsAny(s, "*_~") {
+		return s
+	}
+	type run struct {
+		at, n int
+	}
+	var open [3][]run // by marker
+	var few [8]run
+	drop := few[:0]
+	for i := 0; i < len(s); {
+		var kind int
+		switch s[i] {
+		case '*':
+		case '_':
+			kind = 1
+		case '~':
+			kind = 2
+		default:
+			i++
+			continue
+		}
+		n := 1
+		for i+n < len(s) && s[i+n] == s[i] {
+			n++
+		}
+		opens, closes := flanks(s, i, i+n)
+		at := run{i, n}
+		i += n
+		if kind == 2 && n < 2 {
+			continue
+		}
+		if m := len(open[kind]); closes && m > 0 {
+			drop = append(drop, open[kind][m-1], at)
+			open[kind] = open[kind][:m-1]
+		} else if opens {
+			open[kind] = append(open[kind], at)
+		}
+	}
+	if len(drop) == 0 {
+		return s
+	}
+	slices.SortFunc(drop, func(a, b run) int { return a.at - b.at })
+	out := make([]byte, 0, len(s))
+	from := 0
+	for _, r := range drop {
+		out = append(out, s[from:r.at]...)
+		from = r.at + r.n
+	}
+	return string(append(out, s[from:]...))
+}
+
+// flanks reports whether a run of markers can open or close emphasis. Inside a
+// word only asterisks can, and there only next to letters of scripts that are
+// written without spaces.
+func flanks(s string, from, to int) (opens, closes bool) {
+	before, _ := utf8.DecodeLastRuneInString(s[:from])
+	after, _ := utf8.DecodeRuneInString(s[to:])
+	spaceBefore := from == 0 || unicode.IsSpace(before)
+	spaceAfter := to == len(s) || unicode.IsSpace(after)
+	word := func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
+	if !spaceBefore && !spaceAfter && word(before) && word(after) && (s[from] != '*' || before < utf8.RuneSelf && after < utf8.RuneSelf) {
+		return false, false
+	}
+	return !spaceAfter && (spaceBefore || !word(before) || word(after)), !spaceBefore && (spaceAfter || !word(after) || word(before))
+}
+
+// listMarkerLen is the length of a list item's marker and the space behind it
+// at the start of a line, 0 if there is none.
+func listMarkerLen(s string) int {
+	i := 0
+	for i < len(s) && i < 9 && s[i] >= '0' && s[i] <= '9' {
+		i++
+	}
+	switch {
+	case i >= len(s):
+		return 0
+	case i > 0 && (s[i] == '.' || s[i] == ')'), i == 0 && (s[i] == '-' || s[i] == '*' || s[i] == '+'):
+		i++
+	default:
+		return 0
+	}
+	n := i
+	for n < len(s) && (s[n] == ' ' || s[n] == '\t') {
+		n++
+	}
+	if n == i && n < len(s) {
+		return 0
+	}
+	return n
+}
+
+// boxLen is the length of a task's box and the space behind it, 0 if s does not
+// begin with one.
+func boxLen(s string) int {
+	if len(s) < 4 || s[0] != '[' || s[2] != ']' || s[1] != ' ' && s[1] != 'x' && s[1] != 'X' {
+		return 0
+	}
+	n := 3
+	for n < len(s) && (s[n] == ' ' || s[n] == '\t' || s[n] == '\n') {
+		n++
+	}
+	if n == 3 || n == len(s) {
+		return 0
+	}
+	return n
+}
+
+var anchorRE = regexp.MustCompile(`(?:^|\s)\^([A-Za-z0-9][A-Za-z0-9-]*)\s*$`)
+
+// anchor is the Obsidian block id at the end of a text, and the text before it.
+func anchor(s string) (id, before string) {
+	if strings.IndexByte(s, '^') < 0 {
+		return "", s
+	}
+	t := strings.TrimRight(s, " \t\n")
+	i := strings.LastIndexByte(t, '^')
+	if i < 0 || len(t)-i > 100 {
+		return "", s
+	}
+	m := anchorRE.FindStringSubmatchIndex(t[max(0, i-1):])
+	if m == nil {
+		return "", s
+	}
+	return t[i+1:], strings.TrimRight(t[:i], " \t\n")
+}
+
+// normText is an entry's text as duplicates are compared: without case, width,
+// white space, emphasis, markers, boxes and anchors.
+func normText(text string) string {
+	_, text = anchor(text)
+	var b strings.Builder
+	b.Grow(len(text))
+	for len(text) > 0 {
+		line, rest, _ := strings.Cut(text, "\n")
+		line = strings.TrimLeft(line, " \t>")
+		line = line[listMarkerLen(line):]
+		b.WriteString(line[boxLen(line):])
+		b.WriteByte('\n')
+		text = rest
+	}
+	return Fold(plain(b.String()))
+}
+
+// Marks that task plugins add to a task: dates, priorities, recurrence, ids;
+// and the links that say when it was created or done.
+var (
+	taskMarkRE = regexp.MustCompile(`\s*(?:[➕⏳🛫📅✅❌🗓]\x{fe0f}?\s*\d{4}-\d{2}-\d{2}|[🆔⛔]\x{fe0f}?\s*[A-Za-z0-9_,-]+|` +
+		`[🔺⏫🔼🔽⏬]\x{fe0f}?|🔁\x{fe0f}?\s*[^➕⏳🛫📅✅❌🗓🆔⛔🔺⏫🔼🔽⏬#]*)`)
+	taskLinkRE = regexp.MustCompile(`\s*\[(?:Created|Done)\]\([^)]*\)`)
+	tagWordRE  = regexp.MustCompile(`(^|\s)#\pN*[\pL_][\pL\pN\pM_/:.-]*`)
+	addedAnyRE = regexp.MustCompile(`\s*[(（]added\s+\d{4}-\d{2}-\d{2}[)）]`)
+)
+
+// taskText is a task's text without the marks of plugins and on one line.
+func taskText(s string) string {
+	_, s = anchor(s)
+	if !ascii(s) {
+		s = taskMarkRE.ReplaceAllString(s, "")
+	}
+	if strings.Contains(s, "](") {
+		s = taskLinkRE.ReplaceAllString(s, "")
+	}
+	return strings.Join(strings.Fields(s), " ")
+}
+
+// taskNorm is a task's text as copies of one task are compared.
+func taskNorm(text string) string {
+	if strings.Contains(text, "added") {
+		text = addedAnyRE.ReplaceAllString(text, "")
+	}
+	_, text = cutLeadingDate(text)
+	if strings.Contains(text, "#") {
+		text = tagWordRE.ReplaceAllString(text, "$1")
+	}
+	text = Fold(plain(text))
+	return strings.TrimRightFunc(text, func(r rune) bool {
+		return unicode.IsSpace(r) || strings.ContainsRune(".,;:!?。，；：！？、…", r)
+	})
+}

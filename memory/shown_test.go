@@ -1,0 +1,274 @@
+package memory
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// A chunk is a block of a random document.
+type chunk struct {
+	text    string
+	private bool
+	heading int  // its level, 0 for other blocks
+	fence   bool // a line around a private stretch
+	loose   bool // it belongs to no entry: a comment or a rule
+	item    bool
+	gap     bool // there is a blank line above it
+	inside  bool // it stands between <private> and </private>
+}
+
+// randomDocument makes blocks, each either for everyone or private, in every
+// way in which text can be private. Base is the file's own visibility.
+func randomDocument(r *rand.Rand, base Visibility) []chunk {
+	pick := func(list ...string) string { return list[r.IntN(len(list))] }
+	words := func() string {
+		return pick("tea", "Tea #drink", "[x](2026-02-01/a.md)", "**Bob**: likes tea", "喝茶", "coffee (added 2026-01-02)", "2026-01-03: rain", "same", "same")
+	}
+	var out []chunk
+	inside := false
+	for range 3 + r.IntN(12) {
+		if r.IntN(12) == 0 {
+			tag := "<private>"
+			if inside {
+				tag = "</private>"
+			}
+			out = append(out, chunk{text: tag, private: true, fence: true})
+			inside = !inside
+			continue
+		}
+		c := chunk{private: r.IntN(2) == 0}
+		attr := ""
+		if c.private && base == PublicOK {
+			attr = pick(" <!-- visibility=private_only -->", " <!-- id=k1 visibility=private_only -->", " <!-- visibility=private_only --> more <!-- id=k1 -->")
+		}
+		if !c.private {
+			attr = pick("", " <!-- id=k1 -->", " <!-- importance=0.5 -->")
+			if base == PrivateOnly {
+				attr = pick(" <!-- visibility=public_ok -->", " <!-- id=k1 visibility=public_ok -->")
+			}
+		}
+		below := strings.ReplaceAll(strings.TrimPrefix(attr, " "), "--> more <!-- ", "") // on lines of its own
+		if below != "" {
+			below = "\n" + below
+		}
+		switch r.IntN(11) {
+		case 0, 1:
+			c.heading = 1 + r.IntN(3)
+			c.text = strings.Repeat("#", c.heading) + " " + pick("Tasks", "Follow Ups", "10:30 AM - a", "Key Facts", "A", "待办与承诺")
+			c.private = false
+		case 2, 3, 4:
+			c.item = true
+			c.text = pick("- ", "- [ ] ", "- [x] ") + words() + attr
+			if r.IntN(3) == 0 {
+				c.text += "\n  " + pick("- nested", "- [ ] nested", "- [x] same")
+			}
+		case 5:
+			c.text = words() + pick("", "\nsecond line") + attr
+		case 6:
+			c.text = "> " + words() + attr
+		case 7:
+			c.text = "|a|b|\n|-|-|\n|c|d|" + below
+		case 8:
+			c.text = words() + ":\n\n```\n- [ ] code\n\n# code\n```" + below
+		case 9:
+			c.text = "<div>\n" + words() + "\n</div>" + below
+		case 10:
+			c.text, c.loose, c.private = pick("<!-- note -->", "***", GeneratedOpen+"\nmade up\n"+GeneratedClose), true, false
+		}
+		c.private, c.inside = c.private || inside, inside
+		out = append(out, c)
+	}
+	if inside {
+		out = append(out, chunk{text: "</private>", private: true, fence: true})
+	}
+	for i := range out {
+		out[i].gap = i > 0 && !(out[i].item && out[i-1].item && r.IntN(4) > 0)
+	}
+	return out
+}
+
+// readableChunks is the document without what is private: without headings,
+// too, that have nothing else below them.
+func readableChunks(chunks []chunk) []chunk {
+	entry := func(i int) bool { return chunks[i].heading == 0 && !chunks[i].loose && !chunks[i].fence }
+	next := func(i int) int {
+		for i++; i < len(chunks); i++ {
+			if entry(i) || chunks[i].heading > 0 {
+				return i
+			}
+		}
+		return -1
+	}
+	var out []chunk
+	gap := false
+	keep := func(c chunk) {
+		c.gap, gap = gap, false
+		out = append(out, c)
+	}
+	for i, c := range chunks {
+		gap = gap || c.gap
+		if c.heading == 0 {
+			if !c.private {
+				keep(c)
+			}
+			continue
+		}
+		n := next(i)
+		if n < 0 || chunks[n].heading > 0 && chunks[n].heading <= c.heading { // an entry itself
+			if !c.private {
+				keep(c)
+			}
+			continue
+		}
+		if c.inside {
+			continue
+		}
+		for j := i + 1; j < len(chunks) && (chunks[j].heading == 0 || chunks[j].heading > c.heading); j++ {
+			empty := false
+			if chunks[j].heading > 0 {
+				n := next(j)
+				empty = n < 0 || chunks[n].heading > 0 && chunks[n].heading <= chunks[j].heading
+			}
+			if (entry(j) || empty) && !chunks[j].private {
+				keep(c)
+				break
+			}
+		}
+	}
+	return out
+}
+
+func join(front string, chunks []chunk) string {
+	var b strings.Builder
+	b.WriteString(front)
+	for _, c := range chunks {
+		if c.gap && b.Len() > 0 {
+			b.WriteByte('\n')
+		}
+		b.WriteString(c.text)
+		b.WriteByte('\n')
+	}
+	return b.String()
+}
+
+// What a view may see of a document is what it would see if the rest had never
+// been written.
+func TestShownAsIfTheRestDidNotExist(t *testing.T) {
+	files := []struct {
+		path, front string
+		without     string // the frontmatter that its readers see
+		base        Visibility
+		readers     []Scope // who read what is public in it
+	}{
+		{"2026-02-04/s.md", "", "", PublicOK, []Scope{{}, {Subject: "acct:1", Context: Private}, {Subject: "owner"}}},
+		{"2026-02-04/s.md", "---\nupdated_at: 2026-02-04T01:00:00Z\nsummary: s\ntags: [file]\nsubject_id: acct:1\n---\n", "---\nupdated_at: 2026-02-04T01:00:00Z\nsummary: s\ntags: [file]\nsubject_id: acct:1\n---\n", PublicOK, []Scope{{Subject: "acct:1"}, {Subject: "acct:1", Context: Public}}},
+		{"memory/2026-02-04.md", "---\ntags: file\n---\n", "---\ntags: file\n---\n", PublicOK, []Scope{{Subject: "owner"}}},
+		{"MEMORY.md", "---\nupdated_at: 2026-02-04T01:00:00Z\nsummary: s\ntags: [file]\n---\n", "", PrivateOnly, []Scope{{Subject: "owner"}}},
+		{"_longterms/acct_1/fact.md", "", "", PrivateOnly, []Scope{{Subject: "acct:1"}}},
+	}
+	n := 3000
+	if testing.Short() {
+		n = 300
+	}
+	for seed := range uint64(n) {
+		r := rand.New(rand.NewPCG(seed, 1))
+		file := files[r.IntN(len(files))]
+		chunks := randomDocument(r, file.base)
+		if file.base == PrivateOnly { // a heading without entries is as private as the file
+			for i := range chunks {
+				chunks[i].private = chunks[i].private || chunks[i].heading > 0 || chunks[i].loose
+			}
+		}
+		all, some := join(file.front, chunks), join(file.without, readableChunks(chunks))
+		l := testLayout()
+		full, reduced := l.Parse(file.path, []byte(all), testMeta), l.Parse(file.path, []byte(some), testMeta)
+		var dirs Directories
+		for _, scope := range file.readers {
+			v, err := dirs.View(scope)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got, want := visible(full, v), visible(reduced, v); got != want {
+				t.Fatalf("seed %d: %+v sees more or less of\n%s\n(-without the rest +with it):\n%s", seed, scope, all, cmp.Diff(want, got))
+			}
+		}
+	}
+}
+
+// visible is everything that a view can learn of a document.
+func visible(d *Document, v View) string {
+	if d = d.For(v); d == nil {
+		return "nothing"
+	}
+	var b strings.Builder
+	shown := d.Shown(v)
+	fmt.Fprintf(&b, "empty %v total %d summary %q\n%s\n", shown.Empty(), shown.Total, d.Summary(v), shown.Text())
+	tasks, followUps := d.Progress(v)
+	fmt.Fprintln(&b, "progress", tasks, followUps)
+	for _, e := range d.Entries {
+		if !e.Readable(v) {
+			continue
+		}
+		e.Line, e.EndLine = shown.Line(e.Line), shown.Line(e.EndLine)
+		e.Tasks = slices.Clone(e.Tasks)
+		for i := range e.Tasks {
+			e.Tasks[i].Line, e.Tasks[i].Box = shown.Line(e.Tasks[i].Line), Span{}
+		}
+		e.Heading, e.Span = 0, Span{}
+		fmt.Fprintf(&b, "%+v\n", e)
+	}
+	return b.String()
+}
+
+func TestShownGolden(t *testing.T) {
+	const src = "---\nsummary: s\n---\n\n# Title\n\n<!-- comment -->\n\n## Secret\n\n- hidden <!-- visibility=private_only -->\n\n## Open\n\n- one\n- two <!-- visibility=private_only -->\n- three\n\n***\n\n<private>\n\n<!-- in it -->\n\n***\n\n</private>\n\n- four\n"
+	d := testLayout().Parse("2026-02-04/s.md", []byte(src), testMeta)
+	var dirs Directories
+	nobody, _ := dirs.View(Scope{})
+	owner, _ := dirs.View(Scope{Subject: "owner", Context: Private})
+	shown := d.Shown(nobody)
+	want := "---\nsummary: s\n---\n\n# Title\n\n<!-- comment -->\n\n## Open\n\n- one\n- three\n\n***\n\n- four\n"
+	if diff := cmp.Diff(want, shown.Text()); diff != "" {
+		t.Errorf("nobody sees (-want +got):\n%s", diff)
+	}
+	if shown.Whole || shown.Line(17) != 12 || shown.Source(12) != 17 || shown.Line(16) != 0 || shown.Line(99) != 0 || shown.Source(99) != 0 {
+		t.Errorf("lines: %+v", shown)
+	}
+	if whole := d.Shown(owner); !whole.Whole || whole.Text() != src || whole.Line(16) != 16 || whole.Line(0) != 0 || whole.Line(99) != 0 || whole.Source(99) != 0 {
+		t.Errorf("the owner sees %+v", whole)
+	}
+}
+
+// Nothing readable is the same as no file, for everyone who may not see all of
+// it; so is a file in which there is nothing.
+func TestShownEmpty(t *testing.T) {
+	var dirs Directories
+	nobody, _ := dirs.View(Scope{})
+	owner, _ := dirs.View(Scope{Subject: "owner", Context: Private})
+	for _, c := range []struct {
+		path, src     string
+		nobody, owner bool // see something
+	}{
+		{"2026-02-04/s.md", "", false, true},
+		{"2026-02-04/s.md", " \n\n", false, true},
+		{"2026-02-04/s.md", "- a <!-- visibility=private_only -->\n", false, true},
+		{"2026-02-04/s.md", "---\nsummary: s\n---\n- a <!-- visibility=private_only -->\n", true, true},
+		{"2026-02-04/s.md", "---\nsubject_id: acct:1\n---\n- a\n", false, false},
+		{"MEMORY.md", "- a\n", false, true},
+		{"MEMORY.md", "- a <!-- visibility=public_ok -->\n", false, true},
+		{"_longterms/acct_1/fact.md", "- a\n", false, false},
+	} {
+		d := testLayout().Parse(c.path, []byte(c.src), testMeta)
+		if got := !d.Shown(nobody).Empty(); got != c.nobody {
+			t.Errorf("%s %q: nobody sees something: %v", c.path, c.src, got)
+		}
+		if got := !d.Shown(owner).Empty(); got != c.owner {
+			t.Errorf("%s %q: the owner sees something: %v", c.path, c.src, got)
+		}
+	}
+}

@@ -1,0 +1,157 @@
+package memory
+
+import (
+	"slices"
+	"strings"
+)
+
+var entryTypes = []string{"fact", "preference", "project", "decision", "crumb", "request", "result"}
+
+// namespaceTypes are the types of the entries of item files.
+var namespaceTypes = map[string]string{
+	"profile": "fact", "preference": "preference", "fact": "fact", "project": "project", "task_state": "project",
+}
+
+// sectionName is a heading as section names are compared: folded, without
+// emphasis, pictures in front and a colon behind.
+func sectionName(s string) string {
+	return strings.TrimSpace(strings.TrimFunc(Fold(plain(s)), func(r rune) bool {
+		return strings.ContainsRune(" :#✅☑🧠📝📌🎯⭐\ufe0f", r)
+	}))
+}
+
+// sectionNames are the names of the sections of tasks and of follow-ups, as
+// section names are compared.
+type sectionNames struct{ tasks, followUps []string }
+
+var defaultNames = sectionNames{fold(DefaultTasks), fold(DefaultFollowUps)}
+
+func fold(names []string) []string {
+	out := make([]string, len(names))
+	for i, n := range names {
+		out[i] = sectionName(n)
+	}
+	return out
+}
+
+func (l *Layout) sectionNames() sectionNames {
+	n := defaultNames
+	if l.Tasks != nil {
+		n.tasks = fold(l.Tasks)
+	}
+	if l.FollowUps != nil {
+		n.followUps = fold(l.FollowUps)
+	}
+	return n
+}
+
+// section adds to what the headings around say what a heading itself says.
+func (n sectionNames) section(s section, heading string) section {
+	name := sectionName(heading)
+	switch {
+	case slices.Contains(n.tasks, name):
+		s.tasks, s.followUps = true, false
+	case slices.Contains(n.followUps, name):
+		s.tasks, s.followUps = false, true
+	}
+	s.commitment = s.commitment || name == commitments
+	switch {
+	case name == "key facts", name == "重要事件":
+		s.kind = "fact"
+	case strings.HasSuffix(name, "preferences"), name == "偏好与习惯":
+		s.kind = "preference"
+	case strings.HasSuffix(name, "goals / projects"):
+		s.kind = "project"
+	case name == commitments:
+		s.kind = "request"
+	}
+	if h, m, sec, ok := headingClock(heading); ok {
+		s.hour, s.minute, s.second, s.clock = h, m, sec, true
+	}
+	return s
+}
+
+// kind is the type of an entry that does not say one.
+func (p *parse) kind(s section) string {
+	place := p.d.Place
+	switch {
+	case place.Kind == Items:
+		return namespaceTypes[place.Namespace]
+	case s.kind != "":
+		return s.kind
+	case place.Day != "":
+		return "crumb"
+	}
+	return "fact"
+}
+
+// readTasks reads the boxes of an entry.
+func (p *parse) readTasks(e *Entry, b *block) {
+	s := p.section(e.Heading)
+	var of map[int]int // list item → its task
+	for i, it := range b.items {
+		if it.lead < 0 {
+			continue
+		}
+		lf := &b.leaves[it.lead]
+		t, ok := p.task(lf, i == 0 && s.commitment)
+		if !ok {
+			continue
+		}
+		t.Line, t.Parent, t.top = p.ln.at(lf.at), -1, i == 0
+		t.FollowUp, t.InTasks = s.followUps, s.tasks
+		for up := it.parent; up >= 0; up = b.items[up].parent {
+			if n, ok := of[up]; ok && t.Parent < 0 {
+				t.Parent = n
+			}
+			if lead := b.items[up].lead; lead >= 0 && t.Under == "" {
+				text := p.show(b.leaves[lead].clean(0))
+				t.Under = taskNorm(taskText(text[boxLen(text):]))
+			}
+		}
+		t.ID = taskID(lf)
+		if of == nil {
+			of = map[int]int{}
+		}
+		of[i] = len(e.Tasks)
+		e.Tasks = append(e.Tasks, t)
+	}
+}
+
+// task reads the box at the start of a list item. In a section of commitments
+// every item of the top level is a task: done with a check mark, else open.
+func (p *parse) task(lf *leaf, commitment bool) (Task, bool) {
+	if n := boxLen(string(lf.buf[:min(len(lf.buf), 8)])); n > 0 {
+		at := lf.pos(1)
+		t := Task{Text: taskText(p.show(lf.clean(n))), Box: Span{at, at + 1}}
+		if lf.buf[1] != ' ' {
+			t.State = Done
+		}
+		t.Norm = taskNorm(t.Text)
+		return t, t.Text != ""
+	}
+	if !commitment || len(lf.buf) > 2 && lf.buf[0] == '[' && strings.IndexByte(string(lf.buf[:min(len(lf.buf), 6)]), ']') > 0 {
+		return Task{}, false
+	}
+	text := p.show(lf.clean(0))
+	t := Task{Box: Span{lf.at, lf.at}}
+	if rest, ok := strings.CutPrefix(text, "✅"); ok {
+		text, t.State = strings.TrimPrefix(rest, "\ufe0f"), Done
+	}
+	t.Text = taskText(text)
+	t.Norm = taskNorm(t.Text)
+	return t, t.Text != ""
+}
+
+// taskID is the id that a task's own line gives it.
+func taskID(lf *leaf) string {
+	for _, c := range lf.comments {
+		if id, ok := attrValue(c.attrs, "id"); ok {
+			return id
+		}
+	}
+	if id, _ := anchor(lf.clean(0)); id != "" {
+		return "^" + id
+	}
+	return ""
+}
