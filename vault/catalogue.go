@@ -1,0 +1,189 @@
+package vault
+
+import (
+	"cmp"
+	"iter"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/memwatchd/memwatchd/memory"
+)
+
+// A Catalogue holds what the last look at each path saw: the files that may be
+// read, and what is skipped with the reason. A path that somebody asks for is
+// looked up here; what is not in it does not exist and is never opened.
+//
+// The zero value is empty. All methods are safe for concurrent use.
+type Catalogue struct {
+	mu      sync.RWMutex
+	entries map[string]entry
+	looks   uint64 // counts looks and walks
+	walks   int    // walks under way
+	files   int    // entries that are known
+}
+
+// An entry is what was seen at a path. A file that could be read before and
+// cannot be looked at now is both known and has a reason. While a walk is under
+// way, an entry that is neither stays: what the walk saw there is older.
+type entry struct {
+	known  bool
+	stamp  memory.Stamp
+	reason string // why it is skipped
+	look   uint64
+}
+
+// Lookup returns the stamp of a file that may be read.
+func (c *Catalogue) Lookup(path string) (memory.Stamp, bool) {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	e := c.entries[path]
+	return e.stamp, e.known
+}
+
+// Len is the number of files that may be read.
+func (c *Catalogue) Len() int {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return c.files
+}
+
+// Files lists the files that may be read, by path.
+func (c *Catalogue) Files() iter.Seq2[string, memory.Stamp] {
+	c.mu.RLock()
+	found := make([]memory.Found, 0, c.files)
+	for path, e := range c.entries {
+		if e.known {
+			found = append(found, memory.Found{Path: path, Stamp: e.stamp})
+		}
+	}
+	c.mu.RUnlock()
+	slices.SortFunc(found, foundByPath)
+	return func(yield func(string, memory.Stamp) bool) {
+		for _, f := range found {
+			if !yield(f.Path, f.Stamp) {
+				return
+			}
+		}
+	}
+}
+
+// Skipped lists what is not read, by path.
+func (c *Catalogue) Skipped() []memory.Skipped {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	var skipped []memory.Skipped
+	for path, e := range c.entries {
+		if e.reason != "" {
+			skipped = append(skipped, memory.Skipped{Path: path, Reason: e.reason, Unseen: e.known})
+		}
+	}
+	slices.SortFunc(skipped, skippedByPath)
+	return skipped
+}
+
+// look keeps what a single look saw.
+func (c *Catalogue) look(path string, stamp memory.Stamp, err error, reason string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.looks++
+	e := entry{look: c.looks}
+	switch {
+	case err == nil:
+		e.known, e.stamp = true, stamp
+	case !Absent(err):
+		// It may well be there: what was known of it stays.
+		e = c.entries[path]
+		e.reason, e.look = reason, c.looks
+	case isMarkdown(path):
+		e.reason = reason
+	}
+	c.set(path, e)
+}
+
+// begin tells that a walk begins, and returns what end wants to be given.
+func (c *Catalogue) begin() uint64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.looks++
+	c.walks++
+	return c.looks
+}
+
+// end replaces what is below tree.From by what the walk saw, except where
+// somebody has looked since it began, and where it could not see. A nil tree is
+// a walk that failed.
+func (c *Catalogue) end(began uint64, tree *memory.Tree) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.walks--
+	if tree != nil {
+		unseen := make(map[string]bool)
+		for _, s := range tree.Skipped {
+			if s.Unseen {
+				unseen[s.Path] = true
+			}
+		}
+		for path, e := range c.entries {
+			if e.look <= began && within(path, tree.From) && !withinAny(path, unseen) {
+				c.set(path, entry{look: began})
+			}
+		}
+		for _, f := range tree.Files {
+			if c.entries[f.Path].look <= began {
+				c.set(f.Path, entry{known: true, stamp: f.Stamp, look: began})
+			}
+		}
+		for _, s := range tree.Skipped {
+			if e := c.entries[s.Path]; e.look <= began {
+				e.reason, e.look = s.Reason, began
+				c.set(s.Path, e)
+			}
+		}
+	}
+	if c.walks == 0 {
+		maps.DeleteFunc(c.entries, func(_ string, e entry) bool { return e.empty() })
+	}
+}
+
+func (c *Catalogue) set(path string, e entry) {
+	if c.entries == nil {
+		c.entries = make(map[string]entry)
+	}
+	if c.entries[path].known {
+		c.files--
+	}
+	if e.known {
+		c.files++
+	}
+	if e.empty() && c.walks == 0 {
+		delete(c.entries, path)
+		return
+	}
+	c.entries[path] = e
+}
+
+func (e entry) empty() bool { return !e.known && e.reason == "" }
+
+// within reports whether path is dir or below it; everything is within "".
+func within(path, dir string) bool {
+	return dir == "" || strings.HasPrefix(path, dir) && (len(path) == len(dir) || path[len(dir)] == '/')
+}
+
+// withinAny reports whether path is one of dirs or below one.
+func withinAny(path string, dirs map[string]bool) bool {
+	if len(dirs) == 0 {
+		return false
+	}
+	for !dirs[path] {
+		if path == "" {
+			return false
+		}
+		path, _, _ = cutLast(path)
+	}
+	return true
+}
+
+func foundByPath(a, b memory.Found) int     { return cmp.Compare(a.Path, b.Path) }
+func skippedByPath(a, b memory.Skipped) int { return cmp.Compare(a.Path, b.Path) }

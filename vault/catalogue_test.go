@@ -1,0 +1,114 @@
+package vault
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/memwatchd/memwatchd/memory"
+)
+
+// contents lists what a catalogue has, known files first.
+func contents(c *Catalogue) []string {
+	var list []string
+	for path := range c.Files() {
+		list = append(list, path)
+	}
+	if c.Len() != len(list) {
+		list = append(list, fmt.Sprintf("but Len is %d", c.Len()))
+	}
+	for _, s := range c.Skipped() {
+		list = append(list, s.Path+": "+s.Reason)
+	}
+	return list
+}
+
+func checkContents(t *testing.T, c *Catalogue, want ...string) {
+	t.Helper()
+	if diff := cmp.Diff(want, contents(c)); diff != "" {
+		t.Errorf("catalogue (-want +got):\n%s", diff)
+	}
+}
+
+func TestLook(t *testing.T) {
+	v := newVault(t, map[string]string{"a.md": "a", ".b.md": "b", "c.txt": "c"})
+	look := func(path string) {
+		t.Helper()
+		stamp, err := v.Look(path)
+		if got, ok := v.Catalogue.Lookup(path); ok != (err == nil) || got != stamp {
+			t.Errorf("looked at %s: %v, %v; the catalogue has %v, %v", path, stamp, err, got, ok)
+		}
+	}
+	for _, path := range []string{"a.md", ".b.md", "c.txt", "none.md", "../x.md"} {
+		look(path)
+	}
+	checkContents(t, &v.Catalogue, "a.md", "../x.md: not a path", ".b.md: hidden or temporary file")
+	must(t, os.Remove(filepath.Join(v.Dir, "a.md")))
+	must(t, os.Symlink("c.txt", filepath.Join(v.Dir, "a.md")))
+	look("a.md")
+	checkContents(t, &v.Catalogue, "../x.md: not a path", ".b.md: hidden or temporary file", "a.md: symbolic link")
+	must(t, os.Remove(filepath.Join(v.Dir, "a.md")))
+	look("a.md")
+	checkContents(t, &v.Catalogue, "../x.md: not a path", ".b.md: hidden or temporary file")
+	if v.Catalogue.walks != 0 || len(v.Catalogue.entries) != 2 {
+		t.Errorf("%d entries stay", len(v.Catalogue.entries))
+	}
+}
+
+// Without its root a vault knows what it knew.
+func TestCatalogueWithoutRoot(t *testing.T) {
+	v := newVault(t, map[string]string{"a.md": "a"})
+	_, err := v.Walk(t.Context(), "", nil)
+	must(t, err)
+	must(t, os.Rename(v.Dir, v.Dir+".away"))
+	if _, err := v.Look("a.md"); err == nil {
+		t.Error("looked without a root")
+	}
+	if _, err := v.Walk(t.Context(), "", nil); err == nil {
+		t.Error("walked without a root")
+	}
+	checkContents(t, &v.Catalogue, "a.md")
+}
+
+// What somebody saw while a walk was under way is newer than what the walk saw.
+func TestLookDuringWalk(t *testing.T) {
+	v := newVault(t, map[string]string{"d/stays.md": "", "d/goes.md": "", "d/early.md": ""})
+	_, err := v.Walk(t.Context(), "", nil)
+	must(t, err)
+	stale := &memory.Tree{Files: []memory.Found{{Path: "d/goes.md"}, {Path: "d/stays.md"}}}
+
+	began := v.Catalogue.begin()
+	must(t, os.Remove(filepath.Join(v.Dir, "d/goes.md")))
+	write(t, v, "d/comes.md", "")
+	for _, path := range []string{"d/goes.md", "d/comes.md"} {
+		v.Look(path)
+	}
+	v.Catalogue.end(began, stale)
+	checkContents(t, &v.Catalogue, "d/comes.md", "d/stays.md")
+	if n := len(v.Catalogue.entries); n != 2 {
+		t.Errorf("%d entries stay, want 2", n)
+	}
+}
+
+// What could not be looked at is not gone.
+func TestUnseenStays(t *testing.T) {
+	c := new(Catalogue)
+	c.end(c.begin(), &memory.Tree{Files: []memory.Found{
+		{Path: "a/b/x.md"}, {Path: "a/x.md"}, {Path: "ab.md"}, {Path: "x.md"},
+	}})
+	c.end(c.begin(), &memory.Tree{Skipped: []memory.Skipped{
+		{Path: "a", Reason: "permission denied", Unseen: true}, {Path: "x.md", Reason: "input/output error", Unseen: true},
+	}})
+	checkContents(t, c, "a/b/x.md", "a/x.md", "x.md", "a: permission denied", "x.md: input/output error")
+	if s := c.Skipped(); s[0].Unseen || !s[1].Unseen {
+		t.Errorf("only a known file is skipped for the moment: %v", s)
+	}
+	// Seen again, in a walk of that directory only.
+	c.end(c.begin(), &memory.Tree{From: "a", Files: []memory.Found{{Path: "a/x.md"}}})
+	checkContents(t, c, "a/x.md", "x.md", "x.md: input/output error")
+	c.end(c.begin(), &memory.Tree{})
+	checkContents(t, c)
+}

@@ -1,0 +1,144 @@
+package vault
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// patterns, and paths that each of them is tried on. git is asked too, if there
+// is one.
+var (
+	ignoreTests = []struct {
+		patterns string
+		ignored  string // of ignorePaths
+	}{
+		{"", ""},
+		{"# a comment\n\n   \n", ""},
+		{"a.md", "a.md d/a.md d/e/a.md"},
+		{"/a.md", "a.md"},
+		{"d/a.md", "d/a.md"},
+		{"/d/a.md\r\n", "d/a.md"},
+		{"*.md", "a.md ab.md d/a.md d/b.md d/e/a.md d/e/[x].md sp ace.md !x.md #y.md"},
+		{"*.md\n!a.md", "ab.md d/b.md d/e/[x].md sp ace.md !x.md #y.md"},
+		{"d", "d/a.md d/b.md d/e/a.md d/e/[x].md"},
+		{"d/\n!d/a.md", "d/a.md d/b.md d/e/a.md d/e/[x].md"},
+		{"d/*\n!d/e", "d/a.md d/b.md"},
+		{"e/", "d/e/a.md d/e/[x].md"},
+		{"a.md/", ""},
+		{"d/*", "d/a.md d/b.md d/e/a.md d/e/[x].md"},
+		{"d/*.md", "d/a.md d/b.md"},
+		{"d/**", "d/a.md d/b.md d/e/a.md d/e/[x].md"},
+		{"d/**/a.md", "d/a.md d/e/a.md"},
+		{"**/e/a.md", "d/e/a.md"},
+		{"**/d/**/*.md", "d/a.md d/b.md d/e/a.md d/e/[x].md"},
+		{"**", "a.md ab.md d/a.md d/b.md d/e/a.md d/e/[x].md sp ace.md !x.md #y.md"},
+		{"/", ""},
+		{"?.md", "a.md d/a.md d/b.md d/e/a.md"},
+		{"[ab].md", "a.md d/a.md d/b.md d/e/a.md"},
+		{"[!a].md", "d/b.md"},
+		{"[^a].md", "d/b.md"},
+		{"[a-c]*.md", "a.md ab.md d/a.md d/b.md d/e/a.md"},
+		{"[]x[].md", ""},
+		{"\\[x\\].md", "d/e/[x].md"},
+		{"[[]x[]].md", "d/e/[x].md"},
+		{"[a", ""},
+		{"sp ace.md   ", "sp ace.md"},
+		{"sp\\ ace.md", "sp ace.md"},
+		{"\\!x.md", "!x.md"},
+		{"\\#y.md", "#y.md"},
+		{"#y.md", ""},
+		{"a*b.md", "ab.md"},
+		{"*a*.md", "a.md ab.md d/a.md d/e/a.md sp ace.md"},
+		{"a.md\\", ""},
+		{"A.md", ""},
+	}
+	ignorePaths = []string{"a.md", "ab.md", "d/a.md", "d/b.md", "d/e/a.md", "d/e/[x].md", "sp ace.md", "!x.md", "#y.md"}
+)
+
+func TestIgnore(t *testing.T) {
+	for _, tt := range ignoreTests {
+		v := &Vault{Dir: "/none", Skip: func(string) string { return "" }}
+		v.rules.Store(parseRules(nil, tt.patterns))
+		var got []string
+		for _, path := range ignorePaths {
+			if v.Skips(path, false) != "" {
+				got = append(got, path)
+			}
+		}
+		if got := strings.Join(got, " "); got != tt.ignored {
+			t.Errorf("patterns %q ignore\n%s, want\n%s", tt.patterns, got, tt.ignored)
+		}
+	}
+}
+
+// The table above is what git does.
+func TestIgnoreLikeGit(t *testing.T) {
+	git, err := exec.LookPath("git")
+	if err != nil {
+		t.Skip("no git here to compare with")
+	}
+	dir := t.TempDir()
+	run := func(stdin string, args ...string) string {
+		cmd := exec.Command(git, append([]string{"-C", dir, "-c", "core.excludesFile="}, args...)...)
+		cmd.Stdin = strings.NewReader(stdin)
+		cmd.Env = append(os.Environ(), "GIT_CONFIG_NOSYSTEM=1")
+		var stderr bytes.Buffer
+		cmd.Stderr = &stderr
+		out, err := cmd.Output()
+		if exit, ok := err.(*exec.ExitError); err != nil && (!ok || exit.ExitCode() != 1) {
+			t.Fatalf("git %v: %v: %s", args, err, stderr.Bytes())
+		}
+		return string(out)
+	}
+	run("", "init", "-q")
+	for _, path := range ignorePaths {
+		name := filepath.Join(dir, path)
+		must(t, os.MkdirAll(filepath.Dir(name), 0o700))
+		must(t, os.WriteFile(name, nil, 0o600))
+	}
+	for _, tt := range ignoreTests {
+		must(t, os.WriteFile(filepath.Join(dir, ".gitignore"), []byte(tt.patterns), 0o600))
+		out := run(strings.Join(ignorePaths, "\x00"), "check-ignore", "-z", "--stdin", "--no-index")
+		got := strings.TrimRight(strings.ReplaceAll(out, "\x00", " "), " ")
+		if got != tt.ignored {
+			t.Errorf("patterns %q: git ignores\n%s, want\n%s", tt.patterns, got, tt.ignored)
+		}
+	}
+}
+
+// The list is before the file, which can let in again what it keeps out.
+func TestIgnoreListBeforeFile(t *testing.T) {
+	r := parseRules([]string{"*.md", "# not a pattern"}, "\ufeff!a.md\n")
+	if r.ignored("a.md", false) || !r.ignored("b.md", false) || len(r.patterns) != 2 {
+		t.Errorf("rules %+v", r)
+	}
+}
+
+// Matching ends, in time that grows with the lengths only, and a text without
+// special characters matches itself alone.
+func FuzzMatchName(f *testing.F) {
+	f.Add("a*b?[c-e]\\*", "axxb1d*")
+	f.Add(strings.Repeat("*a", 50)+"b", strings.Repeat("a", 200))
+	f.Add("[!]-]", "x")
+	f.Fuzz(func(t *testing.T, pattern, name string) {
+		got := matchName(pattern, name)
+		if !strings.ContainsAny(pattern, "*?[\\") && got != (pattern == name) {
+			t.Errorf("matchName(%q, %q) = %v", pattern, name, got)
+		}
+		if !matchName("*", name) || !matchName(strings.Repeat("?", len(name)), name) {
+			t.Errorf("%q is not matched by what matches everything", name)
+		}
+		var quoted strings.Builder
+		for _, c := range []byte(name) {
+			quoted.WriteByte('\\')
+			quoted.WriteByte(c)
+		}
+		if !matchName(quoted.String(), name) {
+			t.Errorf("%q is not matched by itself, quoted", name)
+		}
+	})
+}

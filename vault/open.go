@@ -1,0 +1,128 @@
+package vault
+
+import (
+	"io/fs"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// openRoot opens the root itself, where a symbolic link is what the user
+// configured.
+func (v *Vault) openRoot() (int, error) {
+	fd, err := retry(func() (int, error) {
+		return unix.Open(v.Dir, pathOnly|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	})
+	if err != nil {
+		return -1, rootError(v.Dir, err)
+	}
+	return fd, nil
+}
+
+// at calls do with an open directory and the name in it that path leads to.
+func (v *Vault) at(path string, do func(dir int, base string) error) error {
+	if !valid(path) {
+		return fs.ErrNotExist
+	}
+	root, err := v.openRoot()
+	if err != nil {
+		return err
+	}
+	defer unix.Close(root)
+	parent, base, nested := cutLast(path)
+	if !nested {
+		return do(root, base)
+	}
+	dir, err := openDir(root, parent, pathOnly)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(dir)
+	return do(dir, base)
+}
+
+// openDir opens the directory at path below the root; "" is the root. The flags
+// are either pathOnly or O_RDONLY, for reading its entries.
+func openDir(root int, path string, flags int) (int, error) {
+	if path == "" {
+		path = "."
+	}
+	fd, err := beneath(root, path, flags|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC)
+	return fd, translate(err)
+}
+
+// openFile opens a regular file for reading. Nothing else is opened, because
+// opening alone can block or have effects on devices.
+func (v *Vault) openFile(dir int, base string) (int, error) {
+	if _, err := v.lstat(dir, base); err != nil {
+		return -1, err
+	}
+	fd, err := retry(func() (int, error) {
+		return unix.Openat(dir, base, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+	})
+	return fd, translate(err)
+}
+
+// stepwise opens path one component at a time, none of which may be a symbolic
+// link.
+func stepwise(root int, path string, flags int) (int, error) {
+	dir := root
+	for {
+		name, rest, more := strings.Cut(path, "/")
+		fd, err := retry(func() (int, error) { return unix.Openat(dir, name, flags, 0) })
+		if err == unix.ENOTDIR {
+			// A link is refused as "not a directory", which it may lead to.
+			var st unix.Stat_t
+			if fstatat(dir, name, &st) == nil && st.Mode&unix.S_IFMT == unix.S_IFLNK {
+				err = unix.ELOOP
+			}
+		}
+		if dir != root {
+			unix.Close(dir)
+		}
+		if err != nil || !more {
+			return fd, err
+		}
+		dir, path = fd, rest
+	}
+}
+
+func fstatat(dir int, base string, st *unix.Stat_t) error {
+	_, err := retry(func() (int, error) {
+		return 0, unix.Fstatat(dir, base, st, unix.AT_SYMLINK_NOFOLLOW)
+	})
+	return translate(err)
+}
+
+// translate gives the errors of opening their names.
+func translate(err error) error {
+	switch err {
+	case unix.ELOOP:
+		return ErrSymlink
+	case unix.ENOTDIR, unix.ENAMETOOLONG:
+		return fs.ErrNotExist
+	}
+	return err
+}
+
+// retry repeats what a signal interrupted, as network file systems do.
+func retry(do func() (int, error)) (int, error) {
+	for {
+		fd, err := do()
+		if err != unix.EINTR {
+			if err != nil {
+				return -1, err
+			}
+			return fd, nil
+		}
+	}
+}
+
+// cutLast splits off the last component of a path.
+func cutLast(path string) (parent, base string, nested bool) {
+	i := strings.LastIndexByte(path, '/')
+	if i < 0 {
+		return "", path, false
+	}
+	return path[:i], path[i+1:], true
+}

@@ -1,0 +1,306 @@
+package vault
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// needLeases skips a test where the system has no leases.
+func needLeases(t *testing.T, v *Vault) {
+	t.Helper()
+	f, err := os.CreateTemp(v.Dir, "probe")
+	must(t, err)
+	defer os.Remove(f.Name())
+	must(t, f.Close())
+	f, err = os.Open(f.Name())
+	must(t, err)
+	defer f.Close()
+	l, err := takeLease(int(f.Fd()), time.Minute)
+	if err != nil {
+		t.Skipf("no leases here: %v", err)
+	}
+	l.release()
+}
+
+// version is a text that shows whether all of it is there.
+func version(n, size int) []byte {
+	head := fmt.Sprintf("%d %d\n", n, size)
+	return append([]byte(head), bytes.Repeat([]byte{'a' + byte(n%26)}, size-len(head))...)
+}
+
+func whole(data []byte) bool {
+	var n, size int
+	if _, err := fmt.Sscanf(string(data[:min(len(data), 40)]), "%d %d\n", &n, &size); err != nil {
+		return false
+	}
+	return len(data) == size && bytes.Equal(data, version(n, size))
+}
+
+// Whatever way a file is saved in, a reader who never waits sees all of a
+// version, is told that it may not have, or is told to come again.
+func TestNeverHalfWritten(t *testing.T) {
+	inPlace := func(name string, data []byte) error { return os.WriteFile(name, data, 0o600) }
+	ways := []struct {
+		name string
+		size int
+		save func(name string, data []byte) error
+	}{
+		{"small", 4 << 10, inPlace},
+		{"middling", 64 << 10, inPlace},
+		{"large", 1<<20 - 64, inPlace},
+		{"in pieces", 4 << 10, func(name string, data []byte) error {
+			f, err := os.OpenFile(name, os.O_WRONLY|os.O_TRUNC, 0)
+			if err != nil {
+				return err
+			}
+			for piece := range slices.Chunk(data, 1000) {
+				if _, err := f.Write(piece); err != nil {
+					return err
+				}
+				time.Sleep(time.Millisecond)
+			}
+			return f.Close()
+		}},
+		{"moved away first", 4 << 10, func(name string, data []byte) error {
+			if err := os.Rename(name, name+"~"); err != nil {
+				return err
+			}
+			return os.WriteFile(name, data, 0o600)
+		}},
+		{"renamed over", 64 << 10, func(name string, data []byte) error {
+			if err := os.WriteFile(name+".tmp", data, 0o600); err != nil {
+				return err
+			}
+			return os.Rename(name+".tmp", name)
+		}},
+	}
+	for _, way := range ways {
+		t.Run(way.name, func(t *testing.T) {
+			v := newVault(t, nil)
+			needLeases(t, v)
+			name := filepath.Join(v.Dir, "x.md")
+			must(t, os.WriteFile(name, version(0, way.size), 0o600))
+			saved := make(chan error, 1)
+			stop := make(chan struct{})
+			go func() {
+				for n := 1; ; n++ {
+					select {
+					case <-stop:
+						saved <- nil
+						return
+					default:
+					}
+					if err := way.save(name, version(n, way.size)); err != nil {
+						saved <- err
+						return
+					}
+				}
+			}()
+			const reads = 60
+			good, halves := 0, 0
+			for deadline := time.Now().Add(time.Minute); good < reads && time.Now().Before(deadline); {
+				f, err := v.Read("x.md")
+				switch {
+				case errors.Is(err, fs.ErrNotExist) && way.name == "moved away first", errors.Is(err, ErrChanging):
+				case err != nil:
+					t.Fatal(err)
+				case f.Unsettled:
+					halves++
+				case !whole(f.Data):
+					t.Fatalf("read %d bytes that are not a version, as if they were", len(f.Data))
+				default:
+					good++
+				}
+			}
+			close(stop)
+			must(t, <-saved)
+			if good < reads {
+				t.Errorf("only %d whole versions were read, %d unsettled ones", good, halves)
+			}
+		})
+	}
+}
+
+func TestWriting(t *testing.T) {
+	v := newVault(t, map[string]string{"x.md": "text", "large.md": strings.Repeat("x", leaseLimit+1)})
+	needLeases(t, v)
+	for _, path := range []string{"x.md", "large.md"} {
+		if v.Writing(path) {
+			t.Errorf("%s is being written by nobody", path)
+		}
+		if f, err := v.Read(path); err != nil || f.Unsettled {
+			t.Errorf("read of %s: unsettled %v, %v", path, f.Unsettled, err)
+		}
+		r, err := os.Open(filepath.Join(v.Dir, path))
+		must(t, err)
+		if v.Writing(path) {
+			t.Errorf("a reader of %s is taken for a writer", path)
+		}
+		must(t, r.Close())
+		w, err := os.OpenFile(filepath.Join(v.Dir, path), os.O_WRONLY|os.O_APPEND, 0)
+		must(t, err)
+		if !v.Writing(path) {
+			t.Errorf("the writer of %s was not noticed", path)
+		}
+		if f, err := v.Read(path); err != nil || !f.Unsettled || len(f.Data) == 0 {
+			t.Errorf("read of %s with a writer: %d bytes, unsettled %v, %v", path, len(f.Data), f.Unsettled, err)
+		}
+		must(t, w.Close())
+		if v.Writing(path) {
+			t.Errorf("the writer of %s is gone", path)
+		}
+	}
+}
+
+// A lease that its holder forgets is given up in time, and then says that it
+// was not held to the end.
+func TestLeaseIsBounded(t *testing.T) {
+	v := newVault(t, map[string]string{"x.md": "text"})
+	needLeases(t, v)
+	name := filepath.Join(v.Dir, "x.md")
+	f, err := os.Open(name)
+	must(t, err)
+	defer f.Close()
+	l, err := takeLease(int(f.Fd()), 20*time.Millisecond)
+	must(t, err)
+	w, err := os.OpenFile(name, os.O_WRONLY, 0) // waits for as long as the lease is held
+	must(t, err)
+	must(t, w.Close())
+	if l.release() {
+		t.Error("a lease that was broken says that it was held")
+	}
+	l, err = takeLease(int(f.Fd()), time.Minute)
+	must(t, err)
+	for range 2 {
+		if !l.release() {
+			t.Error("a lease that was held says that it was not")
+		}
+	}
+}
+
+// A file that was emptied keeps its last text for two seconds, unless nobody
+// can be writing it.
+func TestEmptyIsDoubted(t *testing.T) {
+	v := newVault(t, map[string]string{"x.md": "", "y.md": ""})
+	needLeases(t, v)
+	synctest.Test(t, func(t *testing.T) {
+		if f, err := v.Read("x.md"); err != nil || len(f.Data) != 0 || f.Unsettled {
+			t.Errorf("an empty file that nobody writes: %+v, %v", f, err)
+		}
+		name := filepath.Join(v.Dir, "x.md")
+		w, err := os.OpenFile(name, os.O_WRONLY, 0)
+		must(t, err)
+		defer w.Close()
+		for range 2 {
+			if _, err := v.Read("x.md"); !errors.Is(err, ErrChanging) || Absent(err) {
+				t.Fatalf("just emptied: %v, want ErrChanging", err)
+			}
+			time.Sleep(believeEmpty - time.Nanosecond)
+			if _, err := v.Read("x.md"); !errors.Is(err, ErrChanging) {
+				t.Fatalf("still in doubt: %v, want ErrChanging", err)
+			}
+			// Another change begins the time anew.
+			must(t, os.Chtimes(name, time.Time{}, time.Unix(1, 0)))
+		}
+		if _, err := v.Read("x.md"); !errors.Is(err, ErrChanging) {
+			t.Fatalf("emptied again: %v, want ErrChanging", err)
+		}
+		time.Sleep(believeEmpty)
+		if f, err := v.Read("x.md"); err != nil || len(f.Data) != 0 || !f.Unsettled {
+			t.Errorf("empty for long: %+v, %v", f, err)
+		}
+		_, err = w.WriteString("text")
+		must(t, err)
+		if f, err := v.Read("x.md"); err != nil || string(f.Data) != "text" {
+			t.Errorf("written: %q, %v", f.Data, err)
+		}
+		if len(v.emptied) != 0 {
+			t.Errorf("%d files are still in doubt", len(v.emptied))
+		}
+	})
+}
+
+// A file that grows while it is read is read up to the cap.
+func TestGrowingFile(t *testing.T) {
+	v := newVault(t, map[string]string{"x.md": "x"})
+	v.MaxFileSize = 64 << 10
+	name := filepath.Join(v.Dir, "x.md")
+	stop := make(chan struct{})
+	done := make(chan error, 1)
+	go func() {
+		f, err := os.OpenFile(name, os.O_WRONLY|os.O_APPEND, 0)
+		for err == nil {
+			select {
+			case <-stop:
+				done <- f.Close()
+				return
+			default:
+				_, err = f.WriteString(strings.Repeat("y", 100))
+			}
+			if st, _ := f.Stat(); st.Size() > 4<<20 {
+				err = f.Truncate(1)
+			}
+		}
+		done <- err
+	}()
+	tooLarge, read := 0, 0
+	for deadline := time.Now().Add(time.Minute); (tooLarge == 0 || read < 20) && time.Now().Before(deadline); {
+		f, err := v.Read("x.md")
+		switch {
+		case errors.Is(err, ErrTooLarge):
+			tooLarge++
+		case err != nil:
+			t.Fatal(err)
+		case int64(len(f.Data)) > v.MaxFileSize:
+			t.Fatalf("read %d bytes, the most is %d", len(f.Data), v.MaxFileSize)
+		default:
+			read++
+		}
+	}
+	close(stop)
+	must(t, <-done)
+	if tooLarge == 0 || read == 0 {
+		t.Errorf("read %d times, too large %d times", read, tooLarge)
+	}
+}
+
+func TestReadAllStopsAtLimit(t *testing.T) {
+	f, err := os.Open("/dev/zero")
+	if err != nil {
+		t.Skipf("no file without end here: %v", err)
+	}
+	defer f.Close()
+	if data, err := readAll(int(f.Fd()), 10, 1000); !errors.Is(err, ErrTooLarge) || data != nil {
+		t.Errorf("read %d bytes, %v, want ErrTooLarge", len(data), err)
+	}
+}
+
+func TestUnreadable(t *testing.T) {
+	if os.Geteuid() == 0 {
+		t.Skip("root may read everything; run as an ordinary user")
+	}
+	v := newVault(t, map[string]string{"x.md": "text", "d/y.md": "text", "z.md": "text"})
+	must(t, os.Chmod(filepath.Join(v.Dir, "x.md"), 0))
+	must(t, os.Chmod(filepath.Join(v.Dir, "d"), 0))
+	t.Cleanup(func() { os.Chmod(filepath.Join(v.Dir, "d"), 0o700) })
+	for _, path := range []string{"x.md", "d/y.md"} {
+		if _, err := v.Read(path); !errors.Is(err, fs.ErrPermission) || Absent(err) {
+			t.Errorf("read of %s: %v, want permission denied", path, err)
+		}
+	}
+	tree, err := v.Walk(t.Context(), "", nil)
+	must(t, err)
+	got := fmt.Sprint(paths(tree.Files), tree.Skipped)
+	if want := "[x.md z.md] [{d permission denied true}]"; got != want {
+		t.Errorf("walk saw %s, want %s", got, want)
+	}
+}

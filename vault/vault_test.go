@@ -1,0 +1,250 @@
+package vault
+
+import (
+	"errors"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// newVault returns a vault on a new root with the given files.
+func newVault(t *testing.T, files map[string]string) *Vault {
+	t.Helper()
+	v := &Vault{Dir: filepath.Join(t.TempDir(), "root")}
+	if err := os.Mkdir(v.Dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for path, text := range files {
+		write(t, v, path, text)
+	}
+	return v
+}
+
+func write(t *testing.T, v *Vault, path, text string) {
+	t.Helper()
+	name := filepath.Join(v.Dir, path)
+	must(t, os.MkdirAll(filepath.Dir(name), 0o700))
+	must(t, os.WriteFile(name, []byte(text), 0o600))
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// eachOpen runs a test with the kernel's own confinement and without.
+func eachOpen(t *testing.T, test func(t *testing.T)) {
+	t.Run("kernel", test)
+	t.Run("stepwise", func(t *testing.T) {
+		t.Cleanup(withoutOpenat2())
+		test(t)
+	})
+}
+
+// refused is a root with everything in it that is never read, and the errors.
+func refused(t *testing.T) (*Vault, map[string]error) {
+	v := newVault(t, map[string]string{
+		"ok.md": "ok", "d/ok.md": "ok", "large.md": strings.Repeat("x", 101), "edge.md": strings.Repeat("x", 100),
+	})
+	v.MaxFileSize = 100
+	outside := filepath.Join(filepath.Dir(v.Dir), "outside")
+	must(t, os.Mkdir(outside, 0o700))
+	must(t, os.WriteFile(filepath.Join(outside, "secret.md"), []byte("secret"), 0o600))
+	for link, target := range map[string]string{
+		"in.md": "ok.md", "out.md": "../outside/secret.md", "abs.md": filepath.Join(outside, "secret.md"),
+		"dangling.md": "nothing", "loop.md": "loop.md", "din": "d", "dout": "../outside", "d/up": "..",
+	} {
+		must(t, os.Symlink(target, filepath.Join(v.Dir, link)))
+	}
+	must(t, os.Mkdir(filepath.Join(v.Dir, "dir.md"), 0o700))
+	must(t, unix.Mkfifo(filepath.Join(v.Dir, "fifo.md"), 0o600))
+	// Bound by a short relative name: the path of a test's directory is too long.
+	t.Chdir(v.Dir)
+	l, err := net.Listen("unix", "socket.md")
+	must(t, err)
+	t.Cleanup(func() { l.Close() })
+	must(t, os.Truncate(mustCreate(t, v, "sparse.md"), 100<<30))
+
+	want := map[string]error{
+		"in.md": ErrSymlink, "out.md": ErrSymlink, "abs.md": ErrSymlink, "dangling.md": ErrSymlink, "loop.md": ErrSymlink,
+		"din": ErrSymlink, "din/ok.md": ErrSymlink, "dout/secret.md": ErrSymlink, "d/up/ok.md": ErrSymlink,
+		"d/up/d/ok.md": ErrSymlink, "loop.md/x.md": ErrSymlink,
+		"dir.md": ErrNotRegular, "fifo.md": ErrNotRegular, "socket.md": ErrNotRegular, "d": ErrNotRegular,
+		"large.md": ErrTooLarge, "sparse.md": ErrTooLarge,
+		"none.md": fs.ErrNotExist, "none/x.md": fs.ErrNotExist, "ok.md/x.md": fs.ErrNotExist,
+		"": fs.ErrNotExist, ".": fs.ErrNotExist, "..": fs.ErrNotExist, "/ok.md": fs.ErrNotExist, "d/": fs.ErrNotExist,
+		"../outside/secret.md": fs.ErrNotExist, "d/../ok.md": fs.ErrNotExist, "d/./ok.md": fs.ErrNotExist,
+		"d//ok.md": fs.ErrNotExist, "ok.md\x00": fs.ErrNotExist, outside + "/secret.md": fs.ErrNotExist,
+		strings.Repeat("n", 300) + ".md": fs.ErrNotExist,
+	}
+	if err := unix.Mknod(filepath.Join(v.Dir, "device.md"), unix.S_IFCHR|0o600, int(unix.Mkdev(1, 5))); err == nil {
+		want["device.md"] = ErrNotRegular
+	}
+	return v, want
+}
+
+func mustCreate(t *testing.T, v *Vault, path string) string {
+	t.Helper()
+	write(t, v, path, "")
+	return filepath.Join(v.Dir, path)
+}
+
+func TestRefused(t *testing.T) {
+	eachOpen(t, func(t *testing.T) {
+		v, want := refused(t)
+		for path, want := range want {
+			if _, err := v.Read(path); !errors.Is(err, want) || !Absent(err) {
+				t.Errorf("Read(%q): %v, want %v", path, err, want)
+			}
+			if _, err := v.Stat(path); !errors.Is(err, want) {
+				t.Errorf("Stat(%q): %v, want %v", path, err, want)
+			}
+			if v.Writing(path) {
+				t.Errorf("Writing(%q) is true", path)
+			}
+		}
+		for _, path := range []string{"ok.md", "d/ok.md", "edge.md"} {
+			f, err := v.Read(path)
+			if err != nil {
+				t.Errorf("Read(%q): %v", path, err)
+			}
+			if s, err := v.Stat(path); err != nil || s != f.Stamp || s.Size != int64(len(f.Data)) || s.Inode == 0 || s.MTime != f.ModTime.UnixNano() {
+				t.Errorf("Stat(%q) = %+v, %v; Read saw %+v", path, s, err, f.Stamp)
+			}
+		}
+	})
+}
+
+func TestDirectory(t *testing.T) {
+	eachOpen(t, func(t *testing.T) {
+		v, _ := refused(t)
+		root, err := v.Root()
+		must(t, err)
+		if id, ok := v.Directory(""); !ok || id != root {
+			t.Errorf("the root is %v, %v, want %v", id, ok, root)
+		}
+		for path, want := range map[string]bool{"d": true, "dir.md": true, "din": false, "dout": false, "d/up": false, "ok.md": false, "none": false, "..": false} {
+			if id, ok := v.Directory(path); ok != want || ok && id == root {
+				t.Errorf("Directory(%q) = %v, %v", path, id, ok)
+			}
+		}
+	})
+}
+
+// The root is whatever is at its path now, and what is not there is not known
+// to be gone.
+func TestRootComesAndGoes(t *testing.T) {
+	v := newVault(t, map[string]string{"a.md": "one"})
+	first, err := v.Root()
+	must(t, err)
+	away := v.Dir + ".away"
+	must(t, os.Rename(v.Dir, away))
+	for op, err := range map[string]error{
+		"root": second(v.Root()), "stat": second(v.Stat("a.md")), "read": second(v.Read("a.md")), "look": second(v.Look("a.md")),
+		"walk": second(v.Walk(t.Context(), "", nil)),
+	} {
+		if !errors.Is(err, ErrRoot) || errors.Is(err, fs.ErrNotExist) || Absent(err) {
+			t.Errorf("%s without a root: %v", op, err)
+		}
+	}
+	// A file in its place, another directory, and a link to the first.
+	must(t, os.WriteFile(v.Dir, nil, 0o600))
+	if _, err := v.Read("a.md"); !errors.Is(err, ErrRoot) {
+		t.Errorf("read below a file: %v", err)
+	}
+	must(t, os.Remove(v.Dir))
+	write(t, v, "a.md", "two")
+	if f, err := v.Read("a.md"); err != nil || string(f.Data) != "two" {
+		t.Errorf("read from the new root: %q, %v", f.Data, err)
+	}
+	if id, err := v.Root(); err != nil || id == first {
+		t.Errorf("the new root is %v, %v; the old one was %v", id, err, first)
+	}
+	must(t, os.RemoveAll(v.Dir))
+	must(t, os.Symlink(away, v.Dir))
+	if f, err := v.Read("a.md"); err != nil || string(f.Data) != "one" {
+		t.Errorf("read through the root's own link: %q, %v", f.Data, err)
+	}
+	if id, err := v.Root(); err != nil || id != first {
+		t.Errorf("the root is %v, %v, want %v", id, err, first)
+	}
+}
+
+func second[T any](_ T, err error) error { return err }
+
+// Somebody who swaps a directory for a link as fast as they can never gets us
+// to read what it leads to.
+func TestSwappedForLink(t *testing.T) {
+	eachOpen(t, func(t *testing.T) {
+		v := newVault(t, map[string]string{"d/x.md": "inside"})
+		outside := filepath.Join(filepath.Dir(v.Dir), "outside")
+		must(t, os.Mkdir(outside, 0o700))
+		must(t, os.WriteFile(filepath.Join(outside, "x.md"), []byte("canary"), 0o600))
+		link, dir := filepath.Join(v.Dir, "link"), filepath.Join(v.Dir, "d")
+		must(t, os.Symlink(outside, link))
+		stop := make(chan struct{})
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+					exchange(link, dir)
+				}
+			}
+		}()
+		read := 0
+		for i := 0; i < 20000 && (i < 2000 || read < 100); i++ {
+			f, err := v.Read("d/x.md")
+			if err == nil {
+				read++
+			}
+			if strings.Contains(string(f.Data), "canary") {
+				t.Fatal("read through a link")
+			}
+			tree, err := v.Walk(t.Context(), "", nil)
+			must(t, err)
+			for _, f := range tree.Files {
+				if f.Stamp.Size == int64(len("canary")) && f.Path == "d/x.md" && f.Stamp.Inode == inode(t, outside+"/x.md") {
+					t.Fatal("walked through a link")
+				}
+			}
+		}
+		close(stop)
+		<-done
+		if read == 0 {
+			t.Error("nothing was read at all")
+		}
+	})
+}
+
+func inode(t *testing.T, name string) uint64 {
+	t.Helper()
+	var st unix.Stat_t
+	must(t, unix.Stat(name, &st))
+	return st.Ino
+}
+
+func TestErrorsNameOperationAndPathOnce(t *testing.T) {
+	v := newVault(t, nil)
+	for want, err := range map[string]error{
+		"read a/b.md: file does not exist":                                           second(v.Read("a/../b.md")),
+		"look at .x.md: not read: hidden or temporary file":                          second(v.Look(".x.md")),
+		"stat none.md: no such file or directory":                                    second(v.Stat("none.md")),
+		"open /none/x: memory directory cannot be opened: no such file or directory": second((&Vault{Dir: "/none/x"}).Read("a.md")),
+	} {
+		want = strings.Replace(want, "a/b.md", "a/../b.md", 1)
+		if err == nil || err.Error() != want {
+			t.Errorf("error is %q, want %q", err, want)
+		}
+	}
+}

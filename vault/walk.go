@@ -1,0 +1,188 @@
+package vault
+
+import (
+	"context"
+	"io/fs"
+	"os"
+	"slices"
+	"sync"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/memwatchd/memwatchd/memory"
+)
+
+// walkers is how many directories are read at once. More gain nothing even on
+// a disk with a queue, fewer leave it idle.
+const walkers = 4
+
+// Walk looks at every file below the directory from ("" is the root) and puts
+// what it saw into the catalogue. If from is not there, or is not read, the tree
+// is empty. The error is an [ErrRoot] or the context's; what is wrong below the
+// root is told in the tree and stops nothing.
+//
+// If enter is not nil it is called with each directory before its entries are
+// read, by several goroutines at once: whoever begins to watch the directory
+// there will hear of everything that the walk does not see.
+//
+// A walk of the whole root reads the ignore file first.
+func (v *Vault) Walk(ctx context.Context, from string, enter func(memory.Directory)) (*memory.Tree, error) {
+	began := v.Catalogue.begin()
+	tree, err := v.walk(ctx, from, enter)
+	v.Catalogue.end(began, tree)
+	return tree, err
+}
+
+func (v *Vault) walk(ctx context.Context, from string, enter func(memory.Directory)) (*memory.Tree, error) {
+	root, err := v.openRoot()
+	if err != nil {
+		return nil, err
+	}
+	defer unix.Close(root)
+	w := walk{vault: v, root: root, enter: enter}
+	w.more.L = &w.mu
+	tree := &memory.Tree{From: from}
+	if from == "" {
+		if w.rules, err = v.loadRules(); err != nil {
+			skip(tree, memory.IgnoreFile, err)
+		}
+	} else if w.rules = v.currentRules(); v.Skips(from, true) != "" {
+		return tree, nil
+	}
+
+	w.todo, w.open = []string{from}, 1
+	defer context.AfterFunc(ctx, w.stop)()
+	var group sync.WaitGroup
+	parts := make([]memory.Tree, walkers)
+	for i := range parts {
+		group.Go(func() { w.run(&parts[i]) })
+	}
+	group.Wait()
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	for _, part := range parts {
+		tree.Files = append(tree.Files, part.Files...)
+		tree.Skipped = append(tree.Skipped, part.Skipped...)
+	}
+	slices.SortFunc(tree.Files, foundByPath)
+	slices.SortFunc(tree.Skipped, skippedByPath)
+	return tree, nil
+}
+
+// A walk is the state that its goroutines share: the directories still to be
+// read.
+type walk struct {
+	vault *Vault
+	root  int
+	rules *rules
+	enter func(memory.Directory)
+
+	mu   sync.Mutex
+	more sync.Cond
+	todo []string
+	open int // directories to be read or being read; none left is the end
+}
+
+// stop ends the walk early.
+func (w *walk) stop() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.todo, w.open = nil, 0
+	w.more.Broadcast()
+}
+
+// run reads directories until there are none left.
+func (w *walk) run(tree *memory.Tree) {
+	for {
+		w.mu.Lock()
+		for len(w.todo) == 0 && w.open > 0 {
+			w.more.Wait()
+		}
+		if w.open <= 0 {
+			w.mu.Unlock()
+			return
+		}
+		dir := w.todo[len(w.todo)-1]
+		w.todo = w.todo[:len(w.todo)-1]
+		w.mu.Unlock()
+
+		found := w.read(dir, tree)
+
+		w.mu.Lock()
+		if w.open > 0 {
+			w.todo = append(w.todo, found...)
+			w.open += len(found) - 1
+			if w.open == 0 || len(found) > 0 {
+				w.more.Broadcast()
+			}
+		}
+		w.mu.Unlock()
+	}
+}
+
+// read looks at the entries of one directory and returns the directories in it.
+func (w *walk) read(dir string, tree *memory.Tree) (found []string) {
+	fd, err := openDir(w.root, dir, unix.O_RDONLY)
+	if err != nil {
+		skip(tree, dir, err)
+		return nil
+	}
+	// The file has it from here on, for the sake of ReadDir.
+	f := os.NewFile(uintptr(fd), dir)
+	defer f.Close()
+	if w.enter != nil {
+		var st unix.Stat_t
+		if err := unix.Fstat(fd, &st); err != nil {
+			skip(tree, dir, err)
+			return nil
+		}
+		w.enter(memory.Directory{Path: dir, ID: fileID(&st)})
+	}
+	entries, err := f.ReadDir(-1)
+	if err != nil {
+		skip(tree, dir, err)
+	}
+	for _, e := range entries {
+		path := e.Name()
+		if dir != "" {
+			path = dir + "/" + path
+		}
+		switch {
+		case e.IsDir():
+			if skipDir(path, w.rules) != "" {
+				continue
+			}
+			if isMarkdown(path) {
+				tree.Skipped = append(tree.Skipped, memory.Skipped{Path: path, Reason: "directory"})
+			}
+			found = append(found, path)
+		case isMarkdown(path):
+			w.look(fd, path, e.Name(), tree)
+		case e.Type() == fs.ModeSymlink && e.Name()[0] != '.':
+			tree.Skipped = append(tree.Skipped, memory.Skipped{Path: path, Reason: ErrSymlink.Error()})
+		}
+	}
+	return found
+}
+
+// look looks at one file in the open directory fd.
+func (w *walk) look(fd int, path, base string, tree *memory.Tree) {
+	if reason := w.vault.skipFile(path, w.rules); reason != "" {
+		tree.Skipped = append(tree.Skipped, memory.Skipped{Path: path, Reason: reason})
+		return
+	}
+	st, err := w.vault.lstat(fd, base)
+	if err != nil {
+		skip(tree, path, err)
+		return
+	}
+	tree.Files = append(tree.Files, memory.Found{Path: path, Stamp: stampOf(st)})
+}
+
+// skip lists what could not be read. What went away meanwhile is simply gone.
+func skip(tree *memory.Tree, path string, err error) {
+	if reason := reasonOf(err); reason != "" {
+		tree.Skipped = append(tree.Skipped, memory.Skipped{Path: path, Reason: reason, Unseen: !Absent(err)})
+	}
+}
