@@ -1,0 +1,71 @@
+package watcher
+
+import (
+	"slices"
+	"time"
+)
+
+// A barrier is behind all marks that were sent before it: done is called once,
+// when they have been delivered.
+type barrier struct {
+	seq  uint64
+	done func(error)
+}
+
+// flush makes everything due that has only its quiet time left to wait for.
+func (s *settler) flush(now time.Time) {
+	for _, e := range s.entries {
+		if e.tries > 1 && e.err == nil && !e.busy {
+			continue // it could not be read, more than once; its time will come
+		}
+		if s.check(now, e) {
+			e.now = true
+			s.schedule(e, now)
+		}
+	}
+}
+
+// pass lets the barriers through that have nothing left to wait for.
+func (s *settler) pass() {
+	if len(s.barriers) == 0 {
+		return
+	}
+	oldest := min(s.scanned.oldest(), s.inFlight.oldest())
+	for _, e := range s.entries {
+		if !e.free && e.why != Verify {
+			oldest = min(oldest, e.seq)
+		}
+	}
+	s.barriers = slices.DeleteFunc(s.barriers, func(b *barrier) bool {
+		if oldest <= b.seq {
+			return false
+		}
+		b.done(nil)
+		return true
+	})
+}
+
+// fail tells the barriers that wait for what was marked at seq that it will not
+// be delivered.
+func (s *settler) fail(seq uint64, err error) {
+	s.barriers = slices.DeleteFunc(s.barriers, func(b *barrier) bool {
+		if b.seq < seq {
+			return false
+		}
+		b.done(err)
+		return true
+	})
+}
+
+// oldest is when the first of the paths was marked that a barrier waits for.
+func (b *batch) oldest() uint64 {
+	oldest := uint64(never)
+	if b != nil {
+		for _, e := range b.entries {
+			if e.why != Verify {
+				oldest = min(oldest, e.seq)
+			}
+		}
+	}
+	return oldest
+}

@@ -1,0 +1,383 @@
+package watcher_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/memwatchd/memwatchd/memory"
+	"github.com/memwatchd/memwatchd/watcher"
+)
+
+func TestEvents(t *testing.T) {
+	r := started(t)
+	found := func(path string) func() bool {
+		return func() bool { _, ok := r.index.content(path); return ok }
+	}
+	r.write("a/b/c.md", "hello")
+	r.eventually("found", found("a/b/c.md"))
+	r.write("a/b/c.md", "hello again")
+	r.eventually("changed", func() bool { text, _ := r.index.content("a/b/c.md"); return text == "hello again" })
+	r.must(os.Remove(r.path("a/b/c.md")))
+	r.eventually("gone", func() bool { return !found("a/b/c.md")() })
+	if s := r.Status(); s.Root != watcher.RootWatched || s.Directories != 3 || s.Pending != 0 || len(s.Warnings) != 0 || len(s.Polled) != 0 {
+		t.Errorf("status %+v", s)
+	}
+}
+
+// Files in directories that are milliseconds old.
+func TestNewDirectories(t *testing.T) {
+	r := started(t)
+	const rounds, depth = 500, 3
+	for i := range rounds {
+		dir := ""
+		for d := range depth {
+			dir = filepath.Join(dir, fmt.Sprintf("d%d-%d", i, d))
+			r.write(dir+"/x.md", dir)
+		}
+	}
+	r.sync()
+	if got := r.index.len(); got != rounds*depth {
+		t.Errorf("%d files are known, want %d", got, rounds*depth)
+	}
+	r.wantDisk()
+}
+
+// What is known follows directories that move, and what happens elsewhere is
+// not taken for something that happens here.
+func TestMovedDirectories(t *testing.T) {
+	r := started(t)
+	for _, path := range []string{"2026-02-04/s.md", "2026-02-04/sub/deep/t.md", "2026-02-05/s.md", "other/x.md"} {
+		r.write(path, path)
+	}
+	r.sync()
+
+	r.rename("2026-02-04", "2026-02-06")
+	r.write("2026-02-06/sub/deep/new.md", "new")
+	r.sync()
+	r.want("2026-02-06/s.md", "2026-02-04/s.md")
+	r.want("2026-02-06/sub/deep/new.md", "new")
+	r.want("2026-02-04/s.md", "")
+	r.wantDisk()
+
+	// A new directory takes the name of one that moved.
+	r.rename("2026-02-06", "2026-02-07")
+	r.write("2026-02-06/sub/deep/t.md", "another")
+	r.write("2026-02-07/sub/deep/t.md", "moved")
+	r.sync()
+	r.want("2026-02-06/sub/deep/t.md", "another")
+	r.want("2026-02-07/sub/deep/t.md", "moved")
+	r.wantDisk()
+
+	// Two change places.
+	r.rename("2026-02-06", "swap")
+	r.rename("2026-02-07", "2026-02-06")
+	r.rename("swap", "2026-02-07")
+	r.write("2026-02-06/sub/deep/t.md", "six")
+	r.write("2026-02-07/sub/deep/t.md", "seven")
+	r.sync()
+	r.wantDisk()
+
+	// Out of the root, where it goes on changing, and in again.
+	away := filepath.Join(r.dir, "away")
+	r.must(os.Rename(r.path("2026-02-06"), away))
+	r.write("../away/sub/deep/t.md", "outside")
+	r.sync()
+	r.want("2026-02-06/sub/deep/t.md", "")
+	r.wantDisk()
+	r.index.take()
+	r.write("../away/sub/deep/u.md", "outside")
+	r.write("other/x.md", "y")
+	r.sync()
+	for _, c := range r.index.take() {
+		if !slices.Equal(c.paths, []string{"other/x.md"}) {
+			t.Errorf("named for what happened elsewhere: %q", c.paths)
+		}
+	}
+	r.must(os.Rename(away, r.path("other/back")))
+	r.write("other/back/sub/deep/u.md", "inside")
+	r.sync()
+	r.want("other/back/sub/deep/t.md", "outside")
+	r.want("other/back/sub/deep/u.md", "inside")
+	r.wantDisk()
+	if s := r.Status(); s.Overflows != 0 || len(s.Polled) != 0 {
+		t.Errorf("status %+v", s)
+	}
+}
+
+// Hidden and ignored directories are not watched, links are not followed.
+func TestNotWatched(t *testing.T) {
+	r := newRig(t)
+	r.write("../outside/x.md", "outside")
+	for _, path := range []string{".git/x.md", "a/.obsidian/x.md", "drafts/x.md", "a/x.md"} {
+		r.write(path, path)
+	}
+	r.write(memory.IgnoreFile, "drafts/\n")
+	r.must(os.Symlink("../outside", r.path("out")))
+	r.must(os.Symlink("a", r.path("in")))
+	r.start()
+	r.must(os.Symlink("../../outside", r.path("a/out")))
+	r.write("../outside/y.md", "outside")
+	r.write("drafts/y.md", "y")
+	r.sync()
+	if s := r.Status(); s.Directories != 2 || r.index.len() != 1 {
+		t.Errorf("%d files, status %+v", r.index.len(), s)
+	}
+	r.wantDisk()
+
+	// Patterns are obeyed as soon as they change.
+	r.write(memory.IgnoreFile, "a\n")
+	r.sync()
+	if s := r.Status(); s.Directories != 2 || r.index.len() != 2 {
+		t.Errorf("%d files, status %+v", r.index.len(), s)
+	}
+	r.want("a/x.md", "")
+	r.want("drafts/y.md", "y")
+	r.wantDisk()
+}
+
+// Names that are not of interest wake nobody.
+func TestOtherNames(t *testing.T) {
+	r := started(t)
+	r.write("d/a.md", "a")
+	r.sync()
+	r.index.take()
+	for _, name := range []string{"4913", "a.md~", ".a.md.swp", ".#a.md", "#a.md#", "a.md.tmp.123.abc", "picture.png"} {
+		r.write("d/"+name, "x")
+		r.must(os.Remove(r.path("d/" + name)))
+	}
+	r.sync()
+	if calls := r.index.take(); len(calls) != 0 {
+		t.Errorf("the sink was called: %v", calls)
+	}
+}
+
+// Each way of saving ends in exactly the new content, and nothing half-written
+// is ever taken for it.
+func TestWaysOfSaving(t *testing.T) {
+	ways := map[string]func(r *rig, name string, text []byte) error{
+		"truncate": func(r *rig, name string, text []byte) error { return os.WriteFile(name, text, 0o600) },
+		"move away and create": func(r *rig, name string, text []byte) error {
+			if err := os.WriteFile(filepath.Join(filepath.Dir(name), "4913"), nil, 0o600); err != nil {
+				return err
+			}
+			r.must(os.Remove(filepath.Join(filepath.Dir(name), "4913")))
+			r.must(os.Rename(name, name+"~"))
+			r.must(os.WriteFile(name, text, 0o600))
+			r.must(os.Chmod(name, 0o640))
+			return os.Remove(name + "~")
+		},
+		"remove and create": func(r *rig, name string, text []byte) error {
+			r.must(os.Remove(name))
+			return os.WriteFile(name, text, 0o600)
+		},
+		"rename over": func(r *rig, name string, text []byte) error {
+			r.must(os.WriteFile(name+".tmp.1.a", text, 0o600))
+			return os.Rename(name+".tmp.1.a", name)
+		},
+		"exchange": func(r *rig, name string, text []byte) error {
+			r.must(os.WriteFile(name+".swap", text, 0o600))
+			r.must(exchange(name, name+".swap"))
+			return os.Remove(name + ".swap")
+		},
+		"slowly": func(r *rig, name string, text []byte) error {
+			f, err := os.OpenFile(name, os.O_WRONLY|os.O_TRUNC, 0)
+			r.must(err)
+			for piece := range slices.Chunk(text, len(text)/6) {
+				time.Sleep(20 * time.Millisecond) // part of what is tested
+				_, err := f.Write(piece)
+				r.must(err)
+			}
+			return f.Close()
+		},
+	}
+	for name, save := range ways {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := started(t)
+			text := func(n int) string {
+				return fmt.Sprintf("begin %d\n%send %d\n", n, strings.Repeat("line\n", 700), n)
+			}
+			r.write("d/x.md", text(0))
+			r.sync()
+			for n := 1; n <= 6; n++ {
+				r.index.take()
+				r.must(save(r, r.path("d/x.md"), []byte(text(n))))
+				if n%2 == 0 {
+					r.sync()
+				} else {
+					r.eventually("found", func() bool { got, _ := r.index.content("d/x.md"); return got == text(n) })
+				}
+				r.want("d/x.md", text(n))
+			}
+			for _, got := range r.index.settledContents("d/x.md") {
+				if n := 0; got != "" {
+					if _, err := fmt.Sscanf(got, "begin %d\n", &n); err != nil || got != text(n) {
+						t.Errorf("%d bytes were taken for the content: %.20q", len(got), got)
+					}
+				} else {
+					t.Error("no content was taken for the content")
+				}
+			}
+			r.wantDisk()
+		})
+	}
+}
+
+// A file that is appended to without pause is known all the same, and whole
+// when that ends.
+func TestAppender(t *testing.T) {
+	r := started(t)
+	r.write("log.md", "start\n")
+	f, err := os.OpenFile(r.path("log.md"), os.O_WRONLY|os.O_APPEND, 0)
+	r.must(err)
+	for n := 0; ; n++ {
+		_, err := fmt.Fprintf(f, "line %d\n", n)
+		r.must(err)
+		if text, _ := r.index.content("log.md"); strings.Contains(text, "line 3\n") {
+			break
+		}
+		if n > 100_000 {
+			t.Fatalf("what is appended is not found; status %+v", r.Status())
+		}
+		time.Sleep(time.Millisecond)
+	}
+	_, err = f.WriteString("last\n")
+	r.must(err)
+	r.must(f.Close())
+	r.eventually("whole", func() bool { text, _ := r.index.content("log.md"); return strings.HasSuffix(text, "last\n") })
+	r.eventually("settled", func() bool { return r.Status().Pending == 0 })
+	r.wantDisk()
+}
+
+// mischief does random things to a tree. Many of them fail, which is as good as
+// anything.
+func (r *rig) mischief(rng *rand.Rand, steps int, name string) {
+	dir := func() string {
+		var parts []string
+		for range rng.IntN(3) {
+			parts = append(parts, fmt.Sprintf("d%d", rng.IntN(3)))
+		}
+		return filepath.Join(parts...)
+	}
+	below := func() string { return filepath.Join(dir(), fmt.Sprintf("d%d", rng.IntN(3))) }
+	file := func() string { return filepath.Join(dir(), fmt.Sprintf("f%d.md", rng.IntN(4))) }
+	away := filepath.Join(r.dir, "away"+name)
+	for step := range steps {
+		switch rng.IntN(12) {
+		case 0, 1, 2, 3:
+			path := r.path(file())
+			os.MkdirAll(filepath.Dir(path), 0o700)
+			os.WriteFile(path, fmt.Appendf(nil, "%s %d %d", name, step, rng.Uint32()), 0o600)
+		case 4:
+			os.Remove(r.path(file()))
+		case 5, 6:
+			os.Rename(r.path(file()), r.path(file()))
+		case 7:
+			os.RemoveAll(r.path(below()))
+		case 8, 9:
+			os.Rename(r.path(below()), r.path(below()))
+		case 10:
+			os.RemoveAll(away)
+			os.Rename(r.path(below()), away)
+		case 11:
+			os.Rename(away, r.path(below()))
+		}
+	}
+}
+
+// forMischief returns a watcher of a tree in which half of everything is never
+// gone at once, and random numbers.
+func forMischief(t *testing.T) (*rig, *rand.Rand) {
+	r := newRig(t)
+	r.Vanish = 5 * time.Millisecond
+	for i := range 500 {
+		r.write(fmt.Sprintf("stays/%d.md", i), "")
+	}
+	r.start()
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	return r, rand.New(rand.NewPCG(seed, 0))
+}
+
+// Whatever is done to a tree: after a sync what is known is what is there.
+func TestAnything(t *testing.T) {
+	r, rng := forMischief(t)
+	for round := range 100 {
+		r.mischief(rng, rng.IntN(30), fmt.Sprint(round))
+		r.sync()
+		if r.wantDisk(); t.Failed() {
+			t.Fatalf("in round %d; status %+v", round, r.Status())
+		}
+	}
+	r.healthy()
+}
+
+// The same, by several at once, while others sync and scans are made.
+func TestAnythingAtOnce(t *testing.T) {
+	r, rng := forMischief(t)
+	for round := range 10 {
+		var group sync.WaitGroup
+		for g := range 3 {
+			rng := rand.New(rand.NewPCG(rng.Uint64(), 0))
+			group.Go(func() { r.mischief(rng, 200, fmt.Sprint(g)) })
+		}
+		for i := range 4 {
+			group.Go(func() {
+				if i%2 == 0 {
+					r.Rescan()
+				}
+				r.Sync(t.Context())
+			})
+		}
+		group.Wait()
+		r.sync()
+		if r.wantDisk(); t.Failed() {
+			t.Fatalf("in round %d; status %+v", round, r.Status())
+		}
+	}
+	r.healthy()
+}
+
+// One goroutine saves and asks while others keep the tree busy.
+func TestSyncUnderLoad(t *testing.T) {
+	r := newRig(t)
+	r.Vanish = 5 * time.Millisecond
+	r.start()
+	stop := make(chan struct{})
+	var busy sync.WaitGroup
+	defer busy.Wait()
+	defer close(stop)
+	for g := range 3 {
+		busy.Go(func() {
+			for n := 0; ; n++ {
+				select {
+				case <-stop:
+					return
+				case <-time.After(time.Millisecond):
+				}
+				name := r.path(fmt.Sprintf("busy%d/%d/x.md", g, n%5))
+				os.MkdirAll(filepath.Dir(name), 0o700)
+				os.WriteFile(name, fmt.Appendf(nil, "%d", n), 0o600)
+				if n%10 == 9 {
+					os.RemoveAll(r.path(fmt.Sprintf("busy%d", g)))
+				}
+			}
+		})
+	}
+	for i := range 1000 {
+		path, text := fmt.Sprintf("2026-02-%02d/s.md", i%20+1), fmt.Sprintf("round %d", i)
+		r.write(path, text)
+		r.sync()
+		r.want(path, text)
+		if t.Failed() {
+			t.Fatalf("in round %d; status %+v", i, r.Status())
+		}
+	}
+}

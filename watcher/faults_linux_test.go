@@ -1,0 +1,221 @@
+package watcher_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// alone runs the rest of a test in a process with limits and mounts of its own,
+// so that the machine and other tests see nothing of it. In the process that was
+// started it returns true.
+func alone(t *testing.T) bool {
+	t.Helper()
+	if os.Getenv("WATCHER_TEST_ALONE") == t.Name() {
+		if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
+			t.Skipf("no mounts of our own here: %v", err)
+		}
+		return true
+	}
+	cmd := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v")
+	cmd.Env = append(os.Environ(), "WATCHER_TEST_ALONE="+t.Name())
+	cmd.SysProcAttr = &syscall.SysProcAttr{
+		Cloneflags:  unix.CLONE_NEWUSER | unix.CLONE_NEWNS,
+		UidMappings: []syscall.SysProcIDMap{{HostID: os.Getuid(), Size: 1}},
+		GidMappings: []syscall.SysProcIDMap{{HostID: os.Getgid(), Size: 1}},
+	}
+	out, err := cmd.CombinedOutput()
+	var exit *exec.ExitError
+	switch {
+	case errors.As(err, &exit):
+		t.Errorf("alone: %v\n%s", err, out)
+	case err != nil:
+		t.Skipf("no user namespaces here: %v", err)
+	case strings.Contains(string(out), "--- SKIP"):
+		t.Skipf("alone:\n%s", out)
+	}
+	return false
+}
+
+// limit sets a limit of the process's own.
+func limit(t *testing.T, name string, n int) {
+	t.Helper()
+	if err := os.WriteFile("/proc/sys/user/"+name, fmt.Append(nil, n), 0o644); err != nil {
+		t.Skipf("no limits of our own here: %v", err)
+	}
+}
+
+func (r *rig) mount(from, to string) {
+	r.t.Helper()
+	r.must(os.MkdirAll(from, 0o700))
+	r.must(os.MkdirAll(to, 0o700))
+	r.must(unix.Mount(from, to, "", unix.MS_BIND, ""))
+	r.t.Cleanup(func() { unix.Unmount(to, unix.MNT_DETACH) })
+}
+
+// unmount fails if somebody holds a directory there open.
+func (r *rig) unmount(at string) {
+	r.t.Helper()
+	r.eventually("unmounted", func() bool { return unix.Unmount(at, 0) == nil }) // a walk may be under way
+}
+
+// Directories that cannot be watched are polled, and told of until that is
+// over.
+func TestTooManyDirectories(t *testing.T) {
+	if !alone(t) {
+		return
+	}
+	limit(t, "max_inotify_watches", 10)
+	r := newRig(t)
+	for i := range 30 {
+		r.write(fmt.Sprintf("d%02d/e/x.md", i), "x")
+	}
+	r.start()
+	s := r.Status()
+	if len(s.Polled) == 0 || s.Directories > 10 || len(s.Warnings) != 1 || !strings.Contains(s.Warnings[0], "fs.inotify.max_user_watches") {
+		t.Fatalf("status %+v", s)
+	}
+	r.wantDisk()
+	for i := range 30 {
+		r.write(fmt.Sprintf("d%02d/e/x.md", i), "y")
+		r.write(fmt.Sprintf("d%02d/f/y.md", i), "y")
+	}
+	r.sync()
+	r.wantDisk()
+	r.write("d29/e/x.md", "without a sync")
+	r.eventually("found", func() bool { text, _ := r.index.content("d29/e/x.md"); return text == "without a sync" })
+	r.Rescan()
+	r.sync()
+	if n := r.logs.count("WARN directory cannot be watched, polling it"); n != 1 {
+		t.Errorf("%d lines, want 1: %q", n, r.logs.lines)
+	}
+
+	limit(t, "max_inotify_watches", 1000)
+	r.Rescan()
+	r.sync()
+	r.healthy()
+	if s := r.Status(); s.Directories != 91 {
+		t.Errorf("%d directories are watched, want 91", s.Directories)
+	}
+	r.write("d29/e/x.md", "z")
+	r.sync()
+	r.wantDisk()
+}
+
+// Without any notifier everything is polled.
+func TestNoNotifier(t *testing.T) {
+	if !alone(t) {
+		return
+	}
+	limit(t, "max_inotify_instances", 0)
+	r := newRig(t)
+	r.write("d/x.md", "x")
+	r.start()
+	if s := r.Status(); len(s.Polled) != 1 || s.Polled[0].Path != "" || s.Directories != 0 || len(s.Warnings) != 1 ||
+		!strings.Contains(s.Warnings[0], "fs.inotify.max_user_instances") {
+		t.Fatalf("status %+v", s)
+	}
+	r.write("d/x.md", "with a sync")
+	r.sync()
+	r.want("d/x.md", "with a sync")
+	r.write("d/new/x.md", "without")
+	r.eventually("found", func() bool { text, _ := r.index.content("d/new/x.md"); return text == "without" })
+
+	limit(t, "max_inotify_instances", 100)
+	r.Rescan()
+	r.sync()
+	r.healthy()
+	r.write("d/x.md", "watched")
+	r.sync()
+	r.want("d/x.md", "watched")
+	if s := r.Status(); s.Directories != 3 {
+		t.Errorf("%d directories are watched, want 3", s.Directories)
+	}
+}
+
+// A disk that is unmounted can be, and nothing on it is forgotten.
+func TestUnmountedRoot(t *testing.T) {
+	if !alone(t) {
+		return
+	}
+	r := newRig(t)
+	disk := r.dir + "/disk"
+	r.mount(disk, r.root)
+	known := r.fill("d", 40)
+	r.start()
+	for i := range 3 {
+		r.unmount(r.root)
+		r.eventually("held", func() bool { return r.Status().Held == 40 })
+		r.sync()
+		if known() != 40 {
+			t.Errorf("%d are known, want 40", known())
+		}
+		r.mount(disk, r.root)
+		r.write("d/000.md", fmt.Sprint("round ", i))
+		r.sync()
+		r.want("d/000.md", fmt.Sprint("round ", i))
+		r.wantDisk()
+		r.healthy()
+	}
+}
+
+// A disk that is mounted somewhere in the root tells of nothing when it comes
+// and goes; a scan sees it, and then it is watched.
+func TestMountBelowRoot(t *testing.T) {
+	if !alone(t) {
+		return
+	}
+	r := newRig(t)
+	disk := r.dir + "/disk"
+	r.write("x.md", "x")
+	r.write("../disk/e/y.md", "y")
+	r.mount(disk, r.path("d"))
+	r.start()
+	r.want("d/e/y.md", "y")
+	r.unmount(r.path("d"))
+	r.Rescan()
+	r.sync()
+	r.want("d/e/y.md", "")
+	r.write("d/e/below.md", "below")
+	r.sync()
+	r.want("d/e/below.md", "below")
+	r.mount(disk, r.path("d"))
+	r.Rescan()
+	r.sync()
+	r.want("d/e/y.md", "y")
+	r.want("d/e/below.md", "")
+	r.write("d/e/y.md", "z")
+	r.sync()
+	r.want("d/e/y.md", "z")
+	r.healthy()
+}
+
+// A directory that is at two places is watched at one and polled at the other.
+func TestMountedTwice(t *testing.T) {
+	if !alone(t) {
+		return
+	}
+	r := newRig(t)
+	r.write("a/d/x.md", "x")
+	r.mount(r.path("a"), r.path("b"))
+	r.start()
+	for range 2 {
+		if s := r.Status(); len(s.Polled) == 0 || !strings.Contains(s.Polled[0].Reason, "the same directory as") {
+			t.Errorf("status %+v", s)
+		}
+		for i, path := range []string{"a/d/x.md", "b/d/x.md", "a/d/new/y.md", "b/y.md"} {
+			r.write(path, fmt.Sprint("version ", i))
+			r.sync()
+			r.wantDisk()
+		}
+		r.must(os.RemoveAll(r.path("a/d/new")))
+		r.Rescan()
+		r.sync()
+	}
+}

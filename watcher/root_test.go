@@ -1,0 +1,220 @@
+package watcher_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/memwatchd/memwatchd/watcher"
+)
+
+// fill writes n files and returns what counts those of them that are known.
+func (r *rig) fill(dir string, n int) (known func() int) {
+	r.t.Helper()
+	for i := range n {
+		r.write(fmt.Sprintf("%s/%03d.md", dir, i), dir)
+	}
+	return func() int {
+		count := 0
+		for i := range n {
+			if _, ok := r.index.content(fmt.Sprintf("%s/%03d.md", dir, i)); ok {
+				count++
+			}
+		}
+		return count
+	}
+}
+
+// state waits until the root is in a state.
+func (r *rig) state(want string) {
+	r.t.Helper()
+	r.eventually("root "+want, func() bool { return r.Status().Root == want })
+}
+
+// healthy checks that there is nothing that a person should know.
+func (r *rig) healthy() {
+	r.t.Helper()
+	if s := r.Status(); s.Root != watcher.RootWatched || s.Held != 0 || len(s.Polled) != 0 || len(s.Warnings) != 0 {
+		r.t.Errorf("status %+v, want a healthy one", s)
+	}
+}
+
+// A root that is missing is waited for, and nothing is forgotten meanwhile.
+func TestRootMissing(t *testing.T) {
+	r := newRig(t)
+	away := r.root + ".away"
+	r.must(os.Rename(r.root, away))
+	r.start()
+	if s := r.Status(); s.Root != watcher.RootMissing || len(s.Warnings) != 1 || s.Directories != 0 {
+		t.Errorf("status %+v", s)
+	}
+	r.must(os.Rename(away, r.root))
+	r.write("d/x.md", "here at last")
+	r.sync() // finds the root by itself
+	r.want("d/x.md", "here at last")
+	r.healthy()
+	for i := range 3 {
+		before, _ := r.index.content("d/x.md")
+		r.must(os.Rename(r.root, away))
+		r.state(watcher.RootMissing)
+		r.sync()
+		r.want("d/x.md", before)
+		r.must(os.WriteFile(filepath.Join(away, "d/x.md"), fmt.Append(nil, "written while away ", i), 0o600))
+		r.must(os.Rename(away, r.root))
+		r.sync()
+		r.want("d/x.md", fmt.Sprint("written while away ", i))
+		r.write("d/x.md", fmt.Sprint("written after ", i))
+		r.sync()
+		r.want("d/x.md", fmt.Sprint("written after ", i))
+		r.healthy()
+	}
+	if n := r.logs.count("WARN root is missing, waiting for it"); n != 4 {
+		t.Errorf("%d lines about a missing root, want 4: %q", n, r.logs.lines)
+	}
+}
+
+// Another directory takes the root's place.
+func TestRootReplaced(t *testing.T) {
+	r := newRig(t)
+	r.write("a.md", "first")
+	r.write("d/b.md", "first")
+	r.start()
+	other := filepath.Join(r.dir, "other")
+	r.write("../other/a.md", "second")
+	r.write("../other/e/c.md", "second")
+	r.must(os.Rename(r.root, r.root+".away"))
+	r.must(os.Rename(other, r.root))
+	r.sync()
+	r.want("a.md", "second")
+	r.want("d/b.md", "")
+	r.wantDisk()
+	r.write("../root.away/a.md", "of no interest")
+	r.write("e/c.md", "third")
+	r.sync()
+	r.want("e/c.md", "third")
+	r.wantDisk()
+	r.healthy()
+}
+
+// A link as the root is what was configured, and may lead elsewhere any time.
+func TestRootIsLink(t *testing.T) {
+	r := newRig(t)
+	r.must(os.Remove(r.root))
+	for _, name := range []string{"one", "two"} {
+		r.write("../"+name+"/d/x.md", name)
+	}
+	r.must(os.Symlink("one", r.root))
+	r.start()
+	r.want("d/x.md", "one")
+	r.write("d/x.md", "one again")
+	r.sync()
+	r.want("d/x.md", "one again")
+	r.must(os.Remove(r.root))
+	r.must(os.Symlink("two", r.root))
+	r.sync()
+	r.want("d/x.md", "two")
+	r.write("d/x.md", "two again")
+	r.sync()
+	r.want("d/x.md", "two again")
+	r.healthy()
+}
+
+// Half of everything gone at once is held until a second scan agrees, which
+// must not be too soon.
+func TestHold(t *testing.T) {
+	r := newRig(t)
+	known := r.fill("most", 30)
+	r.fill("rest", 10)
+	r.start()
+	away := filepath.Join(r.dir, "away")
+	r.must(os.Rename(r.path("most"), away))
+	r.write("rest/000.md", "changed")
+	r.sync()
+	r.want("rest/000.md", "changed")
+	r.Rescan()
+	r.sync()
+	if s := r.Status(); s.Held != 30 || known() != 30 || len(s.Warnings) != 1 {
+		t.Errorf("%d are known, status %+v, want 30 held", known(), s)
+	}
+	r.must(os.Remove(filepath.Join(away, "007.md")))
+	r.must(os.Rename(away, r.path("most")))
+	r.Rescan()
+	r.sync()
+	if known() != 29 {
+		t.Errorf("%d are known, want 29", known())
+	}
+	r.wantDisk()
+	r.healthy()
+	if n := r.logs.count("WARN many files are gone at once, nothing is forgotten until a second scan agrees"); n != 1 {
+		t.Errorf("%d lines about files that are gone, want 1: %q", n, r.logs.lines)
+	}
+}
+
+func TestHoldEnds(t *testing.T) {
+	r := newRig(t)
+	r.Reconcile = 100 * time.Millisecond
+	known := r.fill("d/most", 30)
+	r.start()
+	r.must(os.RemoveAll(r.path("d")))
+	r.eventually("believed", func() bool { return known() == 0 })
+	r.eventually("over", func() bool { return r.Status().Held == 0 })
+	r.healthy()
+	if n := r.logs.count("WARN many files are gone at once, nothing is forgotten until a second scan agrees"); n != 1 {
+		t.Errorf("%d lines about files that are gone, want 1: %q", n, r.logs.lines)
+	}
+}
+
+// Few files, or less than half, are deleted.
+func TestNotHeld(t *testing.T) {
+	r := newRig(t)
+	few := r.fill("few", 19)
+	r.start()
+	r.must(os.RemoveAll(r.path("few")))
+	r.sync()
+	if few() != 0 {
+		t.Errorf("%d are known, want none", few())
+	}
+	part := r.fill("part", 30)
+	r.fill("rest", 31)
+	r.sync()
+	r.must(os.RemoveAll(r.path("part")))
+	r.sync()
+	if part() != 0 {
+		t.Errorf("%d are known, want none", part())
+	}
+	r.healthy()
+}
+
+// The root is removed with everything in it, and made anew.
+func TestRootRemoved(t *testing.T) {
+	r := newRig(t)
+	known := r.fill("d", 30)
+	r.start()
+	r.must(os.Rename(r.root, r.root+".away")) // at once, unlike RemoveAll
+	r.state(watcher.RootMissing)
+	r.must(os.RemoveAll(r.root + ".away"))
+	r.sync()
+	if known() != 30 {
+		t.Errorf("%d are known without a root, want 30", known())
+	}
+	r.must(os.Mkdir(r.root, 0o700))
+	r.state(watcher.RootWatched)
+	r.sync()
+	if s := r.Status(); known() != 30 || s.Held != 30 {
+		t.Errorf("%d are known, status %+v, want 30 held", known(), s)
+	}
+	r.fill("d", 5)
+	r.write("new.md", "new")
+	r.sync()
+	r.want("new.md", "new")
+	if known() != 30 {
+		t.Errorf("%d are known, want 30", known())
+	}
+	r.fill("d", 30)
+	r.Rescan()
+	r.sync()
+	r.wantDisk()
+	r.healthy()
+}

@@ -1,0 +1,282 @@
+package watcher_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/memwatchd/memwatchd/vault"
+	"github.com/memwatchd/memwatchd/watcher"
+)
+
+// silently changes a file without an event in the root: through another name
+// that it has outside.
+func (r *rig) silently(path, text string) {
+	r.t.Helper()
+	outside := filepath.Join(r.dir, "other-name")
+	if _, err := os.Stat(outside); err != nil {
+		r.must(os.Link(r.path(path), outside))
+	}
+	before, err := os.Stat(outside)
+	r.must(err)
+	r.must(os.WriteFile(outside, []byte(text), 0o600))
+	r.must(os.Chtimes(outside, time.Time{}, before.ModTime())) // as if restored from a backup
+}
+
+// verified waits until the files that were there at the start are verified, so
+// that nothing is looked at any more without a reason.
+func (r *rig) verified() {
+	r.t.Helper()
+	r.eventually("verified at the start", func() bool {
+		return slices.ContainsFunc(r.index.take(), func(c call) bool { return c.why == watcher.Verify })
+	})
+}
+
+// What nobody tells of is found by the next scan, even if size and time are as
+// before.
+func TestScanFindsSilentChanges(t *testing.T) {
+	r := newRig(t)
+	r.write("x.md", "before")
+	r.start()
+	r.verified()
+	r.silently("x.md", "behind")
+	r.sync()
+	r.want("x.md", "before") // nothing was heard: else this tests nothing
+	r.Rescan()
+	r.sync()
+	r.want("x.md", "behind")
+}
+
+func TestReconcile(t *testing.T) {
+	r := newRig(t)
+	r.Reconcile = 100 * time.Millisecond
+	r.write("x.md", "before")
+	r.start()
+	r.verified()
+	r.silently("x.md", "behind")
+	r.eventually("found without an event", func() bool { text, _ := r.index.content("x.md"); return text == "behind" })
+	last := r.Status().LastReconcile
+	r.eventually("another scan", func() bool { return r.Status().LastReconcile.After(last) })
+}
+
+// Every file is verified at the start, what is known already too, and whenever
+// that is asked for.
+func TestVerify(t *testing.T) {
+	r := newRig(t)
+	r.Watcher.Verify = time.Second
+	want := []string{"a.md", "b/c.md"}
+	for _, path := range want {
+		r.write(path, "text")
+		f, err := r.vault.Read(path)
+		r.must(err)
+		r.index.files[path] = f
+	}
+	r.start()
+	verified := func() bool {
+		var got []string
+		for _, c := range r.index.take() {
+			if c.why != watcher.Verify {
+				t.Errorf("named for %v: %q", c.why, c.paths)
+			}
+			got = append(got, c.paths...)
+		}
+		return slices.Equal(got, want)
+	}
+	r.eventually("verified at the start", verified)
+	r.VerifyNow()
+	r.eventually("verified on request", verified)
+	r.eventually("verified in time", verified)
+}
+
+// A slowDisk lets no event through while it is held up.
+type slowDisk struct {
+	*vault.Vault
+	mu sync.RWMutex
+}
+
+func (d *slowDisk) Skips(path string, dir bool) string {
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	return d.Vault.Skips(path, dir)
+}
+
+// More events than the kernel keeps: every file is found, and one line says so.
+func TestOverflow(t *testing.T) {
+	limit, err := os.ReadFile("/proc/sys/fs/inotify/max_queued_events")
+	if err != nil || strings.TrimSpace(string(limit)) != "16384" {
+		t.Skipf("needs a queue of 16384 events: %q, %v", limit, err)
+	}
+	r := newRig(t)
+	disk := &slowDisk{Vault: r.vault}
+	r.Disk = disk
+	r.write("d/moves/x.md", "x")
+	r.start()
+	disk.mu.Lock()
+	r.write("stop.md", "the first event is held up, and all after it")
+	const files = 9000
+	for i := range files {
+		r.write(fmt.Sprintf("d/%05d.md", i), "x")
+	}
+	r.rename("d/moves", "moved") // is not heard of
+	r.write("moved/y.md", "y")
+	done := make(chan struct{})
+	go func() { r.sync(); close(done) }() // its cookie is lost
+	select {
+	case <-done:
+		t.Error("a sync has ended while events are lost and nobody has noticed")
+	case <-time.After(50 * time.Millisecond):
+	}
+	disk.mu.Unlock()
+	<-done
+	if got := r.index.len(); got != files+3 {
+		t.Errorf("%d files are known, want %d", got, files+3)
+	}
+	if s := r.Status(); s.Overflows == 0 {
+		t.Errorf("no overflow, so this tests nothing; status %+v", s)
+	}
+	if n := r.logs.count("WARN events were lost, looking at every file"); n != 1 {
+		t.Errorf("%d lines about lost events, want 1: %q", n, r.logs.lines)
+	}
+	// Everything is watched as before.
+	r.write("moved/y.md", "z")
+	r.write("d/new/z.md", "new")
+	r.sync()
+	r.want("moved/y.md", "z")
+	r.want("d/new/z.md", "new")
+	r.want("d/moves/x.md", "")
+}
+
+func TestSinkFails(t *testing.T) {
+	r := started(t)
+	r.index.setFail(errors.New("disk full"))
+	r.write("x.md", "x")
+	err := r.Sync(t.Context())
+	if err == nil || err.Error() != "sync: disk full" {
+		t.Errorf("sync: %v, want the sink's error", err)
+	}
+	for range 3 {
+		r.Sync(t.Context())
+	}
+	if n := r.logs.count("ERROR changes could not be taken over, trying again"); n != 1 {
+		t.Errorf("%d lines about it, want 1: %q", n, r.logs.lines)
+	}
+	if s := r.Status(); s.Pending != 1 {
+		t.Errorf("status %+v, want 1 pending", s)
+	}
+	r.index.setFail(nil)
+	r.sync()
+	r.want("x.md", "x")
+	if s := r.Status(); s.Pending != 0 {
+		t.Errorf("status %+v, want none pending", s)
+	}
+}
+
+func TestSyncEnds(t *testing.T) {
+	r := newRig(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	waiting := make(chan error, 1)
+	go func() { waiting <- r.Sync(t.Context()) }() // before Run
+	done := make(chan error, 1)
+	go func() { done <- r.Run(ctx) }()
+	r.must(<-waiting)
+	short, stop := context.WithCancel(t.Context())
+	stop()
+	r.index.mu.Lock() // the sink does not answer
+	r.write("x.md", "x")
+	if err := r.Sync(short); !errors.Is(err, context.Canceled) {
+		t.Errorf("sync past its time: %v", err)
+	}
+	go func() { waiting <- r.Sync(t.Context()) }()
+	cancel()
+	r.index.mu.Unlock()
+	<-done
+	// It was in time, or it was not; but it has ended, as does every later one.
+	<-waiting
+	if err := r.Sync(t.Context()); err == nil || err.Error() != "sync: watcher has stopped" {
+		t.Errorf("sync after the end: %v", err)
+	}
+}
+
+// Without cookies a sync looks at every file.
+func TestWithoutCookies(t *testing.T) {
+	for name, change := range map[string]func(*rig){
+		"none":    func(r *rig) { r.CookieDir = "" },
+		"missing": func(r *rig) { r.must(os.Remove(r.CookieDir)) },
+		"file": func(r *rig) {
+			r.must(os.Remove(r.CookieDir))
+			r.must(os.WriteFile(r.CookieDir, nil, 0o600))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t)
+			change(r)
+			r.start()
+			for i := range 20 {
+				text := fmt.Sprint("round ", i)
+				r.write("d/x.md", text)
+				r.sync()
+				r.want("d/x.md", text)
+			}
+		})
+	}
+}
+
+func TestCookieDirectory(t *testing.T) {
+	r := newRig(t)
+	left := filepath.Join(r.CookieDir, "cookie-1-1")
+	r.must(os.Symlink("cookie", left))
+	r.must(os.WriteFile(filepath.Join(r.CookieDir, "other"), nil, 0o600))
+	r.start()
+	r.sync()
+	names := func() string {
+		entries, err := os.ReadDir(r.CookieDir)
+		r.must(err)
+		return fmt.Sprint(entries)
+	}
+	r.eventually("cookies removed", func() bool { return names() == "[- other]" })
+	// It goes and comes back.
+	for i := range 3 {
+		r.must(os.RemoveAll(r.CookieDir))
+		r.write("x.md", fmt.Sprint("without ", i))
+		r.sync()
+		r.want("x.md", fmt.Sprint("without ", i))
+		r.must(os.Mkdir(r.CookieDir, 0o700))
+		r.write("x.md", fmt.Sprint("with ", i))
+		r.sync()
+		r.want("x.md", fmt.Sprint("with ", i))
+		r.Rescan() // begins to watch it again
+		r.sync()
+	}
+}
+
+// A directory that cannot be read is not empty.
+func TestUnreadableDirectory(t *testing.T) {
+	if os.Geteuid() == 0 {
+		t.Skip("root may read everything; run as an ordinary user")
+	}
+	r := newRig(t)
+	r.write("d/x.md", "x")
+	r.write("e/y.md", "y")
+	r.must(os.Chmod(r.path("e"), 0))
+	t.Cleanup(func() { os.Chmod(r.path("d"), 0o700) })
+	r.start()
+	r.want("e/y.md", "")
+	r.must(os.Chmod(r.path("e"), 0o700))
+	r.sync()
+	r.want("e/y.md", "y")
+	r.must(os.Chmod(r.path("d"), 0))
+	r.Rescan()
+	r.sync()
+	r.want("d/x.md", "x")
+	r.must(os.Chmod(r.path("d"), 0o700))
+	r.write("d/x.md", "z")
+	r.sync()
+	r.want("d/x.md", "z")
+}

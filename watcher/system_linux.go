@@ -1,0 +1,58 @@
+package watcher
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// ordered: inotify has one queue for all watches of an instance, so what
+// happened first arrives first.
+const ordered = true
+
+// remotes are the file systems on which things happen that this machine's
+// kernel does not hear of.
+var remotes = map[uint32]string{
+	unix.NFS_SUPER_MAGIC:   "NFS",
+	unix.SMB_SUPER_MAGIC:   "SMB",
+	unix.SMB2_SUPER_MAGIC:  "SMB",
+	unix.CIFS_SUPER_MAGIC:  "SMB",
+	unix.FUSE_SUPER_MAGIC:  "FUSE",
+	unix.V9FS_MAGIC:        "9P",
+	unix.CEPH_SUPER_MAGIC:  "Ceph",
+	unix.AFS_SUPER_MAGIC:   "AFS",
+	unix.AFS_FS_MAGIC:      "AFS",
+	unix.CODA_SUPER_MAGIC:  "Coda",
+	unix.OCFS2_SUPER_MAGIC: "OCFS2",
+	unix.NCP_SUPER_MAGIC:   "NCP",
+	0x01161970:             "GFS2",
+	0x0BD00BD0:             "Lustre",
+	0x47504653:             "GPFS",
+}
+
+// remote says why changes on the file system of a directory are not all heard
+// of, or "".
+func remote(dir string) string {
+	var st unix.Statfs_t
+	if unix.Statfs(dir, &st) != nil {
+		return ""
+	}
+	if name, ok := remotes[uint32(st.Type)]; ok {
+		return fmt.Sprintf("on a file system of type %s, which tells of no changes made elsewhere", name)
+	}
+	return ""
+}
+
+// watchLimit is how many directories this user's programs may watch, 0 if that
+// is not known.
+func watchLimit() int {
+	text, err := os.ReadFile("/proc/sys/fs/inotify/max_user_watches")
+	if err != nil {
+		return 0
+	}
+	n, _ := strconv.Atoi(strings.TrimSpace(string(text)))
+	return n
+}
