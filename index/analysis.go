@@ -1,0 +1,443 @@
+package index
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/blevesearch/snowballstem"
+	"github.com/blevesearch/snowballstem/arabic"
+	"github.com/blevesearch/snowballstem/english"
+	"github.com/blevesearch/snowballstem/russian"
+	"golang.org/x/text/unicode/norm"
+)
+
+// Text of all languages goes through one analysis, the same for files and for
+// queries:
+//
+//   - NFKC, lower case, accents of Latin and Greek letters folded;
+//   - words of letters and digits; English stemmed (Porter 2), Russian and
+//     Arabic by their Snowball stemmers, words of other alphabets as they are
+//     and by their first five letters, which serves for endings;
+//   - identifiers (snake_case, camelCase, letters with digits) whole and in parts;
+//   - runs of Han, kana or hangul as single characters and pairs, runs of Thai,
+//     Lao, Khmer and Myanmar as pairs and triples; neither crosses a space or
+//     another script.
+//
+// Stop words are indexed, because a phrase or a name may consist of them, and
+// left out of a query that has other words (see [queryTerms]).
+
+// maxWord is the longest part of a word that counts, in code points: longer
+// ones are data, not language, and equal prefixes of that length do not occur
+// by chance.
+const maxWord = 64
+
+// maxRead is how much of a word is read at all. It is more than maxWord, for
+// the marks that analysis takes off.
+const maxRead = 256
+
+// A token is one term and the bytes of the text that it was made from.
+type token struct {
+	term       string
+	start, end int
+	part       bool // a part of the identifier or run before it: not a word of its own
+}
+
+// analyzer turns text into tokens. It keeps a cache of stems and buffers, so
+// that each goroutine has its own.
+type analyzer struct {
+	stems map[string]string
+	env   *snowballstem.Env
+
+	emit func(token)
+	word []wordRune // the word being read
+	low  []byte
+}
+
+type wordRune struct {
+	r          rune
+	start, end int
+}
+
+func newAnalyzer() *analyzer {
+	return &analyzer{stems: make(map[string]string), env: snowballstem.NewEnv("")}
+}
+
+// class is what a code point is to the tokenizer.
+type class uint8
+
+const (
+	classNone   class = iota // separates
+	classLetter              // of a script that is written with spaces
+	classDigit
+	classMark // belongs to the letter before
+	classJoin // '_' and apostrophes: inside a word only
+	classCJK
+	classHangul
+	classSEA // scripts of South-East Asia without spaces
+)
+
+var seAsian = []*unicode.RangeTable{unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar}
+
+func classOf(r rune) class {
+	switch {
+	case r < utf8.RuneSelf:
+		switch {
+		case 'a' <= r && r <= 'z', 'A' <= r && r <= 'Z':
+			return classLetter
+		case '0' <= r && r <= '9':
+			return classDigit
+		case r == '_', r == '\'':
+			return classJoin
+		}
+		return classNone
+	case r == '’':
+		return classJoin
+	case r < 0x0E00: // before Thai nothing needs the tables of scripts
+	case unicode.Is(unicode.Han, r), unicode.Is(unicode.Hiragana, r), unicode.Is(unicode.Katakana, r), r == 'ー', r == '々':
+		return classCJK
+	case unicode.Is(unicode.Hangul, r):
+		return classHangul
+	case unicode.In(r, seAsian...):
+		if unicode.IsDigit(r) {
+			return classDigit
+		}
+		return classSEA
+	}
+	switch {
+	case unicode.IsLetter(r):
+		return classLetter
+	case unicode.IsNumber(r):
+		return classDigit
+	case unicode.IsMark(r):
+		return classMark
+	}
+	return classNone
+}
+
+// tokens calls emit for every token of s, in the order of their ends.
+func (a *analyzer) tokens(s string, emit func(token)) {
+	a.emit = emit
+	a.word = a.word[:0]
+	var run runState
+	put := func(r rune, start, end int) {
+		c := classOf(r)
+		if c == classCJK || c == classHangul || c == classSEA {
+			a.flush()
+			run.put(a, c, r, start, end)
+			return
+		}
+		if c == classMark && run.class == classSEA {
+			run.put(a, classSEA, r, start, end)
+			return
+		}
+		run.class = classNone
+		switch {
+		case c == classNone:
+			a.flush()
+		case len(a.word) == maxRead, len(a.word) == 0 && (c == classMark || c == classJoin):
+		default:
+			a.word = append(a.word, wordRune{r, start, end})
+		}
+	}
+	for i := 0; i < len(s); {
+		// An ASCII byte before another one is its own normal form.
+		if s[i] < utf8.RuneSelf && (i+1 == len(s) || s[i+1] < utf8.RuneSelf) {
+			put(rune(s[i]), i, i+1)
+			i++
+			continue
+		}
+		n := norm.NFKC.NextBoundaryInString(s[i:], true)
+		if n <= 0 {
+			n = 1
+		}
+		seg := s[i : i+n]
+		if !norm.NFKC.IsNormalString(seg) {
+			seg = norm.NFKC.String(seg)
+			for _, r := range seg {
+				put(r, i, i+n)
+			}
+		} else {
+			for j, r := range seg {
+				put(r, i+j, i+j+utf8.RuneLen(r))
+			}
+		}
+		i += n
+	}
+	a.flush()
+	a.emit = nil
+}
+
+// runState is a run of characters of a script without spaces: what is needed of
+// its last two.
+type runState struct {
+	class  class
+	n      int
+	r      [2]rune // the ones before, newest last
+	starts [2]int
+}
+
+func (s *runState) put(a *analyzer, c class, r rune, start, end int) {
+	if s.class != c {
+		*s = runState{class: c}
+	}
+	r = unicode.ToLower(r)
+	if c != classSEA {
+		a.emit(token{term: string(r), start: start, end: end, part: s.n > 0})
+	}
+	if s.n >= 1 {
+		a.emit(token{term: string([]rune{s.r[1], r}), start: s.starts[1], end: end, part: true})
+	}
+	if c == classSEA && s.n >= 2 {
+		a.emit(token{term: string([]rune{s.r[0], s.r[1], r}), start: s.starts[0], end: end, part: true})
+	}
+	s.r[0], s.r[1] = s.r[1], r
+	s.starts[0], s.starts[1] = s.starts[1], start
+	s.n++
+}
+
+// flush ends the word being read.
+func (a *analyzer) flush() {
+	w := a.word
+	for len(w) > 0 && classOf(w[len(w)-1].r) == classJoin {
+		w = w[:len(w)-1]
+	}
+	a.word = a.word[:0]
+	if len(w) == 0 {
+		return
+	}
+	if n := len(w); n > 2 && isApostrophe(w[n-2].r) && (w[n-1].r == 's' || w[n-1].r == 'S') {
+		w = w[:n-2] // the possessive
+	}
+	cut := w[:min(len(w), maxWord)]
+	a.put(cut, false)
+	if parts := split(cut); parts != nil {
+		for _, p := range parts {
+			a.put(p, true)
+		}
+	}
+}
+
+// put emits one word: folded, stemmed.
+func (a *analyzer) put(w []wordRune, part bool) {
+	a.low = a.low[:0]
+	script := scriptLatin
+	digits := false
+	for _, c := range w {
+		r := unicode.ToLower(c.r)
+		if r < utf8.RuneSelf {
+			digits = digits || '0' <= r && r <= '9' || r == '_'
+			if r != '\'' {
+				a.low = append(a.low, byte(r))
+			}
+			continue
+		}
+		if r == '’' {
+			continue
+		}
+		for _, f := range fold(r) {
+			if s := scriptOf(f); s != scriptLatin {
+				script = s
+			}
+			a.low = utf8.AppendRune(a.low, f)
+		}
+	}
+	if len(a.low) == 0 {
+		return
+	}
+	start, end := w[0].start, w[len(w)-1].end
+	if digits {
+		a.emit(token{string(a.low), start, end, part})
+		return
+	}
+	stem, ok := a.stems[string(a.low)]
+	if !ok {
+		if len(a.stems) >= 1<<16 { // bounded: a fresh start costs little
+			clear(a.stems)
+		}
+		word := string(a.low)
+		stem = a.stem(word, script)
+		a.stems[word] = stem
+	}
+	a.emit(token{stem, start, end, part})
+	if script == scriptOther && !part {
+		if prefix, cut := firstRunes(stem, 5); cut {
+			a.emit(token{prefix + "*", start, end, true})
+		}
+	}
+}
+
+func (a *analyzer) stem(word string, s script) string {
+	if len(word) < 3 {
+		return word
+	}
+	a.env.SetCurrent(word)
+	switch s {
+	case scriptLatin:
+		english.Stem(a.env)
+	case scriptCyrillic:
+		russian.Stem(a.env)
+	case scriptArabic:
+		arabic.Stem(a.env)
+	default:
+		return word
+	}
+	if stem := a.env.Current(); stem != "" {
+		return stem
+	}
+	return word
+}
+
+type script uint8
+
+const (
+	scriptLatin script = iota
+	scriptCyrillic
+	scriptArabic
+	scriptOther
+)
+
+func scriptOf(r rune) script {
+	switch {
+	case r < 0x0250:
+		return scriptLatin
+	case unicode.Is(unicode.Cyrillic, r):
+		return scriptCyrillic
+	case unicode.Is(unicode.Arabic, r):
+		return scriptArabic
+	case unicode.Is(unicode.Latin, r):
+		return scriptLatin
+	}
+	return scriptOther
+}
+
+// fold takes the accents off a lower-case letter. Cyrillic й is a letter of its
+// own and stays; vowel signs of Arabic and Hebrew go.
+func fold(r rune) []rune {
+	switch {
+	case r == 'ё':
+		return []rune{'е'}
+	case r == 'й':
+		return []rune{r}
+	case r == 'ß':
+		return []rune{'s', 's'}
+	case r == 'ø':
+		return []rune{'o'}
+	case r == 'ł':
+		return []rune{'l'}
+	case r == 'æ':
+		return []rune{'a', 'e'}
+	case r == 'œ':
+		return []rune{'o', 'e'}
+	case unicode.Is(unicode.Mn, r):
+		if unicode.In(r, unicode.Arabic, unicode.Hebrew, unicode.Inherited) {
+			return nil
+		}
+		return []rune{r}
+	}
+	if !unicode.In(r, unicode.Latin, unicode.Greek, unicode.Cyrillic) {
+		return []rune{r}
+	}
+	d := norm.NFD.String(string(r))
+	if base, _ := utf8.DecodeRuneInString(d); len(d) > utf8.RuneLen(base) {
+		return []rune{base}
+	}
+	return []rune{r}
+}
+
+func isApostrophe(r rune) bool { return r == '\'' || r == '’' }
+
+// split gives the parts of an identifier, or nil for a plain word: at '_',
+// from lower case to upper case, before the last capital of a run of them
+// ("HTTPServer"), and between letters and digits.
+func split(w []wordRune) [][]wordRune {
+	var parts [][]wordRune
+	start := 0
+	cut := func(end, next int) {
+		if end > start {
+			parts = append(parts, w[start:end])
+		}
+		start = next
+	}
+	for i, c := range w {
+		if c.r == '_' {
+			cut(i, i+1)
+			continue
+		}
+		if i == start {
+			continue
+		}
+		before := w[i-1].r
+		switch {
+		case unicode.IsUpper(c.r) && unicode.IsLower(before),
+			unicode.IsDigit(c.r) != unicode.IsDigit(before) && !unicode.IsMark(c.r) && !isApostrophe(c.r) && !isApostrophe(before),
+			unicode.IsUpper(c.r) && unicode.IsUpper(before) && i+1 < len(w) && unicode.IsLower(w[i+1].r):
+			cut(i, i)
+		}
+	}
+	if start == 0 {
+		return nil
+	}
+	cut(len(w), len(w))
+	if len(parts) < 2 {
+		return nil
+	}
+	return parts
+}
+
+// firstRunes returns the first n code points of s, and whether that cut any.
+func firstRunes(s string, n int) (string, bool) {
+	for i := range s {
+		if n == 0 {
+			return s[:i], true
+		}
+		n--
+	}
+	return s, false
+}
+
+// squash is text as phrases are compared: normalised and folded like a token,
+// with every run of anything but letters, digits and marks one space, and a
+// space at both ends, so that a phrase only matches whole words. Text of
+// scripts without spaces is compared character by character.
+func squash(s string) string {
+	var b strings.Builder
+	b.Grow(len(s) + 2)
+	b.WriteByte(' ')
+	space := true
+	for _, r := range norm.NFKC.String(s) {
+		c := classOf(r)
+		switch {
+		case c == classNone || c == classJoin && r == '_':
+			if !space {
+				b.WriteByte(' ')
+				space = true
+			}
+			continue
+		case isApostrophe(r):
+			continue
+		case c == classCJK || c == classHangul || c == classSEA:
+			// Each character is a word: a space on both of its sides.
+			if !space {
+				b.WriteByte(' ')
+			}
+			b.WriteRune(r)
+			b.WriteByte(' ')
+			space = true
+			continue
+		}
+		r = unicode.ToLower(r)
+		if r < utf8.RuneSelf {
+			b.WriteRune(r)
+		} else {
+			for _, f := range fold(r) {
+				b.WriteRune(f)
+			}
+		}
+		space = false
+	}
+	if !space {
+		b.WriteByte(' ')
+	}
+	return b.String()
+}

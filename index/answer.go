@@ -1,0 +1,310 @@
+package index
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/memwatchd/memwatchd/memory"
+)
+
+// retries is how often a search starts over because files changed under it.
+const retries = 5
+
+// scanBudget is how long a search may read files that are not in the index.
+const scanBudget = 1500 * time.Millisecond
+
+// Search answers a query for one view. The hits are entries of the files as
+// they are now; nothing that the view may not read has any influence on them.
+//
+// If the index turns out to be damaged, it is set aside and the answer comes
+// from the files.
+func (x *Index) Search(ctx context.Context, view memory.View, q Query) (res Result, err error) {
+	b := x.builders.Get().(*builder)
+	defer x.builders.Put(b)
+	w := wanted{parsed: b.parse(q.Text, q.Mode == Overlap), not: b.parseExclude(q.Exclude)}
+	w.only = only(b, &q, w)
+	over := make(map[string]*memory.Document)
+	for try := 0; ; try++ {
+		stale, err := x.safely(func() (stale []string, err error) {
+			stale, res, err = x.attempt(ctx, b, view, &q, w, over)
+			return stale, err
+		})
+		if err != nil || len(stale) == 0 || try == retries {
+			return res, err
+		}
+		for _, path := range stale {
+			doc, err := x.opt.Source.Load(path)
+			if err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return Result{}, err
+			}
+			over[path] = doc // nil if it is gone
+		}
+	}
+}
+
+// errDamaged wraps what bleve says when it cannot read its own files.
+type errDamaged struct{ error }
+
+// safely runs a look into bleve. What panics there, or faults because a file
+// was cut short under its mapping, or is an error of bleve's, means that the
+// index is damaged: it is set aside, and the look taken again.
+func (x *Index) safely(look func() ([]string, error)) (stale []string, err error) {
+	for range 2 {
+		stale, err = guarded(look)
+		damage, ok := errors.AsType[errDamaged](err)
+		if !ok {
+			return stale, err
+		}
+		x.writing.Lock()
+		x.fail(damage.error)
+		x.writing.Unlock()
+	}
+	return stale, err
+}
+
+func guarded(look func() ([]string, error)) (stale []string, err error) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		if r := recover(); r != nil {
+			err = errDamaged{fmt.Errorf("search index: %v\n%s", r, debug.Stack())}
+		}
+	}()
+	return look()
+}
+
+// wanted is a query's text taken apart.
+type wanted struct {
+	parsed words
+	not    words
+	only   map[string]bool // the keys that its postings are asked for
+}
+
+// only lists what a file that is not in the index has to be asked.
+func only(b *builder, q *Query, w wanted) map[string]bool {
+	keys := make(map[string]bool)
+	for _, t := range slices.Concat(w.parsed.terms, w.not.terms) {
+		keys[termKey("", sortWord, t.term)] = true
+	}
+	for _, phrase := range w.parsed.phrases {
+		b.tokens(phrase, func(t token) { keys[termKey("", sortWord, t.term)] = true })
+	}
+	for _, tag := range cleanTags(q.Filter.Tags) {
+		keys[termKey("", sortTag, tag)] = true
+	}
+	for _, t := range q.Filter.Types {
+		keys[termKey("", sortType, t)] = true
+	}
+	for _, name := range q.Filter.Sections {
+		keys[termKey("", sortSection, squash(name))] = true
+	}
+	return keys
+}
+
+// begin opens a look into the index, with some files laid over it. The caller
+// holds x.mu until it has called the function that ends it.
+func (x *Index) begin(ctx context.Context, b *builder, view memory.View, q *Query, keys map[string]bool, over map[string]*memory.Document) (*page, func(), error) {
+	s := &search{ctx: ctx, table: x.table, view: view, query: q, analyzer: b.analyzer, scratch: scratches.Get().(*scratch)}
+	p := &page{search: s, source: x.opt.Source, docs: make(map[*file]*memory.Document), stale: make(map[string]bool)}
+	end := func() { scratches.Put(s.scratch) }
+	if x.store != nil {
+		r, err := x.store.index.Reader()
+		if err != nil {
+			end()
+			return nil, nil, errDamaged{err}
+		}
+		s.reader = r
+		end = func() {
+			scratches.Put(s.scratch)
+			r.Close()
+		}
+	}
+	s.over = &overlay{base: len(x.table.byNumber)}
+	lay := func(path string, doc *memory.Document) {
+		if doc == nil {
+			s.over.add(path, nil, nil)
+			return
+		}
+		f, blocks := b.build(doc, memory.Stamp{}, [32]byte{}, keys)
+		s.over.add(path, f, blocks)
+		p.docs[f] = doc
+	}
+	for path, doc := range over {
+		lay(path, doc)
+	}
+	if x.degraded() && x.opt.Paths != nil {
+		if err := x.scan(ctx, s.over, lay); err != nil {
+			end()
+			return nil, nil, err
+		}
+	}
+	s.begin()
+	return p, end, nil
+}
+
+// degraded reports whether there may be files that the index lacks.
+func (x *Index) degraded() bool { return !x.whole || x.store == nil }
+
+// scan lays the files that the index lacks over it, as many as can be read in
+// the time there is for it.
+func (x *Index) scan(ctx context.Context, over *overlay, lay func(string, *memory.Document)) error {
+	paths := x.opt.Paths()
+	paths = slices.DeleteFunc(paths, func(path string) bool { return over.hides(path) || x.table.files[path] != nil })
+	slices.Sort(paths)
+	limit := time.Now().Add(scanBudget)
+	for _, path := range paths {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if time.Now().After(limit) {
+			return nil
+		}
+		if doc, err := x.opt.Source.Load(path); err == nil { // else it is reported where files are read to be indexed
+			lay(path, doc)
+		}
+	}
+	return nil
+}
+
+// attempt is one search over the index as it is, with some files as they are.
+// It returns the files that turned out to be another than the index says.
+func (x *Index) attempt(ctx context.Context, b *builder, view memory.View, q *Query, w wanted, over map[string]*memory.Document) ([]string, Result, error) {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	res := Result{Degraded: x.degraded()}
+	p, end, err := x.begin(ctx, b, view, q, w.only, over)
+	if err != nil {
+		return nil, res, err
+	}
+	defer end()
+	p.words = w.parsed
+	if q.Explain {
+		p.why = make(map[why]TermScore)
+		p.parts = make(map[key]Why)
+	}
+	if len(p.words.terms) > 0 {
+		p.score()
+	}
+	v := p.sieve(w.not)
+	if p.err == nil {
+		p.collect(v)
+		p.err = errors.Join(p.err, p.phrases(w.parsed.phrases, w.not.phrases))
+	}
+	if p.err != nil {
+		return nil, res, p.err
+	}
+	res.Total = len(p.found)
+	res.Note = p.note
+	if q.Limit > 0 && len(p.stale) == 0 {
+		err = p.hits(&res)
+	}
+	return slices.Sorted(maps.Keys(p.stale)), res, err
+}
+
+// hits turns the page's candidates into what is shown.
+func (p *page) hits(res *Result) error {
+	found, others := p.fold(p.query.Offset, p.query.Limit)
+	for _, c := range found {
+		doc, e, err := p.document(c)
+		if err != nil {
+			return err
+		}
+		if doc == nil {
+			continue // the search starts over
+		}
+		h := Hit{Doc: doc, Entry: e, Score: c.score}
+		h.Snippet, h.Highlights = p.analyzer.snippet(e.Text, p.words.terms)
+		for _, o := range others[c.file.entries[c.entry].dup] {
+			if len(h.AlsoAt) == maxAlso {
+				break
+			}
+			doc, e, err := p.document(o)
+			if err != nil {
+				return err
+			}
+			if doc != nil {
+				h.AlsoAt = append(h.AlsoAt, refTo(doc, e))
+			}
+		}
+		if p.query.Explain {
+			part := p.parts[key{c.file, c.entry}]
+			for i := range p.words.terms {
+				if p.query.Mode != Relevance {
+					break // the terms' weights are not in the score
+				}
+				if t, ok := p.why[why{c.file, c.entry, int32(i)}]; ok {
+					part.Terms = append(part.Terms, t)
+				}
+			}
+			h.Why = &part
+		}
+		res.Hits = append(res.Hits, h)
+	}
+	return nil
+}
+
+// maxAlso bounds the other places of a text that a hit lists.
+const maxAlso = 10
+
+// refTo names an entry of a document.
+func refTo(doc *memory.Document, e *memory.Entry) Ref {
+	return Ref{Path: doc.Place.Path, ID: e.ID, Line: e.Line}
+}
+
+// ByID returns the entries that have an id which was given to them, in the
+// order of paths.
+func (x *Index) ByID(ctx context.Context, view memory.View, id string) ([]Ref, error) {
+	return x.refs(ctx, view, sortID, id)
+}
+
+// LinksTo returns the entries that link to a file, in the order of paths.
+func (x *Index) LinksTo(ctx context.Context, view memory.View, path string) ([]Ref, error) {
+	return x.refs(ctx, view, sortLink, path)
+}
+
+func (x *Index) refs(ctx context.Context, view memory.View, sort termSort, term string) ([]Ref, error) {
+	b := x.builders.Get().(*builder)
+	defer x.builders.Put(b)
+	var refs []Ref
+	_, err := x.safely(func() ([]string, error) {
+		x.mu.RLock()
+		defer x.mu.RUnlock()
+		p, end, err := x.begin(ctx, b, view, &Query{}, map[string]bool{termKey("", sort, term): true}, nil)
+		if err != nil {
+			return nil, err
+		}
+		defer end()
+		p.each(sort, term, func(r ref, v slots) {
+			for slot := 0; v != 0; slot, v = slot+1, v>>3 {
+				if n := entryOfSlot(int(r.block), slot); v&7 != 0 && n >= 0 {
+					p.found = append(p.found, candidate{file: r.file, entry: int32(r.file.ordinal(int(r.part), n))})
+				}
+			}
+		})
+		if p.err != nil {
+			return nil, p.err
+		}
+		slices.SortFunc(p.found, func(a, b candidate) int {
+			return cmp.Or(strings.Compare(a.file.path, b.file.path), cmp.Compare(a.entry, b.entry))
+		})
+		refs = nil
+		for _, c := range p.found {
+			doc, e, err := p.document(c)
+			if err != nil {
+				return nil, err
+			}
+			if doc != nil { // else it has changed: another look will tell
+				refs = append(refs, refTo(doc, e))
+			}
+		}
+		return nil, nil
+	})
+	return refs, err
+}

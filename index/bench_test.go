@@ -1,0 +1,307 @@
+package index
+
+import (
+	"flag"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/blevesearch/bleve/v2"
+	"github.com/blevesearch/bleve/v2/analysis"
+	"github.com/blevesearch/bleve/v2/registry"
+	"github.com/memwatchd/memwatchd/memory"
+)
+
+var benchFiles = flag.Int("files", 2000, "files of the benchmarks, of ten entries each")
+
+// generator writes memory files as people's are: ten entries of some fifty
+// words whose frequencies follow Zipf's law, one in five files in Chinese.
+type generator struct {
+	r     *rand.Rand
+	words *rand.Zipf
+}
+
+func newGenerator(seed uint64) *generator {
+	r := rand.New(rand.NewPCG(seed, 1))
+	return &generator{r, rand.NewZipf(r, 1.07, 8, 60_000)}
+}
+
+// word makes a pronounceable word of a number, frequent ones being short.
+func (g *generator) word() string { return wordNo(g.words.Uint64()) }
+
+func wordNo(n uint64) string {
+	const consonants, vowels = "bdfgklmnprstvz", "aeiou"
+	var b []byte
+	for n += 3; n > 0; n /= 70 {
+		b = append(b, consonants[n%14], vowels[n/14%5])
+	}
+	return string(b)
+}
+
+func (g *generator) han() rune { return rune(0x4E00 + g.words.Uint64()%3000) }
+
+func (g *generator) sentence(chinese bool, n int) string {
+	var b strings.Builder
+	for i := range n {
+		if chinese {
+			b.WriteRune(g.han())
+			if i%17 == 16 {
+				b.WriteString("，")
+			}
+			continue
+		}
+		if i > 0 {
+			b.WriteByte(' ')
+		}
+		b.WriteString(g.word())
+	}
+	return b.String()
+}
+
+// benchFile makes the i-th file, the same one each time.
+func benchFile(i int) (path, text string) {
+	g := newGenerator(uint64(i))
+	chinese := i%5 == 4
+	day := time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC).AddDate(0, 0, i/100)
+	path = fmt.Sprintf("%s/s%d.md", day.Format(time.DateOnly), i)
+	var b strings.Builder
+	fmt.Fprintf(&b, "---\nsummary: %q\nsession_id: s%d\n---\n\n# %s\n\n## Session Summary\n", g.sentence(chinese, 12), i, day.Format(time.DateOnly))
+	for k := range 10 {
+		if k == 6 {
+			b.WriteString("\n## Tasks\n")
+		}
+		n := 30 + g.r.IntN(40)
+		switch {
+		case k >= 6:
+			fmt.Fprintf(&b, "- [%c] %s\n", " x"[g.r.IntN(2)], g.sentence(chinese, n/2))
+		default:
+			fmt.Fprintf(&b, "- **%s**: %s\n", g.sentence(chinese, 2), g.sentence(chinese, n))
+		}
+	}
+	return path, b.String()
+}
+
+func (g *generator) query(n int) string {
+	var w []string
+	for range n {
+		w = append(w, g.word())
+	}
+	return strings.Join(w, " ")
+}
+
+// BenchmarkUnit compares the two things that a bleve document can be: a block of
+// a file's entries, as here, and one entry, scored by bleve. It is what the
+// choice was made on.
+func BenchmarkUnit(b *testing.B) {
+	src := newGenSource(*benchFiles)
+	b.Run("blocks", func(b *testing.B) {
+		for b.Loop() {
+			dir := b.TempDir()
+			x, err := Open(dir, Options{Source: src})
+			if err != nil {
+				b.Fatal(err)
+			}
+			start := time.Now()
+			var batch []Update
+			text := 0
+			flush := func() {
+				if err := x.Apply(b.Context(), batch); err != nil {
+					b.Fatal(err)
+				}
+				batch = batch[:0]
+			}
+			for d := range src.docs {
+				text += len(d.Source)
+				if batch = append(batch, Update{Path: d.Place.Path, Doc: d}); len(batch) == 256 {
+					flush()
+				}
+			}
+			flush()
+			if err := x.Whole(); err != nil {
+				b.Fatal(err)
+			}
+			report(b, start, filepath.Join(dir, "index-1"), text)
+			view := memory.View{}
+			measure(b, func(text string) {
+				res, err := x.Search(b.Context(), view, Query{Text: text, Limit: 10, AsOf: start})
+				if err != nil || res.Degraded {
+					b.Fatalf("%+v, %v", res, err)
+				}
+			})
+			x.Close()
+		}
+	})
+	b.Run("entries", func(b *testing.B) {
+		for b.Loop() {
+			m := bleve.NewIndexMapping()
+			m.ScoringModel = "bm25"
+			text := bleve.NewTextFieldMapping()
+			text.Analyzer, text.Store, text.IncludeTermVectors, text.DocValues, text.IncludeInAll = "same", false, false, false, false
+			word := bleve.NewKeywordFieldMapping()
+			word.Store, word.IncludeTermVectors, word.DocValues, word.IncludeInAll = true, false, false, false
+			d := bleve.NewDocumentStaticMapping()
+			d.AddFieldMappingsAt("text", text)
+			d.AddFieldMappingsAt("owner", word)
+			d.AddFieldMappingsAt("path", word)
+			m.DefaultMapping = d
+			dir := filepath.Join(b.TempDir(), "x")
+			x, err := bleve.NewUsing(dir, m, "scorch", "scorch", map[string]any{"unsafe_batch": true,
+				"scorchPersisterOptions": map[string]any{"PersisterNapTimeMSec": 200, "PersisterNapUnderNumFiles": 1000}})
+			if err != nil {
+				b.Fatal(err)
+			}
+			start := time.Now()
+			batch := x.NewBatch()
+			size := 0
+			for d := range src.docs {
+				size += len(d.Source)
+				for i := range d.Entries {
+					e := &d.Entries[i]
+					batch.Index(d.Place.Path+"#"+e.ID, map[string]string{"text": e.Text, "owner": "public", "path": d.Place.Path})
+				}
+				if batch.Size() >= 1000 {
+					if err := x.Batch(batch); err != nil {
+						b.Fatal(err)
+					}
+					batch.Reset()
+				}
+			}
+			if err := x.Batch(batch); err != nil {
+				b.Fatal(err)
+			}
+			report(b, start, filepath.Join(dir, "store"), size)
+			measure(b, func(text string) {
+				words := bleve.NewMatchQuery(text)
+				words.SetField("text")
+				req := bleve.NewSearchRequestOptions(words, 10, 0, false)
+				if _, err := x.Search(req); err != nil {
+					b.Fatal(err)
+				}
+			})
+			x.Close()
+		}
+	})
+}
+
+// genSource has the texts of the files at hand, so that a hit costs what it
+// costs to parse one.
+type genSource struct {
+	layout *memory.Layout
+	texts  map[string]string
+}
+
+func newGenSource(files int) *genSource {
+	s := &genSource{&memory.Layout{}, make(map[string]string, files)}
+	for i := range files {
+		path, text := benchFile(i)
+		s.texts[path] = text
+	}
+	return s
+}
+
+func (s *genSource) Stamp(string) (memory.Stamp, error) { return memory.Stamp{}, nil }
+
+func (s *genSource) Load(path string) (*memory.Document, error) {
+	return s.layout.Parse(path, []byte(s.texts[path]), memory.Meta{ModTime: time.Unix(1, 0)}), nil
+}
+
+// docs parses every file, in the order of their numbers.
+func (s *genSource) docs(yield func(*memory.Document) bool) {
+	for _, path := range slices.Sorted(maps.Keys(s.texts)) {
+		if doc, _ := s.Load(path); !yield(doc) {
+			return
+		}
+	}
+}
+
+// sameTokens lets bleve index the tokens that blocks are made of.
+type sameTokens struct{ *analyzer }
+
+func (a sameTokens) Tokenize(text []byte) (stream analysis.TokenStream) {
+	a.tokens(string(text), func(t token) {
+		stream = append(stream, &analysis.Token{Term: []byte(t.term), Start: t.start, End: t.end, Position: len(stream) + 1})
+	})
+	return stream
+}
+
+func (sameTokens) Analyze(text []byte) analysis.TokenStream {
+	return sameTokens{newAnalyzer()}.Tokenize(text)
+}
+
+func init() {
+	err := registry.RegisterAnalyzer("same", func(map[string]any, *registry.Cache) (analysis.Analyzer, error) { return sameTokens{}, nil })
+	if err != nil {
+		panic(err)
+	}
+}
+
+func report(b *testing.B, start time.Time, dir string, text int) {
+	took := time.Since(start).Seconds()
+	b.ReportMetric(float64(*benchFiles*10)/took, "entries/s")
+	b.ReportMetric(float64(dirSize(dir))/float64(text), "index/text")
+	b.ReportMetric(0, "ns/op")
+}
+
+func measure(b *testing.B, search func(string)) {
+	g := newGenerator(3)
+	for _, n := range []int{1, 3, 8} {
+		var took []time.Duration
+		for range 200 {
+			text := g.query(n)
+			start := time.Now()
+			search(text)
+			took = append(took, time.Since(start))
+		}
+		slices.Sort(took)
+		b.ReportMetric(took[100].Seconds()*1e3, fmt.Sprintf("p50ms/%dwords", n))
+		b.ReportMetric(took[198].Seconds()*1e3, fmt.Sprintf("p99ms/%dwords", n))
+	}
+}
+
+// BenchmarkSearch times queries of words as frequent as in text, on an index
+// that is whole and at rest.
+func BenchmarkSearch(b *testing.B) {
+	src := newGenSource(*benchFiles)
+	x, err := Open(b.TempDir(), Options{Source: src})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer x.Close()
+	var batch []Update
+	for d := range src.docs {
+		if batch = append(batch, Update{Path: d.Place.Path, Doc: d}); len(batch) == 256 {
+			if err := x.Apply(b.Context(), batch); err != nil {
+				b.Fatal(err)
+			}
+			batch = nil
+		}
+	}
+	if err := x.Apply(b.Context(), batch); err != nil {
+		b.Fatal(err)
+	}
+	if err := x.Whole(); err != nil {
+		b.Fatal(err)
+	}
+	now := time.Now()
+	for _, mode := range []Mode{Relevance, Overlap} {
+		for _, n := range []int{1, 3, 8} {
+			b.Run(fmt.Sprintf("%v/%dwords", mode, n), func(b *testing.B) {
+				g := newGenerator(3)
+				for b.Loop() {
+					res, err := x.Search(b.Context(), memory.View{}, Query{Text: g.query(n), Mode: mode, Limit: 10, AsOf: now})
+					if err != nil {
+						b.Fatal(err)
+					}
+					if res.Degraded {
+						b.Fatal("the index is not whole")
+					}
+				}
+			})
+		}
+	}
+}

@@ -1,0 +1,190 @@
+package index
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"path"
+	"strconv"
+	"strings"
+
+	"github.com/memwatchd/memwatchd/memory"
+)
+
+// builder makes records and blocks of documents. It keeps buffers, so that each
+// goroutine has its own.
+type builder struct {
+	*analyzer
+	counts map[string]int // of the slot being built
+}
+
+func newBuilder() *builder {
+	return &builder{analyzer: newAnalyzer(), counts: make(map[string]int)}
+}
+
+// build makes a file's record and its blocks. With only, just the words in it
+// are kept: that is enough to answer one query from a file that is not in the
+// index.
+func (b *builder) build(doc *memory.Document, stamp memory.Stamp, hash [32]byte, only map[string]bool) (*file, []*block) {
+	f := &file{
+		path:    doc.Place.Path,
+		stamp:   stamp,
+		hash:    hash,
+		kind:    doc.Place.Kind,
+		day:     doc.Place.Day,
+		name:    doc.Place.Session,
+		session: doc.Front.SessionID,
+		contact: doc.Front.ContactID,
+		claim:   doc.Claim,
+		entries: make([]entry, 0, len(doc.Entries)),
+	}
+	w := fileWriter{builder: b, file: f, only: only}
+	w.document(doc, sumOf(hash))
+	if excerpt := doc.Excerpt(); excerpt != nil {
+		w.document(excerpt, sumOf(sha256.Sum256(excerpt.Source)))
+		if excerpt.Front.Present {
+			f.own = 1
+		}
+	}
+	return f, w.blocks
+}
+
+// fileWriter is one file on its way into blocks.
+type fileWriter struct {
+	*builder
+	file   *file
+	only   map[string]bool
+	blocks []*block // the file's first block first
+	open   *block   // the last one
+}
+
+// document writes a part: the file as a whole, or its excerpt.
+func (w *fileWriter) document(doc *memory.Document, sum uint64) {
+	w.file.parts = append(w.file.parts, part{partition: doc.Partition, sum: sum})
+	w.newBlock()
+	w.head(doc)
+	for i := range doc.Entries {
+		w.entry(i, &doc.Entries[i])
+	}
+}
+
+func (w *fileWriter) newBlock() {
+	i := len(w.file.parts) - 1
+	p := &w.file.parts[i]
+	b := &block{
+		id:     blockID(w.file.path, len(w.blocks)),
+		part:   i,
+		nth:    len(p.blocks),
+		prefix: prefixOf(p.partition),
+		terms:  make(map[string]slots, 64),
+	}
+	p.blocks = append(p.blocks, 0) // the table gives the number
+	w.blocks = append(w.blocks, b)
+	w.open = b
+}
+
+// head writes what belongs to the document as a whole.
+func (w *fileWriter) head(doc *memory.Document) {
+	clear(w.builder.counts)
+	w.count(strings.TrimSuffix(doc.Place.Path, path.Ext(doc.Place.Path)), 1)
+	w.count(doc.Front.Summary, 1)
+	w.count(doc.Front.ContactNickname, 1)
+	for _, tag := range doc.Front.Tags {
+		w.count(tag, 1)
+	}
+	w.flush(0)
+}
+
+// entry writes the n-th entry of a part.
+func (w *fileWriter) entry(n int, e *memory.Entry) {
+	slot := (n + 1) % slotsPerBlock
+	if slot == 0 {
+		w.newBlock()
+	}
+	b := w.open
+
+	clear(w.builder.counts)
+	length := w.count(e.Text, 1)
+	w.count(e.Title, 1)
+	for _, tag := range e.Tags {
+		w.tokens(tag, func(t token) {
+			if w.builder.counts[t.term] == 0 {
+				w.builder.counts[t.term] = 1
+			}
+		})
+	}
+	w.flush(slot)
+	for _, s := range e.Sections {
+		w.tokens(s, func(t token) { w.raise(b, sortWord, t.term, slot, levelSection) })
+		w.raise(b, sortSection, squash(s), slot, 1)
+	}
+	for _, tag := range e.Tags {
+		w.raise(b, sortTag, tag, slot, 1)
+	}
+	w.raise(b, sortType, e.Type, slot, 1)
+	for _, l := range e.Links {
+		for _, target := range l.Paths {
+			w.raise(b, sortLink, target, slot, 1)
+		}
+	}
+	if e.Given {
+		w.raise(b, sortID, e.ID, slot, 1)
+	}
+
+	rec := entry{
+		time:       noTime,
+		importance: e.Importance,
+		length:     uint16(min(length, 1<<16-1)),
+		part:       uint16(len(w.file.parts) - 1),
+	}
+	rec.dup = dupOf(e.Norm)
+	if !e.Time.IsZero() {
+		rec.time = e.Time.UnixNano()
+	}
+	for _, t := range e.Tasks {
+		if t.State == memory.Open {
+			rec.flags |= flagOpen
+		} else {
+			rec.flags |= flagDone
+		}
+	}
+	w.file.entries = append(w.file.entries, rec)
+}
+
+// count adds the tokens of s to the slot being built and returns how many there
+// are.
+func (w *fileWriter) count(s string, by int) (n int) {
+	w.tokens(s, func(t token) {
+		w.builder.counts[t.term] += by
+		n++
+	})
+	return n
+}
+
+// flush writes the counted words into a slot.
+func (w *fileWriter) flush(slot int) {
+	length := 0
+	for term, n := range w.builder.counts {
+		length += n
+		w.raise(w.open, sortWord, term, slot, levelOf(n))
+	}
+	w.file.parts[len(w.file.parts)-1].length += uint32(length)
+}
+
+func (w *fileWriter) raise(b *block, s termSort, term string, slot int, l level) {
+	key := termKey("", s, term)
+	if w.only != nil && !w.only[key] {
+		return
+	}
+	v := b.terms[key]
+	v.raise(slot, l)
+	b.terms[key] = v
+}
+
+// blockID is bleve's name of a file's n-th block.
+func blockID(path string, n int) string { return path + "\x00" + strconv.Itoa(n) }
+
+// dupOf is the same for equal texts. It is cut from a cryptographic hash, so
+// that nobody can write a text that hides another.
+func dupOf(norm string) uint64 { return sumOf(sha256.Sum256([]byte(norm))) }
+
+func sumOf(hash [32]byte) uint64 { return binary.LittleEndian.Uint64(hash[:]) }

@@ -1,0 +1,193 @@
+package index
+
+import (
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/bmatcuk/doublestar/v4"
+	"github.com/memwatchd/memwatchd/memory"
+)
+
+// sieve is a filter made ready: what postings decide is looked up once, the rest
+// is asked of each record.
+type sieve struct {
+	*Filter
+	view  memory.View
+	all   []entrySet // every one must hold the entry
+	none  []entrySet // none may hold it
+	since int64
+	until int64
+}
+
+// entrySet is a set of entries, by the file's number and the entry's position.
+type entrySet map[uint64]struct{}
+
+func (s entrySet) has(f *file, e int) bool {
+	_, ok := s[uint64(f.number)<<32|uint64(e)]
+	return ok
+}
+
+// with gathers the entries that have any of some terms.
+func (s *search) with(sort termSort, least level, terms ...string) entrySet {
+	set := make(entrySet)
+	for _, term := range terms {
+		s.each(sort, term, func(r ref, v slots) {
+			for slot := 0; v != 0; slot, v = slot+1, v>>3 {
+				n := entryOfSlot(int(r.block), slot)
+				if level(v&7) < least || n < 0 {
+					continue
+				}
+				set[uint64(r.file.number)<<32|uint64(r.file.ordinal(int(r.part), n))] = struct{}{}
+			}
+		})
+	}
+	return set
+}
+
+// sieve prepares the query's filter and its excluded words.
+func (s *search) sieve(exclude words) *sieve {
+	f := &s.query.Filter
+	v := &sieve{Filter: f, view: s.view, since: noTime, until: 1<<63 - 1}
+	if !f.Since.IsZero() {
+		v.since = f.Since.UnixNano()
+	}
+	if !f.Until.IsZero() {
+		v.until = f.Until.UnixNano()
+	}
+	if tags := cleanTags(f.Tags); len(tags) > 0 {
+		if f.AnyTag {
+			v.all = append(v.all, s.with(sortTag, 1, tags...))
+		} else {
+			for _, t := range tags {
+				v.all = append(v.all, s.with(sortTag, 1, t))
+			}
+		}
+	}
+	if len(f.Types) > 0 {
+		v.all = append(v.all, s.with(sortType, 1, f.Types...))
+	}
+	if len(f.Sections) > 0 {
+		squashed := make([]string, len(f.Sections))
+		for i, name := range f.Sections {
+			squashed[i] = squash(name)
+		}
+		v.all = append(v.all, s.with(sortSection, 1, squashed...))
+	}
+	for _, t := range exclude.terms {
+		v.none = append(v.none, s.with(sortWord, levelSection+1, t.term))
+	}
+	return v
+}
+
+func cleanTags(tags []string) []string {
+	var clean []string
+	for _, t := range tags {
+		if t = strings.ToLower(strings.TrimPrefix(strings.TrimSpace(t), "#")); t != "" {
+			clean = append(clean, t)
+		}
+	}
+	slices.Sort(clean)
+	return slices.Compact(clean)
+}
+
+// file asks of a record what concerns all of its entries.
+func (v *sieve) file(f *file) bool {
+	if f.kind == memory.Archive && !v.Archived && !slices.Contains(v.Kinds, memory.Archive) {
+		return false
+	}
+	if len(v.Kinds) > 0 && !slices.Contains(v.Kinds, f.kind) {
+		return false
+	}
+	if v.Path != "" && !matchPath(v.Path, f.path) {
+		return false
+	}
+	// session_id and contact_id are the frontmatter's: whoever may not read
+	// that finds a session by its file's name only.
+	owned := f.owned(v.view)
+	if v.Session != "" && !(f.kind == memory.Session && f.name == v.Session) && !(owned && f.session == v.Session) {
+		return false
+	}
+	if v.Contact != "" && !(owned && f.contact == v.Contact) {
+		return false
+	}
+	return true
+}
+
+// entry asks of one entry.
+func (v *sieve) entry(f *file, e int) bool {
+	rec := &f.entries[e]
+	if rec.time < v.since || rec.time > v.until {
+		return false
+	}
+	if v.State != nil {
+		want := flagOpen
+		if *v.State == memory.Done {
+			want = flagDone
+		}
+		if rec.flags&want == 0 {
+			return false
+		}
+	}
+	for _, set := range v.all {
+		if !set.has(f, e) {
+			return false
+		}
+	}
+	for _, set := range v.none {
+		if set.has(f, e) {
+			return false
+		}
+	}
+	return true
+}
+
+// matchPath matches a glob, or a directory or file by its name.
+func matchPath(pattern, path string) bool {
+	pattern = strings.Trim(pattern, "/")
+	if rest, ok := strings.CutPrefix(path, pattern); ok && (rest == "" || rest[0] == '/') {
+		return true
+	}
+	ok, _ := doublestar.Match(pattern, path)
+	return ok
+}
+
+const (
+	// maxPattern is longer than any path.
+	maxPattern = 4096
+	// maxChoices bounds the ways in which a glob's braces can be read: all of
+	// them may have to be tried, for every file.
+	maxChoices = 256
+)
+
+// CheckPath reports whether a path filter is well formed, and not so involved
+// that matching it would take for ever.
+func CheckPath(pattern string) error {
+	if len(pattern) > maxPattern || choices(pattern) > maxChoices {
+		return errors.New("the pattern is too long or has too many alternatives")
+	}
+	if !doublestar.ValidatePattern(pattern) {
+		return doublestar.ErrBadPattern
+	}
+	return nil
+}
+
+// choices is at least the number of patterns without braces that one with them
+// stands for; more than maxChoices are not counted.
+func choices(pattern string) int {
+	n, open := 1, []int{}
+	for i := 0; i < len(pattern) && n <= maxChoices; i++ {
+		switch last := len(open) - 1; {
+		case pattern[i] == '\\':
+			i++
+		case pattern[i] == '{':
+			open = append(open, 1)
+		case pattern[i] == ',' && last >= 0:
+			open[last]++
+		case pattern[i] == '}' && last >= 0:
+			n *= open[last]
+			open = open[:last]
+		}
+	}
+	return n
+}

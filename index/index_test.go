@@ -1,0 +1,476 @@
+package index
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/memwatchd/memwatchd/memory"
+)
+
+// mapSource is files in memory.
+type mapSource struct {
+	layout memory.Layout
+	text   map[string]string
+}
+
+func (s *mapSource) Stamp(path string) (memory.Stamp, error) {
+	text, ok := s.text[path]
+	if !ok {
+		return memory.Stamp{}, os.ErrNotExist
+	}
+	return memory.Stamp{Size: int64(len(text)), MTime: int64(dupOf(text))}, nil
+}
+
+func (s *mapSource) Load(path string) (*memory.Document, error) {
+	text, ok := s.text[path]
+	if !ok {
+		return nil, os.ErrNotExist
+	}
+	return s.layout.Parse(path, []byte(text), memory.Meta{ModTime: time.Unix(1, 0)}), nil
+}
+
+func (s *mapSource) paths() (paths []string) {
+	for p := range s.text {
+		paths = append(paths, p)
+	}
+	return paths
+}
+
+func (s *mapSource) update(path string) Update {
+	u := Update{Path: path}
+	if doc, err := s.Load(path); err == nil {
+		u.Doc = doc
+		u.Stamp, _ = s.Stamp(path)
+	}
+	return u
+}
+
+func (s *mapSource) updates(paths ...string) (all []Update) {
+	if len(paths) == 0 {
+		paths = s.paths()
+	}
+	for _, p := range paths {
+		all = append(all, s.update(p))
+	}
+	return all
+}
+
+// open opens an index of s in dir and applies every file that it lacks.
+func (s *mapSource) open(t testing.TB, dir string) *Index {
+	t.Helper()
+	x, err := Open(dir, Options{Source: s, Paths: s.paths})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { x.Close() })
+	return x
+}
+
+func (s *mapSource) whole(t testing.TB, x *Index) {
+	t.Helper()
+	if err := x.Apply(context.Background(), s.updates()); err != nil {
+		t.Fatal(err)
+	}
+	if err := x.Whole(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func ownerView(t testing.TB) memory.View {
+	t.Helper()
+	var dirs memory.Directories
+	v, err := dirs.View(memory.Scope{Subject: "owner", Context: memory.Private})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+// hitsOf gives the hits as path:line.
+func hitsOf(t testing.TB, x *Index, q Query) (list []string) {
+	t.Helper()
+	if q.Limit == 0 {
+		q.Limit = 20
+	}
+	if q.AsOf.IsZero() {
+		q.AsOf = time.Unix(1_800_000_000, 0)
+	}
+	res, err := x.Search(t.Context(), ownerView(t), q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, h := range res.Hits {
+		list = append(list, fmt.Sprintf("%s:%d", h.Doc.Place.Path, h.Entry.Line))
+	}
+	return list
+}
+
+func TestApply(t *testing.T) {
+	s := &mapSource{text: map[string]string{"a.md": "- red\n- green\n", "b.md": "- red blue\n"}}
+	dir := t.TempDir()
+	x := s.open(t, dir)
+	s.whole(t, x)
+	check := func(query string, want ...string) {
+		t.Helper()
+		if diff := cmp.Diff(want, hitsOf(t, x, Query{Text: query})); diff != "" {
+			t.Errorf("%q (-want +got):\n%s", query, diff)
+		}
+	}
+	check("green", "a.md:2")
+	check("blue", "b.md:1")
+
+	// More blocks than before, and then fewer.
+	s.text["a.md"] = strings.Repeat("- filler\n", 100) + "- violet\n"
+	if err := x.Apply(t.Context(), s.updates("a.md")); err != nil {
+		t.Fatal(err)
+	}
+	check("violet", "a.md:101")
+	check("green")
+	s.text["a.md"] = "violet\n\nindigo\n"
+	delete(s.text, "b.md")
+	if err := x.Apply(t.Context(), s.updates("a.md", "b.md")); err != nil {
+		t.Fatal(err)
+	}
+	check("filler")
+	check("blue")
+	check("violet", "a.md:1")
+	if st := x.Status(); st.Files != 1 || st.Entries != 2 {
+		t.Errorf("%d files with %d entries, want 1 with 2", st.Files, st.Entries)
+	}
+
+	// What is on disk is what was in memory.
+	if err := x.Close(); err != nil {
+		t.Fatal(err)
+	}
+	x = s.open(t, dir)
+	check("indigo", "a.md:3")
+	check("filler")
+	if st := x.Status(); st.Files != 1 || st.Entries != 2 {
+		t.Errorf("after opening again: %+v", st)
+	}
+}
+
+func TestHitsAreTheFileAsItIsNow(t *testing.T) {
+	s := &mapSource{text: map[string]string{"a.md": "- red\n", "b.md": "- red too\n", "c.md": "- red three\n"}}
+	x := s.open(t, t.TempDir())
+	s.whole(t, x)
+	s.text["a.md"] = "new first line\n\n- green\n- red\n"
+	delete(s.text, "b.md")
+	if diff := cmp.Diff([]string{"a.md:4", "c.md:1"}, hitsOf(t, x, Query{Text: "red"})); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if got := hitsOf(t, x, Query{Text: "too"}); got != nil {
+		t.Errorf("found %v in a file that is gone", got)
+	}
+}
+
+func TestPhrasesAndExclusion(t *testing.T) {
+	s := &mapSource{text: map[string]string{
+		"a.md": "- the idle connections were dropped\n- connections that idle\n",
+		"b.md": "- run rm -rf build to start over\n- build the image\n",
+		"c.md": "- 人工智能的历史\n- 人人都有工作和智能手机\n",
+		"d.md": "- Idle\n  connections wrap over lines\n",
+	}}
+	x := s.open(t, t.TempDir())
+	s.whole(t, x)
+	for _, tc := range []struct {
+		text, exclude string
+		want          []string
+	}{
+		{`"idle connections"`, "", []string{"a.md:1", "d.md:1"}},
+		{`"idle connections"`, "dropped", []string{"d.md:1"}},
+		{`"IDLE  Connections" dropped`, "", []string{"a.md:1", "d.md:1"}},
+		{"rm -rf build", "", []string{"b.md:1", "b.md:2"}},
+		{"build", "image", []string{"b.md:1"}},
+		{"build", "images", []string{"b.md:1"}},
+		{`"人工智能"`, "", []string{"c.md:1"}},
+		{"智能", "人工智能", []string{"c.md:2"}},
+		{"智能", `"智能手机"`, []string{"c.md:1"}},
+		{`"not there"`, "", nil},
+	} {
+		if diff := cmp.Diff(tc.want, hitsOf(t, x, Query{Text: tc.text, Exclude: tc.exclude})); diff != "" {
+			t.Errorf("%s without %s (-want +got):\n%s", tc.text, tc.exclude, diff)
+		}
+	}
+}
+
+func TestEqualTextIsShownOnce(t *testing.T) {
+	s := &mapSource{text: map[string]string{
+		"a.md": "- Buy **milk** today\n", "b.md": "- buy milk  today\n", "c.md": "- buy milk tomorrow\n",
+	}}
+	x := s.open(t, t.TempDir())
+	s.whole(t, x)
+	res, err := x.Search(t.Context(), ownerView(t), Query{Text: "milk", Limit: 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if res.Total != 3 || len(res.Hits) != 2 {
+		t.Fatalf("%d of %d hits, want 2 of 3", len(res.Hits), res.Total)
+	}
+	n := 0
+	for _, h := range res.Hits {
+		for _, o := range h.AlsoAt {
+			n++
+			if h.Doc.Place.Path == "c.md" || o.Path == "c.md" || o.Path == h.Doc.Place.Path {
+				t.Errorf("%s is also at %s", h.Doc.Place.Path, o.Path)
+			}
+		}
+	}
+	if n != 1 {
+		t.Errorf("%d other places, want 1", n)
+	}
+	page1, page2 := hitsOf(t, x, Query{Text: "milk", Limit: 1}), hitsOf(t, x, Query{Text: "milk", Limit: 1, Offset: 1})
+	if len(page1) != 1 || len(page2) != 1 || page1[0] == page2[0] {
+		t.Errorf("pages %v and %v", page1, page2)
+	}
+}
+
+// TestDamage breaks an index in every way that a disk can, and wants it to come
+// up, answer from the files at once, and be whole again when they have been
+// applied.
+func TestDamage(t *testing.T) {
+	segment := func(change func(t *testing.T, name string)) func(*testing.T, string) {
+		return func(t *testing.T, dir string) {
+			names, _ := filepath.Glob(filepath.Join(dir, "*.zap"))
+			if len(names) == 0 {
+				t.Fatal("no segment on disk")
+			}
+			change(t, names[0])
+		}
+	}
+	write := func(t *testing.T, name string, b []byte) {
+		t.Helper()
+		if err := os.WriteFile(name, b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, damage := range map[string]func(*testing.T, string){
+		"truncated": segment(func(t *testing.T, name string) {
+			info, _ := os.Stat(name)
+			if err := os.Truncate(name, info.Size()-1); err != nil {
+				t.Fatal(err)
+			}
+		}),
+		"empty":   segment(func(t *testing.T, name string) { write(t, name, nil) }),
+		"removed": segment(func(t *testing.T, name string) { os.Remove(name) }),
+		"bit flipped": segment(func(t *testing.T, name string) {
+			b, _ := os.ReadFile(name)
+			b[len(b)/2] ^= 4
+			write(t, name, b)
+		}),
+		"zeroed": segment(func(t *testing.T, name string) {
+			info, _ := os.Stat(name)
+			write(t, name, make([]byte, info.Size()))
+		}),
+		"root garbage": func(t *testing.T, dir string) { write(t, filepath.Join(dir, "root.bolt"), []byte("garbage")) },
+		"root empty":   func(t *testing.T, dir string) { write(t, filepath.Join(dir, "root.bolt"), nil) },
+		"root gone":    func(t *testing.T, dir string) { os.Remove(filepath.Join(dir, "root.bolt")) },
+		"all gone":     func(t *testing.T, dir string) { os.RemoveAll(dir) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := &mapSource{text: map[string]string{"a.md": "- red\n", "b.md": "- green\n"}}
+			dir := t.TempDir()
+			x := s.open(t, dir)
+			s.whole(t, x)
+			if err := x.Close(); err != nil {
+				t.Fatal(err)
+			}
+			damage(t, filepath.Join(dir, "index-1"))
+			x = s.open(t, dir)
+			if diff := cmp.Diff([]string{"b.md:1"}, hitsOf(t, x, Query{Text: "green"})); diff != "" {
+				t.Errorf("while damaged (-want +got):\n%s", diff)
+			}
+			if st := x.Status(); !st.Degraded {
+				t.Errorf("not degraded: %+v", st)
+			}
+			s.whole(t, x)
+			if st := x.Status(); st.Degraded || st.Problem != "" || st.Files != 2 {
+				t.Errorf("not whole again: %+v", st)
+			}
+			if diff := cmp.Diff([]string{"a.md:1"}, hitsOf(t, x, Query{Text: "red"})); diff != "" {
+				t.Errorf("afterwards (-want +got):\n%s", diff)
+			}
+		})
+	}
+	t.Run("in use", func(t *testing.T) {
+		s := &mapSource{text: map[string]string{"a.md": "- red\n", "b.md": "- green\n"}}
+		dir := t.TempDir()
+		lost := make(chan bool, 1)
+		x, err := Open(dir, Options{Source: s, Paths: s.paths, Lost: func() { lost <- true }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer x.Close()
+		s.whole(t, x)
+		names, _ := filepath.Glob(filepath.Join(dir, "index-1", "*.zap"))
+		for _, name := range names {
+			if err := os.Truncate(name, 0); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if diff := cmp.Diff([]string{"b.md:1"}, hitsOf(t, x, Query{Text: "green"})); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+		<-lost
+		if st := x.Status(); !st.Degraded || st.Problem == "" || st.Generation != 2 {
+			t.Errorf("%+v", st)
+		}
+		s.whole(t, x)
+		if st := x.Status(); st.Degraded || st.Problem != "" {
+			t.Errorf("not whole again: %+v", st)
+		}
+	})
+	t.Run("crashes", func(t *testing.T) {
+		s := &mapSource{text: map[string]string{"a.md": "- red\n"}}
+		dir := t.TempDir()
+		x := s.open(t, dir)
+		s.whole(t, x)
+		x.Close()
+		for n := range maxCrashes + 2 {
+			x = s.open(t, dir)
+			if got, want := x.Status().Problem != "", n == maxCrashes; got != want {
+				t.Errorf("set aside at opening %d: %v", n, got)
+			}
+			x.mu.Lock() // a crash: nothing is said to the index, and the lock on its files goes
+			x.store.close()
+			x.store = nil
+			x.mu.Unlock()
+		}
+	})
+	t.Run("stray", func(t *testing.T) {
+		s := &mapSource{text: map[string]string{"a.md": "- red\n"}}
+		dir := t.TempDir()
+		x := s.open(t, dir)
+		s.whole(t, x)
+		x.Close()
+		write(t, filepath.Join(dir, "index-1", "._000000000001.zap"), []byte("x"))
+		write(t, filepath.Join(dir, "index-1", "foo.zap"), []byte("x"))
+		x = s.open(t, dir)
+		if st := x.Status(); st.Problem != "" || st.Files != 1 {
+			t.Errorf("strays cost the index: %+v", st)
+		}
+	})
+}
+
+func TestAnotherVersionIsBuiltAnew(t *testing.T) {
+	s := &mapSource{text: map[string]string{"a.md": "- red\n"}}
+	dir := t.TempDir()
+	x := s.open(t, dir)
+	s.whole(t, x)
+	x.Close()
+	x, err := Open(dir, Options{Source: s, Paths: s.paths, Version: "other settings"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer x.Close()
+	if st := x.Status(); !st.Degraded || st.Files != 0 || st.Problem != "" {
+		t.Errorf("%+v", st)
+	}
+}
+
+func TestRebuild(t *testing.T) {
+	s := &mapSource{text: map[string]string{}}
+	for i := range 700 {
+		s.text[fmt.Sprintf("%03d.md", i)] = fmt.Sprintf("- %s red\n", wordNo(uint64(i)+5000))
+	}
+	dir := t.TempDir()
+	x := s.open(t, dir)
+	s.whole(t, x)
+	n := 0
+	err := x.Rebuild(t.Context(), s.paths(), func(_ context.Context, path string) (Update, error) {
+		n++
+		return s.update(path), nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if st := x.Status(); n != 700 || st.Files != 700 || st.Generation != 2 || st.Degraded {
+		t.Errorf("%d read, %+v", n, st)
+	}
+	if diff := cmp.Diff([]string{"312.md:1"}, hitsOf(t, x, Query{Text: wordNo(5312)})); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	s.text["new.md"] = "- brand new\n"
+	if err := x.Apply(t.Context(), s.updates("new.md")); err != nil {
+		t.Fatal(err)
+	}
+	x.Close()
+	x = s.open(t, dir)
+	if diff := cmp.Diff([]string{"new.md:1"}, hitsOf(t, x, Query{Text: "brand"})); diff != "" {
+		t.Errorf("after opening again (-want +got):\n%s", diff)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "index-1")); !os.IsNotExist(err) {
+		t.Errorf("the old index is still there: %v", err)
+	}
+}
+
+// TestApplyWhileSearching changes files while others search; the race detector
+// and the counts watch.
+func TestApplyWhileSearching(t *testing.T) {
+	s := &mapSource{text: map[string]string{}}
+	for i := range 50 {
+		s.text[fmt.Sprintf("%02d.md", i)] = strings.Repeat("- red\n", 1+i)
+	}
+	x := s.open(t, t.TempDir())
+	s.whole(t, x)
+	frozen := &mapSource{text: s.text}
+	x.opt.Source = frozen
+	done := make(chan error, 1)
+	go func() {
+		r := rand.New(rand.NewPCG(1, 1))
+		for range 200 {
+			path := fmt.Sprintf("%02d.md", r.IntN(50))
+			if err := x.Apply(context.Background(), s.updates(path)); err != nil {
+				done <- err
+				return
+			}
+		}
+		done <- nil
+	}()
+	for {
+		res, err := x.Search(t.Context(), ownerView(t), Query{Text: "red", Limit: 3})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := 50 * 51 / 2; res.Total != want {
+			t.Fatalf("%d entries, want %d", res.Total, want)
+		}
+		select {
+		case err := <-done:
+			if err != nil {
+				t.Fatal(err)
+			}
+			return
+		default:
+		}
+	}
+}
+
+func FuzzRecord(f *testing.F) {
+	f.Add([]byte{})
+	whole := &file{path: "a.md", day: "2026-02-04", parts: []part{{partition: memory.Partition{Owner: "owner"}, blocks: []uint32{7}}},
+		entries: []entry{{dup: 1, time: noTime}, {time: 5, importance: 0.5, length: 3, flags: flagOpen}}}
+	f.Add(whole.marshal())
+	f.Fuzz(func(t *testing.T, b []byte) {
+		got, err := unmarshalFile("a.md", b)
+		if err != nil {
+			return
+		}
+		again, err := unmarshalFile("a.md", got.marshal())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(got, again, cmp.AllowUnexported(file{}, part{}, entry{}), cmp.Comparer(func(a, b float64) bool {
+			return a == b || a != a && b != b
+		})); diff != "" {
+			t.Error(diff)
+		}
+	})
+}

@@ -1,0 +1,135 @@
+package index
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// rebuild is an index on its way to replace the one in use.
+type rebuild struct {
+	name  string
+	store *store
+	table *table
+	err   error // of an Apply meanwhile
+}
+
+// rebuildBatch is how many files are applied at once: enough to be quick, and
+// little enough to be small.
+const rebuildBatch = 256
+
+// Rebuild makes the index anew from files and replaces the one in use, which
+// answers until then. Read gives a file as it is now; an Update without Doc
+// leaves the path out. Updates applied meanwhile are in both.
+func (x *Index) Rebuild(ctx context.Context, paths []string, read func(ctx context.Context, path string) (Update, error)) error {
+	next, err := x.beginRebuild()
+	if err != nil {
+		return err
+	}
+	err = x.feed(ctx, next, paths, read)
+	if err == nil {
+		err = x.swap(next)
+	}
+	if err != nil {
+		x.mu.Lock()
+		x.next = nil
+		x.mu.Unlock()
+		return errors.Join(fmt.Errorf("rebuild index: %w", err), next.store.close(), os.RemoveAll(x.path(next.name)))
+	}
+	return nil
+}
+
+func (x *Index) beginRebuild() (*rebuild, error) {
+	x.writing.Lock()
+	defer x.writing.Unlock()
+	x.mu.RLock()
+	busy, closed := x.next != nil, x.store == nil
+	x.mu.RUnlock()
+	if busy {
+		return nil, errors.New("rebuild index: a rebuild is under way")
+	}
+	if closed {
+		return nil, errors.New("rebuild index: it is closed")
+	}
+	n, _ := strconv.Atoi(strings.TrimPrefix(x.name, indexPrefix))
+	next := &rebuild{name: indexPrefix + strconv.Itoa(n%999_999_999+1)}
+	if err := os.RemoveAll(x.path(next.name)); err != nil {
+		return nil, err
+	}
+	var err error
+	if next.store, next.table, err = load(x.path(next.name)); err != nil {
+		return nil, err
+	}
+	x.mu.Lock()
+	x.next = next
+	x.mu.Unlock()
+	return next, nil
+}
+
+func (x *Index) feed(ctx context.Context, next *rebuild, paths []string, read func(context.Context, string) (Update, error)) error {
+	for chunk := range slices.Chunk(paths, rebuildBatch) {
+		// The files are read under the lock, so that no Apply of a newer
+		// version can come between reading and writing.
+		if err := x.feedChunk(ctx, next, chunk, read); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (x *Index) feedChunk(ctx context.Context, next *rebuild, paths []string, read func(context.Context, string) (Update, error)) error {
+	x.writing.Lock()
+	defer x.writing.Unlock()
+	if next.err != nil {
+		return next.err
+	}
+	var updates []Update
+	for _, path := range paths {
+		u, err := read(ctx, path)
+		if err != nil {
+			return err
+		}
+		if u.Doc != nil {
+			updates = append(updates, u)
+		}
+	}
+	files, blocks, err := x.build(ctx, updates)
+	if err != nil {
+		return err
+	}
+	return x.write(next.store, next.table, updates, files, blocks)
+}
+
+// swap puts the new index in the place of the old one.
+func (x *Index) swap(next *rebuild) error {
+	x.writing.Lock()
+	defer x.writing.Unlock()
+	if next.err != nil {
+		return next.err
+	}
+	if x.store == nil {
+		return errors.New("it was closed")
+	}
+	if err := next.store.batch(nil, nil, true); err != nil {
+		return err
+	}
+	if err := writeFile(x.path("current"), next.name); err != nil {
+		return err
+	}
+	x.mu.Lock()
+	old, name := x.store, x.name
+	x.store, x.table, x.name, x.next = next.store, next.table, next.name, nil
+	x.whole, x.lost = true, ""
+	x.mu.Unlock()
+	x.generation.Add(1)
+	x.revision.Add(1)
+	err := errors.Join(old.close(), os.RemoveAll(x.path(name)))
+	if err != nil {
+		x.opt.Logger.Warn("old index was not put away", "dir", x.path(name), "err", err)
+	}
+	return nil
+}
