@@ -1,0 +1,120 @@
+package ipc
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/adrg/xdg"
+)
+
+// DefaultSocket is where the daemon of this name listens unless it is told
+// otherwise.
+func DefaultSocket(name string) string {
+	dir := os.Getenv("XDG_RUNTIME_DIR")
+	if dir == "" {
+		dir = xdg.StateHome
+	}
+	return filepath.Join(dir, "memwatchd", cmp.Or(name, "memwatchd")+".sock")
+}
+
+// ErrNoDaemon means that nobody answers.
+var ErrNoDaemon = errors.New("no daemon answers")
+
+// A Client asks a daemon. The zero Client asks the one on the default socket.
+// It is safe for concurrent use.
+type Client struct {
+	Socket  string // of the daemon; empty for the default one
+	AsOwner bool   // a scope that is left out is the owner's, in private
+}
+
+// Do asks for an operation and returns the answer as it came over the wire. A
+// failure that the daemon reports is an *[Error].
+func (c *Client) Do(ctx context.Context, req *Request) (json.RawMessage, error) {
+	res, err := c.send(ctx, req)
+	if err != nil {
+		return nil, err
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(res.Body)
+	if err != nil {
+		return nil, fmt.Errorf("%s: the answer broke off: %w", req.op.Name, err)
+	}
+	return body, nil
+}
+
+// Stream asks for an operation whose answer has no end, and calls f for each
+// part of it until the context ends, the daemon goes, or f returns an error.
+func (c *Client) Stream(ctx context.Context, req *Request, f func(json.RawMessage) error) error {
+	res, err := c.send(ctx, req)
+	if err != nil {
+		return err
+	}
+	defer res.Body.Close()
+	lines := bufio.NewScanner(res.Body)
+	lines.Buffer(nil, 16<<20)
+	for lines.Scan() {
+		data, ok := bytes.CutPrefix(lines.Bytes(), []byte("data: "))
+		if !ok {
+			continue
+		}
+		if err := f(bytes.Clone(data)); err != nil {
+			return err
+		}
+	}
+	if ctx.Err() != nil {
+		return nil
+	}
+	return lines.Err()
+}
+
+func (c *Client) send(ctx context.Context, req *Request) (*http.Response, error) {
+	body, err := json.Marshal(req)
+	if err != nil {
+		return nil, err
+	}
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://memwatchd/v1/"+req.op.Name, bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	r.Header.Set("Content-Type", "application/json")
+	if c.AsOwner {
+		r.Header.Set(asOwner, "1")
+	}
+	socket := cmp.Or(c.Socket, DefaultSocket(""))
+	transport := &http.Transport{
+		DisableKeepAlives: true, // a connection a question: they are cheap, and none is left behind
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return (&net.Dialer{Timeout: 5 * time.Second}).DialContext(ctx, "unix", socket)
+		},
+	}
+	res, err := transport.RoundTrip(r)
+	switch {
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ECONNREFUSED):
+		return nil, fmt.Errorf("%w on %s: start it with `memwatchd serve`", ErrNoDaemon, socket)
+	case errors.Is(err, fs.ErrPermission):
+		return nil, fmt.Errorf("%w on %s: permission denied, the socket is another user's", ErrNoDaemon, socket)
+	case err != nil:
+		return nil, fmt.Errorf("%s: %w", req.op.Name, err)
+	case res.StatusCode == http.StatusOK:
+		return res, nil
+	}
+	defer res.Body.Close()
+	var failure envelope
+	if err := json.NewDecoder(io.LimitReader(res.Body, 1<<20)).Decode(&failure); err != nil || failure.Error == nil {
+		return nil, fmt.Errorf("%s: the daemon answers %s", req.op.Name, res.Status)
+	}
+	return nil, failure.Error
+}

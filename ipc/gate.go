@@ -1,0 +1,183 @@
+package ipc
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// A gate stands before a server: it lets in who may come in, as many as there
+// is room for, and sends the others away with a word.
+type gate struct {
+	*Listener
+	max     int
+	refused func(reason string)
+
+	closed atomic.Bool
+	slots  chan struct{}  // refusals under way
+	going  sync.WaitGroup // the same, to wait for
+
+	mu   sync.Mutex
+	open map[*guest]struct{}
+}
+
+// A guest is a connection that was let in.
+type guest struct {
+	net.Conn
+	gate *gate
+	idle time.Time // since when it waits for its client; zero while its client waits for us
+	once sync.Once
+}
+
+// maxRefusals is how many connections may be sent away at a time with a word;
+// more are just closed.
+const maxRefusals = 16
+
+func newGate(l *Listener, limit int, refused func(string)) (*gate, error) {
+	if err := l.net.SetDeadline(time.Time{}); err != nil {
+		return nil, err
+	}
+	return &gate{Listener: l, max: limit, refused: refused, slots: make(chan struct{}, maxRefusals), open: map[*guest]struct{}{}}, nil
+}
+
+// Addr is the address that is listened on.
+func (g *gate) Addr() net.Addr { return g.net.Addr() }
+
+// Close ends Accept. The socket itself stays as it is, so that another server
+// can go on with it and no client finds it gone.
+func (g *gate) Close() error {
+	g.closed.Store(true)
+	return g.net.SetDeadline(time.Now())
+}
+
+// Accept waits for the next connection that may come in.
+func (g *gate) Accept() (net.Conn, error) {
+	for {
+		c, err := g.net.Accept()
+		if g.closed.Load() {
+			if err == nil {
+				c.Close()
+			}
+			return nil, net.ErrClosed
+		}
+		if err != nil {
+			return nil, err
+		}
+		v, refusal := g.admit(c)
+		if refusal == nil {
+			return v, nil
+		}
+		select {
+		case g.slots <- struct{}{}:
+			g.going.Go(func() { refuse(c, refusal); <-g.slots })
+		default:
+			c.Close()
+		}
+	}
+}
+
+func (g *gate) admit(c net.Conn) (*guest, *Error) {
+	if err := g.admits(c); err != nil {
+		g.refused("credentials")
+		return nil, asError(err)
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if len(g.open) >= g.max && !g.dismissLocked() {
+		g.refused("connections")
+		return nil, Errorf(Unavailable, "%d connections are open, and there may be no more", len(g.open))
+	}
+	v := &guest{Conn: c, gate: g, idle: time.Now()}
+	g.open[v] = struct{}{}
+	return v, nil
+}
+
+// dismissLocked closes the connection that has waited for its client for
+// longest, so that those who are silent, or slow to ask or to read, do not keep
+// others out.
+func (g *gate) dismissLocked() bool {
+	var oldest *guest
+	for v := range g.open {
+		if !v.idle.IsZero() && (oldest == nil || v.idle.Before(oldest.idle)) {
+			oldest = v
+		}
+	}
+	if oldest == nil {
+		return false
+	}
+	delete(g.open, oldest)
+	oldest.Conn.Close()
+	return true
+}
+
+// observe notes which connections are idle. It is the server's ConnState hook.
+func (g *gate) observe(c net.Conn, state http.ConnState) {
+	if v, ok := c.(*guest); ok && state == http.StateIdle {
+		v.serve(false)
+	}
+}
+
+type guestKey struct{}
+
+// introduce lets a handler find the guest that asks. It is the server's
+// ConnContext hook.
+func (g *gate) introduce(ctx context.Context, c net.Conn) context.Context {
+	return context.WithValue(ctx, guestKey{}, c)
+}
+
+// serving notes that the request of a context has arrived and is being worked
+// on, until the function that it returns is called.
+func serving(ctx context.Context) (done func()) {
+	v, ok := ctx.Value(guestKey{}).(*guest)
+	if !ok {
+		return func() {}
+	}
+	v.serve(true)
+	return func() { v.serve(false) }
+}
+
+func (v *guest) serve(busy bool) {
+	v.gate.mu.Lock()
+	defer v.gate.mu.Unlock()
+	v.idle = time.Time{}
+	if !busy {
+		v.idle = time.Now()
+	}
+}
+
+// Close makes room for another.
+func (v *guest) Close() error {
+	v.once.Do(func() {
+		v.gate.mu.Lock()
+		delete(v.gate.open, v)
+		v.gate.mu.Unlock()
+	})
+	return v.Conn.Close()
+}
+
+// refuse tells the other end why it is sent away, and closes. It reads what the
+// client has to say for a moment: a connection that is closed on unread bytes
+// makes the client see a reset in place of the answer.
+func refuse(c net.Conn, e *Error) {
+	defer c.Close()
+	c.SetDeadline(time.Now().Add(time.Second))
+	body, err := json.Marshal(envelope{e})
+	if err != nil {
+		return
+	}
+	status := e.Code.Status()
+	_, err = fmt.Fprintf(c, "HTTP/1.1 %d %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s\n",
+		status, http.StatusText(status), len(body)+1, body)
+	if err != nil {
+		return
+	}
+	if half, ok := c.(interface{ CloseWrite() error }); ok && half.CloseWrite() == nil {
+		io.Copy(io.Discard, io.LimitReader(c, 64<<10))
+	}
+}

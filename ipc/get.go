@@ -1,0 +1,160 @@
+package ipc
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"strings"
+
+	"github.com/memwatchd/memwatchd/index"
+	"github.com/memwatchd/memwatchd/memory"
+)
+
+// GetRequest asks for a file, some of its lines, or one entry.
+type GetRequest struct {
+	Path  string `json:"path" arg:"1" doc:"the file, relative to the root; or path#id, an entry of it"`
+	From  int    `json:"from" default:"1" min:"1" doc:"first line to return"`
+	Lines int    `json:"lines" min:"0" doc:"how many lines to return; 0 for all"`
+	ID    string `json:"id" doc:"an entry instead, as path#id or by the id that was given to it"`
+	Fresh
+	Scope
+}
+
+// GetAnswer is a text as the asking scope may see it.
+type GetAnswer struct {
+	Path        string         `json:"path"`
+	From        int            `json:"from"`
+	To          int            `json:"to"`
+	Text        string         `json:"text"`
+	TotalLines  int            `json:"total_lines"`
+	Frontmatter map[string]any `json:"frontmatter,omitempty"`
+	Hash        string         `json:"hash"`            // SHA-256 of the file, or of what is shown of it
+	Stale       bool           `json:"stale,omitempty"` // the file cannot be read: this is what it said last
+	Index       IndexState     `json:"index"`
+}
+
+func (m *Memory) get(ctx context.Context, c Call, r *GetRequest) (*GetAnswer, error) {
+	if (r.Path == "") == (r.ID == "") {
+		return nil, Errorf(Invalid, "either path or id is needed")
+	}
+	synced, err := m.sync(ctx, &c, r.Fresh)
+	if err != nil {
+		return nil, err
+	}
+	path, id := r.Path, r.ID
+	if id == "" {
+		// A path may have a # in it, so the file of that very name comes first.
+		if _, _, err := m.load(c, path); err != nil && strings.Contains(path, "#") {
+			id = path
+		}
+	}
+	from, lines := r.From, r.Lines
+	if id != "" {
+		doc, e, err := m.entry(ctx, c, id)
+		if err != nil {
+			return nil, err
+		}
+		shown := doc.Shown(c.View)
+		path, from = doc.Place.Path, shown.Line(e.Line)
+		lines = shown.Line(e.EndLine) - from + 1
+	}
+	doc, shown, err := m.load(c, path)
+	if err != nil {
+		return nil, err
+	}
+	total := shown.Total
+	if from > max(total, 1) { // an empty file is read from its first line too
+		return nil, Errorf(Invalid, "from: %s has %d lines", path, total)
+	}
+	to := total
+	if lines > 0 && lines < total-from+1 {
+		to = from + lines - 1
+	}
+	answer := &GetAnswer{
+		Path: path, From: from, To: to, TotalLines: total,
+		Text:  memory.Shown{Lines: shown.Lines[from-1 : to]}.Text(),
+		Hash:  hashOf(doc, shown),
+		Stale: doc.Stale,
+		Index: m.state(c, synced),
+	}
+	if c.View.Readable(doc.Own) && len(doc.Front.Fields) > 0 {
+		answer.Frontmatter = map[string]any{}
+		tasks, followUps := doc.Progress(c.View)
+		for _, f := range doc.Front.Fields {
+			switch answer.Frontmatter[f.Key] = f.Value; f.Key {
+			case "tasks": // what is written may be out of date
+				answer.Frontmatter[f.Key] = tasks.String()
+			case "follow_ups":
+				answer.Frontmatter[f.Key] = followUps.String()
+			}
+		}
+	}
+	return answer, nil
+}
+
+// hashOf tells whether a file is still as it was answered. It is that of the
+// file's bytes only for those who may see all of them: of two texts that are
+// shown alike nobody learns whether what is not shown is the same.
+func hashOf(doc *memory.Document, shown memory.Shown) string {
+	data := doc.Source
+	if !shown.Whole {
+		data = []byte(shown.Text())
+	}
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}
+
+// entry finds an entry by path#id, or by an id that was given to it.
+func (m *Memory) entry(ctx context.Context, c Call, id string) (*memory.Document, *memory.Entry, error) {
+	// The id may have no # in it, the path may.
+	if i := strings.LastIndexByte(id, '#'); i >= 0 {
+		doc, _, err := m.load(c, id[:i])
+		if err != nil {
+			return nil, nil, notFound("entry", id)
+		}
+		if e := entryOf(c, doc, id[i+1:]); e != nil {
+			return doc, e, nil
+		}
+		return nil, nil, notFound("entry", id)
+	}
+	refs, err := m.Index.ByID(ctx, c.View, id)
+	if err != nil {
+		return nil, nil, err
+	}
+	if len(refs) > 1 {
+		return nil, nil, Errorf(Conflict, "more than one entry has the id %q", id).hint("%s", candidates(refs))
+	}
+	for _, ref := range refs {
+		doc, _, err := m.load(c, ref.Path)
+		if err != nil {
+			break
+		}
+		if e := entryOf(c, doc, ref.ID); e != nil {
+			return doc, e, nil
+		}
+	}
+	return nil, nil, notFound("entry", id)
+}
+
+func entryOf(c Call, doc *memory.Document, id string) *memory.Entry {
+	for i := range doc.Entries {
+		if e := &doc.Entries[i]; e.ID == id && e.Readable(c.View) {
+			return e
+		}
+	}
+	return nil
+}
+
+// candidates names the entries that may be meant, the first of them.
+func candidates(refs []index.Ref) string {
+	const most = 10
+	var names []string
+	for i, ref := range refs {
+		if i == most {
+			names = append(names, "…")
+			break
+		}
+		names = append(names, ref.Path+"#"+ref.ID)
+	}
+	return "ask for one of " + strings.Join(names, ", ")
+}

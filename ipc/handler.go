@@ -1,0 +1,251 @@
+package ipc
+
+import (
+	"bytes"
+	"context"
+	"crypto/subtle"
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"maps"
+	"net/http"
+	"net/url"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+)
+
+// maxAnswerTime bounds an operation that is not expected to take long, so that
+// a question which is hard to answer does not keep a processor for ever.
+const maxAnswerTime = time.Minute
+
+// A handler answers the requests of one listener.
+type handler struct {
+	memory   *Memory
+	logger   *slog.Logger
+	limits   Limits
+	endpoint Endpoint
+	counters *counters
+	registry *prometheus.Registry
+	bucket   bucket
+	ending   context.Context // over when streams must end
+}
+
+// ServeHTTP answers one request. Whatever happens in it is an answer: a panic
+// is a mistake of ours that the next request must not notice.
+func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	start := time.Now()
+	a := &answer{w: w, control: http.NewResponseController(w), write: h.limits.Write}
+	op := "other"
+	defer func() {
+		if v := recover(); v != nil {
+			h.counters.panics.Inc()
+			h.logger.Error("panic in a request", "operation", op, "err", v, "stack", string(debug.Stack()))
+			a.fail(Errorf(Internal, "something went wrong").hint("the daemon's log says what"))
+		}
+		h.counters.requests.WithLabelValues(op, a.code).Inc()
+		h.counters.seconds.WithLabelValues(op).Observe(time.Since(start).Seconds())
+		h.logger.Debug("answered", "operation", op, "code", a.code, "took", time.Since(start))
+	}()
+	if r.Body != http.NoBody {
+		// Even a request that is refused is read to its end, by us or by
+		// net/http: not for longer than this.
+		a.control.SetReadDeadline(time.Now().Add(h.limits.ReadBody))
+	}
+	if err := h.admit(r); err != nil {
+		a.fail(err)
+		return
+	}
+	switch path := r.URL.EscapedPath(); { // a path has one spelling
+	case path == "/healthz" && r.Method == http.MethodGet:
+		h.health(a)
+	case path == "/metrics" && r.Method == http.MethodGet:
+		if h.endpoint.Fixed != nil {
+			a.fail(Errorf(Forbidden, "metrics are not served on a listener with a fixed scope"))
+			return
+		}
+		a.code = "ok"
+		promhttp.HandlerFor(h.registry, promhttp.HandlerOpts{DisableCompression: true}).ServeHTTP(w, r)
+	case strings.HasPrefix(path, "/v1/"):
+		found, err := lookUp(strings.TrimPrefix(path, "/v1/"))
+		if err != nil {
+			a.fail(err)
+			return
+		}
+		op = found.Name
+		if err := h.operate(a, r, found); err != nil {
+			h.note(op, err)
+			a.fail(err)
+		}
+	default:
+		a.fail(Errorf(NotFound, "there is nothing at %s", path).hint("operations are at /v1/<name>"))
+	}
+}
+
+// admit refuses what no program of the owner sends.
+func (h *handler) admit(r *http.Request) error {
+	switch {
+	case len(r.Header.Values("Origin")) > 0:
+		return Errorf(Forbidden, "requests from web pages are refused")
+	case strings.Contains(r.Host, "."):
+		return Errorf(Forbidden, "the host %q has a dot", r.Host).hint("any name without one will do, such as memwatchd or localhost")
+	case h.endpoint.Address != "" && !h.knowsToken(r):
+		return Errorf(Forbidden, "the token is missing or wrong").hint("send it as Authorization: Bearer <token>")
+	case !h.bucket.take(time.Now()):
+		return Errorf(RateLimited, "more than %v requests a second", h.bucket.rate)
+	}
+	return nil
+}
+
+func (h *handler) knowsToken(r *http.Request) bool {
+	got := strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
+	return subtle.ConstantTimeCompare([]byte(got), []byte(h.endpoint.Token)) == 1
+}
+
+// health is for supervisors: a status, and one word.
+func (h *handler) health(a *answer) {
+	a.code = "ok"
+	status, word := http.StatusOK, "ok\n"
+	if !h.memory.Status().Healthy {
+		status, word = http.StatusServiceUnavailable, "unhealthy\n"
+	}
+	a.send(status, "text/plain; charset=utf-8", []byte(word))
+}
+
+// operate reads a request, decides whose it is, and answers it.
+func (h *handler) operate(a *answer, r *http.Request, op *Operation) error {
+	fixed := h.endpoint.Fixed
+	if fixed != nil && !fixed.allows(op) {
+		return Errorf(Forbidden, "%s is not served on this listener", op.Name)
+	}
+	req, err := h.read(a, r, op)
+	if err != nil {
+		return err
+	}
+	call, err := h.memory.call(fixed, req.scope(), r.Header.Get(asOwner) != "")
+	if err != nil {
+		return err
+	}
+	ctx := r.Context()
+	done := serving(ctx)
+	defer done()
+	if op.Streams() {
+		return h.stream(a, r, op, call, req)
+	}
+	if !op.Long {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, maxAnswerTime)
+		defer cancel()
+	}
+	got, err := op.call(ctx, h.memory, call, req.value.Interface())
+	if err != nil {
+		if ctx.Err() != nil {
+			return Errorf(Unavailable, "%s took too long", op.Name)
+		}
+		return err
+	}
+	body, err := encode(got)
+	if err != nil {
+		return err
+	}
+	done()
+	a.code = "ok"
+	a.send(http.StatusOK, "application/json", body)
+	return nil
+}
+
+// read is the request, from the body of a POST or the query of a GET.
+func (h *handler) read(a *answer, r *http.Request, op *Operation) (*Request, error) {
+	req := op.NewRequest()
+	switch {
+	case r.Method == http.MethodGet && (op.Name == "status" || op.Streams()):
+		query, err := url.ParseQuery(r.URL.RawQuery)
+		if err != nil {
+			return nil, Errorf(Invalid, "the query string cannot be read")
+		}
+		for _, name := range slices.Sorted(maps.Keys(query)) {
+			p, err := find(op.Params, name)
+			if err != nil {
+				return nil, err
+			}
+			if len(query[name]) > 1 {
+				return nil, Errorf(Invalid, "field %q is there twice", name)
+			}
+			if err := req.Set(p, query.Get(name)); err != nil {
+				return nil, err
+			}
+		}
+	case r.Method != http.MethodPost:
+		return nil, Errorf(Invalid, "%s is not a %s", op.Name, r.Method).hint("POST a JSON object to /v1/%s", op.Name)
+	case r.URL.RawQuery != "":
+		return nil, Errorf(Invalid, "a POST has no query string").hint("parameters go into the JSON object")
+	default:
+		body, err := io.ReadAll(http.MaxBytesReader(a.w, r.Body, h.limits.MaxRequest))
+		if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
+			return nil, Errorf(TooLarge, "the request has more than %d bytes", h.limits.MaxRequest)
+		}
+		if err != nil {
+			return nil, Errorf(Invalid, "the request did not arrive whole")
+		}
+		// From here on nothing is read but the end of the connection.
+		a.control.SetReadDeadline(time.Time{})
+		if err := decode(body, op.Params, req.value.Elem()); err != nil {
+			return nil, err
+		}
+	}
+	return req, req.check()
+}
+
+// note logs what the client is not told.
+func (h *handler) note(op string, err error) {
+	if _, ok := errors.AsType[*Error](err); !ok {
+		h.logger.Error("request failed", "operation", op, "err", err)
+	}
+}
+
+// An answer is written once.
+type answer struct {
+	w       http.ResponseWriter
+	control *http.ResponseController
+	write   time.Duration
+	sent    bool
+	code    string
+}
+
+func (a *answer) fail(err error) {
+	e := asError(err)
+	a.code = string(e.Code)
+	body, err := encode(envelope{e})
+	if err != nil {
+		return
+	}
+	a.send(e.Code.Status(), "application/json", body)
+}
+
+func (a *answer) send(status int, mediaType string, body []byte) {
+	if a.sent {
+		return // a panic after the answer
+	}
+	a.sent = true
+	a.control.SetWriteDeadline(time.Now().Add(a.write))
+	header := a.w.Header()
+	header.Set("Content-Type", mediaType)
+	header.Set("X-Content-Type-Options", "nosniff")
+	a.w.WriteHeader(status)
+	a.w.Write(body)
+}
+
+// encode is JSON as it goes over the wire: one line, and text as it is, for
+// programs that do not unescape <, > and &.
+func encode(v any) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	err := enc.Encode(v)
+	return b.Bytes(), err
+}

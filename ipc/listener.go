@@ -1,0 +1,318 @@
+package ipc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"os/user"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// An Endpoint is where a listener listens, whom it admits, and what it holds
+// them to.
+type Endpoint struct {
+	Path      string      // of a Unix socket
+	Mode      fs.FileMode // of the socket; zero is 0600
+	Group     string      // of the socket; with it, who may connect is decided by the file mode
+	AllowUIDs []int       // admitted beside our own uid and root
+
+	Address string // of a TCP listener instead: a loopback address with a port
+	Token   string // which its clients must send
+
+	Fixed *Fixed  // nil: no fixed scope, the owner's own programs
+	Rate  float64 // requests a second; zero is no limit
+}
+
+// Name is the endpoint as messages and metrics name it.
+func (e Endpoint) Name() string {
+	if e.Address != "" {
+		return e.Address
+	}
+	return e.Path
+}
+
+// maxSocketPath is the longest path that fits into a socket address, on every
+// platform we run on: sun_path has 108 bytes on Linux and 104 on macOS, one of
+// them the final zero.
+const maxSocketPath = 107
+
+// A Listener is an endpoint that is being listened on.
+type Listener struct {
+	Endpoint
+	net  deadlineListener
+	node node // what our socket's path was when we made it
+}
+
+type deadlineListener interface {
+	net.Listener
+	SetDeadline(time.Time) error
+}
+
+// node identifies a file, whatever its name.
+type node struct{ dev, ino uint64 }
+
+func nodeOf(path string) (node, error) {
+	var st unix.Stat_t
+	if err := unix.Lstat(path, &st); err != nil {
+		return node{}, err
+	}
+	return node{uint64(st.Dev), st.Ino}, nil
+}
+
+// Listen starts to listen. A socket that nobody answers on is replaced; one
+// that somebody answers on never is.
+func (e Endpoint) Listen() (*Listener, error) {
+	if e.Address != "" {
+		return e.listenTCP()
+	}
+	l, err := e.listenUnix()
+	if err != nil {
+		return nil, fmt.Errorf("listen on %s: %w", e.Path, err)
+	}
+	return l, nil
+}
+
+func (e Endpoint) listenTCP() (*Listener, error) {
+	host, _, err := net.SplitHostPort(e.Address)
+	if err != nil {
+		return nil, fmt.Errorf("listen on %s: %w", e.Address, err)
+	}
+	if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
+		return nil, fmt.Errorf("listen on %s: only a loopback address is allowed", e.Address)
+	}
+	if len(e.Token) < 16 {
+		return nil, fmt.Errorf("listen on %s: a TCP listener needs a token of at least 16 characters", e.Address)
+	}
+	l, err := new(net.ListenConfig).Listen(context.Background(), "tcp", e.Address)
+	if err != nil {
+		return nil, err
+	}
+	tcp := l.(*net.TCPListener)
+	if !tcp.Addr().(*net.TCPAddr).IP.IsLoopback() { // whatever localhost means here
+		return nil, errors.Join(fmt.Errorf("listen on %s: it is not a loopback address", e.Address), l.Close())
+	}
+	return &Listener{Endpoint: e, net: tcp}, nil
+}
+
+func (e Endpoint) listenUnix() (*Listener, error) {
+	if len(e.Path) > maxSocketPath {
+		return nil, fmt.Errorf("the path has %d bytes and a socket's may have %d", len(e.Path), maxSocketPath)
+	}
+	if !filepath.IsAbs(e.Path) {
+		return nil, errors.New("the path is not absolute")
+	}
+	dir := filepath.Dir(e.Path)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	// Two daemons that start at once take turns here: without that, one could
+	// find the other's socket bound but not yet answering, and replace it.
+	d, err := os.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer d.Close()
+	if err := checkDir(dir); err != nil {
+		return nil, err
+	}
+	if err := unix.Flock(int(d.Fd()), unix.LOCK_EX); err != nil {
+		return nil, fmt.Errorf("lock %s: %w", dir, err)
+	}
+	if err := removeStale(e.Path); err != nil {
+		return nil, err
+	}
+	l, err := e.bind()
+	if err != nil {
+		return nil, err
+	}
+	n, err := nodeOf(e.Path)
+	if err != nil {
+		l.Close()
+		return nil, err
+	}
+	return &Listener{Endpoint: e, net: l, node: n}, nil
+}
+
+// checkDir refuses a directory in which somebody else could put a socket of
+// their own in the place of ours: it must be ours alone, and be reached through
+// directories that not everybody may change.
+func checkDir(dir string) error {
+	info, err := os.Lstat(dir)
+	if err != nil {
+		return err
+	}
+	if !info.IsDir() {
+		return fmt.Errorf("%s is not a directory of its own (a symlink?)", dir)
+	}
+	real, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		return err
+	}
+	const group, others = 0o020, 0o002
+	if err := unshared(real, group|others); err != nil {
+		return err
+	}
+	for real != filepath.Dir(real) {
+		real = filepath.Dir(real)
+		if err := unshared(real, others); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// unshared reports whether a directory is ours, or root's, and cannot be written
+// by those that the bits stand for. Where a sticky bit is set everybody may
+// write, and nobody can touch what is another's.
+func unshared(dir string, writers fs.FileMode) error {
+	info, err := os.Lstat(dir)
+	if err != nil {
+		return err
+	}
+	if st, ok := info.Sys().(*syscall.Stat_t); ok && int(st.Uid) != os.Geteuid() && st.Uid != 0 {
+		return fmt.Errorf("the directory %s belongs to uid %d", dir, st.Uid)
+	}
+	if info.Mode().Perm()&writers != 0 && info.Mode()&fs.ModeSticky == 0 {
+		return fmt.Errorf("others may write to the directory %s: chmod go-w %s", dir, dir)
+	}
+	return nil
+}
+
+// removeStale makes room for a socket: it removes one that nobody answers on.
+func removeStale(path string) error {
+	info, err := os.Lstat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if info.Mode().Type() != fs.ModeSocket {
+		return errors.New("something that is not a socket is there")
+	}
+	c, err := net.DialTimeout("unix", path, time.Second)
+	if err == nil {
+		defer c.Close()
+		if p, err := peerOf(c); err == nil && p.pid != 0 {
+			return fmt.Errorf("process %d already listens there", p.pid)
+		}
+		return errors.New("another process already listens there")
+	}
+	if !errors.Is(err, syscall.ECONNREFUSED) {
+		return fmt.Errorf("the socket that is there may be in use: %w", err)
+	}
+	return os.Remove(path)
+}
+
+// bind makes the socket. Its mode is set after it has a name and before it
+// listens, so that there is no moment at which somebody else gets through.
+func (e Endpoint) bind() (*net.UnixListener, error) {
+	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM, 0)
+	if err != nil {
+		return nil, fmt.Errorf("socket: %w", err)
+	}
+	unix.CloseOnExec(fd)
+	f := os.NewFile(uintptr(fd), e.Path)
+	defer f.Close()
+	if err := unix.Bind(fd, &unix.SockaddrUnix{Name: e.Path}); err != nil {
+		return nil, fmt.Errorf("bind: %w", err)
+	}
+	if err := e.permit(); err != nil {
+		return nil, errors.Join(err, os.Remove(e.Path))
+	}
+	if err := unix.Listen(fd, unix.SOMAXCONN); err != nil {
+		return nil, errors.Join(fmt.Errorf("listen: %w", err), os.Remove(e.Path))
+	}
+	l, err := net.FileListener(f)
+	if err != nil {
+		return nil, errors.Join(err, os.Remove(e.Path))
+	}
+	u := l.(*net.UnixListener)
+	u.SetUnlinkOnClose(false) // by then the path may be another daemon's
+	return u, nil
+}
+
+// permit sets who may connect, as far as the file's mode says it.
+func (e Endpoint) permit() error {
+	mode := e.Mode
+	if mode == 0 {
+		mode = 0o600
+	}
+	if e.Group != "" {
+		gid, err := groupID(e.Group)
+		if err != nil {
+			return err
+		}
+		if err := os.Lchown(e.Path, -1, gid); err != nil {
+			return err
+		}
+	}
+	return os.Chmod(e.Path, mode)
+}
+
+func groupID(name string) (int, error) {
+	if gid, err := strconv.Atoi(name); err == nil {
+		return gid, nil
+	}
+	g, err := user.LookupGroup(name)
+	if err != nil {
+		return 0, err
+	}
+	return strconv.Atoi(g.Gid)
+}
+
+// Close stops listening, and removes the socket if it is still ours. It is
+// removed first: as long as it is open, no other daemon takes its place, and no
+// other file gets its number.
+func (l *Listener) Close() error {
+	var err error
+	if n, e := nodeOf(l.Path); l.Path != "" && e == nil && n == l.node {
+		err = os.Remove(l.Path)
+	}
+	return errors.Join(err, l.net.Close())
+}
+
+// admits decides who may talk to us, from what the kernel says of the other
+// end. It is asked once a connection.
+func (e Endpoint) admits(c net.Conn) error {
+	if e.Address != "" || e.Group != "" {
+		return nil // the token, the file's mode decide
+	}
+	p, err := peerOf(c)
+	if err != nil {
+		return Errorf(Forbidden, "who you are cannot be told: %v", err)
+	}
+	if p.uid == 0 || p.uid == os.Geteuid() || slices.Contains(e.AllowUIDs, p.uid) {
+		return nil
+	}
+	return Errorf(Forbidden, "uid %d may not use this socket", p.uid).
+		hint("its owner can list the uid in allow_uids")
+}
+
+// peer is the process at the other end of a Unix socket.
+type peer struct{ uid, pid int }
+
+func peerOf(c net.Conn) (peer, error) {
+	u, ok := c.(*net.UnixConn)
+	if !ok {
+		return peer{}, errors.New("not a Unix socket")
+	}
+	raw, err := u.SyscallConn()
+	if err != nil {
+		return peer{}, err
+	}
+	var p peer
+	if e := raw.Control(func(fd uintptr) { p, err = credentials(int(fd)) }); e != nil {
+		return peer{}, e
+	}
+	return p, err
+}

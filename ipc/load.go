@@ -1,0 +1,121 @@
+package ipc
+
+import (
+	"context"
+	"strings"
+
+	"github.com/memwatchd/memwatchd/index"
+	"github.com/memwatchd/memwatchd/memory"
+)
+
+// LoadRequest asks for what an agent reads when it wakes.
+type LoadRequest struct {
+	Session string `json:"session" doc:"id of the session that starts"`
+	Day     string `json:"day" doc:"its day, YYYY-MM-DD; today if not given"`
+	Days    int    `json:"days" min:"0" max:"3650" doc:"how many days are recent; 0 for as many as are configured"`
+	Fresh
+	Scope
+}
+
+// LoadAnswer is what an agent reads when it wakes.
+type LoadAnswer struct {
+	Identity []File     `json:"identity"`        // SOUL.md and USER.md, with their text
+	LongTerm []File     `json:"long_term"`       // in private only, with their text
+	Recent   []File     `json:"recent"`          // sessions and daily notes, newest first, with their summaries
+	Today    *File      `json:"today,omitempty"` // the session's file of the day, with its text
+	Block    string     `json:"block"`           // all of that as one text
+	Index    IndexState `json:"index"`
+}
+
+func (m *Memory) loadOp(ctx context.Context, c Call, r *LoadRequest) (*LoadAnswer, error) {
+	if r.Day != "" && !memory.IsDay(r.Day) {
+		return nil, Errorf(Invalid, "day: %q is not a day such as 2026-02-04", r.Day)
+	}
+	synced, err := m.sync(ctx, &c, r.Fresh)
+	if err != nil {
+		return nil, err
+	}
+	answer := &LoadAnswer{
+		Identity: m.withText(c, m.identity(c)), LongTerm: m.withText(c, m.longTerm(c)),
+		Recent: m.shortTerm(c, r.Days, r.Session), Index: m.state(c, synced),
+	}
+	day := r.Day
+	if day == "" {
+		day = m.day(0)
+	}
+	if f, ok := m.sessionFile(c, r.Session, day); ok {
+		answer.Today = &f
+	}
+	if answer.Recent == nil {
+		answer.Recent = []File{}
+	}
+	if m.Injection {
+		answer.Block = m.boot(c, r, answer)
+	}
+	return answer, nil
+}
+
+// sessionFile is the file of a session of a day, with its text, however long
+// ago that was.
+func (m *Memory) sessionFile(c Call, session, day string) (File, bool) {
+	if session == "" {
+		return File{}, false
+	}
+	ofDay := func(f *index.FileInfo) bool { return f.Kind == memory.Session && f.Day == day }
+	for doc := range m.readable(c, ofDay) {
+		if sessionOf(c, doc) == session {
+			return m.withText(c, []File{fileOf(c, doc)})[0], true
+		}
+	}
+	return File{}, false
+}
+
+// identity lists who the agent is, and whom it helps.
+func (m *Memory) identity(c Call) []File {
+	var files []File
+	for doc := range m.readable(c, func(f *index.FileInfo) bool { return f.Kind == memory.Identity }) {
+		files = append(files, fileOf(c, doc))
+	}
+	return files
+}
+
+func (m *Memory) withText(c Call, files []File) []File {
+	out := make([]File, len(files))
+	for i, f := range files {
+		shown := f.doc.Shown(c.View)
+		out[i] = f
+		out[i].Text = shown.Text()
+	}
+	return out
+}
+
+// boot is everything as one text: who I am, whom I help, what is remembered for
+// long, the summaries, the notes of yesterday and today, and the session so far.
+func (m *Memory) boot(c Call, r *LoadRequest, a *LoadAnswer) string {
+	var b strings.Builder
+	write := func(f File) {
+		if b.Len() > 0 {
+			b.WriteByte('\n')
+		}
+		b.WriteString("# " + oneLine(f.Path) + "\n\n" + strings.TrimRight(f.Text, "\n") + "\n")
+	}
+	for _, f := range append(a.Identity[:len(a.Identity):len(a.Identity)], a.LongTerm...) {
+		write(f)
+	}
+	if text, _, _ := m.summaries(c, r.Session, r.Days, m.MaxItems); text != "" {
+		if b.Len() > 0 {
+			b.WriteByte('\n')
+		}
+		b.WriteString(text)
+	}
+	yesterday := m.day(-1)
+	for i := len(a.Recent) - 1; i >= 0; i-- { // the older one first
+		if f := a.Recent[i]; f.Kind == memory.Daily.String() && f.Day >= yesterday {
+			write(m.withText(c, []File{f})[0])
+		}
+	}
+	if a.Today != nil {
+		write(*a.Today)
+	}
+	return b.String()
+}

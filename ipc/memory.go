@@ -1,0 +1,154 @@
+package ipc
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"iter"
+	"time"
+
+	"github.com/memwatchd/memwatchd/index"
+	"github.com/memwatchd/memwatchd/memory"
+)
+
+// A Memory is what the operations ask. Its fields must not change while it is
+// in use.
+type Memory struct {
+	Index  *index.Index
+	Files  Files
+	Scopes Scopes
+	Keeper Keeper
+
+	Owner     string         // the subject that owns the root
+	Location  *time.Location // of days; UTC if nil
+	Recent    int            // how many days are recent; 7 if zero
+	Injection bool           // whether context blocks have content
+	MaxItems  int            // in a context block
+	Patience  time.Duration  // how long an answer waits to be fresh
+
+	Now func() time.Time // time.Now if nil
+
+	queries Window
+}
+
+// Files gives the files of memory as they are now. An error that is
+// fs.ErrNotExist says that there is none of that name, or none that is read.
+type Files interface {
+	Load(path string) (*memory.Document, error)
+}
+
+// A Keeper keeps the index in step with the files.
+type Keeper interface {
+	// Sync returns when everything that was saved before it was called is
+	// indexed.
+	Sync(ctx context.Context) error
+	// Rebuild makes the index anew.
+	Rebuild(ctx context.Context) error
+	// Check compares files and index by content, below a path or everywhere.
+	Check(ctx context.Context, path string) (*CheckAnswer, error)
+	// State says how far answers can be trusted. It is asked for with each of
+	// them, so it takes next to no time; Size may be missing.
+	State() IndexStatus
+	// Report says how things are going.
+	Report() Status
+	// Subscribe calls f with what happens from now on, until the context ends.
+	Subscribe(ctx context.Context, f func(Event) error) error
+}
+
+func (m *Memory) now() time.Time {
+	if m.Now != nil {
+		return m.Now()
+	}
+	return time.Now()
+}
+
+func (m *Memory) location() *time.Location {
+	if m.Location != nil {
+		return m.Location
+	}
+	return time.UTC
+}
+
+// day is a calendar day of memory, some days away from today.
+func (m *Memory) day(days int) string {
+	now := m.now().In(m.location())
+	return time.Date(now.Year(), now.Month(), now.Day()+days, 12, 0, 0, 0, m.location()).Format(time.DateOnly)
+}
+
+// Fresh is the part of a question that says how new the answer must be.
+type Fresh struct {
+	Sync bool `json:"sync" default:"true" doc:"wait, for a moment, until everything that was saved before is found"`
+}
+
+// IndexState is how far an answer can be trusted. What is kept for others than
+// the asking scope shows in it to nobody but the owner.
+type IndexState struct {
+	Revision *uint64 `json:"revision,omitempty"` // of the index
+	Pending  *int    `json:"pending,omitempty"`  // files that changed and are not indexed yet
+	Synced   bool    `json:"synced"`             // everything saved before the question is in the answer
+	Degraded bool    `json:"degraded"`           // the index is not whole: files were read to answer
+	Problem  string  `json:"problem,omitempty"`  // what the owner should know about it
+}
+
+// sync waits for what was saved before, as long as there is patience. What was
+// saved may say who may read what, too: the call's view is the one after that.
+func (m *Memory) sync(ctx context.Context, c *Call, f Fresh) (bool, error) {
+	if !f.Sync {
+		return false, nil
+	}
+	wait, cancel := context.WithTimeout(ctx, m.Patience)
+	defer cancel()
+	synced := m.Keeper.Sync(wait) == nil
+	return synced, m.look(c)
+}
+
+// look finds out what the caller may read now.
+func (m *Memory) look(c *Call) (err error) {
+	c.Scope = m.Scopes.Scope(c.Scope.Subject, c.Scope.Context)
+	if c.View, err = m.Scopes.View(c.Scope); err != nil {
+		return Errorf(Invalid, "%v", err)
+	}
+	return nil
+}
+
+// state is the state of the index, for one caller.
+func (m *Memory) state(c Call, synced bool) IndexState {
+	report := m.Keeper.State()
+	s := IndexState{Synced: synced, Degraded: report.Degraded}
+	if c.Whole {
+		s.Revision, s.Pending, s.Problem = &report.Revision, &report.Pending, report.Problem
+	}
+	return s
+}
+
+// load is a file as the caller may see it: from here on, there is nothing in it
+// that the caller may not. What is not there, and what holds nothing for the
+// caller, is the same error, and takes the same time.
+func (m *Memory) load(c Call, path string) (*memory.Document, memory.Shown, error) {
+	if info, ok := m.Index.File(path); ok && !info.Readable(c.View) {
+		return nil, memory.Shown{}, notFound("file", path)
+	}
+	doc, err := m.Files.Load(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, memory.Shown{}, err
+	}
+	if err == nil {
+		if doc = doc.For(c.View); doc != nil {
+			return doc, doc.Shown(c.View), nil
+		}
+	}
+	return nil, memory.Shown{}, notFound("file", path)
+}
+
+// readable gives the files that the caller can read and keep says yes to, in the
+// order of paths.
+func (m *Memory) readable(c Call, keep func(*index.FileInfo) bool) iter.Seq2[*memory.Document, memory.Shown] {
+	list := m.Index.Files(func(f *index.FileInfo) bool { return keep(f) && f.Readable(c.View) })
+	return func(yield func(*memory.Document, memory.Shown) bool) {
+		for _, info := range list {
+			if doc, shown, err := m.load(c, info.Path); err == nil && !yield(doc, shown) {
+				return
+			}
+		}
+	}
+}

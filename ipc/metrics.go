@@ -1,0 +1,88 @@
+package ipc
+
+import (
+	"errors"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// counters are what the wires count. How the memory itself is doing is read
+// from its status when somebody asks.
+type counters struct {
+	requests *prometheus.CounterVec   // by operation and code
+	seconds  *prometheus.HistogramVec // by operation
+	refused  *prometheus.CounterVec   // connections, by reason
+	panics   prometheus.Counter
+}
+
+func newCounters(r prometheus.Registerer, m *Memory) (*counters, error) {
+	c := &counters{
+		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "memwatchd_requests_total", Help: "Requests answered, by operation and code.",
+		}, []string{"operation", "code"}),
+		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "memwatchd_request_seconds", Help: "Time to answer a request, by operation.",
+			Buckets: prometheus.ExponentialBuckets(0.0005, 2, 14), // 0.5 ms to 4 s
+		}, []string{"operation"}),
+		refused: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "memwatchd_connections_refused_total", Help: "Connections sent away, by reason.",
+		}, []string{"reason"}),
+		panics: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "memwatchd_panics_total", Help: "Panics in requests. Each is a mistake to report.",
+		}),
+	}
+	return c, errors.Join(r.Register(c.requests), r.Register(c.seconds), r.Register(c.refused),
+		r.Register(c.panics), r.Register(gauges{m}))
+}
+
+// gauges shows the status as metrics.
+type gauges struct{ memory *Memory }
+
+type gauge struct {
+	desc  *prometheus.Desc
+	value func(*Status) float64
+}
+
+func newGauge(name, help string, value func(*Status) float64) gauge {
+	return gauge{prometheus.NewDesc("memwatchd_"+name, help, nil, nil), value}
+}
+
+var allGauges = []gauge{
+	newGauge("healthy", "1 when everything works.", func(s *Status) float64 { return truth(s.Healthy) }),
+	newGauge("files", "Files that are indexed.", func(s *Status) float64 { return float64(s.Files) }),
+	newGauge("entries", "Entries that are indexed.", func(s *Status) float64 { return float64(s.Entries) }),
+	newGauge("files_skipped", "Markdown files that are not read.", func(s *Status) float64 { return float64(s.SkippedFiles) }),
+	newGauge("problems", "Problems found in files.", func(s *Status) float64 { return float64(s.ProblemCount) }),
+	newGauge("saves_total", "Files looked at because they changed.", func(s *Status) float64 { return float64(s.Saves) }),
+	newGauge("index_pending", "Files that changed and are not indexed yet.", func(s *Status) float64 { return float64(s.Index.Pending) }),
+	newGauge("index_bytes", "Size of the index on disk.", func(s *Status) float64 { return float64(s.Index.Size) }),
+	newGauge("index_degraded", "1 while answers are read from files.", func(s *Status) float64 { return truth(s.Index.Degraded) }),
+	newGauge("watched_directories", "Directories with a watch.", func(s *Status) float64 { return float64(s.Watch.Directories) }),
+	newGauge("polled_directories", "Directories that are polled instead.", func(s *Status) float64 { return float64(len(s.Watch.Polled)) }),
+	newGauge("watch_overflows_total", "Times that events were lost and the tree was scanned.", func(s *Status) float64 { return float64(s.Watch.Overflows) }),
+	newGauge("save_to_search_p99_ms", "From a save to its being found, of the last ones.", func(s *Status) float64 { return s.Latency.SaveToSearch.P99 }),
+	newGauge("memory_bytes", "Memory held from the system.", func(s *Status) float64 { return float64(s.MemoryBytes) }),
+	newGauge("open_files", "Open file descriptors.", func(s *Status) float64 { return float64(s.OpenFiles) }),
+}
+
+func truth(b bool) float64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// Describe implements [prometheus.Collector].
+func (g gauges) Describe(ch chan<- *prometheus.Desc) {
+	for _, d := range allGauges {
+		ch <- d.desc
+	}
+}
+
+// Collect implements [prometheus.Collector].
+func (g gauges) Collect(ch chan<- prometheus.Metric) {
+	s := g.memory.Status()
+	for _, d := range allGauges {
+		ch <- prometheus.MustNewConstMetric(d.desc, prometheus.GaugeValue, d.value(&s))
+	}
+}

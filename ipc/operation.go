@@ -1,0 +1,141 @@
+package ipc
+
+import (
+	"context"
+	"encoding/json"
+	"reflect"
+	"slices"
+
+	"github.com/memwatchd/memwatchd/memory"
+)
+
+// An Operation is one thing that can be asked: a row of the table.
+type Operation struct {
+	Name    string // on the wire, in snake_case
+	Summary string // one line, for help and for schemas
+	Command string // the words of the command, if they are not Name
+	Example string // arguments that make a good first try of the command
+
+	Admin    bool // only on listeners without a fixed scope
+	ReadOnly bool // changes nothing that a person would notice
+	Long     bool // may take as long as it takes
+
+	Params []*Param // the fields of the request, in order
+
+	request reflect.Type
+	answer  reflect.Type
+	call    func(context.Context, *Memory, Call, any) (any, error)
+	stream  func(context.Context, *Memory, Call, any, func(any) error) error
+}
+
+// A Call is who asks, as decided for one request.
+type Call struct {
+	Scope memory.Scope
+	View  memory.View // what the scope may read
+
+	// Whole is true for the owner, in private, on a listener without a fixed
+	// scope: the one who may know how the memory as a whole is doing.
+	Whole bool
+
+	// Fixed is true on a listener with a fixed scope.
+	Fixed bool
+}
+
+// operation fills in a row for a function.
+func operation[Request, Answer any](op Operation, f func(*Memory, context.Context, Call, *Request) (*Answer, error)) *Operation {
+	describe[Request, Answer](&op)
+	op.call = func(ctx context.Context, m *Memory, c Call, r any) (any, error) {
+		return f(m, ctx, c, r.(*Request))
+	}
+	return &op
+}
+
+// streaming fills in a row for a function whose answer has no end.
+func streaming[Request, Answer any](op Operation, f func(*Memory, context.Context, Call, *Request, func(any) error) error) *Operation {
+	describe[Request, Answer](&op)
+	op.stream = func(ctx context.Context, m *Memory, c Call, r any, send func(any) error) error {
+		return f(m, ctx, c, r.(*Request), send)
+	}
+	return &op
+}
+
+func describe[Request, Answer any](op *Operation) {
+	op.request, op.answer = reflect.TypeFor[Request](), reflect.TypeFor[Answer]()
+	op.Params = paramsOf(op.request)
+	if op.Command == "" {
+		op.Command = op.Name
+	}
+}
+
+// NewAnswer is a pointer to an empty answer, to decode one into.
+func (op *Operation) NewAnswer() any { return reflect.New(op.answer).Interface() }
+
+// Streams reports whether the answer is a stream of server-sent events.
+func (op *Operation) Streams() bool { return op.stream != nil }
+
+// NewRequest is a request with its defaults, to fill in and to send.
+func (op *Operation) NewRequest() *Request {
+	v := reflect.New(op.request)
+	prepare(op.Params, v.Elem())
+	return &Request{op: op, value: v}
+}
+
+// A Request is the request of some operation.
+type Request struct {
+	op    *Operation
+	value reflect.Value
+	given []*Param // those that are not left to their default
+}
+
+// Set gives a parameter the value that a person typed. A list grows by it.
+func (r *Request) Set(p *Param, s string) error {
+	if !slices.Contains(r.given, p) {
+		r.given = append(r.given, p)
+		r.value.Elem().FieldByIndex(p.index).SetZero()
+	}
+	return p.setString(r.value.Elem(), s)
+}
+
+// MarshalJSON writes the parameters that were set: what was left out is left to
+// the daemon, which may be of another version.
+func (r *Request) MarshalJSON() ([]byte, error) {
+	fields := make(map[string]any, len(r.given))
+	for _, p := range r.given {
+		fields[p.Name] = r.value.Elem().FieldByIndex(p.index).Interface()
+	}
+	return json.Marshal(fields) // sorted by name
+}
+
+// check tests what the tags promise of every parameter.
+func (r *Request) check() error {
+	for _, p := range r.op.Params {
+		if err := p.check(r.value.Elem()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// scope is the part of the request that says who asks.
+func (r *Request) scope() Scope { return r.value.Elem().FieldByName("Scope").Interface().(Scope) }
+
+// lookUp finds an operation by its name on the wire.
+func lookUp(name string) (*Operation, error) {
+	names := make([]string, len(Operations))
+	for i, op := range Operations {
+		if op.Name == name {
+			return op, nil
+		}
+		names[i] = op.Name
+	}
+	e := Errorf(NotFound, "there is no operation %q", name)
+	if near := nearest(name, names); near != "" {
+		e.hint("did you mean %q?", near)
+	}
+	return nil, e
+}
+
+// allows reports whether a listener's fixed scope leaves room for an operation.
+func (f *Fixed) allows(op *Operation) bool {
+	return !op.Admin && (len(f.Operations) == 0 || slices.Contains(f.Operations, op.Name))
+}

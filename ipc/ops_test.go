@@ -1,0 +1,375 @@
+package ipc
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/tools/txtar"
+
+	"github.com/memwatchd/memwatchd/index"
+	"github.com/memwatchd/memwatchd/memory"
+)
+
+var updateOps = flag.Bool("update", false, "write golden files anew")
+
+// Each archive below testdata/ops is a memory and what it answers. Its comment
+// may set now, timezone, max_items and injection; its files are those of the
+// memory, until the first section named after an operation. Such a section,
+//
+//	-- search: what it shows --
+//
+// is a request, asked by the owner in private unless it says otherwise, and the
+// section after it the answer. What is found is shown a line a hit; with "in
+// full" at the end of the name, as it goes over the wire.
+//
+// Every request is asked twice, as a function and over HTTP on a Unix socket,
+// and both must answer the same bytes.
+func TestOperations(t *testing.T) {
+	names, err := filepath.Glob("testdata/ops/*.txtar")
+	if err != nil || len(names) == 0 {
+		t.Fatalf("no cases: %v", err)
+	}
+	for _, name := range names {
+		t.Run(strings.TrimSuffix(filepath.Base(name), ".txtar"), func(t *testing.T) {
+			archive, err := txtar.ParseFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			c := readOpsCase(t, archive)
+			m := c.memory(t)
+			socket := serveOps(t, m)
+			for _, a := range c.asks {
+				answer := a.answer(t, m, socket)
+				if *updateOps {
+					archive.Files[a.at+1].Data = []byte(answer)
+				} else if diff := cmp.Diff(string(archive.Files[a.at+1].Data), answer); diff != "" {
+					t.Errorf("%s (-want +got):\n%s", a.name, diff)
+				}
+			}
+			if *updateOps {
+				if err := os.WriteFile(name, txtar.Format(archive), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// An opsCase is an archive, read.
+type opsCase struct {
+	settings map[string]string
+	files    []txtar.File
+	asks     []opsAsk
+}
+
+// An opsAsk is one request of it.
+type opsAsk struct {
+	at      int // of the section; the answer is the next one
+	name    string
+	op      *Operation
+	full    bool
+	request []byte
+}
+
+var (
+	opsSetting = regexp.MustCompile(`(?m)^(now|timezone|max_items|injection): (.*)$`)
+	opsTook    = regexp.MustCompile(`"took_ms":[0-9.e+-]+`)
+)
+
+func readOpsCase(t *testing.T, archive *txtar.Archive) *opsCase {
+	t.Helper()
+	c := &opsCase{settings: map[string]string{"now": "2026-02-05T12:00:00Z", "timezone": "UTC", "max_items": "50", "injection": "true"}}
+	for _, m := range opsSetting.FindAllSubmatch(archive.Comment, -1) {
+		c.settings[string(m[1])] = string(m[2])
+	}
+	for i := 0; i < len(archive.Files); i++ {
+		f := archive.Files[i]
+		word, _, _ := strings.Cut(f.Name, ":")
+		op, err := lookUp(word)
+		if err != nil {
+			c.files = append(c.files, f)
+			continue
+		}
+		if i++; i == len(archive.Files) {
+			t.Fatalf("%s has no section with its answer", f.Name)
+		}
+		c.asks = append(c.asks, opsAsk{i - 1, f.Name, op, strings.HasSuffix(f.Name, "in full"), f.Data})
+	}
+	return c
+}
+
+// memory is a memory with the files of the case.
+func (c *opsCase) memory(t *testing.T) *Memory {
+	t.Helper()
+	now, err := time.Parse(time.RFC3339, c.settings["now"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	location, err := time.LoadLocation(c.settings["timezone"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	most, err := strconv.Atoi(c.settings["max_items"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	root := &opsRoot{docs: map[string]*memory.Document{}}
+	layout := &memory.Layout{Location: location, Users: root.user}
+	var updates []index.Update
+	for _, f := range c.files {
+		root.paths = append(root.paths, f.Name)
+	}
+	for _, f := range c.files {
+		if f.Name == memory.IdentitiesPath {
+			if root.identities, err = memory.ParseIdentities(f.Data); err != nil {
+				t.Fatal(err)
+			}
+			continue
+		}
+		doc := layout.Parse(f.Name, f.Data, memory.Meta{ModTime: now.AddDate(0, 0, -1)})
+		root.docs[f.Name] = doc
+		root.directories.Set(doc.Place, doc.Claim)
+		updates = append(updates, index.Update{Path: f.Name, Doc: doc})
+	}
+	x, err := index.Open(t.TempDir(), index.Options{Source: root, Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { x.Close() })
+	if err := x.Apply(t.Context(), updates); err != nil {
+		t.Fatal(err)
+	}
+	if err := x.Whole(); err != nil {
+		t.Fatal(err)
+	}
+	return &Memory{
+		Index: x, Files: root, Scopes: root, Keeper: root, Owner: "owner", Location: location, MaxItems: most,
+		Injection: c.settings["injection"] == "true", Patience: time.Second, Now: func() time.Time { return now },
+	}
+}
+
+// answer asks a request in both ways, and renders what comes.
+func (a *opsAsk) answer(t *testing.T, m *Memory, socket string) string {
+	t.Helper()
+	direct, failure := a.direct(t.Context(), m)
+	if failure != nil {
+		var err error
+		if direct, err = encode(envelope{asError(failure)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	wire := postOps(t, socket, a.op.Name, a.request)
+	for _, b := range []*[]byte{&direct, &wire} {
+		*b = opsTook.ReplaceAll(*b, []byte(`"took_ms":0`))
+	}
+	if diff := cmp.Diff(string(direct), string(wire)); diff != "" {
+		t.Errorf("%s: the function and HTTP differ (-function +HTTP):\n%s", a.name, diff)
+	}
+	if failure != nil {
+		e := asError(failure)
+		text := fmt.Sprintf("%s %d: %s\n", e.Code, e.Code.Status(), e.Message)
+		if e.Hint != "" {
+			text += "hint: " + e.Hint + "\n"
+		}
+		return text
+	}
+	if !a.full && (a.op.Name == "search" || a.op.Name == "recent") {
+		return opsHits(t, direct)
+	}
+	if !a.full && a.op.Name == "context" {
+		return opsContext(t, direct)
+	}
+	return opsJSON(t, direct)
+}
+
+// direct calls the operation's function.
+func (a *opsAsk) direct(ctx context.Context, m *Memory) ([]byte, error) {
+	req := a.op.NewRequest()
+	if err := decode(a.request, a.op.Params, req.value.Elem()); err != nil {
+		return nil, err
+	}
+	if err := req.check(); err != nil {
+		return nil, err
+	}
+	call, err := m.call(nil, req.scope(), true)
+	if err != nil {
+		return nil, err
+	}
+	got, err := a.op.call(ctx, m, call, req.value.Interface())
+	if err != nil {
+		return nil, err
+	}
+	return encode(got)
+}
+
+// opsHits is what was found, a line a hit.
+func opsHits(t *testing.T, raw []byte) string {
+	t.Helper()
+	var a SearchAnswer
+	if err := json.Unmarshal(raw, &a); err != nil {
+		t.Fatal(err)
+	}
+	var b strings.Builder
+	for _, h := range a.Hits {
+		text, _, _ := strings.Cut(h.Text, "\n")
+		fmt.Fprintf(&b, "%s:%d  %s\n", h.Path, h.Line, text)
+		for _, p := range h.AlsoAt {
+			fmt.Fprintf(&b, "  also %s:%d\n", p.Path, p.Line)
+		}
+	}
+	fmt.Fprintf(&b, "total %d\n", a.Total)
+	if a.Note != "" {
+		fmt.Fprintf(&b, "note: %s\n", a.Note)
+	}
+	return b.String()
+}
+
+// opsContext is a block of text, and what is said of it.
+func opsContext(t *testing.T, raw []byte) string {
+	t.Helper()
+	var a ContextAnswer
+	if err := json.Unmarshal(raw, &a); err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Sprintf("%s(%d items, %d chars, about %d tokens, %d left out, hints %q)\n", a.Text, a.Items, a.Chars, a.Tokens, a.LeftOut, a.Hints)
+}
+
+// opsJSON is an answer, indented, without the state of the index where that is
+// as it should be.
+func opsJSON(t *testing.T, raw []byte) string {
+	t.Helper()
+	raw = bytes.ReplaceAll(raw, []byte(`,"index":{"revision":1,"pending":0,"synced":true,"degraded":false}`), nil)
+	raw = bytes.ReplaceAll(raw, []byte(`,"index":{"synced":true,"degraded":false}`), nil)
+	raw = bytes.ReplaceAll(raw, []byte(`,"took_ms":0`), nil)
+	var b bytes.Buffer
+	if err := json.Indent(&b, raw, "", "  "); err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimRight(b.String(), "\n") + "\n"
+}
+
+// serveOps serves a memory on a socket.
+func serveOps(t *testing.T, m *Memory) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("/tmp", "mw") // short: a socket's path has 107 bytes at most
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	l, err := Endpoint{Path: filepath.Join(dir, "s")}.Listen()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	server := &Server{Memory: m, Logger: slog.New(slog.DiscardHandler)}
+	go func() { ended <- server.Run(ctx, l) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := errors.Join(<-ended, l.Close()); err != nil {
+			t.Error(err)
+		}
+	})
+	return l.Path
+}
+
+// postOps asks over HTTP as the owner's own tools do.
+func postOps(t *testing.T, socket, op string, body []byte) []byte {
+	t.Helper()
+	client := &http.Client{Transport: &http.Transport{
+		DisableKeepAlives: true,
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, "unix", socket)
+		},
+	}}
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://memwatchd/v1/"+op, bytes.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set(asOwner, "1")
+	res, err := client.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	var b bytes.Buffer
+	if _, err := b.ReadFrom(res.Body); err != nil {
+		t.Fatal(err)
+	}
+	var failure envelope
+	if err := json.Unmarshal(b.Bytes(), &failure); err == nil && failure.Error != nil && res.StatusCode != failure.Error.Code.Status() {
+		t.Errorf("%s answers %s with the code %s", op, res.Status, failure.Error.Code)
+	}
+	return b.Bytes()
+}
+
+// opsRoot is a directory of files that do not change.
+type opsRoot struct {
+	paths       []string
+	docs        map[string]*memory.Document
+	directories memory.Directories
+	identities  *memory.Identities
+}
+
+// user reports whether a directory holds what makes it a user's.
+func (r *opsRoot) user(dir string) bool {
+	return slices.Contains(r.paths, dir+"/MEMORY.md") &&
+		slices.ContainsFunc(r.paths, func(p string) bool { return strings.HasPrefix(p, dir+"/memory/") })
+}
+
+// Stamp and Load implement [index.Source] and [Files].
+func (r *opsRoot) Stamp(path string) (memory.Stamp, error) {
+	_, err := r.Load(path)
+	return memory.Stamp{}, err
+}
+
+func (r *opsRoot) Load(path string) (*memory.Document, error) {
+	if doc := r.docs[path]; doc != nil {
+		return doc, nil
+	}
+	return nil, fs.ErrNotExist
+}
+
+// Resolve, Scope and View implement [Scopes].
+func (r *opsRoot) Resolve(key string) string {
+	subject, _ := r.identities.Resolve(key)
+	return subject
+}
+
+func (r *opsRoot) Scope(subject string, context memory.Context) memory.Scope {
+	return memory.Scope{Subject: subject, Aliases: r.identities.AliasesOf(subject), Context: context}
+}
+
+func (r *opsRoot) View(s memory.Scope) (memory.View, error) { return r.directories.View(s) }
+
+// What concerns a daemon is tested where the daemon is.
+func (r *opsRoot) Sync(context.Context) error { return nil }
+
+func (r *opsRoot) State() IndexStatus { return IndexStatus{Revision: 1} }
+
+func (r *opsRoot) Report() Status { return Status{Index: r.State(), Healthy: true} }
+
+func (r *opsRoot) Rebuild(context.Context) error { return errors.ErrUnsupported }
+
+func (r *opsRoot) Check(context.Context, string) (*CheckAnswer, error) {
+	return nil, errors.ErrUnsupported
+}
+
+func (r *opsRoot) Subscribe(context.Context, func(Event) error) error { return errors.ErrUnsupported }

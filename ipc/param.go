@@ -1,0 +1,319 @@
+package ipc
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// A Param is one field of a request, described by its tags:
+//
+//	json     its name, in snake_case
+//	doc      what it means, for people and for schemas
+//	default  its value when the request does not give it
+//	min, max bounds of a number
+//	enum     the values it may have, separated by commas
+//	arg      "1", "2": a positional argument of the command; "rest": all that are left
+type Param struct {
+	Name     string
+	Doc      string
+	Default  string
+	Enum     []string
+	Min, Max string
+	Arg      string
+
+	Scope bool // one of the fields that every request has
+	index []int
+	typ   reflect.Type
+}
+
+// Kind is the shape of the parameter's value: string, integer, number, boolean
+// or strings.
+func (p *Param) Kind() string {
+	t := p.typ
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	switch t.Kind() {
+	case reflect.Bool:
+		return "boolean"
+	case reflect.Int:
+		return "integer"
+	case reflect.Float64:
+		return "number"
+	case reflect.Slice:
+		return "strings"
+	default:
+		return "string"
+	}
+}
+
+// paramsOf lists the fields of a request struct, embedded ones included.
+func paramsOf(t reflect.Type) []*Param {
+	var params []*Param
+	for _, f := range reflect.VisibleFields(t) {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if f.Anonymous || name == "" {
+			continue
+		}
+		p := &Param{
+			Name: name, Doc: f.Tag.Get("doc"), Default: f.Tag.Get("default"),
+			Min: f.Tag.Get("min"), Max: f.Tag.Get("max"), Arg: f.Tag.Get("arg"),
+			Scope: t.FieldByIndex(f.Index[:1]).Type == reflect.TypeFor[Scope](), index: f.Index, typ: f.Type,
+		}
+		if e := f.Tag.Get("enum"); e != "" {
+			p.Enum = strings.Split(e, ",")
+		}
+		params = append(params, p)
+	}
+	return params
+}
+
+// setString gives the parameter the value that a person typed.
+func (p *Param) setString(req reflect.Value, s string) error {
+	field := req.FieldByIndex(p.index)
+	if field.Kind() == reflect.Pointer {
+		field.Set(reflect.New(field.Type().Elem()))
+		field = field.Elem()
+	}
+	switch p.Kind() {
+	case "boolean":
+		v, err := strconv.ParseBool(s)
+		if err != nil {
+			return Errorf(Invalid, "%s: %q is not true or false", p.Name, s)
+		}
+		field.SetBool(v)
+	case "integer":
+		v, err := strconv.Atoi(s)
+		if err != nil {
+			return Errorf(Invalid, "%s: %q is not a whole number", p.Name, s)
+		}
+		field.SetInt(int64(v))
+	case "number":
+		v, err := strconv.ParseFloat(s, 64)
+		if err != nil || math.IsNaN(v) || math.IsInf(v, 0) {
+			return Errorf(Invalid, "%s: %q is not a number", p.Name, s)
+		}
+		field.SetFloat(v)
+	case "strings":
+		field.Set(reflect.Append(field, reflect.ValueOf(s)))
+	default:
+		field.SetString(s)
+	}
+	return nil
+}
+
+// setJSON gives the parameter the value that a program sent.
+func (p *Param) setJSON(req reflect.Value, raw json.RawMessage) error {
+	if string(raw) == "null" {
+		return nil // as if it were not there
+	}
+	field := req.FieldByIndex(p.index)
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(field.Addr().Interface()); err != nil {
+		if t, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+			return Errorf(Invalid, "%s: %s where a %s belongs", p.Name, t.Value, p.word())
+		}
+		return Errorf(Invalid, "%s: %v", p.Name, err)
+	}
+	return nil
+}
+
+func (p *Param) word() string {
+	switch p.Kind() {
+	case "integer":
+		return "whole number"
+	case "strings":
+		return "list of strings"
+	default:
+		return p.Kind()
+	}
+}
+
+// maxValues bounds a list: each of its values costs a look at the index.
+const maxValues = 100
+
+// check tests the bounds and the listed values.
+func (p *Param) check(req reflect.Value) error {
+	field := req.FieldByIndex(p.index)
+	if field.Kind() == reflect.Pointer {
+		if field.IsNil() {
+			return nil
+		}
+		field = field.Elem()
+	}
+	var number float64
+	switch field.Kind() {
+	case reflect.Int:
+		number = float64(field.Int())
+	case reflect.Float64:
+		number = field.Float()
+	}
+	if bound, err := strconv.ParseFloat(p.Min, 64); err == nil && number < bound {
+		return Errorf(Invalid, "%s: %v is less than %s", p.Name, field.Interface(), p.Min)
+	}
+	if bound, err := strconv.ParseFloat(p.Max, 64); err == nil && number > bound {
+		return Errorf(Invalid, "%s: %v is more than %s", p.Name, field.Interface(), p.Max)
+	}
+	if field.Kind() == reflect.Slice && field.Len() > maxValues {
+		return Errorf(Invalid, "%s: %d are more than %d", p.Name, field.Len(), maxValues)
+	}
+	if len(p.Enum) == 0 {
+		return nil
+	}
+	values := []string{}
+	if field.Kind() == reflect.Slice {
+		values, _ = field.Interface().([]string)
+	} else if s := field.String(); s != "" {
+		values = append(values, s)
+	}
+	for _, v := range values {
+		if !slices.Contains(p.Enum, v) {
+			e := Errorf(Invalid, "%s: %q is not one of %s", p.Name, v, strings.Join(p.Enum, ", "))
+			if near := nearest(v, p.Enum); near != "" {
+				e.hint("did you mean %q?", near)
+			}
+			return e
+		}
+	}
+	return nil
+}
+
+// decode reads one JSON object into the request, strictly: a field that is
+// unknown, twice there or of another type is an error that names it.
+func decode(body []byte, params []*Param, req reflect.Value) error {
+	if len(bytes.TrimSpace(body)) == 0 {
+		body = []byte("{}") // an operation without parameters is asked for without a body
+	}
+	dec := json.NewDecoder(bytes.NewReader(body))
+	if t, err := dec.Token(); err != nil {
+		return Errorf(Invalid, "the request is not JSON: %v", syntax(err))
+	} else if t != json.Delim('{') {
+		return Errorf(Invalid, "the request is not a JSON object")
+	}
+	seen := map[string]bool{}
+	for dec.More() {
+		t, err := dec.Token()
+		if err != nil {
+			return Errorf(Invalid, "the request is not JSON: %v", syntax(err))
+		}
+		name, _ := t.(string)
+		var raw json.RawMessage
+		if err := dec.Decode(&raw); err != nil {
+			return Errorf(Invalid, "the request is not JSON: %v", syntax(err))
+		}
+		if seen[name] {
+			return Errorf(Invalid, "field %q is there twice", name)
+		}
+		seen[name] = true
+		p, err := find(params, name)
+		if err != nil {
+			return err
+		}
+		if err := p.setJSON(req, raw); err != nil {
+			return err
+		}
+	}
+	if _, err := dec.Token(); err != nil {
+		return Errorf(Invalid, "the request is not JSON: %v", syntax(err))
+	}
+	if _, err := dec.Token(); err != io.EOF {
+		return Errorf(Invalid, "there is something after the JSON object")
+	}
+	return nil
+}
+
+// syntax says of an end in the middle what it is.
+func syntax(err error) error {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return errors.New("it ends in the middle")
+	}
+	return err
+}
+
+func find(params []*Param, name string) (*Param, error) {
+	names := make([]string, len(params))
+	for i, p := range params {
+		if p.Name == name {
+			return p, nil
+		}
+		names[i] = p.Name
+	}
+	e := Errorf(Invalid, "unknown field %q", name)
+	if near := nearest(name, names); near != "" {
+		e.hint("did you mean %q?", near)
+	}
+	return nil, e
+}
+
+// prepare gives a new request its defaults.
+func prepare(params []*Param, req reflect.Value) {
+	for _, p := range params {
+		if p.Default == "" {
+			continue
+		}
+		for _, s := range p.defaults() {
+			if err := p.setString(req, s); err != nil {
+				panic(fmt.Sprintf("default of %s: %v", p.Name, err)) // a mistake in a tag: every test would hit it
+			}
+		}
+	}
+}
+
+func (p *Param) defaults() []string {
+	if p.Kind() == "strings" {
+		return strings.Split(p.Default, ",")
+	}
+	return []string{p.Default}
+}
+
+// Nearest is the name most like the one that was typed, or empty if none is
+// like it at all.
+func Nearest(typed string, names []string) string { return nearest(typed, names) }
+
+func nearest(typed string, names []string) string {
+	best, distance := "", max(2, len(typed)/3)+1
+	for _, n := range names {
+		if d := editDistance(strings.ToLower(typed), strings.ToLower(n)); d < distance || d == distance && best != "" && n < best {
+			best, distance = n, d
+		}
+	}
+	return best
+}
+
+// editDistance is the number of single bytes to insert, delete, replace or swap
+// with their neighbour that turns a into b.
+func editDistance(a, b string) int {
+	if len(a) > 64 || len(b) > 64 {
+		return max(len(a), len(b)) // nobody mistypes a name this long
+	}
+	var before, last []int
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		before, last = last, row
+		row = make([]int, len(b)+1)
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := 1
+			if a[i] == b[j] {
+				cost = 0
+			}
+			row[j+1] = min(last[j]+cost, last[j+1]+1, row[j]+1)
+			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
+				row[j+1] = min(row[j+1], before[j-1]+1)
+			}
+		}
+	}
+	return row[len(b)]
+}

@@ -1,0 +1,12 @@
+package ipc
+
+import "golang.org/x/sys/unix"
+
+// credentials asks the kernel who connected.
+func credentials(fd int) (peer, error) {
+	c, err := unix.GetsockoptUcred(fd, unix.SOL_SOCKET, unix.SO_PEERCRED)
+	if err != nil {
+		return peer{}, err
+	}
+	return peer{uid: int(c.Uid), pid: int(c.Pid)}, nil
+}

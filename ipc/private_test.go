@@ -1,0 +1,276 @@
+package ipc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// socketDir is a directory of our own, with a path that leaves room for a
+// socket's name.
+func socketDir(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("/tmp", "mw")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	return dir
+}
+
+// serveOn serves on endpoints until the test ends.
+func serveOn(t *testing.T, logger *slog.Logger, endpoints ...Endpoint) {
+	t.Helper()
+	var listeners []*Listener
+	for _, e := range endpoints {
+		l, err := e.Listen()
+		if err != nil {
+			t.Fatal(err)
+		}
+		listeners = append(listeners, l)
+	}
+	root := &opsRoot{}
+	s := &Server{Memory: &Memory{Keeper: root, Scopes: root}, Logger: logger, Registry: prometheus.NewRegistry()}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- s.Run(ctx, listeners...) }()
+	t.Cleanup(func() {
+		cancel()
+		err := <-ended
+		for _, l := range listeners {
+			err = errors.Join(err, l.Close())
+		}
+		if err != nil {
+			t.Errorf("the server ended with: %v", err)
+		}
+	})
+}
+
+// say sends a request and returns the whole of the answer.
+func say(t *testing.T, network, address, request string) string {
+	t.Helper()
+	c, err := net.Dial(network, address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	c.SetDeadline(time.Now().Add(20 * time.Second))
+	io.WriteString(c, request)
+	answer, err := io.ReadAll(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(answer)
+}
+
+// A panic is one request's misfortune: it is told, counted and logged, and keeps
+// what it says to the log.
+func TestPanic(t *testing.T) {
+	type request struct{ Scope }
+	before := Operations
+	t.Cleanup(func() { Operations = before })
+	Operations = append(Operations[:len(Operations):len(Operations)], operation(Operation{Name: "panic_now"},
+		func(*Memory, context.Context, Call, *request) (*struct{}, error) { panic("secret of the stack") }),
+		streaming[request, struct{}](Operation{Name: "panic_later"},
+			func(_ *Memory, _ context.Context, _ Call, _ *request, send func(any) error) error {
+				if err := send(1); err != nil {
+					return err
+				}
+				panic("secret of the stream")
+			}),
+		operation(Operation{Name: "fail"}, func(*Memory, context.Context, Call, *request) (*struct{}, error) {
+			return nil, fmt.Errorf("open /secret/place: %w", os.ErrPermission)
+		}))
+	var log strings.Builder
+	socket := filepath.Join(socketDir(t), "s")
+	serveOn(t, slog.New(slog.NewTextHandler(&log, nil)), Endpoint{Path: socket})
+	const form = "POST /v1/%s HTTP/1.1\r\nHost: m\r\nConnection: close\r\nContent-Length: 2\r\n\r\n{}"
+	for _, op := range []string{"panic_now", "panic_later", "fail", "panic_now"} {
+		answer := say(t, "unix", socket, fmt.Sprintf(form, op))
+		if strings.Contains(answer, "secret") || strings.Contains(answer, "goroutine") {
+			t.Errorf("%s tells %s", op, answer)
+		}
+		if op != "panic_later" && (!strings.HasPrefix(answer, "HTTP/1.1 500") || !strings.Contains(answer, `"code":"internal"`)) {
+			t.Errorf("%s answers %s", op, answer)
+		}
+	}
+	if answer := say(t, "unix", socket, "GET /metrics HTTP/1.1\r\nHost: m\r\nConnection: close\r\n\r\n"); !strings.Contains(answer, "memwatchd_panics_total 3") {
+		t.Errorf("panics are not counted: %s", answer)
+	}
+	for _, want := range []string{"secret of the stack", "secret of the stream", "/secret/place"} {
+		if !strings.Contains(log.String(), want) {
+			t.Errorf("the log does not say %q:\n%s", want, log.String())
+		}
+	}
+}
+
+// A socket lies where nobody else can put one, or not at all.
+func TestSocketPlaces(t *testing.T) {
+	dir := socketDir(t)
+	mkdir := func(name string, mode os.FileMode) string {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(path, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chmod(path, mode); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	private := mkdir("private", 0o700)
+	if err := os.Symlink(private, filepath.Join(dir, "link")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(private, "file"), []byte("precious"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(filepath.Join(dir, "elsewhere"), filepath.Join(private, "dangling")); err != nil {
+		t.Fatal(err)
+	}
+	long := filepath.Join(private, strings.Repeat("x", maxSocketPath-len(private)-1))
+	for _, c := range []struct {
+		path string
+		want string // part of the error; empty for none
+	}{
+		{filepath.Join(private, "s"), ""},
+		{filepath.Join(mkdir("readable", 0o755), "s"), ""},
+		{filepath.Join(mkdir("sticky", os.ModeSticky|0o777), "s"), ""},
+		{filepath.Join(dir, "new/below", "s"), ""},
+		{long, ""},
+		{long + "x", "108 bytes"},
+		{"s", "not absolute"},
+		{filepath.Join(mkdir("group", 0o770), "s"), "others may write"},
+		{filepath.Join(mkdir("world", 0o777), "s"), "others may write"},
+		{filepath.Join(mkdir("world/below", 0o700), "s"), "others may write"},
+		{filepath.Join(dir, "link", "s"), "symlink"},
+		{filepath.Join(private, "file"), "not a socket"},
+		{filepath.Join(private, "file", "s"), "not a directory"},
+		{filepath.Join(private, "dangling"), "not a socket"},
+	} {
+		for _, group := range []string{"", fmt.Sprint(os.Getegid())} {
+			l, err := Endpoint{Path: c.path, Group: group}.Listen()
+			if c.want == "" {
+				if err != nil {
+					t.Errorf("%s, group %q: %v", c.path, group, err)
+					continue
+				}
+				info, err := os.Lstat(c.path)
+				if err != nil || info.Mode().Type() != os.ModeSocket || info.Mode().Perm() != 0o600 {
+					t.Errorf("%s is %v, %v", c.path, info.Mode(), err)
+				}
+				if err := l.Close(); err != nil {
+					t.Error(err)
+				}
+				continue
+			}
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%s, group %q: %v, want %q", c.path, group, err, c.want)
+			}
+		}
+	}
+	if data, err := os.ReadFile(filepath.Join(private, "file")); err != nil || string(data) != "precious" {
+		t.Errorf("a file in the way is now %q, %v", data, err)
+	}
+	if info, err := os.Stat(filepath.Join(dir, "new")); err != nil || info.Mode().Perm() != 0o700 {
+		t.Errorf("a directory of a socket is made as %v, %v", info.Mode(), err)
+	}
+}
+
+// A socket that somebody answers on is not taken over, one that nobody answers
+// on is, and one that is another's by now is not taken away.
+func TestSocketOfAnother(t *testing.T) {
+	path := filepath.Join(socketDir(t), "s")
+	e := Endpoint{Path: path}
+	first, err := e.Listen()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := e.Listen(); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("process %d already listens", os.Getpid())) {
+		t.Errorf("a live socket is taken over: %v", err)
+	}
+	if c, err := net.Dial("unix", path); err != nil {
+		t.Errorf("the live one is gone: %v", err)
+	} else {
+		c.Close()
+	}
+	// It ends without a word, as at a kill.
+	if err := first.net.Close(); err != nil {
+		t.Fatal(err)
+	}
+	second, err := e.Listen()
+	if err != nil {
+		t.Fatalf("a stale socket is in the way: %v", err)
+	}
+	// Somebody takes its socket away, and starts a third.
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	third, err := e.Listen()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := second.Close(); err != nil {
+		t.Error(err)
+	}
+	c, err := net.Dial("unix", path)
+	if err != nil {
+		t.Fatalf("the second one took the third one's socket away: %v", err)
+	}
+	c.Close()
+	if err := third.Close(); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Lstat(path); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the socket stays behind: %v", err)
+	}
+}
+
+// There is no way in by TCP but over the loopback interface and with the token.
+func TestTCP(t *testing.T) {
+	const token = "0123456789abcdef"
+	for _, c := range []struct{ address, token, want string }{
+		{"0.0.0.0:0", token, "only a loopback address"}, {":0", token, "only a loopback address"}, {"[::]:0", token, "only a loopback address"},
+		{"example.com:0", token, "only a loopback address"}, {"127.0.0.1", token, "missing port"}, {"127.0.0.1:0", "", "needs a token"}, {"127.0.0.1:0", "short", "needs a token"},
+	} {
+		l, err := Endpoint{Address: c.address, Token: c.token}.Listen()
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%q with %q: %v, want %q", c.address, c.token, err, c.want)
+		}
+		if err == nil {
+			l.Close()
+		}
+	}
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Skipf("there is no loopback interface here: %v", err)
+	}
+	address := free.Addr().String()
+	free.Close()
+	serveOn(t, slog.New(slog.DiscardHandler), Endpoint{Address: address, Token: token})
+	for _, c := range []struct {
+		header string
+		status int
+	}{
+		{"", http.StatusForbidden}, {"Authorization: Bearer \r\n", http.StatusForbidden}, {"Authorization: Bearer " + token[:15] + "\r\n", http.StatusForbidden},
+		{"Authorization: Bearer " + token + "0\r\n", http.StatusForbidden}, {"Authorization: bearer " + token + "\r\n", http.StatusForbidden},
+		{"Authorization: Bearer x\r\nAuthorization: Bearer " + token + "\r\n", http.StatusForbidden},
+		{"Authorization: Bearer " + token + "\r\nOrigin: http://localhost\r\n", http.StatusForbidden},
+		{"Authorization: Bearer " + token + "\r\n", http.StatusOK},
+	} {
+		answer := say(t, "tcp", address, "GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"+c.header+"\r\n")
+		if !strings.HasPrefix(answer, fmt.Sprintf("HTTP/1.1 %d", c.status)) || strings.Contains(answer, token) {
+			t.Errorf("%q: %s", c.header, answer)
+		}
+	}
+}

@@ -1,0 +1,113 @@
+package ipc
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sync/errgroup"
+)
+
+// Limits keep one client from being a burden to the others. Zero fields take
+// the defaults.
+type Limits struct {
+	MaxRequest     int64         // bytes of a request's body; 1 MiB
+	MaxHeader      int           // bytes of its header; 16 KiB
+	ReadHeader     time.Duration // for the header to arrive; 5s
+	ReadBody       time.Duration // for the body to arrive; 10s
+	Write          time.Duration // for the client to take the answer; 10s
+	Idle           time.Duration // between requests on one connection; 2m
+	MaxConnections int           // open at a time, a listener; 256
+	Drain          time.Duration // for requests under way when the server ends; 5s
+}
+
+func (l Limits) withDefaults() Limits {
+	return Limits{
+		MaxRequest:     cmp.Or(l.MaxRequest, 1<<20),
+		MaxHeader:      cmp.Or(l.MaxHeader, 16<<10),
+		ReadHeader:     cmp.Or(l.ReadHeader, 5*time.Second),
+		ReadBody:       cmp.Or(l.ReadBody, 10*time.Second),
+		Write:          cmp.Or(l.Write, 10*time.Second),
+		Idle:           cmp.Or(l.Idle, 2*time.Minute),
+		MaxConnections: cmp.Or(l.MaxConnections, 256),
+		Drain:          cmp.Or(l.Drain, 5*time.Second),
+	}
+}
+
+// A Server answers on listeners. Its fields must not change while it runs.
+type Server struct {
+	Memory   *Memory
+	Logger   *slog.Logger
+	Limits   Limits
+	Registry *prometheus.Registry // served as /metrics; nil for one of its own
+}
+
+// Run answers until the context ends, then lets the requests under way finish,
+// for as long as Limits.Drain. The listeners stay open: their owner closes them.
+func (s *Server) Run(ctx context.Context, listeners ...*Listener) error {
+	limits := s.Limits.withDefaults()
+	registry := s.Registry
+	if registry == nil {
+		registry = prometheus.NewRegistry()
+	}
+	counters, err := newCounters(registry, s.Memory)
+	if err != nil {
+		return err
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	for _, l := range listeners {
+		g, err := newGate(l, limits.MaxConnections, func(reason string) {
+			counters.refused.WithLabelValues(reason).Inc()
+		})
+		if err != nil {
+			return err
+		}
+		h := &handler{
+			memory: s.Memory, logger: s.Logger, limits: limits, endpoint: l.Endpoint,
+			counters: counters, registry: registry, ending: ctx,
+			bucket: bucket{rate: l.Rate},
+		}
+		group.Go(func() error { return s.serve(ctx, g, h, limits) })
+	}
+	return group.Wait()
+}
+
+func (s *Server) serve(ctx context.Context, g *gate, h *handler, limits Limits) error {
+	server := &http.Server{
+		Handler:                      h,
+		ReadHeaderTimeout:            limits.ReadHeader,
+		WriteTimeout:                 limits.Write, // of what net/http answers by itself; handlers extend it
+		IdleTimeout:                  limits.Idle,
+		MaxHeaderBytes:               limits.MaxHeader,
+		ConnState:                    g.observe,
+		ConnContext:                  g.introduce,
+		DisableGeneralOptionsHandler: true,
+		ErrorLog:                     slog.NewLogLogger(s.Logger.Handler(), slog.LevelDebug),
+		// Requests under way when the daemon ends may finish.
+		BaseContext: func(net.Listener) context.Context { return context.WithoutCancel(ctx) },
+	}
+	drained := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		defer close(drained)
+		patience, cancel := context.WithTimeout(context.WithoutCancel(ctx), limits.Drain)
+		defer cancel()
+		if server.Shutdown(patience) != nil {
+			server.Close() // they had their time
+		}
+	})
+	err := server.Serve(g)
+	if stop() {
+		return err // not our doing
+	}
+	<-drained
+	g.going.Wait()
+	if errors.Is(err, http.ErrServerClosed) {
+		return nil
+	}
+	return err
+}

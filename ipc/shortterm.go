@@ -1,0 +1,96 @@
+package ipc
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/memwatchd/memwatchd/index"
+	"github.com/memwatchd/memwatchd/memory"
+)
+
+// A File is a file of memory in a few words.
+type File struct {
+	Path    string `json:"path"`
+	Kind    string `json:"kind"`
+	Day     string `json:"day,omitempty"`
+	Session string `json:"session,omitempty"`
+	Summary string `json:"summary,omitempty"`
+	// Progress counts what is done of the tasks and follow-ups.
+	Progress *Progress `json:"progress,omitempty"`
+	Text     string    `json:"text,omitempty"`
+
+	doc *memory.Document
+}
+
+// Progress is what is done, of how much.
+type Progress struct {
+	Tasks     string `json:"tasks"`
+	FollowUps string `json:"follow_ups"`
+}
+
+// file is a file in a few words, for one caller.
+func fileOf(c Call, doc *memory.Document) File {
+	f := File{
+		Path: doc.Place.Path, Kind: doc.Place.Kind.String(), Day: doc.Place.Day,
+		Session: sessionOf(c, doc), Summary: strings.TrimSpace(doc.Summary(c.View)), doc: doc,
+	}
+	if doc.Place.Kind == memory.Session {
+		tasks, followUps := doc.Progress(c.View)
+		f.Progress = &Progress{
+			Tasks:     fmt.Sprintf("%d/%d", tasks.Done, tasks.Total),
+			FollowUps: fmt.Sprintf("%d/%d", followUps.Done, followUps.Total),
+		}
+	}
+	return f
+}
+
+// shortTerm is what the caller can read of the sessions and daily notes of so
+// many days, newest first; of one day, the named session first, then by name.
+func (m *Memory) shortTerm(c Call, days int, session string) []File {
+	if days == 0 {
+		days = m.recentDays()
+	}
+	// Tomorrow has begun somewhere; a day after that is a mistake.
+	oldest, newest, today := m.day(1-days), m.day(1), m.day(0)
+	var files []File
+	recent := func(f *index.FileInfo) bool {
+		return (f.Kind == memory.Session || f.Kind == memory.Daily) && oldest <= f.Day && f.Day <= newest
+	}
+	for doc := range m.readable(c, recent) {
+		files = append(files, fileOf(c, doc))
+	}
+	first := func(f File) bool { return session != "" && f.Day == today && f.Session == session }
+	slices.SortFunc(files, func(a, b File) int {
+		if x, y := first(a), first(b); x != y {
+			if x {
+				return -1
+			}
+			return 1
+		}
+		return cmp.Or(strings.Compare(b.Day, a.Day), strings.Compare(a.Path, b.Path))
+	})
+	return files
+}
+
+func (m *Memory) recentDays() int { return cmp.Or(m.Recent, 7) }
+
+// longTerm is what the caller can read of the long-term files: the asking
+// subject's first, then its aliases', and in each the one with the lower path
+// first.
+func (m *Memory) longTerm(c Call) []File {
+	if c.Scope.Context != memory.Private {
+		return nil
+	}
+	subjects := append([]string{c.Scope.Subject}, c.Scope.Aliases...)
+	var files []File
+	for doc := range m.readable(c, func(f *index.FileInfo) bool { return f.Kind == memory.Longterm }) {
+		files = append(files, fileOf(c, doc))
+	}
+	rank := func(f File) int { return slices.Index(subjects, c.View.SubjectOf(f.doc.Own)) }
+	slices.SortStableFunc(files, func(a, b File) int {
+		return cmp.Or(cmp.Compare(rank(a), rank(b)), strings.Compare(a.Path, b.Path))
+	})
+	return files
+}

@@ -1,0 +1,140 @@
+package ipc
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/memwatchd/memwatchd/memory"
+)
+
+// StatusRequest asks how the memory is doing.
+type StatusRequest struct {
+	Scope
+}
+
+// StatusAnswer says how the memory is doing: on a listener with a fixed scope,
+// only whether it is healthy.
+type StatusAnswer struct {
+	*Status
+	Healthy bool `json:"healthy"`
+}
+
+// Status is how the memory is doing, as the owner may know it.
+type Status struct {
+	Version   string    `json:"version"`
+	PID       int       `json:"pid"`
+	Started   time.Time `json:"started"`
+	Uptime    string    `json:"uptime"`
+	Root      string    `json:"root"`
+	RootState string    `json:"root_state"` // present, missing, or holding: too much vanished at once to be believed
+	Sockets   []string  `json:"sockets"`
+
+	Files   int `json:"files"`
+	Entries int `json:"entries"`
+	Saves   int `json:"saves"` // files looked at since the start because they changed
+
+	Index   IndexStatus `json:"index"`
+	Watch   WatchStatus `json:"watch"`
+	Latency Latency     `json:"latency"`
+
+	SkippedFiles int           `json:"skipped_files"`
+	Skipped      []Skipped     `json:"skipped"` // the first of them
+	ProblemCount int           `json:"problem_count"`
+	Problems     []FileProblem `json:"problems"` // the first of them; those of the daemon itself have no path
+
+	MemoryBytes uint64 `json:"memory_bytes"`
+	OpenFiles   int    `json:"open_files"`
+
+	Healthy bool `json:"-"` // see StatusAnswer
+}
+
+// IndexStatus is how the index is doing.
+type IndexStatus struct {
+	Revision   uint64 `json:"revision"`
+	Pending    int    `json:"pending"` // files that changed and are not indexed yet
+	Done       int    `json:"done"`    // of the first build, or a rebuild
+	Total      int    `json:"total"`   // of the same; 0 when none is under way
+	Generation uint64 `json:"generation"`
+	Size       int64  `json:"size"` // bytes on disk
+	Degraded   bool   `json:"degraded"`
+	Problem    string `json:"problem,omitempty"`
+}
+
+// WatchStatus is how the watcher is doing.
+type WatchStatus struct {
+	Directories   int       `json:"directories"`
+	Limit         int       `json:"limit"` // of watches, by the kernel; 0 for none
+	Polled        []string  `json:"polled"`
+	Overflows     int       `json:"overflows"`
+	LastReconcile time.Time `json:"last_reconcile"`
+	Problem       string    `json:"problem,omitempty"`
+}
+
+// Latency is how long things took of late, in milliseconds.
+type Latency struct {
+	SaveToSearch Quantiles `json:"save_to_search_ms"`
+	Query        Quantiles `json:"query_ms"`
+}
+
+// Quantiles are the middle and the slow end of what was measured.
+type Quantiles struct {
+	P50 float64 `json:"p50"`
+	P99 float64 `json:"p99"`
+}
+
+// Skipped is a Markdown file, or a directory, that is not read.
+type Skipped struct {
+	Path   string `json:"path"`
+	Reason string `json:"reason"`
+}
+
+// FileProblem is a problem with the file that has it.
+type FileProblem struct {
+	Path string `json:"path,omitempty"`
+	memory.Problem
+}
+
+func (m *Memory) statusOp(_ context.Context, c Call, _ *StatusRequest) (*StatusAnswer, error) {
+	s := m.Status()
+	if c.Fixed {
+		return &StatusAnswer{Healthy: s.Healthy}, nil
+	}
+	return &StatusAnswer{Status: &s, Healthy: s.Healthy}, nil
+}
+
+// Status is how the memory is doing now.
+func (m *Memory) Status() Status {
+	s := m.Keeper.Report()
+	s.Latency.Query = m.queries.Quantiles()
+	return s
+}
+
+// A Window remembers how long the last thousand of something took. The zero
+// value is ready; it is safe for concurrent use.
+type Window struct {
+	mu   sync.Mutex
+	last [1024]float64 // milliseconds
+	n    int
+}
+
+// Add notes one.
+func (w *Window) Add(took time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.last[w.n%len(w.last)] = float64(took.Microseconds()) / 1000
+	w.n++
+}
+
+// Quantiles are those of what is remembered.
+func (w *Window) Quantiles() Quantiles {
+	w.mu.Lock()
+	sorted := slices.Clone(w.last[:min(w.n, len(w.last))])
+	w.mu.Unlock()
+	if len(sorted) == 0 {
+		return Quantiles{}
+	}
+	slices.Sort(sorted)
+	return Quantiles{P50: sorted[len(sorted)/2], P99: sorted[len(sorted)*99/100]}
+}

@@ -1,0 +1,43 @@
+package ipc
+
+import (
+	"context"
+	"net/http"
+	"time"
+)
+
+// stream answers with server-sent events until the client or the daemon goes.
+func (h *handler) stream(a *answer, r *http.Request, op *Operation, call Call, req *Request) error {
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	defer context.AfterFunc(h.ending, cancel)()
+	a.sent, a.code = true, "ok"
+	header := a.w.Header()
+	header.Set("Content-Type", "text/event-stream")
+	header.Set("Cache-Control", "no-store")
+	write := func(b []byte) error {
+		// Each event has its own time: the stream as a whole has no end.
+		if err := a.control.SetWriteDeadline(time.Now().Add(a.write)); err != nil {
+			return err
+		}
+		if _, err := a.w.Write(b); err != nil {
+			return err
+		}
+		return a.control.Flush()
+	}
+	a.w.WriteHeader(http.StatusOK)
+	if err := write([]byte(": hello\n\n")); err != nil {
+		return nil // the client went: nobody is left to be told
+	}
+	err := op.stream(ctx, h.memory, call, req.value.Interface(), func(event any) error {
+		body, err := encode(event)
+		if err != nil {
+			return err
+		}
+		return write(append(append([]byte("data: "), body...), '\n'))
+	})
+	if err != nil && ctx.Err() == nil {
+		h.note(op.Name, err)
+	}
+	return nil
+}

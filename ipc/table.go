@@ -1,0 +1,54 @@
+package ipc
+
+// Operations is the table: everything that can be asked, in the order in which
+// help lists it.
+var Operations = []*Operation{
+	operation(Operation{
+		Name: "search", Summary: "Find entries by their words",
+		Example: `certificate expired`, ReadOnly: true,
+	}, (*Memory).search),
+	operation(Operation{
+		Name: "get", Summary: "Show a file, some of its lines, or one entry",
+		Example: "MEMORY.md", ReadOnly: true,
+	}, (*Memory).get),
+	operation(Operation{
+		Name: "recent", Summary: "List the newest entries",
+		Example: "48", ReadOnly: true,
+	}, (*Memory).recent),
+	operation(Operation{
+		Name: "related", Summary: "List the links from and to a file or an entry",
+		Example: "MEMORY.md", ReadOnly: true,
+	}, (*Memory).related),
+	operation(Operation{
+		Name: "load", Summary: "Show what an agent reads when a session starts",
+		Example: "--session cli_1", ReadOnly: true,
+	}, (*Memory).loadOp),
+	operation(Operation{
+		Name: "context", Summary: "Render a block of memory for a prompt",
+		Example: "--format summary", ReadOnly: true,
+	}, (*Memory).context),
+	operation(Operation{
+		Name: "todos", Summary: "List tasks, the same ones together",
+		Command: "todo list", Example: "--state open", ReadOnly: true,
+	}, (*Memory).todos),
+	operation(Operation{
+		Name: "check", Summary: "Compare files and index, and list what is wrong with files",
+		Admin: true, ReadOnly: true, Long: true,
+	}, (*Memory).check),
+	operation(Operation{
+		Name: "sync", Summary: "Wait until everything that was saved is found",
+		ReadOnly: true, Long: true,
+	}, (*Memory).syncOp),
+	operation(Operation{
+		Name: "rebuild", Summary: "Make the index anew from the files",
+		Admin: true, Long: true,
+	}, (*Memory).rebuild),
+	operation(Operation{
+		Name: "status", Summary: "Tell how the daemon, its files and its index are doing",
+		ReadOnly: true,
+	}, (*Memory).statusOp),
+	streaming[EventsRequest, Event](Operation{
+		Name: "events", Summary: "Tell what happens, as it happens",
+		Admin: true, ReadOnly: true, Long: true,
+	}, (*Memory).events),
+}

@@ -1,0 +1,154 @@
+package ipc
+
+import (
+	"context"
+	"time"
+
+	"github.com/memwatchd/memwatchd/index"
+	"github.com/memwatchd/memwatchd/memory"
+)
+
+// CheckRequest asks for a comparison of files and index.
+type CheckRequest struct {
+	Path string `json:"path" arg:"1" doc:"only this file or directory"`
+	Fresh
+	Scope
+}
+
+// CheckAnswer is what is wrong.
+type CheckAnswer struct {
+	Files     int           `json:"files"`     // compared
+	Problems  []FileProblem `json:"problems"`  // of files, by path and line
+	Conflicts []Contest     `json:"conflicts"` // directories that two subjects claim
+	Skipped   []Skipped     `json:"skipped"`   // what is not read, and why
+	Differing []Skipped     `json:"differing"` // files that the index holds otherwise, and how
+	TookMS    float64       `json:"took_ms"`
+}
+
+// Contest is a directory that more than one subject claims. It is opened to
+// none of them.
+type Contest struct {
+	Dir      string   `json:"dir"`
+	Subjects []string `json:"subjects"`
+	Paths    []string `json:"paths"`
+}
+
+func (m *Memory) check(ctx context.Context, c Call, r *CheckRequest) (*CheckAnswer, error) {
+	start := time.Now()
+	if _, err := m.sync(ctx, &c, r.Fresh); err != nil {
+		return nil, err
+	}
+	answer, err := m.Keeper.Check(ctx, r.Path)
+	if err != nil {
+		return nil, err
+	}
+	answer.TookMS = milliseconds(time.Since(start))
+	return answer, nil
+}
+
+// SyncRequest asks to wait.
+type SyncRequest struct {
+	Timeout string `json:"timeout" default:"10s" doc:"how long to wait at most, such as 500ms or 10s"`
+	Scope
+}
+
+// SyncAnswer says that everything saved before the question is indexed.
+type SyncAnswer struct {
+	Synced   bool    `json:"synced"`
+	Revision *uint64 `json:"revision,omitempty"`
+	TookMS   float64 `json:"took_ms"`
+}
+
+// maxSync is how long anybody may wait.
+const maxSync = 10 * time.Minute
+
+func (m *Memory) syncOp(ctx context.Context, c Call, r *SyncRequest) (*SyncAnswer, error) {
+	start := time.Now()
+	timeout, err := time.ParseDuration(r.Timeout)
+	if err != nil || timeout < 0 || timeout > maxSync {
+		return nil, Errorf(Invalid, "timeout: %q is not a duration such as 500ms or 10s, up to 10m", r.Timeout)
+	}
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	if err := m.Keeper.Sync(ctx); err != nil {
+		return nil, Errorf(Unavailable, "not everything is indexed yet").hint("ask again, or with a longer timeout")
+	}
+	answer := &SyncAnswer{Synced: true, TookMS: milliseconds(time.Since(start))}
+	answer.Revision = m.state(c, true).Revision
+	return answer, nil
+}
+
+// RebuildRequest asks for a new index.
+type RebuildRequest struct {
+	Scope
+}
+
+// RebuildAnswer says what is in the new index.
+type RebuildAnswer struct {
+	Entries int     `json:"entries"`
+	TookMS  float64 `json:"took_ms"`
+}
+
+func (m *Memory) rebuild(ctx context.Context, _ Call, _ *RebuildRequest) (*RebuildAnswer, error) {
+	start := time.Now()
+	if err := m.Keeper.Rebuild(ctx); err != nil {
+		return nil, err
+	}
+	return &RebuildAnswer{Entries: m.Index.Status().Entries, TookMS: milliseconds(time.Since(start))}, nil
+}
+
+// EventsRequest asks to be told what happens.
+type EventsRequest struct {
+	Scope
+}
+
+// Listening is the first event that anybody is told: what happens after it is
+// told too.
+const Listening = "listening"
+
+// An Event is something that happened.
+type Event struct {
+	Event   string    `json:"event"` // listening, indexed, gone, problem, or lost: some were left out
+	Time    time.Time `json:"time"`
+	Path    string    `json:"path,omitempty"`
+	Kind    string    `json:"kind,omitempty"`
+	Day     string    `json:"day,omitempty"`
+	Entries int       `json:"entries"` // of the file, that the caller can read
+	Message string    `json:"message,omitempty"`
+
+	// Before and After are what the index held, and holds, of the file. The
+	// event concerns the memory as a whole if there is neither.
+	Before, After index.FileInfo `json:"-"`
+}
+
+// events tells a caller what happens to the files it can read, and the owner
+// what happens to the memory as a whole.
+func (m *Memory) events(ctx context.Context, c Call, _ *EventsRequest, send func(any) error) error {
+	return m.Keeper.Subscribe(ctx, func(e Event) error {
+		if e.Before.Path == "" && e.After.Path == "" {
+			if !c.Whole && e.Event != Listening {
+				return nil
+			}
+			return send(e)
+		}
+		if err := m.look(&c); err != nil { // who may read what may have changed since
+			return err
+		}
+		if !e.seen(c.View) {
+			return nil
+		}
+		return send(e)
+	})
+}
+
+// seen makes the event what it is to those who may read only some of the file.
+// It is false if to them nothing has happened.
+func (e *Event) seen(v memory.View) bool {
+	before, _, was := e.Before.Version(v)
+	after, entries, is := e.After.Version(v)
+	e.Event, e.Entries = "indexed", entries
+	if !is {
+		e.Event = "gone"
+	}
+	return was != is || is && before != after
+}
