@@ -1,0 +1,247 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/memwatchd/memwatchd/ipc"
+)
+
+// addOperations makes a command of every row of the table.
+func addOperations(root *cobra.Command, g *globals) {
+	for _, op := range ipc.Operations {
+		parent := root
+		words := strings.Fields(op.Command)
+		for _, w := range words[:len(words)-1] {
+			parent = group(parent, w)
+		}
+		c := operationCommand(op, words[len(words)-1], g)
+		if parent == root {
+			c.GroupID = "ask"
+		}
+		parent.AddCommand(c)
+	}
+}
+
+// group is the command of that name, which only has others below it.
+func group(parent *cobra.Command, name string) *cobra.Command {
+	for _, c := range parent.Commands() {
+		if c.Name() == name {
+			return c
+		}
+	}
+	c := &cobra.Command{
+		Use: name, Short: "Commands about " + name + "s", GroupID: "ask", Args: cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return unknownCommand(cmd, args[0])
+			}
+			return cmd.Help()
+		},
+	}
+	parent.AddCommand(c)
+	return c
+}
+
+// operationCommand makes a command of one row: positional arguments and flags
+// from the parameters of its request.
+func operationCommand(op *ipc.Operation, name string, g *globals) *cobra.Command {
+	req := op.NewRequest()
+	c := &cobra.Command{
+		Use:   strings.Join(append([]string{name}, positional(op)...), " "),
+		Short: op.Summary,
+		Args: func(_ *cobra.Command, args []string) error {
+			return setArguments(op, req, args)
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return ask(cmd, op, req, g)
+		},
+	}
+	if op.Example != "" {
+		c.Example = "  memwatchd " + op.Command + " " + op.Example
+	}
+	for _, p := range op.Params {
+		if p.Arg != "" || p.Scope && (p.Name == "subject" || p.Name == "context") {
+			continue // an argument, or one of the flags that every command has
+		}
+		v := &paramFlag{param: p, req: req}
+		f := c.Flags().VarPF(v, strings.ReplaceAll(p.Name, "_", "-"), "", p.Doc)
+		if p.Kind() == "boolean" {
+			f.NoOptDefVal = "true"
+		}
+		if len(p.Enum) > 0 {
+			c.RegisterFlagCompletionFunc(f.Name, oneOfCompletions(p))
+		}
+	}
+	return c
+}
+
+// A paramFlag sets a parameter of a request.
+type paramFlag struct {
+	param *ipc.Param
+	req   *ipc.Request
+	text  []string
+}
+
+var _ pflag.Value = (*paramFlag)(nil)
+
+func (f *paramFlag) Set(s string) error {
+	values := []string{s}
+	if f.param.Kind() == "strings" {
+		values = strings.Split(s, ",")
+	}
+	for _, v := range values {
+		if err := f.req.Set(f.param, v); err != nil {
+			return err
+		}
+	}
+	f.text = append(f.text, s)
+	return nil
+}
+
+func (f *paramFlag) String() string {
+	if f.param == nil {
+		return ""
+	}
+	if len(f.text) > 0 {
+		return strings.Join(f.text, ",")
+	}
+	return f.param.Default
+}
+
+func (f *paramFlag) Type() string {
+	switch kind := f.param.Kind(); kind {
+	case "boolean":
+		return "bool"
+	case "strings":
+		return "list"
+	case "integer":
+		return "int"
+	default:
+		return kind
+	}
+}
+
+// oneOfCompletions completes a parameter with the values that it may have; in a
+// list, what stands behind the last comma.
+func oneOfCompletions(p *ipc.Param) cobra.CompletionFunc {
+	return func(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+		before := ""
+		if p.Kind() == "strings" {
+			before = typed[:strings.LastIndexByte(typed, ',')+1]
+		}
+		values := make([]string, len(p.Enum))
+		for i, value := range p.Enum {
+			values[i] = before + value
+		}
+		return values, cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+// positional lists the arguments of a command, as its usage shows them.
+func positional(op *ipc.Operation) []string {
+	var words []string
+	for _, p := range arguments(op) {
+		word := "[" + p.Name + "]"
+		if p.Arg == "rest" {
+			word = "[" + p.Name + "...]"
+		}
+		words = append(words, word)
+	}
+	return words
+}
+
+// arguments are the positional parameters, in order.
+func arguments(op *ipc.Operation) []*ipc.Param {
+	var list []*ipc.Param
+	for _, p := range op.Params {
+		if p.Arg != "" {
+			list = append(list, p)
+		}
+	}
+	slices.SortStableFunc(list, func(a, b *ipc.Param) int { return strings.Compare(a.Arg, b.Arg) })
+	return list
+}
+
+func setArguments(op *ipc.Operation, req *ipc.Request, args []string) error {
+	for _, p := range arguments(op) {
+		if len(args) == 0 {
+			return nil
+		}
+		values := args[:1]
+		if p.Arg == "rest" {
+			if values = args; p.Kind() != "strings" {
+				values = []string{strings.Join(args, " ")}
+			}
+			args = nil
+		} else {
+			args = args[1:]
+		}
+		for _, v := range values {
+			if err := req.Set(p, v); err != nil {
+				return errUsage{err}
+			}
+		}
+	}
+	if len(args) > 0 {
+		return errUsage{fmt.Errorf("%s: %q is one argument too many", op.Command, args[0])}
+	}
+	return nil
+}
+
+// ask sends a request and prints the answer.
+func ask(cmd *cobra.Command, op *ipc.Operation, req *ipc.Request, g *globals) error {
+	scope := map[string]string{"subject": g.subject, "context": g.context}
+	for _, p := range op.Params {
+		value, ok := scope[p.Name]
+		if !p.Scope || !ok || !cmd.Flags().Changed(p.Name) { // an empty subject is nobody, no subject the owner
+			continue
+		}
+		if err := req.Set(p, value); err != nil {
+			return errUsage{err}
+		}
+	}
+	c, err := loadConfig(g.config, os.Environ())
+	if err != nil {
+		if g.socket == "" {
+			return errUsage{err}
+		}
+		c = defaultConfig() // whatever is wrong with it, the socket is known
+	}
+	client := &ipc.Client{Socket: or(g.socket, c.socket()), AsOwner: true}
+	out := newPrinter(g.stdout, c, g.noColor)
+	show := func(raw json.RawMessage) error {
+		if g.json {
+			_, err := g.stdout.Write(raw)
+			return err
+		}
+		answer := op.NewAnswer()
+		if err := json.Unmarshal(raw, answer); err != nil {
+			return fmt.Errorf("%s: the answer cannot be read: %w", op.Name, err)
+		}
+		return out.print(answer)
+	}
+	if op.Streams() {
+		return client.Stream(cmd.Context(), req, show)
+	}
+	raw, err := client.Do(cmd.Context(), req)
+	if err != nil {
+		return err
+	}
+	if err := show(raw); err != nil {
+		return err
+	}
+	if op.Name == "status" {
+		var health struct{ Healthy bool }
+		if err := json.Unmarshal(raw, &health); err == nil && !health.Healthy {
+			return errUnhealthy
+		}
+	}
+	return nil
+}

@@ -1,0 +1,387 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/adrg/xdg"
+	"gopkg.in/yaml.v3"
+
+	"github.com/memwatchd/memwatchd/ipc"
+)
+
+// envPrefix begins the names of the variables that set keys.
+const envPrefix = "MEMWATCHD_"
+
+// A key is one thing that can be set, found by its tags.
+type key struct {
+	name  string // as it is nested: watch.settle
+	field reflect.StructField
+	index []int
+}
+
+func (k key) env() string {
+	return envPrefix + strings.ToUpper(strings.ReplaceAll(k.name, ".", "_"))
+}
+
+func (k key) tag(name string) string { return k.field.Tag.Get(name) }
+
+// keysOf lists the keys of a struct in order.
+func keysOf(t reflect.Type) []key {
+	var keys []key
+	for i := range t.NumField() {
+		f := t.Field(i)
+		name := f.Tag.Get("yaml")
+		switch {
+		case name == "":
+		case f.Type.Kind() == reflect.Struct:
+			for _, k := range keysOf(f.Type) {
+				keys = append(keys, key{name + "." + k.name, k.field, append([]int{i}, k.index...)})
+			}
+		default:
+			keys = append(keys, key{name, f, []int{i}})
+		}
+	}
+	return keys
+}
+
+var configKeys = keysOf(reflect.TypeFor[Config]())
+
+// flags are what the command line says about the configuration.
+type configFlags struct {
+	file, name, dir string
+}
+
+// loadConfig reads the configuration: the defaults, over them the file, over it
+// the environment, over that the command line.
+func loadConfig(flags configFlags, environ []string) (*Config, error) {
+	c := defaultConfig()
+	name, path := flags.name, flags.file
+	if i := slices.IndexFunc(environ, func(s string) bool { return strings.HasPrefix(s, envPrefix+"NAME=") }); i >= 0 && name == "" {
+		name = strings.TrimPrefix(environ[i], envPrefix+"NAME=")
+	}
+	if path == "" {
+		path = filepath.Join(xdg.ConfigHome, "memwatchd", or(name, c.Name)+".yaml")
+	}
+	text, err := os.ReadFile(path)
+	switch {
+	case err == nil:
+		c.file = path
+		if err := c.readYAML(path, text); err != nil {
+			return nil, err
+		}
+	case flags.file != "" || !errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("configuration: %w", err)
+	}
+	if err := c.readEnv(environ); err != nil {
+		return nil, err
+	}
+	c.Name = or(name, c.Name)
+	c.Memory.Dir = or(flags.dir, c.Memory.Dir)
+	if err := c.finish(); err != nil {
+		return nil, fmt.Errorf("configuration: %w", err)
+	}
+	return c, nil
+}
+
+func or(s, otherwise string) string {
+	if s == "" {
+		return otherwise
+	}
+	return s
+}
+
+// defaultConfig is what the tags say, before anything is worked out.
+func defaultConfig() *Config {
+	c := new(Config)
+	setDefaults(reflect.ValueOf(c).Elem(), configKeys)
+	return c
+}
+
+func setDefaults(v reflect.Value, keys []key) {
+	for _, k := range keys {
+		if s, ok := k.field.Tag.Lookup("default"); ok {
+			if err := k.setText(v, s); err != nil {
+				panic(fmt.Sprintf("default of %s: %v", k.name, err)) // a mistake in a tag: every test would hit it
+			}
+		}
+	}
+}
+
+// readYAML takes over what the file sets. A key that does not exist is an error
+// that names it, its line and the nearest that does.
+func (c *Config) readYAML(path string, text []byte) error {
+	var doc yaml.Node
+	dec := yaml.NewDecoder(bytes.NewReader(text))
+	if err := dec.Decode(&doc); errors.Is(err, io.EOF) {
+		return nil // nothing but comments
+	} else if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	if err := dec.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
+		return fmt.Errorf("%s: there is a second document in it", path)
+	}
+	if err := setNode(reflect.ValueOf(c).Elem(), "", configKeys, doc.Content[0]); err != nil {
+		return fmt.Errorf("%s:%w", path, err)
+	}
+	return nil
+}
+
+// An errAt is an error with the line of the file that it is about.
+type errAt struct {
+	line int
+	err  error
+}
+
+func (e *errAt) Error() string { return fmt.Sprintf("%d: %v", e.line, e.err) }
+
+func errorAt(n *yaml.Node, format string, args ...any) error {
+	return &errAt{n.Line, fmt.Errorf(format, args...)}
+}
+
+// setNode sets the keys that a mapping names. Errors are of type [errAt].
+func setNode(v reflect.Value, prefix string, keys []key, n *yaml.Node) error {
+	if n.Kind == yaml.ScalarNode && n.Tag == "!!null" {
+		return nil // a section whose keys are all commented out
+	}
+	if n.Kind != yaml.MappingNode {
+		return errorAt(n, "%s must be a mapping", or(strings.TrimSuffix(prefix, "."), "the configuration"))
+	}
+	seen := map[string]bool{}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		at, value := n.Content[i], n.Content[i+1]
+		name := prefix + at.Value
+		if seen[name] {
+			return errorAt(at, "%s is there twice", name)
+		}
+		seen[name] = true
+		if value.Kind == yaml.AliasNode {
+			return errorAt(at, "%s: aliases are not supported", name)
+		}
+		if slices.ContainsFunc(keys, func(k key) bool { return strings.HasPrefix(k.name, name+".") }) {
+			if err := setNode(v, name+".", keys, value); err != nil {
+				return err
+			}
+			continue
+		}
+		j := slices.IndexFunc(keys, func(k key) bool { return k.name == name })
+		if j < 0 {
+			return errorAt(at, "unknown key %s%s", name, suggestion(name, keyNames(keys)))
+		}
+		if err := keys[j].setNode(v, value); err != nil {
+			if _, ok := errors.AsType[*errAt](err); ok {
+				return err // something in a list, which knows better where it is
+			}
+			return errorAt(value, "%s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+func keyNames(keys []key) []string {
+	names := make([]string, len(keys))
+	for i, k := range keys {
+		names[i] = k.name
+	}
+	return names
+}
+
+func suggestion(name string, names []string) string {
+	if near := ipc.Nearest(name, names); near != "" {
+		return ": did you mean " + near + "?"
+	}
+	return ""
+}
+
+// readEnv takes over what the environment sets.
+func (c *Config) readEnv(environ []string) error {
+	names := make([]string, len(configKeys))
+	for i, k := range configKeys {
+		names[i] = k.env()
+	}
+	for _, pair := range environ {
+		name, value, _ := strings.Cut(pair, "=")
+		if !strings.HasPrefix(name, envPrefix) {
+			continue
+		}
+		i := slices.Index(names, name)
+		if i < 0 {
+			return fmt.Errorf("environment: unknown variable %s%s", name, suggestion(name, names))
+		}
+		if err := configKeys[i].setText(reflect.ValueOf(c).Elem(), value); err != nil {
+			return fmt.Errorf("environment: %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// setNode sets the key to what stands in the file.
+func (k key) setNode(v reflect.Value, n *yaml.Node) error {
+	field := v.FieldByIndex(k.index)
+	if field.Kind() != reflect.Slice {
+		if n.Kind != yaml.ScalarNode {
+			return errors.New("must be a single value")
+		}
+		if n.Tag == "!!null" {
+			return nil // as if it were not there
+		}
+		return k.setScalar(field, n.Value)
+	}
+	if n.Kind == yaml.ScalarNode && n.Tag == "!!null" {
+		field.SetZero()
+		return nil
+	}
+	if n.Kind == yaml.ScalarNode {
+		n = &yaml.Node{Kind: yaml.SequenceNode, Line: n.Line, Content: []*yaml.Node{n}} // one where a list is expected
+	}
+	if n.Kind != yaml.SequenceNode {
+		return errors.New("must be a list")
+	}
+	list := reflect.MakeSlice(field.Type(), len(n.Content), len(n.Content))
+	for i, item := range n.Content {
+		if err := k.setItem(list.Index(i), item); err != nil {
+			return err
+		}
+	}
+	field.Set(list)
+	return nil
+}
+
+func (k key) setItem(item reflect.Value, n *yaml.Node) error {
+	if item.Kind() == reflect.Struct {
+		keys := keysOf(item.Type())
+		setDefaults(item, keys)
+		return setNode(item, "", keys, n)
+	}
+	if n.Kind != yaml.ScalarNode {
+		return errors.New("must be a list of single values")
+	}
+	return k.setScalar(item, n.Value)
+}
+
+// setText sets the key to what stands in a tag or a variable: lists are
+// separated by commas, or written as YAML.
+func (k key) setText(v reflect.Value, s string) error {
+	field := v.FieldByIndex(k.index)
+	if field.Kind() != reflect.Slice {
+		return k.setScalar(field, s)
+	}
+	if item := field.Type().Elem(); item.Kind() == reflect.Struct || strings.HasPrefix(s, "[") {
+		var doc yaml.Node
+		if err := yaml.Unmarshal([]byte(s), &doc); err != nil {
+			return err
+		}
+		if len(doc.Content) == 0 {
+			field.SetZero()
+			return nil
+		}
+		return k.setNode(v, doc.Content[0])
+	}
+	field.SetZero()
+	for part := range strings.SplitSeq(s, ",") {
+		if part = strings.TrimSpace(part); part == "" {
+			continue
+		}
+		item := reflect.New(field.Type().Elem()).Elem()
+		if err := k.setScalar(item, part); err != nil {
+			return err
+		}
+		field.Set(reflect.Append(field, item))
+	}
+	return nil
+}
+
+// setScalar sets a single value and checks what the tags say of it.
+func (k key) setScalar(field reflect.Value, s string) error {
+	v, err := parseScalar(field.Type(), s)
+	if err != nil {
+		return err
+	}
+	for _, bound := range []struct {
+		tag  string
+		sign int
+		word string
+	}{{"min", -1, "less"}, {"max", 1, "more"}} {
+		text := k.tag(bound.tag)
+		if text == "" {
+			continue
+		}
+		limit, err := parseScalar(field.Type(), text)
+		if err != nil {
+			return err
+		}
+		if compare(v, limit) == bound.sign {
+			return fmt.Errorf("%s is %s than %s", s, bound.word, text)
+		}
+	}
+	if names := k.tag("enum"); names != "" && s != "" {
+		if err := oneOf(s, strings.Split(names, ",")); err != nil {
+			return err
+		}
+	}
+	field.Set(v)
+	return nil
+}
+
+func oneOf(s string, names []string) error {
+	if slices.Contains(names, s) {
+		return nil
+	}
+	return fmt.Errorf("%q is not one of %s%s", s, strings.Join(names, ", "), suggestion(s, names))
+}
+
+func parseScalar(t reflect.Type, s string) (reflect.Value, error) {
+	var v any
+	var err error
+	switch t {
+	case reflect.TypeFor[time.Duration]():
+		if v, err = time.ParseDuration(s); err != nil {
+			err = fmt.Errorf("%q is not a duration such as 30ms, 10s or 2m", s)
+		}
+	case reflect.TypeFor[size]():
+		v, err = parseSize(s)
+	default:
+		switch t.Kind() {
+		case reflect.Bool:
+			if v, err = strconv.ParseBool(s); err != nil {
+				err = fmt.Errorf("%q is not true or false", s)
+			}
+		case reflect.Int:
+			if v, err = strconv.Atoi(s); err != nil {
+				err = fmt.Errorf("%q is not a whole number", s)
+			}
+		case reflect.Float64:
+			if v, err = strconv.ParseFloat(s, 64); err != nil {
+				err = fmt.Errorf("%q is not a number", s)
+			}
+		default:
+			v = s
+		}
+	}
+	if err != nil {
+		return reflect.Value{}, err
+	}
+	return reflect.ValueOf(v), nil
+}
+
+// compare is -1, 0 or 1 for two numbers of one type.
+func compare(a, b reflect.Value) int {
+	x, y := a.Convert(reflect.TypeFor[float64]()).Float(), b.Convert(reflect.TypeFor[float64]()).Float()
+	switch {
+	case x < y:
+		return -1
+	case x > y:
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,112 @@
+package main
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+	"time"
+
+	"gopkg.in/yaml.v3"
+)
+
+// exampleHeader begins the example.
+const exampleHeader = "# Configuration of memwatchd: every key, with its default. Each can also be set in\n" +
+	"# the environment: watch.settle is MEMWATCHD_WATCH_SETTLE.\n"
+
+// effectiveHeader says where a configuration comes from.
+func effectiveHeader(c *Config) string {
+	if c.file == "" {
+		return "# Nothing is configured in a file.\n"
+	}
+	return "# Read from " + escapeLine(c.file) + "\n"
+}
+
+// printConfig writes a configuration as a file that gives the same again, every
+// key with its comment.
+func printConfig(c *Config, header string) (string, error) {
+	var b strings.Builder
+	b.WriteString(header)
+	if err := printKeys(&b, reflect.ValueOf(c).Elem(), ""); err != nil {
+		return "", err
+	}
+	return b.String(), nil
+}
+
+func printKeys(b *strings.Builder, v reflect.Value, indent string) error {
+	for i := range v.NumField() {
+		f := v.Type().Field(i)
+		name := f.Tag.Get("yaml")
+		if name == "" {
+			continue
+		}
+		if indent == "" {
+			b.WriteByte('\n')
+		}
+		if f.Type.Kind() == reflect.Struct {
+			fmt.Fprintf(b, "%s%s:\n", indent, name)
+			if err := printKeys(b, v.Field(i), indent+"  "); err != nil {
+				return err
+			}
+			continue
+		}
+		text, err := scalarYAML(v.Field(i).Interface())
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(b, "%s# %s\n", indent, f.Tag.Get("doc"))
+		if f.Type == reflect.TypeFor[[]listenerConfig]() {
+			printListenerKeys(b, indent)
+		}
+		fmt.Fprintf(b, "%s%s:%s\n", indent, name, strings.ReplaceAll(text, "\n", "\n"+indent))
+	}
+	return nil
+}
+
+// printListenerKeys says, in comments, what a listener can have.
+func printListenerKeys(b *strings.Builder, indent string) {
+	for _, k := range keysOf(reflect.TypeFor[listenerConfig]()) {
+		def := k.tag("default")
+		if def != "" {
+			def = ", default " + def
+		}
+		fmt.Fprintf(b, "%s#   %s: %s%s\n", indent, k.name, k.tag("doc"), def)
+	}
+}
+
+// scalarYAML is what stands behind the colon.
+func scalarYAML(v any) (string, error) {
+	switch x := v.(type) {
+	case time.Duration:
+		v = shortDuration(x)
+	case size:
+		v = x.String()
+	case []listenerConfig:
+		if len(x) > 0 {
+			text, err := yaml.Marshal(x)
+			return "\n" + strings.TrimSuffix(string(text), "\n"), err
+		}
+		v = []string{}
+	case []string:
+		node := &yaml.Node{Kind: yaml.SequenceNode, Style: yaml.FlowStyle}
+		for _, s := range x {
+			item := new(yaml.Node)
+			item.SetString(s)
+			node.Content = append(node.Content, item)
+		}
+		v = node
+	}
+	text, err := yaml.Marshal(v)
+	return " " + strings.TrimSuffix(string(text), "\n"), err
+}
+
+// shortDuration is a duration without units that are zero: 2m, not 2m0s.
+func shortDuration(d time.Duration) string {
+	s := d.String()
+	if strings.HasSuffix(s, "m0s") {
+		s = strings.TrimSuffix(s, "0s")
+	}
+	if strings.HasSuffix(s, "h0m") {
+		s = strings.TrimSuffix(s, "0m")
+	}
+	return s
+}

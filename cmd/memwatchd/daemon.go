@@ -1,0 +1,322 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/adrg/xdg"
+	"golang.org/x/sync/errgroup"
+	"golang.org/x/sys/unix"
+
+	"github.com/memwatchd/memwatchd/index"
+	"github.com/memwatchd/memwatchd/ipc"
+	"github.com/memwatchd/memwatchd/memory"
+	"github.com/memwatchd/memwatchd/vault"
+	"github.com/memwatchd/memwatchd/watcher"
+)
+
+// A daemon is everything that runs on one root.
+type daemon struct {
+	config  *Config
+	logger  *slog.Logger
+	started time.Time
+	sockets []string
+
+	vault    *vault.Vault
+	people   *people
+	index    *index.Index
+	pipeline *pipeline
+	watcher  *watcher.Watcher
+
+	lost  chan struct{} // the index was set aside, and every file must be applied again
+	locks []*vault.Lock
+}
+
+var _ ipc.Keeper = (*daemon)(nil)
+
+// openDaemon takes the locks and opens what needs to be opened.
+func openDaemon(c *Config, logger *slog.Logger) (*daemon, error) {
+	d := &daemon{config: c, logger: logger, started: time.Now(), lost: make(chan struct{}, 1)}
+	for _, l := range c.IPC.Listeners {
+		d.sockets = append(d.sockets, or(l.Path, l.Address))
+	}
+	if err := d.open(); err != nil {
+		return nil, errors.Join(err, d.close())
+	}
+	return d, nil
+}
+
+func (d *daemon) open() error {
+	c := d.config
+	cookies := filepath.Join(c.State.Dir, "cookies")
+	for _, dir := range []string{c.State.Dir, c.Index.Dir, cookies} {
+		if err := vault.PrivateDir(dir); err != nil {
+			return err
+		}
+	}
+	if err := d.lock(); err != nil {
+		return err
+	}
+	layout := c.layout()
+	d.vault = &vault.Vault{
+		Dir: c.Memory.Dir, MaxFileSize: int64(c.Watch.MaxFileSize), Ignore: c.Watch.Ignore, Skip: layout.Skip,
+	}
+	d.people = &people{vault: d.vault, listed: c.Memory.Users, union: c.Identity.Read == "union"}
+	d.people.directories.Owner, d.people.directories.Unsure = c.Memory.Owner, true
+	d.people.problem() // the links, before anybody asks
+	layout.Users = d.people.Users
+	d.pipeline = &pipeline{vault: d.vault, layout: &layout, people: d.people, logger: d.logger}
+	d.pipeline.documents = &documents{vault: d.vault, parse: d.pipeline.parse}
+	version, err := d.version()
+	if err != nil {
+		return err
+	}
+	d.index, err = index.Open(c.Index.Dir, index.Options{
+		Source: d.pipeline.documents, Paths: d.paths, Version: version, Logger: d.logger,
+		Lost: func() {
+			select {
+			case d.lost <- struct{}{}:
+			default:
+			}
+		},
+	})
+	if err != nil {
+		return err
+	}
+	d.pipeline.index = d.index
+	d.watcher = &watcher.Watcher{
+		Dir: c.Memory.Dir, Disk: d.vault, Sink: d.pipeline, CookieDir: cookies, Logger: d.logger,
+		Settle: c.Watch.Settle, MaxWait: c.Watch.MaxWait, Vanish: c.Watch.Vanish,
+		Reconcile: c.Watch.Reconcile, Verify: c.Watch.Verify, Poll: c.Watch.Poll,
+	}
+	return nil
+}
+
+// lock makes sure that we are alone, with this state and on this root. The
+// root's lock lies in a place that does not depend on the configuration.
+func (d *daemon) lock() error {
+	root := d.config.Memory.Dir
+	if real, err := filepath.EvalSymlinks(root); err == nil {
+		root = real
+	}
+	sum := sha256.Sum256([]byte(root))
+	roots := filepath.Join(xdg.StateHome, "memwatchd", "roots")
+	if err := vault.PrivateDir(roots); err != nil {
+		return err
+	}
+	holder := vault.Holder{PID: os.Getpid(), Socket: d.sockets[0]}
+	for _, l := range []struct{ path, what string }{
+		{filepath.Join(roots, hex.EncodeToString(sum[:8])+".lock"), "runs on " + root},
+		{filepath.Join(d.config.State.Dir, "lock"), "has the same name, or uses " + d.config.State.Dir},
+		{filepath.Join(d.config.Index.Dir, "lock"), "uses " + d.config.Index.Dir},
+	} {
+		lock, err := vault.AcquireLock(l.path, holder)
+		if locked, ok := errors.AsType[*vault.LockedError](err); ok {
+			return fmt.Errorf("another daemon %s: %w", l.what, locked)
+		}
+		if err != nil {
+			return err
+		}
+		d.locks = append(d.locks, lock)
+	}
+	return nil
+}
+
+// version names everything in the configuration that decides what the files
+// mean: an index made with another is made anew.
+func (d *daemon) version() (string, error) {
+	c := d.config
+	text, err := json.Marshal([]any{
+		c.Memory.Owner, c.Memory.Timezone, c.location.String(), c.Memory.Users, c.Visibility, c.Todosync,
+	})
+	return string(text), err
+}
+
+// paths lists the files that there are.
+func (d *daemon) paths() []string {
+	var paths []string
+	for path := range d.vault.Catalogue.Files() {
+		paths = append(paths, path)
+	}
+	return paths
+}
+
+func (d *daemon) close() error {
+	var errs []error
+	if d.index != nil {
+		errs = append(errs, d.index.Close())
+	}
+	for _, l := range d.locks {
+		errs = append(errs, l.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// run watches, indexes and answers until the context ends.
+func (d *daemon) run(ctx context.Context, listeners []*ipc.Listener) error {
+	c := d.config
+	server := &ipc.Server{
+		Logger: d.logger,
+		Memory: &ipc.Memory{
+			Index: d.index, Files: catalogued{d.pipeline.documents}, Scopes: d.people, Keeper: d,
+			Owner: c.Memory.Owner, Location: c.location, Recent: c.Memory.ShortTermDays,
+			Injection: c.Memory.Enabled && c.Memory.Injection.Enabled, MaxItems: c.Memory.Injection.MaxItems,
+			Patience: c.IPC.SyncTimeout,
+		},
+		Limits: ipc.Limits{
+			MaxRequest: int64(c.IPC.MaxRequest), MaxHeader: int(c.IPC.MaxHeader),
+			ReadHeader: c.IPC.ReadHeader, ReadBody: c.IPC.ReadBody, Write: c.IPC.Write, Idle: c.IPC.Idle,
+			MaxConnections: connections(c.IPC.MaxConnections), Drain: c.IPC.Drain,
+		},
+	}
+	d.recall()
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return d.watcher.Run(ctx) })
+	group.Go(func() error { return d.complete(ctx) })
+	group.Go(func() error { return d.lookAtUsers(ctx) })
+	group.Go(func() error { return server.Run(ctx, listeners...) })
+	err := group.Wait()
+	if errors.Is(err, context.Canceled) {
+		return nil
+	}
+	return err
+}
+
+// recall learns whose the directories are, as far as it is known from before,
+// so that nobody is taken for somebody else until all files have been read. A
+// claim of a file that has changed meanwhile is not one.
+func (d *daemon) recall() {
+	for _, info := range d.index.Files(func(f *index.FileInfo) bool { return f.Claim != "" }) {
+		if stamp, err := d.vault.Stat(info.Path); err == nil && stamp == info.Stamp {
+			d.people.recall(d.pipeline.layout.Place(info.Path), info.Claim)
+		}
+	}
+}
+
+// complete tells the index when it has seen every file: after the first scan,
+// and whenever it had to be set aside.
+func (d *daemon) complete(ctx context.Context) error {
+	for {
+		err := d.watcher.Sync(ctx)
+		if err == nil {
+			d.people.settled()
+			err = d.index.Whole()
+		}
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case err != nil:
+			d.logger.Warn("index is not whole yet", "err", err)
+			if err := sleep(ctx, time.Second); err != nil {
+				return err
+			}
+			continue
+		}
+		status := d.index.Status()
+		d.logger.Info("index is whole", "files", status.Files, "entries", status.Entries,
+			"took", time.Since(d.started).Round(time.Millisecond))
+		trimHeap()
+		if err := d.mend(ctx); err != nil {
+			return err
+		}
+		d.watcher.VerifyNow()
+	}
+}
+
+// mendEvery is how often it is tried to write what could not be written: each
+// time saves may have to wait for some seconds.
+const mendEvery = 30 * time.Second
+
+// mend returns when the index had to be set aside. Meanwhile, when something
+// could not be written to disk, it sees whether that works again.
+func (d *daemon) mend(ctx context.Context) error {
+	tick := time.NewTicker(mendEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-d.lost:
+			return nil
+		case <-tick.C:
+		}
+		if s := d.index.Status(); s.Problem == "" || s.Degraded {
+			continue
+		}
+		if err := d.index.Whole(); err == nil {
+			d.logger.Info("index is on disk again")
+		}
+	}
+}
+
+// connections is how many may be open at a time on each listener: clients get
+// no more than half of the files that we may have open.
+func connections(configured int) int {
+	var limit unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil || limit.Cur/2 > uint64(configured) {
+		return configured
+	}
+	return int(limit.Cur / 2)
+}
+
+// lookAtUsers looks now and then whether directories have become a user's: an
+// empty directory that appears makes no file change.
+func (d *daemon) lookAtUsers(ctx context.Context) error {
+	for {
+		if err := sleep(ctx, d.config.Watch.Reconcile); err != nil {
+			return err
+		}
+		paths := d.pipeline.reread(d.people.changed(d.people.known()))
+		if len(paths) == 0 {
+			continue
+		}
+		if _, err := d.pipeline.Changed(ctx, paths, watcher.Scan); err != nil && ctx.Err() == nil {
+			d.logger.Warn("files of a user could not be looked at", "err", err)
+		}
+	}
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(cmp.Or(d, time.Second))
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return nil
+	}
+}
+
+// Sync returns when everything that was saved before it was called is indexed.
+func (d *daemon) Sync(ctx context.Context) error { return d.watcher.Sync(ctx) }
+
+// Rebuild makes the index anew.
+func (d *daemon) Rebuild(ctx context.Context) error {
+	return d.index.Rebuild(ctx, d.paths(), d.pipeline.read)
+}
+
+// Subscribe calls f with what happens from now on.
+func (d *daemon) Subscribe(ctx context.Context, f func(ipc.Event) error) error {
+	return d.pipeline.events.subscribe(ctx, f)
+}
+
+// catalogued gives those files only that a walk has found: what somebody asks
+// for by a name of their own is never opened unless it is one of these.
+type catalogued struct{ *documents }
+
+// Load implements [ipc.Files].
+func (c catalogued) Load(path string) (*memory.Document, error) {
+	if _, ok := c.vault.Catalogue.Lookup(path); !ok {
+		return nil, missing(path)
+	}
+	return c.documents.Load(path)
+}

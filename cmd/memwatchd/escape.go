@@ -1,0 +1,78 @@
+package main
+
+import (
+	"fmt"
+	"log/slog"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// escapeLine is text for one line of a terminal: what would move the cursor,
+// end the line or turn the direction of writing is shown as what it is, so that
+// nobody can be shown something that does not stand there.
+func escapeLine(s string) string { return escape(s, false) }
+
+// escapeText is the same for text of several lines.
+func escapeText(s string) string { return escape(s, true) }
+
+// harmless is an attribute of a log whose text is for a terminal, too.
+func harmless(_ []string, a slog.Attr) slog.Attr {
+	switch v := a.Value.Any().(type) {
+	case string:
+		a.Value = slog.StringValue(escapeLine(v))
+	case error:
+		a.Value = slog.StringValue(escapeLine(v.Error()))
+	}
+	return a
+}
+
+func escape(s string, lines bool) string {
+	if !strings.ContainsFunc(s, func(r rune) bool { return harmful(r, lines) }) && utf8.ValidString(s) {
+		return s
+	}
+	var b strings.Builder
+	for i := 0; i < len(s); {
+		r, n := utf8.DecodeRuneInString(s[i:])
+		switch {
+		case r == utf8.RuneError && n == 1:
+			fmt.Fprintf(&b, `\x%02x`, s[i])
+		case !harmful(r, lines):
+			b.WriteRune(r)
+		case r == '\n':
+			b.WriteString(`\n`)
+		case r == '\t':
+			b.WriteString(`\t`)
+		case r == '\r':
+			if lines && i+1 < len(s) && s[i+1] == '\n' {
+				break // the other half of a line's end
+			}
+			b.WriteString(`\r`)
+		case r < 0x80:
+			fmt.Fprintf(&b, `\x%02x`, r)
+		case r > 0xffff:
+			fmt.Fprintf(&b, `\U%08x`, r)
+		default:
+			fmt.Fprintf(&b, `\u%04x`, r)
+		}
+		i += n
+	}
+	return b.String()
+}
+
+// harmful tells control characters, separators of lines and the characters that
+// change the direction of writing or hide.
+func harmful(r rune, lines bool) bool {
+	if lines && (r == '\n' || r == '\t') {
+		return false
+	}
+	switch {
+	case unicode.IsControl(r), r == '\u2028', r == '\u2029':
+		return true
+	case unicode.Is(unicode.Bidi_Control, r):
+		return true
+	case r == '\ufeff', r >= 0xe0000 && r <= 0xe007f: // invisible: a mark of byte order, tags
+		return true
+	}
+	return false
+}

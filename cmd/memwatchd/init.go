@@ -1,0 +1,127 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/adrg/xdg"
+	"github.com/spf13/cobra"
+)
+
+func newInit(g *globals) *cobra.Command {
+	var example bool
+	c := &cobra.Command{
+		Use:   "init",
+		Short: "Make a memory directory and a configuration",
+		Args:  noArgs,
+		RunE: func(*cobra.Command, []string) error {
+			return initialise(g, example)
+		},
+	}
+	c.Flags().BoolVar(&example, "example", false, "put a few example files into it, if it is empty")
+	return c
+}
+
+// initialise makes what is missing, and changes nothing that is there.
+func initialise(g *globals, example bool) error {
+	c, err := loadConfig(configFlags{name: g.config.name, dir: g.config.dir, file: existing(g.config.file)}, os.Environ())
+	if err != nil {
+		return errUsage{err}
+	}
+	if err := os.MkdirAll(c.Memory.Dir, 0o700); err != nil {
+		return err
+	}
+	note := ""
+	if example {
+		n, err := writeExample(c.Memory.Dir, time.Now().In(c.location))
+		if err != nil {
+			return err
+		}
+		note = fmt.Sprintf(" (%s)", plural(n, "example file"))
+		if n == 0 {
+			note = " (not empty: no example files)"
+		}
+	}
+	fmt.Fprintln(g.stdout, "memory:        "+escapeLine(fromHere(c.Memory.Dir))+note)
+	path := or(g.config.file, filepath.Join(xdg.ConfigHome, "memwatchd", c.Name+".yaml"))
+	made, err := writeNew(path, starterConfig(c))
+	if err != nil {
+		return err
+	}
+	if note = ""; !made {
+		note = " (was there)"
+	}
+	fmt.Fprintln(g.stdout, "configuration: "+escapeLine(path)+note)
+	command := "memwatchd"
+	switch {
+	case g.config.file != "":
+		command += " --config " + escapeLine(path)
+	case g.config.name != "":
+		command += " --name " + c.Name
+	}
+	fmt.Fprintf(g.stdout, "\nStart the daemon with `%s serve`.\n", command)
+	return nil
+}
+
+// existing is a path if something is there.
+func existing(path string) string {
+	if _, err := os.Stat(path); err != nil {
+		return ""
+	}
+	return path
+}
+
+// starterConfig holds what differs from machine to machine. The time zone is
+// written out: days must not move when the machine does.
+func starterConfig(c *Config) string {
+	zone := c.Memory.Timezone
+	if zone == "Local" {
+		zone = machineZone()
+	}
+	return fmt.Sprintf("# Every key is in config.example.yaml, and `memwatchd config` prints what is in effect.\n"+
+		"name: %s\nmemory:\n  dir: %q\n  timezone: %s\n", c.Name, c.Memory.Dir, zone)
+}
+
+// machineZone is the IANA name of the machine's time zone, as far as it can be
+// found out.
+func machineZone() string {
+	candidates := []string{strings.TrimPrefix(os.Getenv("TZ"), ":")}
+	if target, err := filepath.EvalSymlinks("/etc/localtime"); err == nil {
+		if _, name, ok := strings.Cut(target, "zoneinfo/"); ok {
+			candidates = append(candidates, name)
+		}
+	}
+	if text, err := os.ReadFile("/etc/timezone"); err == nil {
+		candidates = append(candidates, strings.TrimSpace(string(text)))
+	}
+	for _, name := range candidates {
+		if name == "" || name == "Local" || strings.HasPrefix(name, "/") {
+			continue
+		}
+		if _, err := time.LoadLocation(name); err == nil {
+			return name
+		}
+	}
+	return "Local"
+}
+
+// writeNew writes a file unless there is one.
+func writeNew(path, text string) (made bool, err error) {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return false, err
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	_, err = f.WriteString(text)
+	return err == nil, errors.Join(err, f.Close())
+}

@@ -1,0 +1,173 @@
+// Memwatchd watches a directory of Markdown files that is somebody's memory,
+// keeps an index of it fresh, and answers questions about it over a Unix socket
+// and on the command line.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/memwatchd/memwatchd/ipc"
+)
+
+// What a run of the program ends with.
+const (
+	exitFailed    = 1
+	exitUsage     = 2
+	exitUnhealthy = 3
+	exitNoDaemon  = 4
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	// The first signal asks; the second one finds the default behaviour.
+	context.AfterFunc(ctx, stop)
+	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
+}
+
+// errUsage marks what the person at the keyboard can put right.
+type errUsage struct{ error }
+
+// errUnhealthy is a status that was told, and that is not good.
+var errUnhealthy = errors.New("unhealthy")
+
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	root := newRoot(stdout, stderr)
+	root.SetArgs(args)
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		return 0
+	}
+	if errors.Is(err, errUnhealthy) {
+		return exitUnhealthy
+	}
+	fmt.Fprintln(stderr, "memwatchd: "+escapeLine(err.Error()))
+	switch failure, failed := errors.AsType[*ipc.Error](err); {
+	case errors.Is(err, ipc.ErrNoDaemon):
+		return exitNoDaemon
+	case isUsage(err), failed && failure.Code == ipc.Invalid:
+		return exitUsage
+	}
+	return exitFailed
+}
+
+func isUsage(err error) bool {
+	_, ok := errors.AsType[errUsage](err)
+	return ok
+}
+
+// globals are the flags that every command has.
+type globals struct {
+	config  configFlags
+	socket  string
+	subject string
+	context string
+	json    bool
+	noColor bool
+
+	stdout, stderr io.Writer
+}
+
+func newRoot(stdout, stderr io.Writer) *cobra.Command {
+	g := &globals{stdout: stdout, stderr: stderr}
+	root := &cobra.Command{
+		Use:           "memwatchd",
+		Short:         "A memory of Markdown files, watched, indexed and searchable",
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args:          cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return unknownCommand(cmd, args[0])
+			}
+			return cmd.Help()
+		},
+	}
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return errUsage{err} })
+	root.CompletionOptions.DisableDefaultCmd = true
+	f := root.PersistentFlags()
+	f.StringVar(&g.config.file, "config", "", "configuration file")
+	f.StringVar(&g.config.name, "name", "", "name of the memory, when there are several")
+	f.StringVar(&g.config.dir, "dir", "", "memory directory")
+	f.StringVar(&g.socket, "socket", "", "socket of the daemon")
+	f.StringVar(&g.subject, "subject", "", "ask as this subject (the owner if not given)")
+	f.StringVar(&g.context, "context", "", "where the answer will be shown: private (if not given), public or unknown")
+	root.RegisterFlagCompletionFunc("context", cobra.FixedCompletions([]string{"private", "public", "unknown"}, cobra.ShellCompDirectiveNoFileComp))
+	f.BoolVar(&g.json, "json", false, "print the answer as it came over the wire")
+	f.BoolVar(&g.noColor, "no-color", false, "print without colours")
+
+	root.AddGroup(&cobra.Group{ID: "daemon", Title: "The daemon:"}, &cobra.Group{ID: "ask", Title: "Ask it:"})
+	for _, c := range []*cobra.Command{newServe(g), newInit(g), newConfig(g), newVersion(g)} {
+		c.GroupID = "daemon"
+		root.AddCommand(c)
+	}
+	root.AddCommand(newCompletion(g))
+	addOperations(root, g)
+	return root
+}
+
+func unknownCommand(cmd *cobra.Command, name string) error {
+	var names []string
+	for _, c := range cmd.Commands() {
+		names = append(names, c.Name())
+	}
+	return errUsage{fmt.Errorf("unknown command %q for %q%s", name, cmd.CommandPath(), suggestion(name, names))}
+}
+
+func newConfig(g *globals) *cobra.Command {
+	return &cobra.Command{
+		Use:   "config",
+		Short: "Print the configuration in effect",
+		Args:  noArgs,
+		RunE: func(*cobra.Command, []string) error {
+			c, err := loadConfig(g.config, os.Environ())
+			if err != nil {
+				return errUsage{err}
+			}
+			text, err := printConfig(c, effectiveHeader(c))
+			if err != nil {
+				return err
+			}
+			_, err = io.WriteString(g.stdout, text)
+			return err
+		},
+	}
+}
+
+func newVersion(g *globals) *cobra.Command {
+	return &cobra.Command{
+		Use:   "version",
+		Short: "Print the version",
+		Args:  noArgs,
+		RunE: func(*cobra.Command, []string) error {
+			_, err := fmt.Fprintln(g.stdout, "memwatchd "+version())
+			return err
+		},
+	}
+}
+
+// version is what the Go toolchain knows of how this was built.
+func version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok || info.Main.Version == "" {
+		return "unknown"
+	}
+	return info.Main.Version
+}
+
+func noArgs(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return errUsage{fmt.Errorf("%s takes no arguments, and %q is one", cmd.CommandPath(), args[0])}
+	}
+	return nil
+}

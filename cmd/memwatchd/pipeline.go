@@ -1,0 +1,318 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"io/fs"
+	"iter"
+	"log/slog"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/memwatchd/memwatchd/index"
+	"github.com/memwatchd/memwatchd/ipc"
+	"github.com/memwatchd/memwatchd/memory"
+	"github.com/memwatchd/memwatchd/vault"
+	"github.com/memwatchd/memwatchd/watcher"
+)
+
+const (
+	// parsers read and parse files at a time: more gain nothing on the two
+	// processors of a small machine, and each holds a file.
+	parsers = 2
+	// A batch goes to the index when it has so many files, or weighs so much:
+	// enough to be quick, and little enough that the first build stays small.
+	batchFiles  = 512
+	batchWeight = 8 << 20
+	// An entry weighs so much, beside its text.
+	entryWeight = 1 << 10
+	// A file of this size takes many times as much while it is parsed: there is
+	// one such at a time.
+	largeFile = 256 << 10
+)
+
+// A pipeline makes the index match the files. It is told which paths may have
+// changed, never what happened to them; it looks.
+type pipeline struct {
+	vault     *vault.Vault
+	layout    *memory.Layout
+	people    *people
+	documents *documents
+	index     *index.Index
+	logger    *slog.Logger
+	events    hub
+
+	changing sync.Mutex // one Changed at a time
+	large    sync.Mutex // one large file is parsed at a time
+
+	saves   atomic.Int64
+	latency ipc.Window // from a save to its being found
+
+	mu      sync.Mutex
+	known   map[string]known
+	failure error // of the last round, until one succeeds
+}
+
+// known is what is remembered of a file that was looked at.
+type known struct {
+	problems []memory.Problem
+	reading  string // why it could not be read; what is indexed is older
+}
+
+// look is one file as it was found.
+type look struct {
+	update index.Update
+	apply  bool // the index has something else
+	gone   bool
+	again  bool // look once more in a while
+	weight int
+	mtime  time.Time
+}
+
+// Known lists what the index holds.
+func (p *pipeline) Known() iter.Seq2[string, memory.Stamp] { return p.index.Known() }
+
+// Changed looks at paths and makes the index match. See [watcher.Sink].
+func (p *pipeline) Changed(ctx context.Context, paths []string, why watcher.Why) (again []string, err error) {
+	p.changing.Lock()
+	defer p.changing.Unlock()
+	defer func() { p.settle(ctx, err) }()
+	if why == watcher.Event || why == watcher.Overdue {
+		p.saves.Add(int64(len(paths)))
+	}
+	paths = append(paths[:len(paths):len(paths)], p.reread(p.people.changed(topDirs(paths)))...)
+	for len(paths) > 0 {
+		looks, n, err := p.lookAt(ctx, paths, why)
+		if err != nil {
+			return nil, err
+		}
+		var updates []index.Update
+		for _, l := range looks {
+			if l.again {
+				again = append(again, l.update.Path)
+			}
+			if l.apply {
+				updates = append(updates, l.update)
+			}
+		}
+		if err := p.apply(ctx, updates); err != nil {
+			return nil, err
+		}
+		for _, l := range looks {
+			if l.gone {
+				p.documents.drop(l.update.Path)
+			}
+		}
+		if why == watcher.Event {
+			p.measure(looks)
+		}
+		paths = paths[n:]
+	}
+	return again, nil
+}
+
+// settle remembers how a round ended, for status.
+func (p *pipeline) settle(ctx context.Context, err error) {
+	if ctx.Err() != nil {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.failure = err
+}
+
+// reread lists the files of directories that have become a user's, or are none
+// any more: they mean something else now.
+func (p *pipeline) reread(dirs []string) []string {
+	var paths []string
+	for _, dir := range dirs {
+		p.documents.forget(dir)
+		for path := range p.vault.Catalogue.Files() {
+			if strings.HasPrefix(path, dir+"/") {
+				paths = append(paths, path)
+			}
+		}
+	}
+	return paths
+}
+
+// lookAt looks at the first of the paths, as many as make a batch.
+func (p *pipeline) lookAt(ctx context.Context, paths []string, why watcher.Why) ([]look, int, error) {
+	paths = paths[:min(len(paths), batchFiles)]
+	looks := make([]look, len(paths))
+	var next, weight atomic.Int64
+	group, ctx := errgroup.WithContext(ctx)
+	for range min(parsers, len(paths)) {
+		group.Go(func() error {
+			for weight.Load() < batchWeight {
+				i := int(next.Add(1)) - 1
+				if i >= len(paths) {
+					break
+				}
+				if err := ctx.Err(); err != nil {
+					return err
+				}
+				looks[i] = p.lookOne(paths[i], why)
+				weight.Add(int64(looks[i].weight))
+			}
+			return nil
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, 0, err
+	}
+	n := min(int(next.Load()), len(paths))
+	return looks[:n], n, nil
+}
+
+// lookOne reads and parses a file, or finds it gone.
+func (p *pipeline) lookOne(path string, why watcher.Why) look {
+	info, indexed := p.index.File(path)
+	l := look{update: index.Update{Path: path}}
+	_, err := p.vault.Look(path)
+	var file vault.File
+	if err == nil {
+		file, err = p.vault.Read(path)
+	}
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && indexed && why != watcher.Gone:
+		l.again = true // it may be about to come back
+		return l
+	case vault.Absent(err):
+		l.gone, l.apply = true, indexed
+		p.forget(path)
+		return l
+	case err != nil:
+		l.again = true
+		if !errors.Is(err, vault.ErrChanging) {
+			p.unreadable(path, err)
+		}
+		return l
+	case file.Unsettled && why != watcher.Overdue:
+		l.again = true // what it was is better than half of what it is going to be
+		return l
+	}
+	hash := sha256.Sum256(file.Data)
+	doc := p.parse(file)
+	l.weight, l.mtime, l.again = len(file.Data)+entryWeight*len(doc.Entries), file.ModTime, file.Unsettled
+	p.people.claim(doc, file.Unsettled)
+	p.remember(path, doc)
+	k := &keptDocument{path, file.Stamp, hash, doc}
+	if file.Unsettled {
+		p.documents.take(k)
+		// When it settles it must be applied, whether it changes or not: no file
+		// has the zero stamp.
+		file.Stamp = memory.Stamp{}
+	} else if _, kept := p.documents.lookUp(path); kept || why == watcher.Event || why == watcher.Overdue {
+		p.documents.keep(k) // while it is written the next time, this is what it is
+	}
+	l.update = index.Update{Path: path, Doc: doc, Stamp: file.Stamp, Hash: hash}
+	l.apply = !indexed || info.Hash != hash || info.Stamp != file.Stamp || info.Kind != doc.Place.Kind
+	return l
+}
+
+// parse is what a file says.
+func (p *pipeline) parse(file vault.File) *memory.Document {
+	if len(file.Data) >= largeFile {
+		p.large.Lock()
+		defer p.large.Unlock()
+	}
+	return p.layout.Parse(file.Path, file.Data, memory.Meta{ModTime: file.ModTime, Unsettled: file.Unsettled})
+}
+
+func (p *pipeline) apply(ctx context.Context, updates []index.Update) error {
+	if len(updates) == 0 {
+		return nil
+	}
+	heard := p.events.heard()
+	before := make([]index.FileInfo, len(updates))
+	for i, u := range updates {
+		if heard {
+			before[i], _ = p.index.File(u.Path)
+		}
+	}
+	if err := p.index.Apply(ctx, updates); err != nil {
+		return err
+	}
+	for i, u := range updates {
+		if heard {
+			after, _ := p.index.File(u.Path)
+			now := after
+			if u.Doc == nil {
+				now = before[i]
+			}
+			p.events.publish(ipc.Event{
+				Path: u.Path, Kind: now.Kind.String(), Day: now.Day, Before: before[i], After: after,
+			})
+		}
+	}
+	return nil
+}
+
+// measure notes how long it took from saves to here.
+func (p *pipeline) measure(looks []look) {
+	for _, l := range looks {
+		// What was copied keeps an older time, and clocks may differ.
+		if took := time.Since(l.mtime); l.apply && took >= 0 && took < time.Minute {
+			p.latency.Add(took)
+		}
+	}
+}
+
+// read is a file for a rebuild.
+func (p *pipeline) read(_ context.Context, path string) (index.Update, error) {
+	file, err := p.vault.Read(path)
+	if err != nil {
+		return index.Update{Path: path}, nil // it is reported where changes are followed
+	}
+	if file.Unsettled {
+		file.Stamp = memory.Stamp{} // no file has it: when it settles, it is applied
+	}
+	return index.Update{Path: path, Doc: p.parse(file), Stamp: file.Stamp, Hash: sha256.Sum256(file.Data)}, nil
+}
+
+func (p *pipeline) remember(path string, doc *memory.Document) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.known == nil {
+		p.known = map[string]known{}
+	}
+	if len(doc.Problems) == 0 {
+		delete(p.known, path)
+		return
+	}
+	p.known[path] = known{problems: doc.Problems}
+}
+
+func (p *pipeline) forget(path string) {
+	p.people.gone(path)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.known, path)
+}
+
+// unreadable notes that a file cannot be read, and says so once.
+func (p *pipeline) unreadable(path string, err error) {
+	reason := err.Error()
+	if pathErr, ok := errors.AsType[*fs.PathError](err); ok {
+		reason = pathErr.Err.Error()
+	}
+	p.mu.Lock()
+	if p.known == nil {
+		p.known = map[string]known{}
+	}
+	k := p.known[path]
+	news := k.reading != reason
+	k.reading = reason
+	p.known[path] = k
+	p.mu.Unlock()
+	if news {
+		p.logger.Warn("file cannot be read, what was read of it last stays", "path", path, "err", reason)
+		p.events.publish(ipc.Event{Event: "problem", Path: path, Message: "cannot be read: " + reason})
+	}
+}

@@ -1,0 +1,173 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"golang.org/x/term"
+
+	"github.com/memwatchd/memwatchd/ipc"
+)
+
+// A printer shows answers to a person.
+type printer struct {
+	w        io.Writer
+	root     string         // of the memory, as far as we know
+	location *time.Location // of its days
+	color    bool
+	width    int // of the terminal, in columns; 0 if it is none
+	now      time.Time
+}
+
+func newPrinter(w io.Writer, c *Config, noColor bool) *printer {
+	f, ok := w.(*os.File)
+	color := ok && !noColor && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb" && term.IsTerminal(int(f.Fd()))
+	p := &printer{w: w, root: c.Memory.Dir, location: cmp.Or(c.location, time.Local), color: color, now: time.Now()}
+	if ok {
+		p.width, _, _ = term.GetSize(int(f.Fd())) // 0 with an error
+	}
+	return p
+}
+
+// print shows one answer. One without a form of its own is shown as it is.
+func (p *printer) print(answer any) error {
+	var b strings.Builder
+	switch a := answer.(type) {
+	case *ipc.StatusAnswer:
+		p.status(&b, a)
+	case *ipc.SearchAnswer:
+		p.hits(&b, a)
+	case *ipc.GetAnswer:
+		b.WriteString(escapeText(a.Text))
+	case *ipc.RelatedAnswer:
+		p.related(&b, a)
+	case *ipc.LoadAnswer:
+		b.WriteString(escapeText(a.Block))
+	case *ipc.ContextAnswer:
+		b.WriteString(escapeText(a.Text))
+	case *ipc.TodosAnswer:
+		p.todos(&b, a)
+	case *ipc.CheckAnswer:
+		p.check(&b, a)
+	case *ipc.SyncAnswer:
+		fmt.Fprintln(&b, "everything that was saved is found")
+	case *ipc.RebuildAnswer:
+		fmt.Fprintf(&b, "%s indexed in %.1f s\n", plural(a.Entries, "entry"), a.TookMS/1000)
+	case *ipc.Event:
+		p.event(&b, a)
+	default:
+		if err := p.other(&b, a); err != nil {
+			return err
+		}
+	}
+	_, err := io.WriteString(p.w, b.String())
+	return err
+}
+
+func (p *printer) other(b *strings.Builder, answer any) error {
+	var buf bytes.Buffer
+	enc := json.NewEncoder(&buf)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	if err := enc.Encode(answer); err != nil {
+		return err
+	}
+	b.WriteString(escapeText(buf.String()))
+	return nil
+}
+
+// The styles that are used on a terminal.
+const (
+	bold = "1"
+	dim  = "2"
+	hit  = "1;33"
+	bad  = "1;31"
+)
+
+func (p *printer) style(code, s string) string {
+	if !p.color || s == "" {
+		return s
+	}
+	return "\x1b[" + code + "m" + s + "\x1b[0m"
+}
+
+// place is path:line, as terminals and editors open it: below the root if the
+// file is there, from the working directory if it lies below that; else as the
+// daemon names it.
+func (p *printer) place(path string, line int) string {
+	if p.root != "" && path != "" {
+		full := filepath.Join(p.root, filepath.FromSlash(path))
+		if _, err := os.Lstat(full); err == nil {
+			path = fromHere(full)
+		}
+	}
+	s := escapeLine(path)
+	if line > 0 {
+		s += fmt.Sprintf(":%d", line)
+	}
+	return s
+}
+
+// fromHere is a path from the working directory, if it lies below that.
+func fromHere(path string) string {
+	if dir, err := os.Getwd(); err == nil && within(path, dir) {
+		if rel, err := filepath.Rel(dir, path); err == nil {
+			return rel
+		}
+	}
+	return path
+}
+
+// age is how long ago something was, in one unit, or its day if that is more
+// than two days ago.
+func (p *printer) age(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	switch d := p.now.Sub(t); {
+	case d < time.Minute:
+		return "now"
+	case d < time.Hour:
+		return fmt.Sprintf("%dm", d/time.Minute)
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%dh", d/time.Hour)
+	default:
+		return t.In(p.location).Format(time.DateOnly)
+	}
+}
+
+// row is a name and what there is to say of it.
+func (p *printer) row(b *strings.Builder, name, format string, args ...any) {
+	fmt.Fprintf(b, "%s %s\n", p.style(dim, fmt.Sprintf("%-10s", name)), escapeLine(fmt.Sprintf(format, args...)))
+}
+
+// bytesOf is a number of bytes for a person.
+func bytesOf(n int64) string {
+	switch {
+	case n >= 1<<30:
+		return fmt.Sprintf("%.1f GiB", float64(n)/(1<<30))
+	case n >= 1<<20:
+		return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20))
+	case n >= 1<<10:
+		return fmt.Sprintf("%.1f KiB", float64(n)/(1<<10))
+	}
+	return fmt.Sprintf("%d B", n)
+}
+
+// plural is a number of things.
+func plural(n int, one string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	if stem, ok := strings.CutSuffix(one, "y"); ok {
+		return fmt.Sprintf("%d %sies", n, stem)
+	}
+	return fmt.Sprintf("%d %ss", n, one)
+}

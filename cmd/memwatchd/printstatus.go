@@ -1,0 +1,60 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/memwatchd/memwatchd/ipc"
+)
+
+func (p *printer) status(b *strings.Builder, a *ipc.StatusAnswer) {
+	state := p.style(bold, "healthy")
+	if !a.Healthy {
+		state = p.style(bad, "not healthy")
+	}
+	s := a.Status
+	if s == nil {
+		fmt.Fprintln(b, state)
+		return
+	}
+	fmt.Fprintf(b, "%s: memwatchd %s, process %d, up %s\n", state, escapeLine(s.Version), s.PID, escapeLine(s.Uptime))
+	p.row(b, "root", "%s (%s)", s.Root, s.RootState)
+	for _, socket := range s.Sockets {
+		p.row(b, "socket", "%s", socket)
+	}
+	p.row(b, "files", "%s, %s, %d skipped, %s", plural(s.Files, "file"), plural(s.Entries, "entry"), s.SkippedFiles, plural(s.ProblemCount, "problem"))
+	index := fmt.Sprintf("revision %d, %d pending, %s", s.Index.Revision, s.Index.Pending, bytesOf(s.Index.Size))
+	if s.Index.Total > 0 {
+		index += fmt.Sprintf(", building %d/%d", s.Index.Done, s.Index.Total)
+	}
+	if s.Index.Degraded {
+		index += ", degraded"
+	}
+	p.row(b, "index", "%s", index)
+	if s.Index.Problem != "" {
+		p.row(b, "", "%s", s.Index.Problem)
+	}
+	watch := plural(s.Watch.Directories, "directory") + " watched"
+	if len(s.Watch.Polled) > 0 {
+		watch += fmt.Sprintf(", %d polled", len(s.Watch.Polled))
+	}
+	p.row(b, "watch", "%s", watch)
+	if s.Watch.Problem != "" {
+		p.row(b, "", "%s", s.Watch.Problem)
+	}
+	p.row(b, "latency", "save to search %.0f ms (p99 %.0f), query %.1f ms (p99 %.1f)",
+		s.Latency.SaveToSearch.P50, s.Latency.SaveToSearch.P99, s.Latency.Query.P50, s.Latency.Query.P99)
+	p.row(b, "process", "%s of memory, %s", bytesOf(int64(s.MemoryBytes)), plural(s.OpenFiles, "open file"))
+	for _, f := range s.Problems {
+		p.problem(b, f)
+	}
+}
+
+// problem is one line that editors can open.
+func (p *printer) problem(b *strings.Builder, f ipc.FileProblem) {
+	where := "memwatchd"
+	if f.Path != "" {
+		where = p.place(f.Path, f.Line)
+	}
+	fmt.Fprintf(b, "%s: %s %s\n", where, escapeLine(f.Message), p.style(dim, "["+escapeLine(f.Code)+"]"))
+}

@@ -1,0 +1,209 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/memwatchd/memwatchd/ipc"
+	"github.com/memwatchd/memwatchd/memory"
+	"github.com/memwatchd/memwatchd/vault"
+	"github.com/memwatchd/memwatchd/watcher"
+)
+
+// maxListed is how many problems and skipped files status lists; check lists
+// all.
+const maxListed = 20
+
+// rootHolding is the state of a root of which so much has vanished at once that
+// it is not believed yet.
+const rootHolding = "holding"
+
+// State says how far answers can be trusted. It is asked for with each of them,
+// and looks at nothing that takes time.
+func (d *daemon) State() ipc.IndexStatus { return d.state(d.watcher.Status()) }
+
+func (d *daemon) state(w watcher.Status) ipc.IndexStatus {
+	x := d.index.Status()
+	s := ipc.IndexStatus{
+		Revision: x.Revision, Pending: w.Pending, Generation: x.Generation, Degraded: x.Degraded, Problem: x.Problem,
+	}
+	if x.Degraded {
+		s.Done, s.Total = x.Files, max(x.Files, d.vault.Catalogue.Len())
+	}
+	if failure := d.pipeline.lastFailure(); failure != nil && s.Problem == "" {
+		s.Problem = failure.Error()
+	}
+	if state := rootState(w); state == rootHolding || state == watcher.RootMissing {
+		// Answers are from what was there, and say so.
+		s.Degraded = true
+		s.Problem = or(s.Problem, strings.Join(w.Warnings, "; "))
+	}
+	return s
+}
+
+func rootState(w watcher.Status) string {
+	if w.Held > 0 {
+		return rootHolding
+	}
+	return w.Root
+}
+
+// Report says how things are going.
+func (d *daemon) Report() ipc.Status {
+	x, w := d.index.Status(), d.watcher.Status()
+	s := ipc.Status{
+		Version: version(), PID: os.Getpid(), Started: d.started.UTC().Truncate(time.Second),
+		Uptime: time.Since(d.started).Truncate(time.Second).String(),
+		Root:   d.config.Memory.Dir, RootState: rootState(w),
+		Files: x.Files, Entries: x.Entries, Saves: int(d.pipeline.saves.Load()),
+		Index: d.state(w),
+		Watch: ipc.WatchStatus{
+			Directories: w.Directories, Limit: w.Limit, Polled: []string{}, Overflows: w.Overflows,
+			LastReconcile: w.LastReconcile, Problem: strings.Join(w.Warnings, "; "),
+		},
+		Latency: ipc.Latency{SaveToSearch: d.pipeline.latency.Quantiles()},
+		Skipped: []ipc.Skipped{}, Problems: d.problems(), Sockets: d.sockets,
+		OpenFiles: openFiles(), MemoryBytes: heldMemory(),
+	}
+	s.Index.Size = d.index.Size()
+	for _, u := range w.Polled {
+		s.Watch.Polled = append(s.Watch.Polled, or(u.Path, "."))
+	}
+	skipped := d.vault.Catalogue.Skipped()
+	s.SkippedFiles = len(skipped)
+	for _, k := range skipped[:min(len(skipped), maxListed)] {
+		s.Skipped = append(s.Skipped, ipc.Skipped{Path: k.Path, Reason: k.Reason})
+	}
+	s.ProblemCount = len(s.Problems)
+	s.Problems = s.Problems[:min(len(s.Problems), maxListed)]
+	s.Healthy = w.Root != watcher.RootMissing && w.Held == 0 && s.Index.Problem == ""
+	return s
+}
+
+func (p *pipeline) lastFailure() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.failure
+}
+
+// problems lists what a person should know: of the memory as a whole, then of
+// files by path and line.
+func (d *daemon) problems() []ipc.FileProblem {
+	var list []ipc.FileProblem
+	if text := d.people.problem(); text != "" {
+		list = append(list, ipc.FileProblem{Path: memory.IdentitiesPath, Problem: memory.Problem{
+			Code: "identities_broken", Message: text + "; the last links that were read hold",
+		}})
+	}
+	for _, c := range d.people.conflicts() {
+		list = append(list, ipc.FileProblem{Path: c.Dir, Problem: memory.Problem{
+			Code: "subject_conflict", Message: "its files name more than one subject: " + strings.Join(c.Subjects, ", "),
+		}})
+	}
+	p := d.pipeline
+	p.mu.Lock()
+	for path, k := range p.known {
+		if k.reading != "" {
+			list = append(list, ipc.FileProblem{Path: path, Problem: memory.Problem{
+				Code: "unreadable", Message: "cannot be read, what was read of it last stays: " + k.reading,
+			}})
+		}
+		for _, problem := range k.problems {
+			list = append(list, ipc.FileProblem{Path: path, Problem: problem})
+		}
+	}
+	p.mu.Unlock()
+	slices.SortFunc(list, byPlace)
+	return list
+}
+
+func byPlace(a, b ipc.FileProblem) int {
+	return cmp.Or(strings.Compare(a.Path, b.Path), cmp.Compare(a.Line, b.Line),
+		strings.Compare(a.Code, b.Code), strings.Compare(a.Message, b.Message))
+}
+
+// Check compares files and index by content.
+func (d *daemon) Check(ctx context.Context, path string) (*ipc.CheckAnswer, error) {
+	path = strings.TrimSuffix(path, "/")
+	among := func(p string) bool { return path == "" || p == path || strings.HasPrefix(p, path+"/") }
+	a := &ipc.CheckAnswer{Problems: []ipc.FileProblem{}, Conflicts: []ipc.Contest{}, Skipped: []ipc.Skipped{}, Differing: []ipc.Skipped{}}
+	tree, err := d.vault.Walk(ctx, "", nil)
+	if errors.Is(err, vault.ErrRoot) {
+		return nil, ipc.Errorf(ipc.Unavailable, "%v", err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	differs := func(path, how string, args ...any) {
+		a.Differing = append(a.Differing, ipc.Skipped{Path: path, Reason: fmt.Sprintf(how, args...)})
+	}
+	found := map[string]bool{}
+	for _, f := range tree.Files {
+		if !among(f.Path) {
+			continue
+		}
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		a.Files++
+		found[f.Path] = true
+		info, ok := d.index.File(f.Path)
+		file, err := d.vault.Read(f.Path)
+		switch {
+		case err != nil:
+			differs(f.Path, "cannot be read: %v", err)
+		case !ok:
+			differs(f.Path, "is not in the index")
+		case info.Hash != sha256.Sum256(file.Data) && file.Unsettled:
+			differs(f.Path, "is being written, and indexed as it was")
+		case info.Hash != sha256.Sum256(file.Data):
+			differs(f.Path, "is indexed with another content")
+		case info.Entries != len(d.pipeline.parse(file).Entries):
+			differs(f.Path, "is indexed with %d entries", info.Entries)
+		}
+	}
+	for p := range d.index.Known() {
+		if among(p) && !found[p] {
+			differs(p, "is in the index and not in the directory")
+		}
+	}
+	slices.SortFunc(a.Differing, func(x, y ipc.Skipped) int { return strings.Compare(x.Path, y.Path) })
+	for _, s := range tree.Skipped {
+		if among(s.Path) {
+			a.Skipped = append(a.Skipped, ipc.Skipped{Path: s.Path, Reason: s.Reason})
+		}
+	}
+	for _, f := range d.problems() {
+		if among(f.Path) {
+			a.Problems = append(a.Problems, f)
+		}
+	}
+	for _, c := range d.people.conflicts() {
+		if among(c.Dir) {
+			a.Conflicts = append(a.Conflicts, ipc.Contest(c))
+		}
+	}
+	return a, nil
+}
+
+// heldMemory is what the runtime holds of the system's memory.
+func heldMemory() uint64 {
+	return metric("/memory/classes/total:bytes") - metric("/memory/classes/heap/released:bytes")
+}
+
+// openFiles counts our file descriptors, as far as the system tells.
+func openFiles() int {
+	for _, dir := range []string{"/proc/self/fd", "/dev/fd"} {
+		if entries, err := os.ReadDir(dir); err == nil {
+			return len(entries) - 1 // the directory itself
+		}
+	}
+	return 0
+}

@@ -1,0 +1,231 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"reflect"
+	"slices"
+	"syscall"
+	"time"
+
+	"github.com/schollz/progressbar/v3"
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/memwatchd/memwatchd/ipc"
+)
+
+func newServe(g *globals) *cobra.Command {
+	return &cobra.Command{
+		Use:   "serve",
+		Short: "Watch the memory, and answer questions about it",
+		Args:  noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := loadConfig(g.config, os.Environ())
+			if err != nil {
+				return errUsage{err}
+			}
+			limitHeap()
+			s := &service{flags: g.config, stderr: g.stderr}
+			return s.serve(cmd.Context(), c)
+		},
+	}
+}
+
+// A service runs a daemon, and another one when the configuration changes. The
+// sockets stay open from one to the next, so that no client finds them gone.
+type service struct {
+	flags     configFlags
+	stderr    io.Writer
+	listeners []*ipc.Listener
+}
+
+var errReload = errors.New("the configuration changed")
+
+// serve runs until the context ends. SIGHUP reads the configuration again; one
+// that makes no sense, or with which nothing starts, leaves the old one.
+func (s *service) serve(ctx context.Context, c *Config) error {
+	hup := make(chan os.Signal, 1)
+	signal.Notify(hup, syscall.SIGHUP)
+	defer signal.Stop(hup)
+	defer s.closeListeners(nil)
+	var good *Config // the last that ran
+	for {
+		next, ran, err := s.once(ctx, c, hup)
+		switch {
+		case errors.Is(err, errReload):
+			good, c = c, next
+		case err == nil || ran || good == nil:
+			return err
+		default:
+			s.log(good).Error("new configuration does not work, the old one stays", "err", err)
+			c, good = good, nil
+		}
+	}
+}
+
+// once runs one daemon to its end. With errReload there is a next configuration.
+func (s *service) once(ctx context.Context, c *Config, hup <-chan os.Signal) (next *Config, ran bool, err error) {
+	logger := s.log(c)
+	d, err := openDaemon(c, logger)
+	if err != nil {
+		return nil, false, err
+	}
+	defer func() { err = errors.Join(err, d.close()) }()
+	listeners, err := s.listen(c)
+	if err != nil {
+		return nil, false, err
+	}
+	logger.Info("serving", "root", c.Memory.Dir, "socket", d.sockets[0], "pid", os.Getpid(), "version", version())
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	reloaded := make(chan *Config, 1)
+	go func() {
+		if next := s.awaitReload(ctx, hup, logger); next != nil {
+			reloaded <- next
+			cancel(errReload)
+		}
+	}()
+	go s.progress(ctx, d)
+	err = d.run(ctx, listeners)
+	if err == nil && context.Cause(ctx) == errReload {
+		return <-reloaded, true, errReload
+	}
+	if err == nil {
+		logger.Info("stopped")
+	}
+	return nil, true, err
+}
+
+// awaitReload waits for a configuration that makes sense.
+func (s *service) awaitReload(ctx context.Context, hup <-chan os.Signal, logger *slog.Logger) *Config {
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-hup:
+			c, err := loadConfig(s.flags, os.Environ())
+			if err == nil {
+				logger.Info("configuration is read again")
+				return c
+			}
+			logger.Error("new configuration is refused, the old one stays", "err", err)
+		}
+	}
+}
+
+// listen opens the sockets that are not open yet, and closes those that are not
+// wanted any more.
+func (s *service) listen(c *Config) ([]*ipc.Listener, error) {
+	var wanted, opened []*ipc.Listener
+	for i := range c.IPC.Listeners {
+		e, err := c.IPC.Listeners[i].endpoint(c.IPC.Rate)
+		var l *ipc.Listener
+		if err == nil {
+			if j := slices.IndexFunc(s.listeners, func(l *ipc.Listener) bool { return reflect.DeepEqual(l.Endpoint, e) }); j >= 0 {
+				wanted = append(wanted, s.listeners[j])
+				continue
+			}
+			s.closeSame(e)
+			l, err = e.Listen()
+		}
+		if err != nil {
+			for _, l := range opened {
+				err = errors.Join(err, l.Close())
+			}
+			return nil, err
+		}
+		wanted, opened = append(wanted, l), append(opened, l)
+	}
+	s.closeListeners(wanted)
+	s.listeners = wanted
+	return wanted, nil
+}
+
+// closeSame closes the socket of ours that is in the way of a new one.
+func (s *service) closeSame(e ipc.Endpoint) {
+	s.listeners = slices.DeleteFunc(s.listeners, func(l *ipc.Listener) bool {
+		if l.Name() != e.Name() {
+			return false
+		}
+		if err := l.Close(); err != nil {
+			fmt.Fprintln(s.stderr, "memwatchd: "+escapeLine(err.Error()))
+		}
+		return true
+	})
+}
+
+func (s *service) closeListeners(but []*ipc.Listener) {
+	for _, l := range s.listeners {
+		if !slices.Contains(but, l) {
+			if err := l.Close(); err != nil {
+				fmt.Fprintln(s.stderr, "memwatchd: "+escapeLine(err.Error()))
+			}
+		}
+	}
+	s.listeners = nil
+}
+
+// log is where the daemon says what a person should know.
+func (s *service) log(c *Config) *slog.Logger {
+	var w io.Writer = s.stderr
+	if s.terminal() != nil {
+		w = overBar{w}
+	}
+	options := &slog.HandlerOptions{Level: c.logLevel()}
+	if c.Log.Format == "json" {
+		options.ReplaceAttr = harmless // the other format quotes by itself
+		return slog.New(newThrottle(slog.NewJSONHandler(w, options)))
+	}
+	return slog.New(newThrottle(slog.NewTextHandler(w, options)))
+}
+
+// terminal is what is logged to, if that is a terminal.
+func (s *service) terminal() *os.File {
+	if f, ok := s.stderr.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+		return f
+	}
+	return nil
+}
+
+// overBar writes lines over a progress bar that may stand on the last one.
+type overBar struct{ io.Writer }
+
+func (w overBar) Write(p []byte) (int, error) {
+	if _, err := io.WriteString(w.Writer, "\r\x1b[K"); err != nil {
+		return 0, err
+	}
+	return w.Writer.Write(p)
+}
+
+// progress shows, on a terminal, how far the first index is.
+func (s *service) progress(ctx context.Context, d *daemon) {
+	f := s.terminal()
+	if f == nil {
+		return
+	}
+	var bar *progressbar.ProgressBar
+	for sleep(ctx, 100*time.Millisecond) == nil {
+		index := d.State()
+		if !index.Degraded {
+			if bar != nil {
+				bar.Finish()
+			}
+			return
+		}
+		if bar == nil && index.Total >= 1000 { // fewer are not worth looking at
+			bar = progressbar.NewOptions(index.Total, progressbar.OptionSetWriter(f),
+				progressbar.OptionSetDescription("indexing"), progressbar.OptionShowCount(),
+				progressbar.OptionClearOnFinish())
+		}
+		if bar != nil {
+			bar.ChangeMax(index.Total)
+			bar.Set(index.Done)
+		}
+	}
+}
