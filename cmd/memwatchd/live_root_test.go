@@ -1,0 +1,343 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/memwatchd/memwatchd/ipc"
+)
+
+// quick is a configuration with which a second look does not take a minute, and
+// there is time enough to ask before it.
+const quick = "watch: {reconcile: 5s, poll: 100ms}\n"
+
+// fill makes a memory of so many files.
+func (l *live) fill(files int) {
+	l.t.Helper()
+	for n := range files {
+		l.write(fmt.Sprintf("2026-01-%02d/s%d.md", n%28+1, n), fmt.Sprintf("- quince %d\n", n))
+	}
+}
+
+// wantWell waits until all is well, with so many files.
+func (l *live) wantWell(files int) {
+	l.t.Helper()
+	l.until("all is well", func() bool {
+		s, err := l.status()
+		return err == nil && s.Healthy && s.RootState == "watched" && s.Files == files && !s.Index.Degraded && s.Index.Problem == ""
+	})
+	a := l.search(owner, "quince", nil)
+	if a.Total != files || !a.Index.Synced || a.Index.Degraded || a.Index.Problem != "" {
+		l.t.Errorf("%d entries are found, want %d; %+v", a.Total, files, a.Index)
+	}
+	if c := l.check(); len(c.Differing) != 0 || c.Files != files {
+		l.t.Errorf("check says %+v", c)
+	}
+}
+
+// wantTold checks that status and every answer tell of a root that is not well,
+// and that nothing of the index is given up for it.
+func (l *live) wantTold(state string, files int) {
+	l.t.Helper()
+	l.until("the root is "+state, func() bool { return l.mustStatus().RootState == state })
+	s := l.mustStatus()
+	if s.Healthy || !s.Index.Degraded || s.Index.Problem == "" || s.Files != files {
+		l.t.Errorf("while the root is %s, status is %+v", state, s)
+	}
+	for _, who := range []fields{owner, public} {
+		a := l.search(who, "quince", nil)
+		if whole := who["subject"] != nil; !a.Index.Degraded || (a.Index.Problem != "") != whole {
+			l.t.Errorf("while the root is %s, %v is answered %+v", state, who, a.Index)
+		}
+	}
+	out, err := l.command("status").CombinedOutput()
+	if exit, ok := err.(*exec.ExitError); !ok || exit.ExitCode() != exitUnhealthy || !strings.Contains(string(out), state) {
+		l.t.Errorf("the command ends with %v, and prints:\n%s", err, out)
+	}
+	out, err = l.command("check").CombinedOutput()
+	if want := map[string]string{"missing": "cannot be opened", "holding": "is in the index and not in the directory"}[state]; !strings.Contains(string(out), want) {
+		l.t.Errorf("while the root is %s, check ends with %v, and prints:\n%s", state, err, out)
+	}
+}
+
+// command is the program, asking this daemon.
+func (l *live) command(args ...string) *exec.Cmd {
+	cmd := exec.Command("memwatchd", append([]string{"--config", l.config}, args...)...)
+	cmd.Env = l.env
+	return cmd
+}
+
+// A root that is away is waited for, and nothing is forgotten meanwhile.
+func TestRootAway(t *testing.T) {
+	t.Parallel()
+	base := t.TempDir()
+	root := filepath.Join(base, "root")
+	l := newLive(t, root, quick)
+	l.fill(40)
+	l.start()
+	l.wantWell(40)
+	away := filepath.Join(base, "away")
+	if err := os.Rename(root, away); err != nil {
+		t.Fatal(err)
+	}
+	l.wantTold("missing", 40)
+	if err := os.WriteFile(filepath.Join(away, "meanwhile.md"), []byte("- quince meanwhile\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(away, root); err != nil {
+		t.Fatal(err)
+	}
+	l.wantWell(41)
+	// It is watched again.
+	l.write("2026-01-05/new.md", "- quince new\n")
+	l.wantWell(42)
+}
+
+// A root that comes back as another directory is looked at as what it is; that
+// it is empty is believed only after a second look.
+func TestRootReplaced(t *testing.T) {
+	t.Parallel()
+	base := t.TempDir()
+	root := filepath.Join(base, "root")
+	l := newLive(t, root, quick)
+	l.fill(40)
+	l.start()
+	if err := os.RemoveAll(root); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(root, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	l.wantTold("holding", 40)
+	l.wantWell(0)
+	l.fill(30)
+	l.wantWell(30)
+
+	// A link to another directory: the root, and nothing else, may be one.
+	other := filepath.Join(base, "other")
+	put(t, filepath.Join(other, "a.md"), "- quince a\n")
+	if err := os.Rename(root, root+".old"); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(other, root); err != nil {
+		t.Fatal(err)
+	}
+	l.wantTold("holding", 31)
+	l.wantWell(1)
+	put(t, filepath.Join(other, "b.md"), "- quince b\n")
+	l.wantWell(2)
+	// What lies behind the link is replaced.
+	if err := os.Rename(other, other+".old"); err != nil {
+		t.Fatal(err)
+	}
+	put(t, filepath.Join(other, "c.md"), "- quince c\n")
+	l.wantWell(1)
+}
+
+// Half of everything gone at once is not believed at once.
+func TestHalfGone(t *testing.T) {
+	t.Parallel()
+	base := t.TempDir()
+	root := filepath.Join(base, "root")
+	l := newLive(t, root, quick)
+	l.fill(56)
+	l.start()
+	moved := filepath.Join(base, "moved")
+	if err := os.Mkdir(moved, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	days, err := os.ReadDir(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	move := func(from, to string) {
+		t.Helper()
+		for _, d := range days[:len(days)*2/3] {
+			if err := os.Rename(filepath.Join(from, d.Name()), filepath.Join(to, d.Name())); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	move(root, moved)
+	l.wantTold("holding", 56)
+	move(moved, root) // it was the disk
+	l.wantWell(56)
+	move(root, moved) // and now it is true
+	l.wantTold("holding", 56)
+	l.wantWell(56 - 2*(len(days)*2/3))
+	move(moved, root)
+	l.wantWell(56)
+	// A few are believed at once.
+	if err := os.RemoveAll(l.path("2026-01-03")); err != nil {
+		t.Fatal(err)
+	}
+	l.wantWell(54)
+}
+
+// A disk that is unmounted and mounted again.
+func TestUnmounted(t *testing.T) {
+	faults(t)
+	root := filepath.Join(t.TempDir(), "root")
+	if err := os.Mkdir(root, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	mount := func() {
+		t.Helper()
+		if out, err := exec.Command("mount", "-t", "tmpfs", "-o", "size=16m", "tmpfs", root).CombinedOutput(); err != nil {
+			t.Skipf("tmpfs cannot be mounted here: %v %s", err, out)
+		}
+	}
+	umount := func() {
+		t.Helper()
+		if out, err := exec.Command("umount", root).CombinedOutput(); err != nil {
+			t.Fatalf("the daemon keeps the disk from being unmounted? %v %s", err, out)
+		}
+	}
+	mount()
+	t.Cleanup(func() { exec.Command("umount", "-l", root).Run() })
+	l := newLive(t, root, quick)
+	l.fill(40)
+	l.start()
+	l.wantWell(40)
+	umount()
+	l.wantTold("holding", 40)
+	mount()
+	l.fill(40)
+	l.wantWell(40)
+	umount()
+	l.until("it is believed", func() bool { return l.mustStatus().Files == 0 })
+	l.wantWell(0)
+}
+
+// More directories than may be watched are polled, and status says what to do.
+func TestTooFewWatches(t *testing.T) {
+	faults(t)
+	sysctl(t, "/proc/sys/fs/inotify/max_user_watches", "40")
+	l := newLive(t, filepath.Join(t.TempDir(), "root"), "watch: {poll: 200ms}\n")
+	for n := range 100 {
+		l.write(fmt.Sprintf("d%02d/a.md", n), fmt.Sprintf("- quince %d\n", n))
+	}
+	l.start()
+	s := l.mustStatus()
+	if len(s.Watch.Polled) == 0 || !strings.Contains(s.Watch.Problem, "fs.inotify.max_user_watches") || !s.Healthy {
+		t.Errorf("status does not say it: %+v", s.Watch)
+	}
+	for n := range 100 {
+		l.write(fmt.Sprintf("d%02d/b.md", n), fmt.Sprintf("- medlar %d\n", n))
+	}
+	if a := l.search(owner, "medlar", nil); a.Total != 100 || !a.Index.Synced {
+		t.Errorf("with sync %d are found, want 100; %+v", a.Total, a.Index)
+	}
+	began := time.Now()
+	for n := range 100 {
+		l.write(fmt.Sprintf("d%02d/new/c.md", n), fmt.Sprintf("- loquat %d\n", n))
+	}
+	l.within(20*time.Second, "all is found by polling", func() bool {
+		return l.search(owner, "loquat", fields{"sync": false}).Total == 100
+	})
+	t.Logf("%d directories watched, %d polled; found after %s", s.Watch.Directories, len(s.Watch.Polled), time.Since(began))
+	if n := strings.Count(l.log.String(), "cannot be watched, polling it"); n != 1 {
+		t.Errorf("it is logged %d times, want once", n)
+	}
+	sysctl(t, "/proc/sys/fs/inotify/max_user_watches", "100000")
+	l.cmd.Process.Signal(unix.SIGHUP) // looks at everything anew
+	l.within(20*time.Second, "all is watched", func() bool {
+		s, err := l.status()
+		return err == nil && len(s.Watch.Polled) == 0 && s.Watch.Problem == "" && s.Watch.Directories == 201
+	})
+}
+
+// A queue that overflows costs one look at everything.
+func TestOverflow(t *testing.T) {
+	faults(t)
+	sysctl(t, "/proc/sys/fs/inotify/max_queued_events", "64")
+	l := startLive(t, t.TempDir(), "")
+	for round := range 5 {
+		l.cmd.Process.Signal(unix.SIGSTOP) // so that it cannot keep up
+		for n := range 1000 {
+			l.write(fmt.Sprintf("d%d/f%d.md", n%10, n), fmt.Sprintf("- quince %d in round %d\n", n, round))
+		}
+		l.cmd.Process.Signal(unix.SIGCONT)
+		a := l.search(owner, fmt.Sprintf(`"in round %d"`, round), fields{"limit": 1})
+		if a.Total != 1000 || !a.Index.Synced {
+			t.Errorf("round %d: of 1000 files %d are found; %+v", round, a.Total, a.Index)
+		}
+	}
+	s := l.mustStatus()
+	t.Logf("%d overflows", s.Watch.Overflows)
+	if s.Watch.Overflows == 0 || !s.Healthy {
+		t.Errorf("status %+v", s.Watch)
+	}
+	if c := l.check(); len(c.Differing) != 0 {
+		t.Errorf("check says %+v", c.Differing)
+	}
+}
+
+// sysctl sets one of the kernel's limits until the test ends.
+func sysctl(t *testing.T, path, value string) {
+	t.Helper()
+	before, err := os.ReadFile(path)
+	if err == nil {
+		err = os.WriteFile(path, []byte(value), 0)
+	}
+	if err != nil {
+		t.Skipf("the limit cannot be set here: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := os.WriteFile(path, before, 0); err != nil {
+			t.Errorf("%s could not be set back to %s: %v", path, before, err)
+		}
+	})
+}
+
+// With few files that may be open, clients have to wait; what is watched and
+// what is found do not suffer.
+func TestFewOpenFiles(t *testing.T) {
+	faults(t)
+	l := newLive(t, filepath.Join(t.TempDir(), "root"), "watch: {poll: 200ms}\n")
+	l.fill(200)
+	l.limits = "ulimit -n 48"
+	l.start()
+	var held []*os.Process
+	defer func() {
+		for _, p := range held {
+			p.Kill()
+			p.Wait()
+		}
+	}()
+	// Clients that hold on to what there is.
+	for range 60 {
+		cmd := l.command("events")
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		held = append(held, cmd.Process)
+	}
+	l.write("2026-01-01/new.md", "- quince new\n")
+	time.Sleep(3 * time.Second) // under pressure for some time
+	for _, p := range held {
+		p.Kill()
+		p.Wait()
+	}
+	held = nil
+	l.until("it answers again", func() bool {
+		var a ipc.SearchAnswer
+		err := l.ask("search", owner.with(fields{"query": "quince new", "limit": 100}), &a)
+		return err == nil && slices.ContainsFunc(a.Hits, func(h ipc.Hit) bool { return h.Path == "2026-01-01/new.md" })
+	})
+	l.until("all is well", func() bool {
+		s, err := l.status()
+		return err == nil && s.Healthy && s.Files == 201 && s.Index.Pending == 0
+	})
+	if c := l.check(); len(c.Differing) != 0 {
+		t.Errorf("check says %+v", c.Differing)
+	}
+}
