@@ -1,0 +1,70 @@
+# Go, git, make and a C compiler (for the race detector alone) are all that is
+# needed. `make` without a word builds.
+
+GO          ?= go
+GOTESTSUM   ?= gotest.tools/gotestsum@v1.13.0
+STATICCHECK ?= honnef.co/go/tools/cmd/staticcheck@v0.8.2
+FUZZTIME    ?= 30s
+EVAL        ?= ../shared/eval/collections
+
+EXAMPLE = example/config.yaml
+
+.PHONY: build run test faults lint bench fuzz eval clean
+
+build:
+	$(GO) build -o memwatchd ./cmd/memwatchd
+
+# The daemon on a small memory, which is made in example/ if there is none.
+run: build
+	@test -e $(EXAMPLE) || ./memwatchd init --example --name example --dir example/files --config $(EXAMPLE) >/dev/null
+	@printf '%s\n' '' \
+	  'A daemon watches example/files. Ask it from another terminal, in this directory:' '' \
+	  "  alias memwatchd='./memwatchd --config $(EXAMPLE)'" \
+	  '  memwatchd search certificate' \
+	  '  memwatchd todo list' \
+	  '  memwatchd context' \
+	  '  memwatchd help' '' \
+	  'Change a file below example/files, and ask again. Ctrl-C ends the daemon.' ''
+	@exec ./memwatchd serve --config $(EXAMPLE) --dir example/files
+
+# What is skipped is listed at the end, with what this machine lacks for it.
+TEST = $(GO) run $(GOTESTSUM) --format pkgname --
+
+# All tests, then all of them with the race detector: with fewer rounds of what
+# is generated, and without those that measure time or memory, which it changes.
+test:
+	$(TEST) ./...
+	$(TEST) -race -short ./...
+
+# Beside all others, the tests that take long or change limits of the machine
+# for a while: as root, and with nothing else at work.
+faults:
+	FAULTS=1 $(TEST) -p 1 -count=1 ./...
+
+lint:
+	@echo 'gofmt'; test -z "$$(gofmt -l $$(git ls-files '*.go') | tee /dev/stderr)"
+	$(GO) vet ./...
+	GOOS=darwin $(GO) vet ./...
+	$(GO) run $(STATICCHECK) ./...
+	$(GO) mod tidy -diff
+
+bench:
+	$(GO) test -run '^$$' -bench . -benchmem ./...
+
+# Every fuzz target for FUZZTIME.
+fuzz:
+	@for pkg in $$($(GO) list ./...); do \
+	  for target in $$($(GO) test -list '^Fuzz' $$pkg | grep '^Fuzz'); do \
+	    echo "$$pkg $$target"; \
+	    $(GO) test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) $$pkg || exit 1; \
+	  done; \
+	done
+
+# How well is found what should be, on judged collections, which are not part of
+# this repository: EVAL=DIR says where they are.
+eval:
+	@test -d "$(EVAL)" || { echo 'no judged collections in $(EVAL): give EVAL=DIR'; exit 1; }
+	$(GO) test ./index -count=1 -v -run '^TestEval$$' -timeout 30m -eval "$$(cd '$(EVAL)' && pwd)"
+
+clean:
+	rm -f memwatchd

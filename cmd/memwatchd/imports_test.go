@@ -1,0 +1,174 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/memwatchd/memwatchd"
+
+// floors says on which floor a package stands. A package imports those of lower
+// floors only: the machines of one floor know nothing of each other.
+var floors = map[string]int{
+	"memory": 0,
+	"vault":  1, "watcher": 1, "index": 1,
+	"ipc":           3,
+	"cmd/memwatchd": 4,
+}
+
+// technology says which packages may import a library. A prefix stands for
+// everything below it.
+var technology = map[string][]string{
+	"github.com/blevesearch/":    {"index"},
+	"github.com/fsnotify/":       {"watcher"},
+	"github.com/yuin/goldmark":   {"memory"},
+	"github.com/prometheus/":     {"ipc"},
+	"github.com/spf13/":          {"cmd/memwatchd"},
+	"github.com/schollz/":        {"cmd/memwatchd"},
+	"net":                        {"ipc"},
+	"net/http":                   {"ipc"},
+	"os/exec":                    {},
+	"os":                         {"vault", "watcher", "index", "ipc", "cmd/memwatchd"},
+	"log/slog":                   {"vault", "watcher", "index", "ipc", "cmd/memwatchd"},
+	"golang.org/x/sys/unix":      {"vault", "watcher", "ipc", "cmd/memwatchd"},
+	"github.com/rogpeppe/":       {},
+	"golang.org/x/tools/":        {},
+	"github.com/google/go-cmp/":  {},
+	"testing":                    {},
+	"gopkg.in/yaml.v3":           {"memory", "cmd/memwatchd"},
+	"github.com/adrg/xdg":        {"ipc", "cmd/memwatchd"},
+	"golang.org/x/text/":         {"memory", "index"},
+	"github.com/bmatcuk/":        {"index"},
+	"golang.org/x/sync/errgroup": {"index", "ipc", "cmd/memwatchd"},
+	"golang.org/x/term":          {"cmd/memwatchd"},
+}
+
+// openers are the files, outside the vault and the roof, that may open or change
+// files: none of them people's. A slash at the end stands for a whole package.
+var openers = map[string]string{
+	"vault/":                  "people's files",
+	"cmd/memwatchd/":          "configuration, and where things are",
+	"index/":                  "its own directory",
+	"watcher/sync.go":         "cookies, in a directory of the state",
+	"watcher/system_linux.go": "the kernel's limit of watches",
+	"ipc/listener.go":         "sockets",
+}
+
+// fileCalls are the functions that take the name of a file.
+var fileCalls = []string{
+	"Open", "OpenFile", "OpenRoot", "OpenInRoot", "ReadFile", "ReadDir", "DirFS", "Create", "CreateTemp", "WriteFile", "Mkdir",
+	"MkdirAll", "MkdirTemp", "Remove", "RemoveAll", "Rename", "Link", "Symlink", "Truncate", "Chmod", "Chown", "Chtimes", "CopyFS",
+	"Openat", "Openat2", "Renameat", "Renameat2", "Unlink", "Unlinkat", "Creat",
+}
+
+// goList lists the packages of the module.
+func goList(t *testing.T) map[string]listedPackage {
+	t.Helper()
+	out, err := exec.Command("go", "list", "-json=ImportPath,Dir,Imports,GoFiles,IgnoredGoFiles", module+"/...").Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	packages := map[string]listedPackage{}
+	for dec := json.NewDecoder(strings.NewReader(string(out))); ; {
+		var p listedPackage
+		if err := dec.Decode(&p); errors.Is(err, io.EOF) {
+			return packages
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		packages[strings.TrimPrefix(p.ImportPath, module+"/")] = p
+	}
+}
+
+type listedPackage struct {
+	ImportPath, Dir                  string
+	Imports, GoFiles, IgnoredGoFiles []string
+}
+
+func TestImportsGoDown(t *testing.T) {
+	for name, p := range goList(t) {
+		floor, ok := floors[name]
+		if !ok {
+			t.Errorf("%s stands on no floor: give it one, here and in the README", name)
+			continue
+		}
+		for _, other := range p.Imports {
+			if below, ours := strings.CutPrefix(other, module+"/"); ours && floors[below] >= floor {
+				t.Errorf("%s, on floor %d, imports %s, on floor %d", name, floor, below, floors[below])
+			}
+			for library, who := range technology {
+				if (other == library || strings.HasSuffix(library, "/") && strings.HasPrefix(other, library)) && !slices.Contains(who, name) {
+					t.Errorf("%s imports %s, which is for %v", name, other, who)
+				}
+			}
+		}
+	}
+}
+
+func TestOnlyTheVaultOpensFiles(t *testing.T) {
+	used := map[string]bool{}
+	for name, p := range goList(t) {
+		for _, file := range slices.Concat(p.GoFiles, p.IgnoredGoFiles) { // those of other systems too
+			if strings.HasSuffix(file, "_test.go") {
+				continue
+			}
+			where := path.Join(name, file)
+			for _, call := range callsOf(t, filepath.Join(p.Dir, file)) {
+				switch {
+				case call == "time.Now" && name == "memory":
+					t.Errorf("%s asks for the time", where)
+				case !strings.HasPrefix(call, "time."):
+					if openers[where] == "" && openers[name+"/"] == "" {
+						t.Errorf("%s calls %s: files are for the vault", where, call)
+					}
+					used[where], used[name+"/"] = true, true
+				}
+			}
+		}
+	}
+	for where := range openers {
+		if !used[where] {
+			t.Errorf("%s opens nothing any more: take it off the list", where)
+		}
+	}
+}
+
+// callsOf lists the functions that a file uses and that matter here.
+func callsOf(t *testing.T, file string) []string {
+	t.Helper()
+	f, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var calls []string
+	ast.Inspect(f, func(n ast.Node) bool {
+		sel, ok := n.(*ast.SelectorExpr)
+		if !ok {
+			return true
+		}
+		x, ok := sel.X.(*ast.Ident)
+		if !ok {
+			return true
+		}
+		switch x.Name {
+		case "os", "unix", "syscall":
+			if slices.Contains(fileCalls, sel.Sel.Name) {
+				calls = append(calls, x.Name+"."+sel.Sel.Name)
+			}
+		case "time":
+			calls = append(calls, "time."+sel.Sel.Name)
+		}
+		return true
+	})
+	return calls
+}
