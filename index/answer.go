@@ -58,23 +58,25 @@ type errDamaged struct{ error }
 // index is damaged: it is set aside, and the look taken again.
 func (x *Index) safely(look func() ([]string, error)) (stale []string, err error) {
 	for range 2 {
-		stale, err = guarded(look)
+		generation := x.generation.Load()
+		stale, err = x.guarded(look)
 		damage, ok := errors.AsType[errDamaged](err)
 		if !ok {
 			return stale, err
 		}
 		x.writing.Lock()
-		x.fail(damage.error)
+		x.fail(generation, damage.error)
 		x.writing.Unlock()
 	}
 	return stale, err
 }
 
-func guarded(look func() ([]string, error)) (stale []string, err error) {
+func (x *Index) guarded(look func() ([]string, error)) (stale []string, err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
 		if r := recover(); r != nil {
-			err = errDamaged{fmt.Errorf("search index: %v\n%s", r, debug.Stack())}
+			x.opt.Logger.Error("search panicked", "err", r, "stack", string(debug.Stack()))
+			err = errDamaged{fmt.Errorf("search index: %v", r)}
 		}
 	}()
 	return look()

@@ -52,13 +52,14 @@ type Index struct {
 
 	writing sync.Mutex // one Apply, Rebuild or Close at a time
 
-	mu    sync.RWMutex // guards what follows; held by a search while it ranks
-	store *store       // nil while there is none
-	table *table
-	name  string   // of the directory in use
-	next  *rebuild // the index being built beside this one
-	lost  string   // why the last one was set aside, until the new one is whole
-	whole bool     // every file has been applied since it was opened
+	mu     sync.RWMutex // guards what follows; held by a search while it ranks
+	closed bool
+	store  *store // nil while there is none
+	table  *table
+	name   string   // of the directory in use
+	next   *rebuild // the index being built beside this one
+	lost   string   // why the last one was set aside, until the new one is whole
+	whole  bool     // every file has been applied since it was opened
 
 	revision   atomic.Uint64
 	generation atomic.Uint64
@@ -235,14 +236,14 @@ func (x *Index) Apply(ctx context.Context, updates []Update) error {
 	}
 	x.writing.Lock()
 	defer x.writing.Unlock()
-	if x.store == nil {
-		return errors.New("write index: it is closed")
+	if err := x.ready(); err != nil {
+		return err
 	}
 	x.mu.RLock()
 	next := x.next
 	x.mu.RUnlock()
 	if err := x.write(x.store, x.table, updates, files, blocks); err != nil {
-		x.fail(err)
+		x.fail(x.generation.Load(), err)
 		return err
 	}
 	if next != nil {
@@ -352,29 +353,58 @@ func (x *Index) write(s *store, t *table, updates []Update, files []*file, block
 }
 
 // fail is called when the store failed: what it shows and what the table says
-// may differ from now on, so it is opened again, or set aside if that fails
-// too. The caller holds x.writing.
-func (x *Index) fail(cause error) {
-	x.opt.Logger.Error("index failed", "err", cause)
+// may differ from now on, so it is opened again, or set aside if that fails too,
+// and every file has to be applied again. It does nothing if that has been seen
+// to since the generation that failed. The caller holds x.writing.
+func (x *Index) fail(generation uint64, cause error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if err := x.store.close(); err != nil {
-		x.opt.Logger.Warn("index did not close", "err", err)
+	if x.closed || x.generation.Load() != generation {
+		return
 	}
+	x.opt.Logger.Error("index failed", "err", cause)
+	if x.store != nil {
+		if err := x.store.close(); err != nil {
+			x.opt.Logger.Warn("index did not close", "err", err)
+		}
+	}
+	x.whole, x.lost = false, cause.Error()
+	if err := x.open(); err != nil {
+		x.opt.Logger.Error("index cannot be opened, files are read to answer", "err", err)
+	}
+	x.generation.Add(1)
+	if x.opt.Lost != nil {
+		go x.opt.Lost()
+	}
+}
+
+// open opens the index in use, or an empty one in its place. The caller holds
+// x.writing and x.mu.
+func (x *Index) open() error {
 	s, t, err := load(x.path(x.name))
 	if err != nil {
 		s, t, err = x.afresh(err)
 	}
 	if err != nil {
-		s, t = nil, newTable()
-		x.lost = err.Error()
-		x.whole = false
+		x.store, x.table, x.lost = nil, newTable(), err.Error()
+		return err
 	}
 	x.store, x.table = s, t
-	x.generation.Add(1)
-	if x.opt.Lost != nil {
-		go x.opt.Lost()
+	return nil
+}
+
+// ready makes sure that there is a store to write to: one that could not be
+// opened is tried again. The caller holds x.writing.
+func (x *Index) ready() error {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.closed {
+		return errors.New("write index: it is closed")
 	}
+	if x.store == nil {
+		return x.open()
+	}
+	return nil
 }
 
 // Whole tells the index that every file there is has been applied: from now on
@@ -383,8 +413,8 @@ func (x *Index) fail(cause error) {
 func (x *Index) Whole() error {
 	x.writing.Lock()
 	defer x.writing.Unlock()
-	if x.store == nil {
-		return errors.New("write index: it is closed")
+	if err := x.ready(); err != nil {
+		return err
 	}
 	x.mu.Lock()
 	x.whole, x.lost = true, ""
@@ -399,6 +429,7 @@ func (x *Index) Close() error {
 	defer x.writing.Unlock()
 	x.mu.Lock()
 	defer x.mu.Unlock()
+	x.closed = true
 	if x.store == nil {
 		return nil
 	}

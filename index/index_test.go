@@ -474,3 +474,49 @@ func FuzzRecord(f *testing.F) {
 		}
 	})
 }
+
+// TestFailure lets the store fail under an index that is otherwise sound.
+func TestFailure(t *testing.T) {
+	s := &mapSource{text: map[string]string{"a.md": "- red\n"}}
+	x := s.open(t, t.TempDir())
+	s.whole(t, x)
+	fail := func(generation uint64) {
+		x.writing.Lock()
+		defer x.writing.Unlock()
+		x.fail(generation, os.ErrInvalid)
+	}
+	fail(1)
+	fail(1) // somebody who saw the same failure
+	if st := x.Status(); !st.Degraded || st.Problem == "" || st.Generation != 2 {
+		t.Errorf("after a failure: %+v", st)
+	}
+	if diff := cmp.Diff([]string{"a.md:1"}, hitsOf(t, x, Query{Text: "red"})); diff != "" {
+		t.Errorf("after a failure (-want +got):\n%s", diff)
+	}
+	s.whole(t, x)
+	if st := x.Status(); st.Degraded || st.Problem != "" {
+		t.Errorf("not whole again: %+v", st)
+	}
+
+	// A store that could not be opened is tried again with the next change.
+	x.mu.Lock()
+	if err := x.store.close(); err != nil {
+		t.Fatal(err)
+	}
+	x.store, x.table, x.whole = nil, newTable(), false
+	x.mu.Unlock()
+	s.text["b.md"] = "- green\n"
+	s.whole(t, x)
+	if diff := cmp.Diff([]string{"b.md:1"}, hitsOf(t, x, Query{Text: "green"})); diff != "" {
+		t.Errorf("tried again (-want +got):\n%s", diff)
+	}
+
+	// What was closed stays closed.
+	if err := x.Close(); err != nil {
+		t.Fatal(err)
+	}
+	fail(x.generation.Load())
+	if err := x.Apply(t.Context(), s.updates()); err == nil {
+		t.Error("a closed index was written to")
+	}
+}
