@@ -34,6 +34,10 @@ type File struct {
 	Unsettled bool
 }
 
+// newbornWait is much longer than it takes from making a file to having it open,
+// also on a busy machine.
+const newbornWait = 50 * time.Millisecond
+
 type emptied struct {
 	stamp memory.Stamp
 	since time.Time
@@ -48,6 +52,7 @@ type emptied struct {
 // seconds ([ErrChanging]).
 func (v *Vault) Read(path string) (File, error) {
 	var file File
+	waited := false
 	err := v.at(path, func(dir int, base string) error {
 		for n := 1; ; n++ {
 			data, stamp, state, err := v.readOnce(dir, base)
@@ -55,6 +60,13 @@ func (v *Vault) Read(path string) (File, error) {
 				return err
 			}
 			if state == changed && n < attempts {
+				continue
+			}
+			if len(data) == 0 && state == leased && !waited && time.Since(time.Unix(0, stamp.MTime)) < believeEmpty {
+				// A new file is there, empty and nobody's, for a moment before
+				// whoever makes it has it open: a lease does not show that.
+				waited = true
+				time.Sleep(newbornWait)
 				continue
 			}
 			file = File{
