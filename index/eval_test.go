@@ -252,7 +252,7 @@ func openTest(t testing.TB, root string) *testIndex {
 			t.Fatal(err)
 		}
 	}
-	if err := x.Whole(); err != nil {
+	if err := x.Whole(x.Status().Generation); err != nil {
 		t.Fatal(err)
 	}
 	var dirs memory.Directories

@@ -10,19 +10,14 @@ package index
 import (
 	"context"
 	"errors"
-	"fmt"
-	"io/fs"
 	"iter"
 	"log/slog"
 	"maps"
-	"os"
-	"path/filepath"
-	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/memwatchd/memwatchd/memory"
 	"golang.org/x/sync/errgroup"
@@ -51,6 +46,8 @@ type Index struct {
 	opt Options
 
 	writing sync.Mutex // one Apply, Rebuild or Close at a time
+	again   time.Time  // when it is worth trying again to open the store, guarded by writing
+	sound   *time.Timer
 
 	mu     sync.RWMutex // guards what follows; held by a search while it ranks
 	closed bool
@@ -58,11 +55,11 @@ type Index struct {
 	table  *table
 	name   string   // of the directory in use
 	next   *rebuild // the index being built beside this one
-	lost   string   // why the last one was set aside, until the new one is whole
+	lost   string   // what became of the last one, until the new one is whole
 	whole  bool     // every file has been applied since it was opened
 
 	revision   atomic.Uint64
-	generation atomic.Uint64
+	generation atomic.Uint64 // rises when the store is opened
 	builders   sync.Pool
 }
 
@@ -72,156 +69,6 @@ type Update struct {
 	Doc   *memory.Document // nil: the file is gone
 	Stamp memory.Stamp
 	Hash  [32]byte // SHA-256 of the file's bytes
-}
-
-// Open opens the index in dir, a directory of its own that exists. An index
-// that is damaged is moved to quarantine below dir, and an empty one is opened.
-// The caller holds the lock of the directory.
-//
-// Below dir, each index has a directory of its own; the file current names the
-// one in use. What was opened is not whole before [Index.Whole] says so: files
-// may have changed since, and bleve falls back to an older state in silence.
-func Open(dir string, opt Options) (*Index, error) {
-	if opt.Logger == nil {
-		opt.Logger = slog.New(slog.DiscardHandler)
-	}
-	x := &Index{dir: dir, opt: opt, table: newTable()}
-	x.builders.New = func() any { return newBuilder() }
-	x.name = x.read("current")
-	if x.read("version") != x.wanted() || !indexName.MatchString(x.name) {
-		x.name = indexPrefix + "1"
-		if err := os.RemoveAll(x.path(x.name)); err != nil {
-			return nil, err
-		}
-		if err := writeFile(x.path("version"), x.wanted()); err != nil {
-			return nil, err
-		}
-		if err := writeFile(x.path("current"), x.name); err != nil {
-			return nil, err
-		}
-	}
-	if err := x.tidy(); err != nil {
-		return nil, err
-	}
-	crashes, err := x.countOpening()
-	if err != nil {
-		return nil, err
-	}
-	var s *store
-	var t *table
-	if crashes < maxCrashes {
-		s, t, err = load(x.path(x.name))
-	} else {
-		err = fmt.Errorf("it was in use at %d crashes in a row", crashes)
-	}
-	if err != nil {
-		s, t, err = x.afresh(err)
-	}
-	if err != nil {
-		return nil, err
-	}
-	x.store, x.table = s, t
-	x.generation.Store(1)
-	return x, nil
-}
-
-// maxCrashes is how often a process may end between opening the index and
-// saying that it is whole, before the index is held to be the reason: a damaged
-// one can take down the process that maps it.
-const maxCrashes = 3
-
-// countOpening returns how many openings in a row did not come to a good end.
-func (x *Index) countOpening() (int, error) {
-	n, _ := strconv.Atoi(x.read("opening"))
-	if n < 0 || n > maxCrashes {
-		n = maxCrashes
-	}
-	next := n + 1
-	if n == maxCrashes {
-		next = 1
-	}
-	return n, writeFile(x.path("opening"), strconv.Itoa(next))
-}
-
-// endOpening is the good end of an opening.
-func (x *Index) endOpening() {
-	if err := os.Remove(x.path("opening")); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		x.opt.Logger.Warn("count of crashes cannot be reset", "err", err)
-	}
-}
-
-const indexPrefix = "index-"
-
-var indexName = regexp.MustCompile(`^index-[0-9]{1,9}$`)
-
-func (x *Index) path(name string) string { return filepath.Join(x.dir, name) }
-
-// read returns a small file's content, or nothing.
-func (x *Index) read(name string) string {
-	b, err := os.ReadFile(x.path(name))
-	if err != nil {
-		return ""
-	}
-	return string(b)
-}
-
-// tidy removes what a crash left of other indexes.
-func (x *Index) tidy() error {
-	entries, err := os.ReadDir(x.dir)
-	if err != nil {
-		return err
-	}
-	for _, e := range entries {
-		old := indexName.MatchString(e.Name()) && e.Name() != x.name
-		if old || strings.HasSuffix(e.Name(), ".tmp") {
-			if err := os.RemoveAll(x.path(e.Name())); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// wanted names the format of this index.
-func (x *Index) wanted() string {
-	return fmt.Sprintf("memwatchd index %d, bleve 2.5.7\n%s\n", recordVersion, x.opt.Version)
-}
-
-// load opens a store and reads its records.
-func load(dir string) (*store, *table, error) {
-	s, err := openStore(dir)
-	if err != nil {
-		return nil, nil, err
-	}
-	t := newTable()
-	err = s.records(func(path string, record []byte) error {
-		f, err := unmarshalFile(path, record)
-		if err != nil {
-			return fmt.Errorf("read index: %q: %w", path, err)
-		}
-		t.prepare(f)
-		t.put(f)
-		return nil
-	})
-	if err != nil {
-		return nil, nil, errors.Join(err, s.close())
-	}
-	t.loaded()
-	return s, t, nil
-}
-
-// afresh moves the index to quarantine, where the last one is kept for a look,
-// and opens an empty one.
-func (x *Index) afresh(why error) (*store, *table, error) {
-	x.opt.Logger.Warn("index is set aside and built again", "dir", x.path(x.name), "err", why)
-	x.lost, x.whole = why.Error(), false
-	err := errors.Join(
-		os.RemoveAll(x.path("quarantine")),
-		os.Rename(x.path(x.name), x.path("quarantine")))
-	if err != nil {
-		return nil, nil, err
-	}
-	return load(x.path(x.name))
 }
 
 // Apply makes the index match the updates: all of them, or none and an error. A
@@ -352,88 +199,46 @@ func (x *Index) write(s *store, t *table, updates []Update, files []*file, block
 	return err
 }
 
-// fail is called when the store failed: what it shows and what the table says
-// may differ from now on, so it is opened again, or set aside if that fails too,
-// and every file has to be applied again. It does nothing if that has been seen
-// to since the generation that failed. The caller holds x.writing.
-func (x *Index) fail(generation uint64, cause error) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if x.closed || x.generation.Load() != generation {
-		return
-	}
-	x.opt.Logger.Error("index failed", "err", cause)
-	if x.store != nil {
-		if err := x.store.close(); err != nil {
-			x.opt.Logger.Warn("index did not close", "err", err)
-		}
-	}
-	x.whole, x.lost = false, cause.Error()
-	if err := x.open(); err != nil {
-		x.opt.Logger.Error("index cannot be opened, files are read to answer", "err", err)
-	}
-	x.generation.Add(1)
-	if x.opt.Lost != nil {
-		go x.opt.Lost()
-	}
-}
-
-// open opens the index in use, or an empty one in its place. The caller holds
-// x.writing and x.mu.
-func (x *Index) open() error {
-	s, t, err := load(x.path(x.name))
-	if err != nil {
-		s, t, err = x.afresh(err)
-	}
-	if err != nil {
-		x.store, x.table, x.lost = nil, newTable(), err.Error()
-		return err
-	}
-	x.store, x.table = s, t
-	return nil
-}
-
-// ready makes sure that there is a store to write to: one that could not be
-// opened is tried again. The caller holds x.writing.
-func (x *Index) ready() error {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if x.closed {
-		return errors.New("write index: it is closed")
-	}
-	if x.store == nil {
-		return x.open()
-	}
-	return nil
-}
-
-// Whole tells the index that every file there is has been applied: from now on
-// it answers alone. It returns when all is on disk, or with an error if that
-// fails; the index is whole all the same.
-func (x *Index) Whole() error {
+// Whole tells the index that every file there is has been applied to it since it
+// was at this generation, or before: from now on it answers alone. It is an
+// error if there was another generation meanwhile, for which files have to be
+// looked at again. Whole waits until all is on disk, unless that fails, which
+// status tells of.
+func (x *Index) Whole(generation uint64) error {
 	x.writing.Lock()
 	defer x.writing.Unlock()
 	if err := x.ready(); err != nil {
 		return err
 	}
 	x.mu.Lock()
+	if x.generation.Load() != generation {
+		x.mu.Unlock()
+		return errors.New("index was opened anew")
+	}
 	x.whole, x.lost = true, ""
 	x.mu.Unlock()
-	x.endOpening()
-	return x.store.batch(nil, nil, true)
+	if err := x.store.batch(nil, nil, true); err != nil {
+		x.opt.Logger.Warn("index is not on disk yet", "err", err)
+	}
+	return nil
 }
 
-// Close waits until everything is on disk and closes the index.
+// Close waits until everything is on disk and closes the index. What cannot be
+// brought there is read from the files the next time.
 func (x *Index) Close() error {
 	x.writing.Lock()
 	defer x.writing.Unlock()
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.closed = true
+	x.sound.Stop()
 	if x.store == nil {
 		return nil
 	}
-	err := errors.Join(x.store.batch(nil, nil, true), x.store.close())
+	if err := x.store.batch(nil, nil, true); err != nil {
+		x.opt.Logger.Warn("index is closed without all being on disk", "err", err)
+	}
+	err := x.store.close()
 	x.store = nil
 	x.endOpening()
 	return err

@@ -78,7 +78,7 @@ func (s *mapSource) whole(t testing.TB, x *Index) {
 	if err := x.Apply(context.Background(), s.updates()); err != nil {
 		t.Fatal(err)
 	}
-	if err := x.Whole(); err != nil {
+	if err := x.Whole(x.Status().Generation); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -503,7 +503,7 @@ func TestFailure(t *testing.T) {
 	if err := x.store.close(); err != nil {
 		t.Fatal(err)
 	}
-	x.store, x.table, x.whole = nil, newTable(), false
+	x.store, x.table, x.whole, x.again = nil, newTable(), false, time.Time{}
 	x.mu.Unlock()
 	s.text["b.md"] = "- green\n"
 	s.whole(t, x)

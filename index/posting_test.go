@@ -31,7 +31,7 @@ func TestSlots(t *testing.T) {
 // TestPostingsSurviveBleve writes every block number's and every slot's extremes
 // and reads them back, before and after segments are merged.
 func TestPostingsSurviveBleve(t *testing.T) {
-	s, err := openStore(t.TempDir() + "/x")
+	s, err := openStore(t.TempDir()+"/x", nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -47,7 +47,7 @@ func (x *Index) beginRebuild() (*rebuild, error) {
 	x.writing.Lock()
 	defer x.writing.Unlock()
 	x.mu.RLock()
-	busy, closed := x.next != nil, x.store == nil
+	busy, closed := x.next != nil, x.closed
 	x.mu.RUnlock()
 	if busy {
 		return nil, errors.New("rebuild index: a rebuild is under way")
@@ -61,7 +61,7 @@ func (x *Index) beginRebuild() (*rebuild, error) {
 		return nil, err
 	}
 	var err error
-	if next.store, next.table, err = load(x.path(next.name)); err != nil {
+	if next.store, next.table, err = x.load(next.name); err != nil {
 		return nil, err
 	}
 	x.mu.Lock()
@@ -111,7 +111,7 @@ func (x *Index) swap(next *rebuild) error {
 	if next.err != nil {
 		return next.err
 	}
-	if x.store == nil {
+	if x.closed {
 		return errors.New("it was closed")
 	}
 	if err := next.store.batch(nil, nil, true); err != nil {
@@ -127,8 +127,11 @@ func (x *Index) swap(next *rebuild) error {
 	x.mu.Unlock()
 	x.generation.Add(1)
 	x.revision.Add(1)
-	err := errors.Join(old.close(), os.RemoveAll(x.path(name)))
-	if err != nil {
+	var err error
+	if old != nil {
+		err = old.close()
+	}
+	if err = errors.Join(err, os.RemoveAll(x.path(name))); err != nil {
 		x.opt.Logger.Warn("old index was not put away", "dir", x.path(name), "err", err)
 	}
 	return nil

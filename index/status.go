@@ -81,7 +81,7 @@ func (x *Index) Files(keep func(*FileInfo) bool) []FileInfo {
 // Status is the state of an index.
 type Status struct {
 	Revision   uint64 // rises with every change
-	Generation uint64 // rises when the index is replaced by another
+	Generation uint64 // rises when the index is opened anew, or replaced by another
 	Files      int
 	Entries    int
 	Degraded   bool   // not whole: answers are made by reading files too
@@ -114,7 +114,7 @@ func (x *Index) Status() Status {
 	}
 	if x.store != nil {
 		if err := x.store.failure(); err != nil {
-			st.Problem = err.Error()
+			st.Problem = x.told("index cannot be brought to disk, trying again", err)
 		}
 	}
 	return st

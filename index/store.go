@@ -10,8 +10,8 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"runtime/debug"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/blevesearch/bleve/v2/index/scorch"
@@ -24,65 +24,56 @@ import (
 // scorch does well: immutable segments, merging, snapshots, deletion.
 type store struct {
 	dir   string
+	root  fs.FileInfo // of the file that says which segments there are
 	index bleve.Index
 	queue *bleve.AnalysisQueue
-
-	mu    sync.Mutex
-	async error // the first failure in scorch's own goroutines
+	background
 }
-
-// asyncStores finds the store that a failure in the background belongs to:
-// scorch only knows callbacks registered before anything is opened.
-var asyncStores sync.Map // directory → *store
-
-const asyncCallback = "memwatchd"
 
 func init() {
 	// Room for a hundred documents of the last one's size is too much where one
 	// document can be a large file's.
 	zap.NewSegmentBufferNumResultsBump = 0
 	zap.NewSegmentBufferNumResultsFactor = 0
-	scorch.RegistryAsyncErrorCallbacks[asyncCallback] = func(err error, path string) {
-		if s, ok := asyncStores.Load(path); ok {
-			s := s.(*store)
-			s.mu.Lock()
-			if s.async == nil {
-				s.async = err
-			}
-			s.mu.Unlock()
-		}
-	}
 }
 
+// guard calls what looks into files that are mapped. That it panics, or faults
+// because a file was cut short, is an error.
+func guard(what string, fn func() error) (err error) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("%s: %v", what, r)
+		}
+	}()
+	return fn()
+}
+
+const rootName = "root.bolt"
+
 // openStore opens or creates the index in dir. Any damage that can be seen
-// without reading everything is an error.
-func openStore(dir string) (s *store, err error) {
-	fresh := false
-	if _, err := os.Stat(filepath.Join(dir, "root.bolt")); os.IsNotExist(err) {
-		fresh = true
-	}
+// without reading everything is an error. Report is told of what fails later, in
+// the background.
+func openStore(dir string, report func(*store, error, bool)) (*store, error) {
+	_, err := os.Stat(filepath.Join(dir, rootName))
+	fresh := errors.Is(err, fs.ErrNotExist)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
 	if err := checkSegments(dir); err != nil {
 		return nil, err
 	}
-	queue := bleve.NewAnalysisQueue(2)
-	s = &store{dir: dir, queue: queue}
-	defer func() {
-		if r := recover(); r != nil {
-			err = fmt.Errorf("open index %s: %v", dir, r)
+	s := &store{dir: dir, queue: bleve.NewAnalysisQueue(2)}
+	s.background = newBackground(func(err error, news bool) {
+		if report != nil {
+			report(s, err, news)
 		}
-		if err != nil {
-			asyncStores.Delete(dir)
-			queue.Close()
-		}
-	}()
-	asyncStores.Store(dir, s)
+	})
 	s.index, err = scorch.NewScorch(scorch.Name, map[string]any{
 		"path":                   dir,
 		"bolt_timeout":           "1s", // for ever, without it
-		"asyncErrorCallbackName": asyncCallback,
+		"asyncErrorCallbackName": callbacks,
+		"eventCallbackName":      callbacks,
 		// A batch is visible when it returns, and on disk a moment later. What
 		// a crash takes back is found missing at the next start, when the
 		// records are compared with the files.
@@ -90,33 +81,48 @@ func openStore(dir string) (s *store, err error) {
 		"scorchPersisterOptions": map[string]any{"PersisterNapTimeMSec": 200, "PersisterNapUnderNumFiles": 1000},
 	}, s.queue)
 	if err != nil {
+		s.queue.Close()
 		return nil, err
 	}
-	if err := s.index.Open(); err != nil {
-		return nil, err
+	stores.Store(dir, s)
+	stores.Store(s.index, s)
+	err = guard("open index", s.index.Open)
+	if err == nil {
+		s.root, err = os.Stat(filepath.Join(dir, rootName))
 	}
-	if fresh {
-		// Otherwise a power cut may leave an index that cannot be opened.
-		if err := s.batch(nil, nil, true); err != nil {
-			return nil, err
-		}
-		for _, name := range []string{filepath.Join(dir, "root.bolt"), dir, filepath.Dir(dir)} {
-			if err := syncFile(name); err != nil {
-				return nil, err
-			}
-		}
+	if err == nil && fresh {
+		err = s.settle()
+	}
+	if err != nil {
+		s.close() // what there is of it
+		return nil, err
 	}
 	return s, nil
 }
 
+// settle brings an index that is new to disk. Otherwise a power cut may leave
+// one that cannot be opened.
+func (s *store) settle() error {
+	if err := s.batch(nil, nil, true); err != nil {
+		return err
+	}
+	for _, name := range []string{filepath.Join(s.dir, rootName), s.dir, filepath.Dir(s.dir)} {
+		if err := syncFile(name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// gone reports whether the files are not those any more that were opened.
+func (s *store) gone() bool {
+	info, err := os.Stat(filepath.Join(s.dir, rootName))
+	return errors.Is(err, fs.ErrNotExist) || err == nil && !os.SameFile(info, s.root)
+}
+
 // batch writes blocks and takes out ids, at once or not at all. With durable it
 // returns when everything written so far is on disk.
-func (s *store) batch(blocks []*block, gone []string, durable bool) (err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			err = fmt.Errorf("write index: %v", r)
-		}
-	}()
+func (s *store) batch(blocks []*block, gone []string, durable bool) error {
 	b := bleve.NewBatch()
 	for _, d := range blocks {
 		b.Update(d)
@@ -125,92 +131,69 @@ func (s *store) batch(blocks []*block, gone []string, durable bool) (err error) 
 		b.Delete(id)
 	}
 	var done chan error
+	var failed <-chan error
 	if durable {
 		done = make(chan error, 1)
 		b.SetPersistedCallback(func(err error) { done <- err })
 		// Scorch persists only what changes something.
 		b.SetInternal([]byte("barrier"), []byte{1})
+		failed = s.expect()
 	}
-	if err := s.index.Batch(b); err != nil {
+	// Where one of scorch's goroutines has ended it might wait for ever.
+	written := make(chan error, 1)
+	go func() { written <- guard("panic", func() error { return s.index.Batch(b) }) }()
+	var err error
+	select {
+	case err = <-written:
+	case <-s.broken:
+		err = s.failure()
+	}
+	if err == nil {
+		err = s.written()
+	}
+	if err != nil {
 		return fmt.Errorf("write index: %w", err)
 	}
 	if durable {
-		return s.wait(done)
+		return s.wait(done, failed)
 	}
 	return nil
 }
 
-// persistLimit is how long a batch may take to reach the disk before that
-// counts as failed. Scorch goes on trying.
-const persistLimit = 10 * time.Second
-
-func (s *store) wait(done <-chan error) error {
-	limit := time.NewTimer(persistLimit)
-	defer limit.Stop()
-	select {
-	case err := <-done:
-		if err != nil {
-			return fmt.Errorf("write index: %w", err)
-		}
-		s.mu.Lock()
-		s.async = nil // what failed before has been made good
-		s.mu.Unlock()
-		return nil
-	case <-limit.C:
-		if err := s.failure(); err != nil {
-			return err
-		}
-		return fmt.Errorf("write index: not on disk after %v", persistLimit)
-	}
-}
-
-// failure is the first error of scorch's own goroutines that has not been made
-// good since.
-func (s *store) failure() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.async != nil {
-		return fmt.Errorf("write index in the background: %w", s.async)
-	}
-	return nil
-}
-
-// records calls fn with every stored record.
-func (s *store) records(fn func(path string, record []byte) error) (err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			err = fmt.Errorf("read index: %v", r)
-		}
-	}()
+// records calls fn with every stored record, and returns how many blocks there
+// are of each path.
+func (s *store) records(fn func(path string, record []byte) error) (map[string]int, error) {
 	reader, err := s.index.Reader()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer reader.Close()
 	ids, err := reader.DocIDReaderAll()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer ids.Close()
+	blocks := make(map[string]int)
 	for {
 		internal, err := ids.Next()
 		if err != nil || internal == nil {
-			return err
+			return blocks, err
 		}
 		id, err := reader.ExternalID(internal)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		path, ok := strings.CutSuffix(id, "\x000")
-		if !ok {
+		path, n, _ := strings.Cut(id, "\x00")
+		blocks[path]++
+		if n != "0" {
 			continue
 		}
 		doc, err := reader.Document(id)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if doc == nil {
-			return fmt.Errorf("read index: no document %q", id)
+			return nil, fmt.Errorf("read index: no document %q", id)
 		}
 		var failed error
 		found := false
@@ -221,10 +204,10 @@ func (s *store) records(fn func(path string, record []byte) error) (err error) {
 			}
 		})
 		if failed != nil {
-			return failed
+			return nil, failed
 		}
 		if !found {
-			return fmt.Errorf("read index: no record of %q", path)
+			return nil, fmt.Errorf("read index: no record of %q", path)
 		}
 	}
 }
@@ -246,16 +229,26 @@ func postings(ctx context.Context, r bleve.IndexReader, key string, fn func(numb
 	}
 }
 
-// close stops scorch. It does not wait for what is not on disk yet: flush does.
-func (s *store) close() (err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			err = fmt.Errorf("close index: %v", r)
-		}
-	}()
-	defer asyncStores.Delete(s.dir)
+// closeLimit is how long scorch may take to stop: where one of its goroutines
+// has ended, another may wait for it.
+const closeLimit = 10 * time.Second
+
+// close stops scorch. It does not wait for what is not on disk yet.
+func (s *store) close() error {
+	close(s.closing)
+	defer stores.Delete(s.dir)
+	defer stores.Delete(s.index)
 	defer s.queue.Close()
-	return s.index.Close()
+	closed := make(chan error, 1)
+	go func() { closed <- guard("close index", s.index.Close) }()
+	limit := time.NewTimer(closeLimit)
+	defer limit.Stop()
+	select {
+	case err := <-closed:
+		return err
+	case <-limit.C:
+		return fmt.Errorf("close index: it works on after %v", closeLimit)
+	}
 }
 
 var segmentName = regexp.MustCompile(`^[0-9a-f]{12}\.zap$`)

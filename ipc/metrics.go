@@ -56,7 +56,7 @@ var allGauges = []gauge{
 	newGauge("saves_total", "Files looked at because they changed.", func(s *Status) float64 { return float64(s.Saves) }),
 	newGauge("index_pending", "Files that changed and are not indexed yet.", func(s *Status) float64 { return float64(s.Index.Pending) }),
 	newGauge("index_bytes", "Size of the index on disk.", func(s *Status) float64 { return float64(s.Index.Size) }),
-	newGauge("index_degraded", "1 while answers are read from files.", func(s *Status) float64 { return truth(s.Index.Degraded) }),
+	newGauge("index_degraded", "1 while the index is not whole, or cannot be written.", func(s *Status) float64 { return truth(s.Index.Degraded) }),
 	newGauge("watched_directories", "Directories with a watch.", func(s *Status) float64 { return float64(s.Watch.Directories) }),
 	newGauge("polled_directories", "Directories that are polled instead.", func(s *Status) float64 { return float64(len(s.Watch.Polled)) }),
 	newGauge("watch_overflows_total", "Times that events were lost and the tree was scanned.", func(s *Status) float64 { return float64(s.Watch.Overflows) }),

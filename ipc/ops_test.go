@@ -156,7 +156,7 @@ func (c *opsCase) memory(t *testing.T) *Memory {
 	if err := x.Apply(t.Context(), updates); err != nil {
 		t.Fatal(err)
 	}
-	if err := x.Whole(); err != nil {
+	if err := x.Whole(x.Status().Generation); err != nil {
 		t.Fatal(err)
 	}
 	return &Memory{

@@ -202,59 +202,43 @@ func (d *daemon) recall() {
 	}
 }
 
+// lookAgain is how often, at the longest, it is tried to make an index whole
+// that cannot be written.
+const lookAgain = 30 * time.Second
+
 // complete tells the index when it has seen every file: after the first scan,
-// and whenever it had to be set aside.
+// and whenever it had to be opened again.
 func (d *daemon) complete(ctx context.Context) error {
-	for {
+	for wait := time.Second; ; {
+		generation := d.index.Status().Generation
 		err := d.watcher.Sync(ctx)
 		if err == nil {
 			d.people.settled()
-			err = d.index.Whole()
+			err = d.index.Whole(generation)
 		}
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case err != nil:
 			d.logger.Warn("index is not whole yet", "err", err)
-			if err := sleep(ctx, time.Second); err != nil {
+			if err := sleep(ctx, wait); err != nil {
 				return err
 			}
+			wait = min(2*wait, lookAgain)
+			d.watcher.Rescan()
 			continue
 		}
+		wait = time.Second
 		status := d.index.Status()
 		d.logger.Info("index is whole", "files", status.Files, "entries", status.Entries,
 			"took", time.Since(d.started).Round(time.Millisecond))
 		trimHeap()
-		if err := d.mend(ctx); err != nil {
-			return err
-		}
-		d.watcher.VerifyNow()
-	}
-}
-
-// mendEvery is how often it is tried to write what could not be written: each
-// time saves may have to wait for some seconds.
-const mendEvery = 30 * time.Second
-
-// mend returns when the index had to be set aside. Meanwhile, when something
-// could not be written to disk, it sees whether that works again.
-func (d *daemon) mend(ctx context.Context) error {
-	tick := time.NewTicker(mendEvery)
-	defer tick.Stop()
-	for {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-d.lost:
-			return nil
-		case <-tick.C:
 		}
-		if s := d.index.Status(); s.Problem == "" || s.Degraded {
-			continue
-		}
-		if err := d.index.Whole(); err == nil {
-			d.logger.Info("index is on disk again")
-		}
+		d.watcher.VerifyNow()
 	}
 }
 

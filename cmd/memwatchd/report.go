@@ -73,6 +73,7 @@ func (d *daemon) Report() ipc.Status {
 		OpenFiles: openFiles(), MemoryBytes: heldMemory(),
 	}
 	s.Index.Size = d.index.Size()
+	s.Index.Degraded = s.Index.Degraded || x.Problem != "" // answers may be whole all the same
 	for _, u := range w.Polled {
 		s.Watch.Polled = append(s.Watch.Polled, or(u.Path, "."))
 	}

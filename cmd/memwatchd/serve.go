@@ -72,6 +72,7 @@ func (s *service) serve(ctx context.Context, c *Config) error {
 // once runs one daemon to its end. With errReload there is a next configuration.
 func (s *service) once(ctx context.Context, c *Config, hup <-chan os.Signal) (next *Config, ran bool, err error) {
 	logger := s.log(c)
+	slog.SetDefault(logger) // what libraries log goes there too
 	d, err := openDaemon(c, logger)
 	if err != nil {
 		return nil, false, err
