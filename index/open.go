@@ -226,11 +226,11 @@ func (x *Index) openOr(poison error) (*store, *table, error) {
 	// The last one is kept for a look.
 	x.opt.Logger.Warn("index is set aside and built again", "dir", x.path(x.name), "err", err)
 	x.lost = x.told("index was set aside, and is built again from the files", err)
-	err = errors.Join(
-		os.RemoveAll(x.path("quarantine")),
-		os.MkdirAll(x.path(x.name), 0o700), // it may be that it is gone
-		os.Rename(x.path(x.name), x.path("quarantine")))
-	if err != nil {
+	err = os.RemoveAll(x.path("quarantine"))
+	if err == nil {
+		err = os.Rename(x.path(x.name), x.path("quarantine"))
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, nil, err
 	}
 	return x.load(x.name)

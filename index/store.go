@@ -55,13 +55,17 @@ const rootName = "root.bolt"
 // without reading everything is an error. Report is told of what fails later, in
 // the background.
 func openStore(dir string, report func(*store, error, bool)) (*store, error) {
-	_, err := os.Stat(filepath.Join(dir, rootName))
-	fresh := errors.Is(err, fs.ErrNotExist)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
-	if err := checkSegments(dir); err != nil {
+	segments, err := checkSegments(dir)
+	if err != nil {
 		return nil, err
+	}
+	info, err := os.Stat(filepath.Join(dir, rootName))
+	fresh := errors.Is(err, fs.ErrNotExist) || err == nil && info.Size() == 0
+	if fresh && segments > 0 {
+		return nil, fmt.Errorf("open index %s: %d segments, and none of them in %s", dir, segments, rootName)
 	}
 	s := &store{dir: dir, queue: bleve.NewAnalysisQueue(2)}
 	s.background = newBackground(func(err error, news bool) {
@@ -86,12 +90,16 @@ func openStore(dir string, report func(*store, error, bool)) (*store, error) {
 	}
 	stores.Store(dir, s)
 	stores.Store(s.index, s)
-	err = guard("open index", s.index.Open)
+	err = guard("open index "+dir, s.index.Open)
 	if err == nil {
 		s.root, err = os.Stat(filepath.Join(dir, rootName))
 	}
-	if err == nil && fresh {
+	switch {
+	case err != nil:
+	case fresh:
 		err = s.settle()
+	default:
+		err = guard("open index", s.checkRoot)
 	}
 	if err != nil {
 		s.close() // what there is of it
@@ -99,6 +107,29 @@ func openStore(dir string, report func(*store, error, bool)) (*store, error) {
 	}
 	return s, nil
 }
+
+// checkRoot reports whether what is open is what was written last. Where a
+// segment is missing scorch falls back to what was before, or nothing at all, and
+// says so to nobody.
+func (s *store) checkRoot() error {
+	epochs, err := s.index.(*scorch.Scorch).RootBoltSnapshotEpochs()
+	if err != nil || len(epochs) == 0 {
+		return err // no more than created
+	}
+	reader, err := s.index.Reader()
+	if err != nil {
+		return err
+	}
+	defer reader.Close()
+	barrier, err := reader.GetInternal([]byte(barrier))
+	if err == nil && barrier == nil {
+		err = fmt.Errorf("open index %s: segments are missing", s.dir)
+	}
+	return err
+}
+
+// barrier is a key that every index has a value for.
+const barrier = "barrier"
 
 // settle brings an index that is new to disk. Otherwise a power cut may leave
 // one that cannot be opened.
@@ -136,7 +167,7 @@ func (s *store) batch(blocks []*block, gone []string, durable bool) error {
 		done = make(chan error, 1)
 		b.SetPersistedCallback(func(err error) { done <- err })
 		// Scorch persists only what changes something.
-		b.SetInternal([]byte("barrier"), []byte{1})
+		b.SetInternal([]byte(barrier), []byte{1})
 		failed = s.expect()
 	}
 	// Where one of scorch's goroutines has ended it might wait for ever.
@@ -254,11 +285,12 @@ func (s *store) close() error {
 var segmentName = regexp.MustCompile(`^[0-9a-f]{12}\.zap$`)
 
 // checkSegments takes out strays, over which scorch stumbles, and compares each
-// segment with its checksum, which scorch writes and never reads.
-func checkSegments(dir string) error {
+// segment with its checksum, which scorch writes and never reads. It returns how
+// many there are.
+func checkSegments(dir string) (n int, err error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	for _, e := range entries {
 		if filepath.Ext(e.Name()) != ".zap" {
@@ -267,15 +299,16 @@ func checkSegments(dir string) error {
 		name := filepath.Join(dir, e.Name())
 		if !segmentName.MatchString(e.Name()) {
 			if err := os.Remove(name); err != nil {
-				return err
+				return 0, err
 			}
 			continue
 		}
 		if err := checkSegment(name); err != nil {
-			return err
+			return 0, err
 		}
+		n++
 	}
-	return nil
+	return n, nil
 }
 
 func checkSegment(name string) error {
