@@ -37,7 +37,7 @@ func (e *LockedError) Error() string {
 type Lock struct{ file *os.File }
 
 // AcquireLock takes the lock at path without waiting, creating its file if need be, and
-// writes into it who holds it now. If it is held, the error is a
+// writes into it who holds it now, if there is room. If it is held, the error is a
 // [*LockedError].
 //
 // The lock is the kernel's (flock): a file left by a process that was killed is
@@ -67,24 +67,17 @@ func AcquireLock(path string, who Holder) (*Lock, error) {
 		return nil, locked
 	}
 	l := &Lock{file}
-	text, err := json.Marshal(who)
-	if err == nil {
-		err = l.write(append(text, '\n'))
-	}
-	if err != nil {
-		file.Close()
-		return nil, fmt.Errorf("lock %s: %w", path, err)
-	}
+	l.write(who)
 	return l, nil
 }
 
-// write replaces what the file says.
-func (l *Lock) write(text []byte) error {
-	if err := l.file.Truncate(0); err != nil {
-		return err
+// write replaces what the file says. On a full disk that cannot be done; the
+// lock is held all the same.
+func (l *Lock) write(who Holder) {
+	text, err := json.Marshal(who)
+	if err == nil && l.file.Truncate(0) == nil {
+		l.file.WriteAt(append(text, '\n'), 0)
 	}
-	_, err := l.file.WriteAt(text, 0)
-	return err
 }
 
 // Close gives the lock up. The file stays.
