@@ -153,8 +153,11 @@ func TestFailingOnce(t *testing.T) {
 						written++
 						l.search(owner, "quince", fields{"limit": 1})
 					}
-					l.wantWell(files + written)
+					if a := l.search(owner, "quince", fields{"limit": 1}); a.Total != files+written {
+						t.Errorf("%s, the %d. time: it finds %d of %d; %+v", errno, n+1, a.Total, files+written, a.Index)
+					}
 					end()
+					l.wantWell(files + written)
 				}
 			}
 			if err := l.stop(); err != nil {
@@ -213,7 +216,11 @@ func TestFailingAtStart(t *testing.T) {
 						}
 					}
 					if l.done != nil {
-						l.wantWell(files)
+						l.until("it is well, or nearly", func() bool {
+							var a ipc.SearchAnswer
+							err := l.ask("search", owner.with(fields{"query": "quince", "limit": 1}), &a)
+							return err == nil && a.Total == files && !a.Index.Degraded
+						})
 						if err := l.stop(); err != nil {
 							t.Logf("%s: it ended with %v", f, err)
 						}
