@@ -14,12 +14,7 @@ import (
 
 // indexDir is where the daemon keeps what it can make anew.
 func (l *live) indexDir() string {
-	l.t.Helper()
-	found, err := filepath.Glob(filepath.Join(filepath.Dir(l.config), "cache", "memwatchd", "*", "version"))
-	if err != nil || len(found) != 1 {
-		l.t.Fatalf("the directory of the index is not to be found: %q %v", found, err)
-	}
-	return filepath.Dir(found[0])
+	return filepath.Join(filepath.Dir(l.config), "cache", "memwatchd", "memwatchd")
 }
 
 // store is the directory of the index in use.
@@ -297,7 +292,11 @@ func TestDamagedInUse(t *testing.T) {
 				})
 				l.restartIfKilled()
 				l.wantWell(files + 1)
-				// It comes to lie on disk again.
+				l.until("it is on disk again", func() bool {
+					names, _ := filepath.Glob(filepath.Join(l.indexDir(), "index-*", "*.zap"))
+					_, err := os.Stat(filepath.Join(l.indexDir(), "index-1", "root.bolt"))
+					return err == nil && len(names) > 0
+				})
 				if err := l.stop(); err != nil {
 					t.Fatal(err)
 				}
