@@ -81,6 +81,47 @@ func (l *live) wantFailing(round, files int, words string) {
 	}
 }
 
+// limitFiles makes it an error to write to a file beyond so many bytes.
+func (l *live) limitFiles(most uint64) {
+	l.t.Helper()
+	limit := unix.Rlimit{Cur: most, Max: unix.RLIM_INFINITY}
+	if err := unix.Prlimit(l.cmd.Process.Pid, unix.RLIMIT_FSIZE, &limit, nil); err != nil {
+		l.t.Skipf("the size of files cannot be limited here: %v", err)
+	}
+}
+
+// There is room for what is new, and not for what many segments are merged into:
+// that is tried again and again, but not all the time.
+func TestNoRoomToMerge(t *testing.T) {
+	t.Parallel()
+	const files = 20
+	l := newLive(t, t.TempDir(), "")
+	l.fill(files)
+	l.start()
+	l.limitFiles(128 << 10)
+	written := 0
+	l.until("segments cannot be merged", func() bool {
+		s := l.mustStatus()
+		if strings.Contains(s.Index.Problem, "merging") {
+			return true
+		}
+		text := "- quince"
+		for k := range 1500 {
+			text += " " + letters(1500*written+k)
+		}
+		l.write(fmt.Sprintf("2026-03-%02d/n%d.md", written%20+1, written), text+"\n")
+		written++
+		l.until("it is on disk", func() bool { return l.mustStatus().Index.Size > s.Index.Size+20000 })
+		return false
+	})
+	l.wantCalm()
+	if a := l.search(owner, "quince", fields{"limit": 1}); a.Total != files+written {
+		t.Errorf("it finds %d of %d; %+v", a.Total, files+written, a.Index)
+	}
+	l.limitFiles(unix.RLIM_INFINITY)
+	l.wantWell(files + written)
+}
+
 // Nothing can be written to any file: the daemon goes on, says so, and is well
 // again when that is over.
 func TestNothingCanBeWritten(t *testing.T) {
@@ -89,17 +130,10 @@ func TestNothingCanBeWritten(t *testing.T) {
 	l := newLive(t, t.TempDir(), "")
 	l.fill(files)
 	l.start()
-	limit := func(most uint64) {
-		t.Helper()
-		limit := unix.Rlimit{Cur: most, Max: unix.RLIM_INFINITY}
-		if err := unix.Prlimit(l.cmd.Process.Pid, unix.RLIMIT_FSIZE, &limit, nil); err != nil {
-			t.Skipf("the size of files cannot be limited here: %v", err)
-		}
-	}
-	limit(0)
+	l.limitFiles(0)
 	l.wantFailing(0, files, "file too large")
 	l.wantCalm()
-	limit(unix.RLIM_INFINITY)
+	l.limitFiles(unix.RLIM_INFINITY)
 	l.wantWell(files + 40)
 	if !strings.Contains(l.log.String(), "index is on disk again") {
 		t.Error("it is not said that it is over")
@@ -108,7 +142,7 @@ func TestNothingCanBeWritten(t *testing.T) {
 	l.kill()
 	l.wantFirst(files + 40)
 	l.wantWell(files + 40)
-	limit(0)
+	l.limitFiles(0)
 	l.wantFailing(1, files, "file too large")
 	if err := l.stop(); err != nil { // not without trying, but not for long
 		t.Errorf("it ended with: %v", err)
