@@ -86,6 +86,11 @@ func TestUnsaved(t *testing.T) {
 	s := &mapSource{text: map[string]string{"a.md": "- red\n"}}
 	x := s.open(t, t.TempDir())
 	s.whole(t, x)
+	for saved := false; !saved; time.Sleep(time.Millisecond) {
+		x.store.mu.Lock()
+		saved = x.store.unsaved == 0
+		x.store.mu.Unlock()
+	}
 	x.store.mu.Lock()
 	x.store.trials[persister] = &trial{err: errors.New("no")}
 	x.store.unsaved = maxUnsaved
@@ -103,7 +108,7 @@ func TestUnsaved(t *testing.T) {
 }
 
 // A goroutine of scorch's that has ended is noticed, and does not hold anybody
-// up.
+// up. If it does so again before the index is whole, that is the index's fault.
 func TestGoroutineEnds(t *testing.T) {
 	s := &mapSource{text: map[string]string{"a.md": "- red\n"}}
 	lost := make(chan bool, 1)
@@ -113,10 +118,21 @@ func TestGoroutineEnds(t *testing.T) {
 	}
 	defer x.Close()
 	s.whole(t, x)
-	x.store.failed(scorch.NewScorchError("introducer", "panic: no", scorch.ErrAsyncPanic))
-	<-lost
-	if st := x.Status(); !st.Degraded || st.Generation != 2 {
-		t.Errorf("it was not opened anew: %+v", st)
+	for n, aside := range []bool{false, true} {
+		x.mu.RLock()
+		st := x.store
+		x.mu.RUnlock()
+		st.failed(scorch.NewScorchError("introducer", "panic: no", scorch.ErrAsyncPanic))
+		if err := st.batch(nil, nil, true); err == nil {
+			t.Error("what nobody can take is written")
+		}
+		<-lost
+		if st := x.Status(); !st.Degraded || st.Generation != uint64(n+2) {
+			t.Errorf("it was not opened anew: %+v", st)
+		}
+		if _, err := os.Stat(x.path("quarantine")); (err == nil) != aside {
+			t.Errorf("the %d. time, it is set aside: %v", n+1, err == nil)
+		}
 	}
 	s.whole(t, x)
 	if st := x.Status(); st.Degraded || st.Problem != "" {

@@ -274,6 +274,10 @@ func (x *Index) trouble(s *store, err error, news bool) {
 	}
 	go func() {
 		x.writing.Lock()
+		again := x.again
+		x.writing.Unlock()
+		time.Sleep(time.Until(again)) // what is broken at once would be again
+		x.writing.Lock()
 		defer x.writing.Unlock()
 		if x.store == s {
 			x.fail(x.generation.Load(), err)
@@ -282,9 +286,10 @@ func (x *Index) trouble(s *store, err error, news bool) {
 }
 
 // fail is called when the store failed: what it shows and what the table says
-// may differ from now on, so it is opened again, or set aside if that fails too,
-// and every file has to be applied again. It does nothing if that has been seen
-// to since the generation that failed. The caller holds x.writing.
+// may differ from now on, so it is opened again, and every file has to be applied
+// again. It is set aside if that fails, or if it fails once more before it is
+// whole. Nothing is done if that has been seen to since the generation that
+// failed. The caller holds x.writing.
 func (x *Index) fail(generation uint64, cause error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -292,13 +297,17 @@ func (x *Index) fail(generation uint64, cause error) {
 		return
 	}
 	x.opt.Logger.Error("index failed, opening it again", "err", cause)
+	var poison error
+	if !x.whole && !exhausted(cause) {
+		poison = cause
+	}
 	if x.store != nil {
 		if err := x.store.close(); err != nil {
 			x.opt.Logger.Warn("index did not close", "err", err)
 		}
 	}
 	x.lost = x.told("index failed, and every file is looked at again", cause)
-	if err := x.open(nil); err != nil {
+	if err := x.open(poison); err != nil {
 		x.opt.Logger.Error("index cannot be opened, files are read to answer", "err", err)
 	}
 	if x.opt.Lost != nil {

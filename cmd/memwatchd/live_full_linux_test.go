@@ -28,7 +28,11 @@ func (l *live) wantCalm() {
 	time.Sleep(watched)
 	used, said := l.cpu()-began, strings.Count(l.log.String(), "\n")-lines
 	l.t.Logf("in %s it used %s of a processor and logged %d lines", watched, used, said)
-	if used > watched/10 || said > 10 {
+	most := watched / 10
+	if raced() {
+		most = watched / 2
+	}
+	if used > most || said > 10 {
 		l.t.Errorf("in %s it used %s of a processor and logged %d lines", watched, used, said)
 	}
 }
@@ -111,7 +115,7 @@ func TestNoRoomToMerge(t *testing.T) {
 		}
 		l.write(fmt.Sprintf("2026-03-%02d/n%d.md", written%20+1, written), text+"\n")
 		written++
-		l.until("it is on disk", func() bool { return l.mustStatus().Index.Size > s.Index.Size+20000 })
+		l.until("it is on disk", func() bool { return l.mustStatus().Index.Size != s.Index.Size })
 		return false
 	})
 	l.wantCalm()
