@@ -7,9 +7,11 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"regexp"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
 	"golang.org/x/sync/errgroup"
 )
 
@@ -47,6 +49,10 @@ type Server struct {
 	Registry *prometheus.Registry // served as /metrics; nil for one of its own
 }
 
+// liveHeap is what the last collection found in use: the one figure of the
+// heap that does not swing.
+var liveHeap = collectors.GoRuntimeMetricsRule{Matcher: regexp.MustCompile("^/gc/heap/live:bytes$")}
+
 // Run answers until the context ends, then lets the requests under way finish,
 // for as long as Limits.Drain. The listeners stay open: their owner closes them.
 func (s *Server) Run(ctx context.Context, listeners ...*Listener) error {
@@ -54,6 +60,10 @@ func (s *Server) Run(ctx context.Context, listeners ...*Listener) error {
 	registry := s.Registry
 	if registry == nil {
 		registry = prometheus.NewRegistry()
+		// How the process is doing, by the names that dashboards know.
+		registry.MustRegister(
+			collectors.NewGoCollector(collectors.WithGoCollectorRuntimeMetrics(liveHeap)),
+			collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	}
 	counters, err := newCounters(registry, s.Memory)
 	if err != nil {

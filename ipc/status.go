@@ -46,6 +46,7 @@ type Status struct {
 
 	MemoryBytes uint64 `json:"memory_bytes"`
 	OpenFiles   int    `json:"open_files"`
+	Goroutines  int    `json:"goroutines"`
 
 	Healthy bool `json:"-"` // see StatusAnswer
 }

@@ -44,7 +44,8 @@ func (p *printer) status(b *strings.Builder, a *ipc.StatusAnswer) {
 	}
 	p.row(b, "latency", "save to search %.0f ms (p99 %.0f), query %.1f ms (p99 %.1f)",
 		s.Latency.SaveToSearch.P50, s.Latency.SaveToSearch.P99, s.Latency.Query.P50, s.Latency.Query.P99)
-	p.row(b, "process", "%s of memory, %s", bytesOf(int64(s.MemoryBytes)), plural(s.OpenFiles, "open file"))
+	p.row(b, "process", "%s of memory, %s, %s", bytesOf(int64(s.MemoryBytes)),
+		plural(s.OpenFiles, "open file"), plural(s.Goroutines, "goroutine"))
 	for _, f := range s.Problems {
 		p.problem(b, f)
 	}

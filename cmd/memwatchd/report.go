@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -70,7 +71,7 @@ func (d *daemon) Report() ipc.Status {
 		},
 		Latency: ipc.Latency{SaveToSearch: d.pipeline.latency.Quantiles()},
 		Skipped: []ipc.Skipped{}, Problems: d.problems(), Sockets: d.sockets,
-		OpenFiles: openFiles(), MemoryBytes: heldMemory(),
+		OpenFiles: openFiles(), MemoryBytes: heldMemory(), Goroutines: runtime.NumGoroutine(),
 	}
 	s.Index.Size = d.index.Size()
 	s.Index.Degraded = s.Index.Degraded || x.Problem != "" // answers may be whole all the same
