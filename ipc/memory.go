@@ -102,8 +102,11 @@ func (m *Memory) sync(ctx context.Context, c *Call, f Fresh) (bool, error) {
 	return synced, m.look(c)
 }
 
-// look finds out what the caller may read now.
+// look finds out what the caller may read now. While the index is not whole that
+// may be less than it should be, even if it has become whole by the time that
+// the answer is ready.
 func (m *Memory) look(c *Call) (err error) {
+	c.degraded = m.Keeper.State().Degraded
 	c.Scope = m.Scopes.Scope(c.Scope.Subject, c.Scope.Context)
 	if c.View, err = m.Scopes.View(c.Scope); err != nil {
 		return Errorf(Invalid, "%v", err)
@@ -114,7 +117,7 @@ func (m *Memory) look(c *Call) (err error) {
 // state is the state of the index, for one caller.
 func (m *Memory) state(c Call, synced bool) IndexState {
 	report := m.Keeper.State()
-	s := IndexState{Synced: synced, Degraded: report.Degraded}
+	s := IndexState{Synced: synced, Degraded: report.Degraded || c.degraded}
 	if c.Whole {
 		s.Revision, s.Pending, s.Problem = &report.Revision, &report.Pending, report.Problem
 	}

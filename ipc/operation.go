@@ -39,6 +39,8 @@ type Call struct {
 
 	// Fixed is true on a listener with a fixed scope.
 	Fixed bool
+
+	degraded bool // the index was not whole when the view was made
 }
 
 // operation fills in a row for a function.
