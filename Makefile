@@ -9,7 +9,7 @@ EVAL        ?= ../shared/eval/collections
 
 EXAMPLE = example/config.yaml
 
-.PHONY: build run test faults lint bench fuzz eval clean
+.PHONY: build run test faults soak lint bench fuzz eval clean
 
 build:
 	$(GO) build -o memwatchd ./cmd/memwatchd
@@ -40,6 +40,13 @@ test:
 # for a while: as root, and with nothing else at work.
 faults:
 	FAULTS=1 $(TEST) -p 1 -count=1 ./...
+
+# One daemon and everything that may happen to it at once, for SOAK; make test
+# has it for half a minute.
+SOAK ?= 1h
+
+soak:
+	SOAK=$(SOAK) $(GO) test ./cmd/memwatchd -count=1 -v -run '^TestSoak$$' -timeout 0
 
 lint:
 	@echo 'gofmt'; test -z "$$(gofmt -l $$(git ls-files '*.go') | tee /dev/stderr)"
