@@ -411,6 +411,36 @@ func TestRebuild(t *testing.T) {
 	}
 }
 
+// A file that is away for a moment while the index is rebuilt, and is then as it
+// was, is told to nobody: it is in the new index all the same. One that is gone
+// for good is not.
+func TestRebuildAway(t *testing.T) {
+	s := &mapSource{text: map[string]string{"a.md": "- red\n", "b.md": "- red\n", "c.md": "- red\n", "d.md": "- red\n"}}
+	x := s.open(t, t.TempDir())
+	s.whole(t, x)
+	reads := map[string]int{}
+	err := x.Rebuild(t.Context(), []string{"a.md", "b.md", "d.md"}, func(_ context.Context, path string) (Update, error) {
+		reads[path]++
+		if path == "b.md" && reads[path] == 1 || path == "d.md" {
+			return Update{Path: path}, nil
+		}
+		return s.update(path), nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(map[string]int{"a.md": 1, "b.md": 2, "c.md": 1, "d.md": 2}, reads); diff != "" {
+		t.Errorf("read how often (-want +got):\n%s", diff)
+	}
+	var paths []string
+	for path := range x.Known() {
+		paths = append(paths, path)
+	}
+	if diff := cmp.Diff([]string{"a.md", "b.md", "c.md"}, paths); diff != "" {
+		t.Errorf("known (-want +got):\n%s", diff)
+	}
+}
+
 // TestApplyWhileSearching changes files while others search; the race detector
 // and the counts watch.
 func TestApplyWhileSearching(t *testing.T) {

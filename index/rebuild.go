@@ -32,7 +32,7 @@ func (x *Index) Rebuild(ctx context.Context, paths []string, read func(ctx conte
 	}
 	err = x.feed(ctx, next, paths, read)
 	if err == nil {
-		err = x.swap(next)
+		err = x.swap(ctx, next, read)
 	}
 	if err != nil {
 		x.mu.Lock()
@@ -84,6 +84,10 @@ func (x *Index) feed(ctx context.Context, next *rebuild, paths []string, read fu
 func (x *Index) feedChunk(ctx context.Context, next *rebuild, paths []string, read func(context.Context, string) (Update, error)) error {
 	x.writing.Lock()
 	defer x.writing.Unlock()
+	return x.feedLocked(ctx, next, paths, read)
+}
+
+func (x *Index) feedLocked(ctx context.Context, next *rebuild, paths []string, read func(context.Context, string) (Update, error)) error {
 	if next.err != nil {
 		return next.err
 	}
@@ -104,12 +108,22 @@ func (x *Index) feedChunk(ctx context.Context, next *rebuild, paths []string, re
 	return x.write(next.store, next.table, updates, files, blocks)
 }
 
-// swap puts the new index in the place of the old one.
-func (x *Index) swap(next *rebuild) error {
+// swap puts the new index in the place of the old one. What the old one has
+// otherwise is read again before: a file that was away for a moment, in a
+// directory that was moved and moved back, or was open for writing, may be as
+// the old one has it, and then nobody applies it.
+func (x *Index) swap(ctx context.Context, next *rebuild, read func(context.Context, string) (Update, error)) error {
 	x.writing.Lock()
 	defer x.writing.Unlock()
-	if next.err != nil {
-		return next.err
+	var differ []string
+	for path, f := range x.table.files {
+		if made := next.table.files[path]; made == nil || made.stamp != f.stamp {
+			differ = append(differ, path)
+		}
+	}
+	slices.Sort(differ)
+	if err := x.feedLocked(ctx, next, differ, read); err != nil {
+		return err
 	}
 	if x.closed {
 		return errors.New("it was closed")
