@@ -2,6 +2,7 @@ package index
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/memwatchd/memwatchd/memory"
+	"golang.org/x/sync/errgroup"
 )
 
 // mapSource is files in memory.
@@ -438,6 +440,46 @@ func TestRebuildAway(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"a.md", "b.md", "c.md"}, paths); diff != "" {
 		t.Errorf("known (-want +got):\n%s", diff)
+	}
+}
+
+// A rebuild that fails, as one does when whoever asked for it goes away, is in
+// nobody's way.
+func TestRebuildFails(t *testing.T) {
+	s := &mapSource{text: map[string]string{}}
+	for i := range 20 {
+		s.text[fmt.Sprintf("%02d.md", i)] = "- red\n"
+	}
+	x := s.open(t, t.TempDir())
+	s.whole(t, x)
+	// What hangs could not be closed either.
+	defer time.AfterFunc(time.Minute, func() { panic("rebuilding and applying never end") }).Stop()
+	var group errgroup.Group
+	ctx, cancel := context.WithCancel(t.Context())
+	group.Go(func() error {
+		for ctx.Err() == nil {
+			if err := x.Apply(context.Background(), s.updates("00.md", "01.md")); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	gone := errors.New("gone")
+	for range 6 {
+		err := x.Rebuild(ctx, s.paths(), func(context.Context, string) (Update, error) {
+			time.Sleep(3 * time.Millisecond) // who has to wait so long for a lock is handed it
+			return Update{}, gone
+		})
+		if !errors.Is(err, gone) {
+			t.Errorf("got %v", err)
+		}
+	}
+	cancel()
+	if err := group.Wait(); err != nil {
+		t.Error(err)
+	}
+	if st := x.Status(); st.Rebuilding || st.Files != 20 || st.Generation != 1 {
+		t.Errorf("%+v", st)
 	}
 }
 

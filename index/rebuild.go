@@ -35,12 +35,20 @@ func (x *Index) Rebuild(ctx context.Context, paths []string, read func(ctx conte
 		err = x.swap(ctx, next, read)
 	}
 	if err != nil {
-		x.mu.Lock()
-		x.next = nil
-		x.mu.Unlock()
-		return errors.Join(fmt.Errorf("rebuild index: %w", err), next.store.close(), os.RemoveAll(x.path(next.name)))
+		return errors.Join(fmt.Errorf("rebuild index: %w", err), x.abandon(next))
 	}
 	return nil
+}
+
+// abandon puts away an index that will not be used. No Apply is writing to it
+// then: a batch that a closed store is given never ends.
+func (x *Index) abandon(next *rebuild) error {
+	x.writing.Lock()
+	defer x.writing.Unlock()
+	x.mu.Lock()
+	x.next = nil
+	x.mu.Unlock()
+	return errors.Join(next.store.close(), os.RemoveAll(x.path(next.name)))
 }
 
 func (x *Index) beginRebuild() (*rebuild, error) {
