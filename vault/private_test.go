@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"go.uber.org/goleak"
 )
 
 func TestPrivateDir(t *testing.T) {
@@ -70,14 +72,15 @@ func TestPrivateDirRefuses(t *testing.T) {
 	}
 }
 
-// TestMain lets the test binary be another process that holds a lock.
+// TestMain lets the test binary be another process that holds a lock, and sees
+// to it that the tests leave no goroutine behind.
 func TestMain(m *testing.M) {
 	if path := os.Getenv("VAULT_TEST_LOCK"); path != "" {
 		_, err := AcquireLock(path, Holder{PID: os.Getpid(), Socket: "/run/x.sock"})
 		fmt.Println(err)
 		select {} // until killed
 	}
-	os.Exit(m.Run())
+	goleak.VerifyTestMain(m)
 }
 
 func TestLock(t *testing.T) {
