@@ -22,6 +22,7 @@ type gate struct {
 	closed atomic.Bool
 	slots  chan struct{}  // refusals under way
 	going  sync.WaitGroup // the same, to wait for
+	silent sync.WaitGroup // guests that have not asked anything yet
 
 	mu   sync.Mutex
 	open map[*guest]struct{}
@@ -32,7 +33,9 @@ type guest struct {
 	net.Conn
 	gate *gate
 	idle time.Time // since when it waits for its client; zero while its client waits for us
-	once sync.Once
+
+	once  sync.Once // it closes
+	asked sync.Once // it asks for the first time
 }
 
 // maxRefusals is how many connections may be sent away at a time with a word;
@@ -60,13 +63,10 @@ func (g *gate) Close() error {
 func (g *gate) Accept() (net.Conn, error) {
 	for {
 		c, err := g.net.Accept()
-		if g.closed.Load() {
-			if err == nil {
-				c.Close()
-			}
+		switch {
+		case err != nil && g.closed.Load():
 			return nil, net.ErrClosed
-		}
-		if err != nil {
+		case err != nil:
 			return nil, err
 		}
 		v, refusal := g.admit(c)
@@ -95,6 +95,7 @@ func (g *gate) admit(c net.Conn) (*guest, *Error) {
 	}
 	v := &guest{Conn: c, gate: g, idle: time.Now()}
 	g.open[v] = struct{}{}
+	g.silent.Add(1)
 	return v, nil
 }
 
@@ -123,6 +124,22 @@ func (g *gate) observe(c net.Conn, state http.ConnState) {
 	}
 }
 
+// hear waits until all guests have asked something, but not for longer than
+// that. Nobody else is let in meanwhile.
+func (g *gate) hear(limit time.Duration) {
+	all := make(chan struct{})
+	go func() {
+		g.silent.Wait()
+		close(all)
+	}()
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	select {
+	case <-all:
+	case <-timer.C:
+	}
+}
+
 type guestKey struct{}
 
 // introduce lets a handler find the guest that asks. It is the server's
@@ -130,6 +147,15 @@ type guestKey struct{}
 func (g *gate) introduce(ctx context.Context, c net.Conn) context.Context {
 	return context.WithValue(ctx, guestKey{}, c)
 }
+
+// asked notes that the request of a context is its guest's first.
+func asked(ctx context.Context) {
+	if v, ok := ctx.Value(guestKey{}).(*guest); ok {
+		v.speak()
+	}
+}
+
+func (v *guest) speak() { v.asked.Do(v.gate.silent.Done) }
 
 // serving notes that the request of a context has arrived and is being worked
 // on, until the function that it returns is called.
@@ -153,6 +179,7 @@ func (v *guest) serve(busy bool) {
 
 // Close makes room for another.
 func (v *guest) Close() error {
+	v.speak()
 	v.once.Do(func() {
 		v.gate.mu.Lock()
 		delete(v.gate.open, v)

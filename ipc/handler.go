@@ -40,6 +40,7 @@ type handler struct {
 // is a mistake of ours that the next request must not notice.
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	start := time.Now()
+	asked(r.Context())
 	a := &answer{w: w, control: http.NewResponseController(w), write: h.limits.Write}
 	op := "other"
 	defer func() {

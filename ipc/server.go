@@ -3,7 +3,6 @@ package ipc
 import (
 	"cmp"
 	"context"
-	"errors"
 	"log/slog"
 	"net"
 	"net/http"
@@ -101,23 +100,23 @@ func (s *Server) serve(ctx context.Context, g *gate, h *handler, limits Limits) 
 		// Requests under way when the daemon ends may finish.
 		BaseContext: func(net.Listener) context.Context { return context.WithoutCancel(ctx) },
 	}
-	drained := make(chan struct{})
-	stop := context.AfterFunc(ctx, func() {
-		defer close(drained)
-		patience, cancel := context.WithTimeout(context.WithoutCancel(ctx), limits.Drain)
-		defer cancel()
-		if server.Shutdown(patience) != nil {
-			server.Close() // they had their time
-		}
-	})
+	stop := context.AfterFunc(ctx, func() { g.Close() })
 	err := server.Serve(g)
 	if stop() {
 		return err // not our doing
 	}
-	<-drained
-	g.going.Wait()
-	if errors.Is(err, http.ErrServerClosed) {
-		return nil
+	// Nobody comes in any more. Who has come in is still about to ask, and would
+	// get no answer from a server that is shutting down.
+	g.hear(hearing)
+	patience, cancel := context.WithTimeout(context.WithoutCancel(ctx), limits.Drain)
+	defer cancel()
+	if server.Shutdown(patience) != nil {
+		server.Close() // they had their time
 	}
-	return err
+	g.going.Wait()
+	return nil
 }
+
+// hearing is how long a server that ends waits for clients that have connected
+// and not yet asked.
+const hearing = 200 * time.Millisecond
