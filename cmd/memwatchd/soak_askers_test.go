@@ -50,9 +50,10 @@ type errCode struct {
 
 func (e *errCode) Error() string { return e.text }
 
-func unavailable(err error) bool {
+// is reports whether an answer is an error of a sort.
+func is(err error, code ipc.Code) bool {
 	e, ok := errors.AsType[*errCode](err)
-	return ok && e.code == string(ipc.Unavailable)
+	return ok && e.code == string(code)
 }
 
 // question asks. A connection that broke, as one does when the daemon begins
@@ -131,7 +132,7 @@ func (s *soak) searcher(n int, socket string, who fields) *actor {
 			}
 			if len(who) == 0 && d.IntN(10) == 0 {
 				err := s.question(ctx, c, http.MethodPost, "/v1/search", req.with(secret), nil)
-				if e, ok := errors.AsType[*errCode](err); !ok || e.code != string(ipc.Forbidden) {
+				if !is(err, ipc.Forbidden) {
 					return fmt.Errorf("a fixed scope was left: %w", err)
 				}
 				return nil
@@ -172,7 +173,7 @@ func (s *soak) reader(n int) *actor {
 				return errors.Join(s.question(ctx, c, http.MethodGet, "/v1/status", nil, nil), s.health(ctx, c))
 			case len(asks) + 1:
 				err := s.question(ctx, c, http.MethodPost, "/v1/check", owner, nil)
-				if unavailable(err) {
+				if is(err, ipc.Unavailable) {
 					return nil
 				}
 				return err
@@ -184,15 +185,19 @@ func (s *soak) reader(n int) *actor {
 				err := s.question(ctx, c, http.MethodPost, "/v1/search", who.with(fields{"query": d.some(2)}), &found)
 				for _, h := range found.Hits {
 					err := s.question(ctx, c, http.MethodPost, "/v1/get", who.with(fields{"id": h.ID}), nil)
-					if e, ok := errors.AsType[*errCode](err); err != nil && !(ok && e.code == string(ipc.NotFound)) {
+					if err != nil && !is(err, ipc.NotFound) {
 						return err
 					}
 				}
 				return err
 			default:
 				err := s.question(ctx, c, http.MethodPost, "/v1/"+asks[k].op, who.with(asks[k].req), nil)
-				if unavailable(err) {
-					return nil // sync, while the daemon begins anew
+				if is(err, ipc.NotFound) { // the daemon begins anew, and has not seen every file
+					err = errors.Join(s.question(ctx, c, http.MethodPost, "/v1/sync", fields{"timeout": "1m"}, nil),
+						s.question(ctx, c, http.MethodPost, "/v1/"+asks[k].op, who.with(asks[k].req), nil))
+				}
+				if is(err, ipc.Unavailable) {
+					return nil // sync, while it begins
 				}
 				return err
 			}

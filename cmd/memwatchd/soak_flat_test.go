@@ -37,9 +37,9 @@ var bounds = []struct {
 }{
 	{name: "anonymous MiB", part: 0.2, more: 10, short: 40},
 	{name: "live heap MiB", part: 0.15, more: 2, short: 10},
-	{name: "goroutines", part: 0.2, more: 10, raced: true},
-	{name: "threads", part: 0.2, more: 5, raced: true},
-	{name: "descriptors", part: 0.2, more: 8, raced: true},
+	{name: "goroutines", more: 15, raced: true},
+	{name: "threads", more: 6, raced: true},
+	{name: "descriptors", more: 12, raced: true},
 	{name: "segments", part: 0.5, more: 20, raced: true},
 	{name: "watches", part: 0.1, more: 10, raced: true},
 	{name: "index files", part: 0.5, more: 20, raced: true},
