@@ -54,7 +54,7 @@ func soakLength(t *testing.T) time.Duration {
 		return length
 	}
 	if testing.Short() {
-		return 10 * time.Second
+		return 5 * time.Second
 	}
 	return 30 * time.Second
 }
