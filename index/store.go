@@ -81,7 +81,10 @@ func openStore(dir string, report func(*store, error, bool)) (*store, error) {
 		// A batch is visible when it returns, and on disk a moment later. What
 		// a crash takes back is found missing at the next start, when the
 		// records are compared with the files.
-		"unsafe_batch":           true,
+		"unsafe_batch": true,
+		// Below the size that scorch sets, of 2000 files, each save would write
+		// the whole index anew.
+		"scorchMergePlanOptions": map[string]any{"FloorSegmentSize": 200},
 		"scorchPersisterOptions": map[string]any{"PersisterNapTimeMSec": 200, "PersisterNapUnderNumFiles": 1000},
 	}, s.queue)
 	if err != nil {
