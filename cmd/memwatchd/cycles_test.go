@@ -87,7 +87,12 @@ func (l *live) cycle(n int) {
 		l.until("it began anew", func() bool { return begun() > before && whole() })
 	}
 	if n%4 == 3 {
-		go c.Post("http://memwatchd/v1/rebuild", "application/json", bytes.NewReader([]byte("{}")))
+		go func() {
+			res, err := c.Post("http://memwatchd/v1/rebuild", "application/json", bytes.NewReader([]byte("{}")))
+			if err == nil {
+				res.Body.Close()
+			}
+		}()
 	}
 	cancel()
 	select {
