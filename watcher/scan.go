@@ -13,8 +13,8 @@ import (
 
 const (
 	// share is how much more time passes between scans than scans take: they
-	// may use a thousandth of one processor.
-	share = 1000
+	// may use a thousandth of one processor, and keep nearly two busy.
+	share = 2000
 	// pollShare is the same for polling, where it is the only way to learn of a
 	// change.
 	pollShare = 10
