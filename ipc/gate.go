@@ -3,12 +3,14 @@ package ipc
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 )
 
@@ -17,7 +19,9 @@ import (
 type gate struct {
 	*Listener
 	max     int
+	files   uint64 // that we may have open
 	refused func(reason string)
+	short   func() // called when clients have to go because too many files are open
 
 	closed atomic.Bool
 	slots  chan struct{}  // refusals under way
@@ -32,21 +36,27 @@ type gate struct {
 type guest struct {
 	net.Conn
 	gate *gate
-	idle time.Time // since when it waits for its client; zero while its client waits for us
+	idle time.Time // since when it waits for its client, or streams; zero while its client waits for us
 
 	once  sync.Once // it closes
 	asked sync.Once // it asks for the first time
+
+	streams bool
+	scarce  bool // it has one of the files that are not for clients
 }
 
 // maxRefusals is how many connections may be sent away at a time with a word;
 // more are just closed.
 const maxRefusals = 16
 
-func newGate(l *Listener, limit int, refused func(string)) (*gate, error) {
+func newGate(l *Listener, limit int, refused func(string), short func()) (*gate, error) {
 	if err := l.net.SetDeadline(time.Time{}); err != nil {
 		return nil, err
 	}
-	return &gate{Listener: l, max: limit, refused: refused, slots: make(chan struct{}, maxRefusals), open: map[*guest]struct{}{}}, nil
+	return &gate{
+		Listener: l, max: limit, files: fileLimit(), refused: refused, short: short,
+		slots: make(chan struct{}, maxRefusals), open: map[*guest]struct{}{},
+	}, nil
 }
 
 // Addr is the address that is listened on.
@@ -67,11 +77,18 @@ func (g *gate) Accept() (net.Conn, error) {
 		case err != nil && g.closed.Load():
 			return nil, net.ErrClosed
 		case err != nil:
+			if errors.Is(err, syscall.EMFILE) {
+				g.makeRoom() // who asked is accepted when the server tries again
+			}
 			return nil, err
 		}
 		v, refusal := g.admit(c)
-		if refusal == nil {
+		if v != nil {
 			return v, nil
+		}
+		if refusal == nil {
+			c.Close() // no time for words
+			continue
 		}
 		select {
 		case g.slots <- struct{}{}:
@@ -82,6 +99,8 @@ func (g *gate) Accept() (net.Conn, error) {
 	}
 }
 
+// admit decides about a connection. One that is refused without an error is to
+// be closed at once.
 func (g *gate) admit(c net.Conn) (*guest, *Error) {
 	if err := g.admits(c); err != nil {
 		g.refused("credentials")
@@ -89,32 +108,65 @@ func (g *gate) admit(c net.Conn) (*guest, *Error) {
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	v := &guest{Conn: c, gate: g, idle: time.Now(), scarce: g.scarce(c)}
+	if v.scarce || g.scarceLocked() {
+		g.short()
+		// Somebody can always ask how we are.
+		if len(g.open) > 0 && !g.dismissLocked() {
+			g.refused("files")
+			return nil, nil
+		}
+	}
 	if len(g.open) >= g.max && !g.dismissLocked() {
 		g.refused("connections")
 		return nil, Errorf(Unavailable, "%d connections are open, and there may be no more", len(g.open))
 	}
-	v := &guest{Conn: c, gate: g, idle: time.Now()}
 	g.open[v] = struct{}{}
 	g.silent.Add(1)
 	return v, nil
 }
 
-// dismissLocked closes the connection that has waited for its client for
-// longest, so that those who are silent, or slow to ask or to read, do not keep
-// others out.
-func (g *gate) dismissLocked() bool {
-	var oldest *guest
+func (g *gate) scarceLocked() bool {
 	for v := range g.open {
-		if !v.idle.IsZero() && (oldest == nil || v.idle.Before(oldest.idle)) {
-			oldest = v
+		if v.scarce {
+			return true
 		}
 	}
-	if oldest == nil {
+	return false
+}
+
+// makeRoom sends somebody away because too many files are open.
+func (g *gate) makeRoom() {
+	g.short()
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.dismissLocked()
+}
+
+// dismissLocked closes the connection that has waited for its client for
+// longest, so that those who are silent, or slow to ask or to read, do not keep
+// others out. If there is none, the oldest stream has to go.
+func (g *gate) dismissLocked() bool {
+	var first *guest
+	for v := range g.open {
+		if !v.idle.IsZero() && (first == nil || v.before(first)) {
+			first = v
+		}
+	}
+	if first == nil {
 		return false
 	}
-	delete(g.open, oldest)
-	oldest.Conn.Close()
+	delete(g.open, first)
+	first.Conn.Close()
 	return true
+}
+
+// before reports whether it goes before another when somebody has to.
+func (v *guest) before(other *guest) bool {
+	if v.streams != other.streams {
+		return other.streams
+	}
+	return v.idle.Before(other.idle)
 }
 
 // observe notes which connections are idle. It is the server's ConnState hook.
@@ -168,10 +220,20 @@ func serving(ctx context.Context) (done func()) {
 	return func() { v.serve(false) }
 }
 
+// listening notes that a guest is told what happens, for as long as there is
+// room for that.
+func listening(ctx context.Context) {
+	if v, ok := ctx.Value(guestKey{}).(*guest); ok {
+		v.gate.mu.Lock()
+		defer v.gate.mu.Unlock()
+		v.idle, v.streams = time.Now(), true
+	}
+}
+
 func (v *guest) serve(busy bool) {
 	v.gate.mu.Lock()
 	defer v.gate.mu.Unlock()
-	v.idle = time.Time{}
+	v.idle, v.streams = time.Time{}, false
 	if !busy {
 		v.idle = time.Now()
 	}

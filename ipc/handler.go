@@ -136,6 +136,7 @@ func (h *handler) operate(a *answer, r *http.Request, op *Operation) error {
 	done := serving(ctx)
 	defer done()
 	if op.Streams() {
+		listening(ctx)
 		return h.stream(a, r, op, call, req)
 	}
 	if !op.Long {

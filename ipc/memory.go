@@ -28,7 +28,8 @@ type Memory struct {
 
 	Now func() time.Time // time.Now if nil
 
-	queries Window
+	queries  Window
+	shortage shortage
 }
 
 // Files gives the files of memory as they are now. An error that is

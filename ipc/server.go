@@ -70,9 +70,8 @@ func (s *Server) Run(ctx context.Context, listeners ...*Listener) error {
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	for _, l := range listeners {
-		g, err := newGate(l, limits.MaxConnections, func(reason string) {
-			counters.refused.WithLabelValues(reason).Inc()
-		})
+		refused := func(reason string) { counters.refused.WithLabelValues(reason).Inc() }
+		g, err := newGate(l, limits.MaxConnections, refused, s.short)
 		if err != nil {
 			return err
 		}
@@ -84,6 +83,13 @@ func (s *Server) Run(ctx context.Context, listeners ...*Listener) error {
 		group.Go(func() error { return s.serve(ctx, g, h, limits) })
 	}
 	return group.Wait()
+}
+
+// short is called when clients have to go because too many files are open.
+func (s *Server) short() {
+	if s.Memory.shortage.begins(time.Now()) {
+		s.Logger.Warn("too many files are open, clients have to go", "limit", fileLimit())
+	}
 }
 
 func (s *Server) serve(ctx context.Context, g *gate, h *handler, limits Limits) error {

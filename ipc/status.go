@@ -109,6 +109,10 @@ func (m *Memory) statusOp(_ context.Context, c Call, _ *StatusRequest) (*StatusA
 func (m *Memory) Status() Status {
 	s := m.Keeper.Report()
 	s.Latency.Query = m.queries.Quantiles()
+	if p, ok := m.shortage.problem(time.Now()); ok {
+		s.ProblemCount++
+		s.Problems = slices.Insert(s.Problems, 0, p)
+	}
 	return s
 }
 

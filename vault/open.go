@@ -1,8 +1,10 @@
 package vault
 
 import (
+	"errors"
 	"io/fs"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -105,17 +107,35 @@ func translate(err error) error {
 	return err
 }
 
-// retry repeats what a signal interrupted, as network file systems do.
+// What is open here is open for moments: when too many files are, a little
+// patience nearly always helps.
+const (
+	patience = time.Second
+	pause    = 10 * time.Millisecond
+)
+
+// retry repeats what a signal interrupted, as network file systems do, and for a
+// while what failed because too many files are open.
 func retry(do func() (int, error)) (int, error) {
-	for {
+	for waited := time.Duration(0); ; {
 		fd, err := do()
-		if err != unix.EINTR {
-			if err != nil {
-				return -1, err
-			}
+		switch {
+		case err == nil:
 			return fd, nil
+		case err == unix.EINTR:
+		case exhausted(err) && waited < patience:
+			time.Sleep(pause)
+			waited += pause
+		default:
+			return -1, err
 		}
 	}
+}
+
+// exhausted reports whether we, or the machine, have too many files open: that
+// says nothing of the file that was to be opened.
+func exhausted(err error) bool {
+	return errors.Is(err, unix.EMFILE) || errors.Is(err, unix.ENFILE)
 }
 
 // cutLast splits off the last component of a path.

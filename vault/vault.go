@@ -118,14 +118,18 @@ func (v *Vault) Stat(path string) (memory.Stamp, error) {
 }
 
 // Directory identifies the directory at path, "" for the root, and reports
-// whether there is one; a link to one is none.
+// whether there is one; a link to one is none. While too many files are open
+// there may be one, which nothing identifies.
 func (v *Vault) Directory(path string) (memory.FileID, bool) {
 	if path == "" {
 		id, err := v.Root()
-		return id, err == nil
+		return id, err == nil || exhausted(err)
 	}
 	var st unix.Stat_t
 	err := v.at(path, func(dir int, base string) error { return fstatat(dir, base, &st) })
+	if exhausted(err) {
+		return memory.FileID{}, true
+	}
 	if err != nil || st.Mode&unix.S_IFMT != unix.S_IFDIR {
 		return memory.FileID{}, false
 	}
@@ -198,7 +202,7 @@ func rootError(dir string, err error) error {
 	// The cause is told but not wrapped: that the root does not exist must
 	// never be taken for a file that does not. That too many files are open
 	// says nothing of the root.
-	if err == unix.EMFILE || err == unix.ENFILE {
+	if exhausted(err) {
 		return &fs.PathError{Op: "open", Path: dir, Err: fmt.Errorf("%w: %w", ErrRoot, err)}
 	}
 	return &fs.PathError{Op: "open", Path: dir, Err: fmt.Errorf("%w: %v", ErrRoot, err)}

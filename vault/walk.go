@@ -19,7 +19,8 @@ const walkers = 4
 // Walk looks at every file below the directory from ("" is the root) and puts
 // what it saw into the catalogue. If from is not there, or is not read, the tree
 // is empty. The error is an [ErrRoot] or the context's; what is wrong below the
-// root is told in the tree and stops nothing.
+// root is told in the tree and stops nothing, unless it is that too many files
+// are open.
 //
 // If enter is not nil it is called with each directory before its entries are
 // read, by several goroutines at once: whoever begins to watch the directory
@@ -61,6 +62,9 @@ func (v *Vault) walk(ctx context.Context, from string, enter func(memory.Directo
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
+	if w.failed != nil {
+		return nil, rootError(v.Dir, w.failed)
+	}
 	for _, part := range parts {
 		tree.Files = append(tree.Files, part.Files...)
 		tree.Skipped = append(tree.Skipped, part.Skipped...)
@@ -82,6 +86,8 @@ type walk struct {
 	more sync.Cond
 	todo []string
 	open int // directories to be read or being read; none left is the end
+
+	failed error // why it ended early: too many files are open
 }
 
 // stop ends the walk early.
@@ -90,6 +96,14 @@ func (w *walk) stop() {
 	defer w.mu.Unlock()
 	w.todo, w.open = nil, 0
 	w.more.Broadcast()
+}
+
+// fail ends the walk early, with an error.
+func (w *walk) fail(err error) {
+	w.stop()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.failed = err
 }
 
 // run reads directories until there are none left.
@@ -124,6 +138,10 @@ func (w *walk) run(tree *memory.Tree) {
 // read looks at the entries of one directory and returns the directories in it.
 func (w *walk) read(dir string, tree *memory.Tree) (found []string) {
 	fd, err := openDir(w.root, dir, unix.O_RDONLY)
+	if exhausted(err) {
+		w.fail(err)
+		return nil
+	}
 	if err != nil {
 		skip(tree, dir, err)
 		return nil

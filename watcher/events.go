@@ -122,7 +122,8 @@ func (w *Watcher) appeared(ctx context.Context, buf *buffer, dir string) {
 	}
 	tree, err := w.Disk.Walk(ctx, dir, w.watches.enter)
 	if err != nil {
-		return // the root is gone, which is noticed elsewhere
+		w.unseen(err)
+		return
 	}
 	for _, f := range tree.Files {
 		buf.marks = append(buf.marks, mark{path: f.Path, why: Event})

@@ -283,13 +283,22 @@ func (w *Watcher) poll(ctx context.Context) {
 func (w *Watcher) compareDir(ctx context.Context, dir string) {
 	tree, err := w.Disk.Walk(ctx, dir, w.watches.enter)
 	if err != nil {
-		return // the root is missing, which the scanner notices
+		w.unseen(err)
+		return
 	}
 	among := func(inFlight []string) []string {
 		differ, gone := w.compare(tree, inFlight)
 		return append(differ, gone...)
 	}
 	w.send(ctx, w.marks, []mark{{why: Scan, among: among}})
+}
+
+// unseen is told that a part of the root could not be looked at. That the root
+// is missing is noticed by itself.
+func (w *Watcher) unseen(err error) {
+	if exhausted(err) {
+		w.scans.request(false)
+	}
 }
 
 // compare tells which files are not as they are known, and which are known, or

@@ -15,7 +15,6 @@ import (
 
 	"github.com/adrg/xdg"
 	"golang.org/x/sync/errgroup"
-	"golang.org/x/sys/unix"
 
 	"github.com/memwatchd/memwatchd/index"
 	"github.com/memwatchd/memwatchd/ipc"
@@ -175,7 +174,7 @@ func (d *daemon) run(ctx context.Context, listeners []*ipc.Listener) error {
 		Limits: ipc.Limits{
 			MaxRequest: int64(c.IPC.MaxRequest), MaxHeader: int(c.IPC.MaxHeader),
 			ReadHeader: c.IPC.ReadHeader, ReadBody: c.IPC.ReadBody, Write: c.IPC.Write, Idle: c.IPC.Idle,
-			MaxConnections: connections(c.IPC.MaxConnections), Drain: c.IPC.Drain,
+			MaxConnections: c.IPC.MaxConnections, Drain: c.IPC.Drain,
 		},
 	}
 	d.recall()
@@ -240,16 +239,6 @@ func (d *daemon) complete(ctx context.Context) error {
 		}
 		d.watcher.VerifyNow()
 	}
-}
-
-// connections is how many may be open at a time on each listener: clients get
-// no more than half of the files that we may have open.
-func connections(configured int) int {
-	var limit unix.Rlimit
-	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil || limit.Cur/2 > uint64(configured) {
-		return configured
-	}
-	return int(limit.Cur / 2)
 }
 
 // lookAtUsers looks now and then whether directories have become a user's: an
