@@ -17,7 +17,7 @@ const (
 	share = 2000
 	// pollShare is the same for polling, where it is the only way to learn of a
 	// change.
-	pollShare = 10
+	pollShare = 20
 	// asleep is the gap between two ticks from which on the machine must have
 	// slept, or this process been stopped, and events may be stale.
 	asleep = 30 * time.Second
@@ -272,11 +272,21 @@ func exhausted(err error) bool {
 	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE)
 }
 
-// poll looks at what cannot be watched.
+// poll looks at what cannot be watched. There may be very many directories, each
+// of which would be compared with all that is known: one look at the directory
+// that they are all in costs less.
 func (w *Watcher) poll(ctx context.Context) {
-	for _, u := range w.watches.unwatched() {
-		w.compareDir(ctx, u.Path)
+	unwatched := w.watches.unwatched()
+	if len(unwatched) == 0 {
+		return
 	}
+	dir := unwatched[0].Path
+	for _, u := range unwatched {
+		for !within(u.Path, dir) {
+			dir = parent(dir)
+		}
+	}
+	w.compareDir(ctx, dir)
 }
 
 // compareDir compares one directory with what is known of it.
