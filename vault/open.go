@@ -22,25 +22,27 @@ func (v *Vault) openRoot() (int, error) {
 }
 
 // at calls do with an open directory and the name in it that path leads to.
-func (v *Vault) at(path string, do func(dir int, base string) error) error {
-	if !valid(path) {
-		return fs.ErrNotExist
-	}
-	root, err := v.openRoot()
-	if err != nil {
-		return err
-	}
-	defer unix.Close(root)
-	parent, base, nested := cutLast(path)
-	if !nested {
-		return do(root, base)
-	}
-	dir, err := openDir(root, parent, pathOnly)
-	if err != nil {
-		return err
-	}
-	defer unix.Close(dir)
-	return do(dir, base)
+func at[T any](v *Vault, path string, do func(dir int, base string) (T, error)) (T, error) {
+	return patiently(v, func() (none T, err error) {
+		if !valid(path) {
+			return none, fs.ErrNotExist
+		}
+		root, err := v.openRoot()
+		if err != nil {
+			return none, err
+		}
+		defer unix.Close(root)
+		parent, base, nested := cutLast(path)
+		if !nested {
+			return do(root, base)
+		}
+		dir, err := openDir(root, parent, pathOnly)
+		if err != nil {
+			return none, err
+		}
+		defer unix.Close(dir)
+		return do(dir, base)
+	})
 }
 
 // openDir opens the directory at path below the root; "" is the root. The flags

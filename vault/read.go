@@ -51,35 +51,7 @@ type emptied struct {
 // must look the same before and after, and is not believed to be empty for two
 // seconds ([ErrChanging]).
 func (v *Vault) Read(path string) (File, error) {
-	var file File
-	waited := false
-	err := v.at(path, func(dir int, base string) error {
-		for n := 1; ; n++ {
-			data, stamp, state, err := v.readOnce(dir, base)
-			if err != nil {
-				return err
-			}
-			if state == changed && n < attempts {
-				continue
-			}
-			if len(data) == 0 && state == leased && !waited && time.Since(time.Unix(0, stamp.MTime)) < believeEmpty {
-				// A new file is there, empty and nobody's, for a moment before
-				// whoever makes it has it open: a lease does not show that.
-				waited = true
-				time.Sleep(newbornWait)
-				continue
-			}
-			file = File{
-				Path: path, Data: data, Stamp: stamp, Unsettled: state == changed || state == open,
-				ModTime: time.Unix(0, stamp.MTime),
-			}
-			if len(data) == 0 && state != leased {
-				return v.doubt(path, stamp)
-			}
-			v.trust(path)
-			return nil
-		}
-	})
+	file, err := at(v, path, func(dir int, base string) (File, error) { return v.readAt(dir, base, path) })
 	if err != nil {
 		if Absent(err) {
 			v.trust(path)
@@ -87,6 +59,38 @@ func (v *Vault) Read(path string) (File, error) {
 		return File{}, pathError("read", path, err)
 	}
 	return file, nil
+}
+
+// readAt reads the file base in the directory dir, more than once if need be.
+func (v *Vault) readAt(dir int, base, path string) (File, error) {
+	waited := false
+	for n := 1; ; n++ {
+		data, stamp, state, err := v.readOnce(dir, base)
+		if err != nil {
+			return File{}, err
+		}
+		if state == changed && n < attempts {
+			continue
+		}
+		if len(data) == 0 && state == leased && !waited && time.Since(time.Unix(0, stamp.MTime)) < believeEmpty {
+			// A new file is there, empty and nobody's, for a moment before
+			// whoever makes it has it open: a lease does not show that.
+			waited = true
+			time.Sleep(newbornWait)
+			continue
+		}
+		if len(data) == 0 && state != leased {
+			if err := v.doubt(path, stamp); err != nil {
+				return File{}, err
+			}
+		} else {
+			v.trust(path)
+		}
+		return File{
+			Path: path, Data: data, Stamp: stamp, Unsettled: state == changed || state == open,
+			ModTime: time.Unix(0, stamp.MTime),
+		}, nil
+	}
 }
 
 // readState says how far what was read can be trusted.
@@ -199,19 +203,17 @@ func readAll(fd int, size, limit int64) ([]byte, error) {
 // Writing reports whether somebody has the file open for writing. Where the
 // system cannot tell, it says no.
 func (v *Vault) Writing(path string) bool {
-	writing := false
-	v.at(path, func(dir int, base string) error {
+	writing, _ := at(v, path, func(dir int, base string) (bool, error) {
 		fd, err := v.openFile(dir, base)
 		if err != nil {
-			return err
+			return false, err
 		}
 		defer unix.Close(fd)
 		l, err := takeLease(fd, leaseHold)
 		if err == nil {
 			l.release()
 		}
-		writing = errors.Is(err, errWriter)
-		return nil
+		return errors.Is(err, errWriter), nil
 	})
 	return writing
 }

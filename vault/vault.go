@@ -28,8 +28,8 @@ const DefaultMaxFileSize = 4 << 20
 // What callers tell apart. They are wrapped in an [fs.PathError], as are
 // [fs.ErrNotExist], [fs.ErrPermission] and the errors of the operating system.
 var (
-	// ErrRoot: the root itself cannot be opened. Nothing is known about any
-	// file, least of all that it is gone.
+	// ErrRoot: the root itself cannot be opened, or its disk does not answer.
+	// Nothing is known about any file, least of all that it is gone.
 	ErrRoot = errors.New("memory directory cannot be opened")
 	// ErrSymlink: the path, or a directory on the way, is a symbolic link.
 	ErrSymlink = errors.New("symbolic link")
@@ -76,6 +76,7 @@ type Vault struct {
 	// Catalogue holds what the last look at each path saw.
 	Catalogue Catalogue
 
+	steps   steps
 	rules   atomic.Pointer[rules]
 	mu      sync.Mutex
 	emptied map[string]emptied // files last seen empty without a lease
@@ -91,28 +92,29 @@ func (v *Vault) maxFileSize() int64 {
 // Root identifies the directory that is the root now. The error is an
 // [ErrRoot].
 func (v *Vault) Root() (memory.FileID, error) {
-	fd, err := v.openRoot()
-	if err != nil {
-		return memory.FileID{}, err
-	}
-	defer unix.Close(fd)
-	var st unix.Stat_t
-	if err := unix.Fstat(fd, &st); err != nil {
-		return memory.FileID{}, rootError(v.Dir, err)
-	}
-	return fileID(&st), nil
+	return patiently(v, func() (memory.FileID, error) {
+		fd, err := v.openRoot()
+		if err != nil {
+			return memory.FileID{}, err
+		}
+		defer unix.Close(fd)
+		var st unix.Stat_t
+		if err := unix.Fstat(fd, &st); err != nil {
+			return memory.FileID{}, rootError(v.Dir, err)
+		}
+		return fileID(&st), nil
+	})
 }
 
 // Stat looks at a file without opening it. The path is relative to the root,
 // with slashes, as it is in [memory.Place].
 func (v *Vault) Stat(path string) (memory.Stamp, error) {
-	var stamp memory.Stamp
-	err := v.at(path, func(dir int, base string) error {
+	stamp, err := at(v, path, func(dir int, base string) (memory.Stamp, error) {
 		st, err := v.lstat(dir, base)
-		if err == nil {
-			stamp = stampOf(st)
+		if err != nil {
+			return memory.Stamp{}, err
 		}
-		return err
+		return stampOf(st), nil
 	})
 	return stamp, pathError("stat", path, err)
 }
@@ -121,19 +123,23 @@ func (v *Vault) Stat(path string) (memory.Stamp, error) {
 // whether there is one; a link to one is none. While too many files are open
 // there may be one, which nothing identifies.
 func (v *Vault) Directory(path string) (memory.FileID, bool) {
+	var id memory.FileID
+	var err error
 	if path == "" {
-		id, err := v.Root()
-		return id, err == nil || exhausted(err)
+		id, err = v.Root()
+	} else {
+		id, err = at(v, path, func(dir int, base string) (memory.FileID, error) {
+			var st unix.Stat_t
+			if err := fstatat(dir, base, &st); err != nil {
+				return memory.FileID{}, err
+			}
+			if st.Mode&unix.S_IFMT != unix.S_IFDIR {
+				return memory.FileID{}, fs.ErrNotExist
+			}
+			return fileID(&st), nil
+		})
 	}
-	var st unix.Stat_t
-	err := v.at(path, func(dir int, base string) error { return fstatat(dir, base, &st) })
-	if exhausted(err) {
-		return memory.FileID{}, true
-	}
-	if err != nil || st.Mode&unix.S_IFMT != unix.S_IFDIR {
-		return memory.FileID{}, false
-	}
-	return fileID(&st), true
+	return id, err == nil || exhausted(err)
 }
 
 // Look is [Vault.Stat] for a path that may not be one of memory's: names and

@@ -2,10 +2,12 @@ package vault
 
 import (
 	"context"
+	"io"
 	"io/fs"
 	"os"
 	"slices"
 	"sync"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -15,6 +17,9 @@ import (
 // walkers is how many directories are read at once. More gain nothing even on
 // a disk with a queue, fewer leave it idle.
 const walkers = 4
+
+// entriesAtOnce is how much of a directory is asked for in one step.
+const entriesAtOnce = 1000
 
 // Walk looks at every file below the directory from ("" is the root) and puts
 // what it saw into the catalogue. If from is not there, or is not read, the tree
@@ -35,15 +40,11 @@ func (v *Vault) Walk(ctx context.Context, from string, enter func(memory.Directo
 }
 
 func (v *Vault) walk(ctx context.Context, from string, enter func(memory.Directory)) (*memory.Tree, error) {
-	root, err := v.openRoot()
-	if err != nil {
-		return nil, err
-	}
-	defer unix.Close(root)
-	w := walk{vault: v, root: root, enter: enter}
+	w := walk{vault: v, enter: enter}
 	w.more.L = &w.mu
 	tree := &memory.Tree{From: from}
 	if from == "" {
+		var err error
 		if w.rules, err = v.loadRules(); err != nil {
 			skip(tree, memory.IgnoreFile, err)
 		}
@@ -53,17 +54,21 @@ func (v *Vault) walk(ctx context.Context, from string, enter func(memory.Directo
 
 	w.todo, w.open = []string{from}, 1
 	defer context.AfterFunc(ctx, w.stop)()
-	var group sync.WaitGroup
 	parts := make([]memory.Tree, walkers)
-	for i := range parts {
-		group.Go(func() { w.run(&parts[i]) })
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		w.all(parts)
+	}()
+	if !v.await(ended) {
+		w.stop()
+		return nil, rootError(v.Dir, errNoAnswer)
 	}
-	group.Wait()
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	if w.failed != nil {
-		return nil, rootError(v.Dir, w.failed)
+		return nil, w.failed
 	}
 	for _, part := range parts {
 		tree.Files = append(tree.Files, part.Files...)
@@ -72,6 +77,23 @@ func (v *Vault) walk(ctx context.Context, from string, enter func(memory.Directo
 	slices.SortFunc(tree.Files, foundByPath)
 	slices.SortFunc(tree.Skipped, skippedByPath)
 	return tree, nil
+}
+
+// await waits for a walk to end, and reports whether it has: it is given up when
+// the disk does not answer.
+func (v *Vault) await(ended <-chan struct{}) bool {
+	tick := time.NewTicker(answerTime / 5)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ended:
+			return true
+		case <-tick.C:
+			if v.steps.stuck() {
+				return false
+			}
+		}
+	}
 }
 
 // A walk is the state that its goroutines share: the directories still to be
@@ -87,7 +109,32 @@ type walk struct {
 	todo []string
 	open int // directories to be read or being read; none left is the end
 
-	failed error // why it ended early: too many files are open
+	failed error // an ErrRoot, why it ended early
+}
+
+// all reads everything, each goroutine into a part of its own.
+func (w *walk) all(parts []memory.Tree) {
+	root, err := w.openRoot()
+	if err != nil {
+		w.fail(err)
+		return
+	}
+	defer unix.Close(root)
+	w.root = root
+	var group sync.WaitGroup
+	for i := range parts {
+		group.Go(func() { w.run(&parts[i]) })
+	}
+	group.Wait()
+}
+
+func (w *walk) openRoot() (int, error) {
+	e, err := w.vault.steps.begin()
+	if err != nil {
+		return -1, rootError(w.vault.Dir, err)
+	}
+	defer w.vault.steps.end(e)
+	return w.vault.openRoot()
 }
 
 // stop ends the walk early.
@@ -137,9 +184,15 @@ func (w *walk) run(tree *memory.Tree) {
 
 // read looks at the entries of one directory and returns the directories in it.
 func (w *walk) read(dir string, tree *memory.Tree) (found []string) {
+	e, err := w.vault.steps.begin()
+	if err != nil {
+		w.fail(rootError(w.vault.Dir, err))
+		return nil
+	}
+	defer w.vault.steps.end(e)
 	fd, err := openDir(w.root, dir, unix.O_RDONLY)
 	if exhausted(err) {
-		w.fail(err)
+		w.fail(rootError(w.vault.Dir, err))
 		return nil
 	}
 	if err != nil {
@@ -157,31 +210,46 @@ func (w *walk) read(dir string, tree *memory.Tree) (found []string) {
 		}
 		w.enter(memory.Directory{Path: dir, ID: fileID(&st)})
 	}
-	entries, err := f.ReadDir(-1)
-	if err != nil {
-		skip(tree, dir, err)
-	}
-	for _, e := range entries {
-		path := e.Name()
-		if dir != "" {
-			path = dir + "/" + path
+	for {
+		entries, err := f.ReadDir(entriesAtOnce)
+		for _, entry := range entries {
+			w.vault.steps.next(e)
+			if path := w.entry(fd, dir, entry, tree); path != "" {
+				found = append(found, path)
+			}
 		}
-		switch {
-		case e.IsDir():
-			if skipDir(path, w.rules) != "" {
-				continue
-			}
-			if isMarkdown(path) {
-				tree.Skipped = append(tree.Skipped, memory.Skipped{Path: path, Reason: "directory"})
-			}
-			found = append(found, path)
-		case isMarkdown(path):
-			w.look(fd, path, e.Name(), tree)
-		case e.Type() == fs.ModeSymlink && e.Name()[0] != '.':
-			tree.Skipped = append(tree.Skipped, memory.Skipped{Path: path, Reason: ErrSymlink.Error()})
+		if err == io.EOF {
+			return found
+		}
+		if err != nil {
+			skip(tree, dir, err)
+			return found
 		}
 	}
-	return found
+}
+
+// entry looks at one entry of the open directory fd, and returns its path if it
+// is a directory to be read.
+func (w *walk) entry(fd int, dir string, e fs.DirEntry, tree *memory.Tree) string {
+	path := e.Name()
+	if dir != "" {
+		path = dir + "/" + path
+	}
+	switch {
+	case e.IsDir():
+		if skipDir(path, w.rules) != "" {
+			return ""
+		}
+		if isMarkdown(path) {
+			tree.Skipped = append(tree.Skipped, memory.Skipped{Path: path, Reason: "directory"})
+		}
+		return path
+	case isMarkdown(path):
+		w.look(fd, path, e.Name(), tree)
+	case e.Type() == fs.ModeSymlink && e.Name()[0] != '.':
+		tree.Skipped = append(tree.Skipped, memory.Skipped{Path: path, Reason: ErrSymlink.Error()})
+	}
+	return ""
 }
 
 // look looks at one file in the open directory fd.

@@ -270,7 +270,16 @@ func sleep(ctx context.Context, d time.Duration) error {
 }
 
 // Sync returns when everything that was saved before it was called is indexed.
-func (d *daemon) Sync(ctx context.Context) error { return d.watcher.Sync(ctx) }
+// Where there is no root nobody knows what was saved.
+func (d *daemon) Sync(ctx context.Context) error {
+	if err := d.watcher.Sync(ctx); err != nil {
+		return err
+	}
+	if d.watcher.Status().Root == watcher.RootMissing {
+		return errors.New("sync: the memory directory is missing")
+	}
+	return nil
+}
 
 // Rebuild makes the index anew.
 func (d *daemon) Rebuild(ctx context.Context) error {

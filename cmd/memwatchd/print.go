@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,12 +16,13 @@ import (
 	"golang.org/x/term"
 
 	"github.com/memwatchd/memwatchd/ipc"
+	"github.com/memwatchd/memwatchd/vault"
 )
 
 // A printer shows answers to a person.
 type printer struct {
 	w        io.Writer
-	root     string         // of the memory, as far as we know
+	memory   *vault.Vault   // as far as we know where it is; may be nil
 	location *time.Location // of its days
 	color    bool
 	width    int // of the terminal, in columns; 0 if it is none
@@ -29,7 +32,7 @@ type printer struct {
 func newPrinter(w io.Writer, c *Config, noColor bool) *printer {
 	f, ok := w.(*os.File)
 	color := ok && !noColor && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb" && term.IsTerminal(int(f.Fd()))
-	p := &printer{w: w, root: c.Memory.Dir, location: cmp.Or(c.location, time.Local), color: color, now: time.Now()}
+	p := &printer{w: w, memory: &vault.Vault{Dir: c.Memory.Dir}, location: cmp.Or(c.location, time.Local), color: color, now: time.Now()}
 	if ok {
 		p.width, _, _ = term.GetSize(int(f.Fd())) // 0 with an error
 	}
@@ -102,10 +105,10 @@ func (p *printer) style(code, s string) string {
 // file is there, from the working directory if it lies below that; else as the
 // daemon names it.
 func (p *printer) place(path string, line int) string {
-	if p.root != "" && path != "" {
-		full := filepath.Join(p.root, filepath.FromSlash(path))
-		if _, err := os.Lstat(full); err == nil {
-			path = fromHere(full)
+	if p.memory != nil && path != "" {
+		// Through the vault, which does not wait for ever for a disk.
+		if _, err := p.memory.Stat(path); !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, vault.ErrRoot) {
+			path = fromHere(filepath.Join(p.memory.Dir, filepath.FromSlash(path)))
 		}
 	}
 	s := escapeLine(path)
