@@ -1,15 +1,19 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
+	"maps"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 )
 
 const (
-	// A message is logged so often, and then once a minute with the number of
-	// times that it was left out.
+	// A message is logged so often in each period; the first line of the next
+	// one says how often it was left out.
 	throttleFree   = 20
 	throttlePeriod = time.Minute
 )
@@ -23,36 +27,54 @@ type throttle struct {
 type seenMessages struct {
 	mu    sync.Mutex
 	since time.Time
-	count map[string]int
+	count map[message]int
+}
+
+type message struct {
+	level slog.Level
+	text  string
 }
 
 func newThrottle(h slog.Handler) slog.Handler {
-	return &throttle{h, &seenMessages{count: map[string]int{}}}
+	return &throttle{h, &seenMessages{count: map[message]int{}}}
 }
 
 // Handle passes a record on, unless there were too many like it.
 func (t *throttle) Handle(ctx context.Context, r slog.Record) error {
-	n, left := t.seen.note(r.Message, r.Time)
+	n, over := t.seen.note(message{r.Level, r.Message}, r.Time)
+	for _, m := range slices.SortedFunc(maps.Keys(over), compareMessages) {
+		left := slog.NewRecord(r.Time, m.level, "messages were left out", 0)
+		left.AddAttrs(slog.String("message", m.text), slog.Int("times", over[m]))
+		if err := t.Handler.Handle(ctx, left); err != nil {
+			return err
+		}
+	}
 	if n > throttleFree {
 		return nil
-	}
-	if left > 0 {
-		r.AddAttrs(slog.Int("left_out", left))
 	}
 	return t.Handler.Handle(ctx, r)
 }
 
-// note counts a message, and says how often it was left out before.
-func (s *seenMessages) note(message string, now time.Time) (n, left int) {
+// note counts a message. When a period is over it returns what was left out in
+// it, and how often.
+func (s *seenMessages) note(m message, now time.Time) (n int, over map[message]int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if now.Sub(s.since) >= throttlePeriod {
-		left = max(0, s.count[message]-throttleFree)
-		s.since = now
-		clear(s.count)
+		over = s.count
+		for m, n := range over {
+			if over[m] = n - throttleFree; n <= throttleFree {
+				delete(over, m)
+			}
+		}
+		s.since, s.count = now, map[message]int{}
 	}
-	s.count[message]++
-	return s.count[message], left
+	s.count[m]++
+	return s.count[m], over
+}
+
+func compareMessages(a, b message) int {
+	return cmp.Or(cmp.Compare(a.level, b.level), strings.Compare(a.text, b.text))
 }
 
 // WithAttrs implements [slog.Handler].
