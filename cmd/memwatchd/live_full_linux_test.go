@@ -6,56 +6,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/memwatchd/memwatchd/ipc"
 )
-
-// wantCalm checks that for some time the daemon neither works nor writes to its
-// log more than it should, while something keeps failing.
-func (l *live) wantCalm() {
-	l.t.Helper()
-	watched := 2 * time.Second
-	if os.Getenv("FAULTS") != "" {
-		watched = 10 * time.Second
-	}
-	lines, began := strings.Count(l.log.String(), "\n"), l.cpu()
-	time.Sleep(watched)
-	used, said := l.cpu()-began, strings.Count(l.log.String(), "\n")-lines
-	l.t.Logf("in %s it used %s of a processor and logged %d lines", watched, used, said)
-	most := watched / 10
-	if raced() {
-		most = watched / 2
-	}
-	if used > most || said > 10 {
-		l.t.Errorf("in %s it used %s of a processor and logged %d lines", watched, used, said)
-	}
-}
-
-// cpu is the time that the daemon has been running on a processor so far.
-func (l *live) cpu() time.Duration {
-	l.t.Helper()
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", l.cmd.Process.Pid))
-	if err != nil {
-		l.t.Skip("the processor time of a process can only be read where there is /proc")
-	}
-	_, rest, _ := strings.Cut(string(text), ") ")
-	fields := strings.Fields(rest)
-	var ticks int
-	for _, f := range fields[11:13] {
-		n, err := strconv.Atoi(f)
-		if err != nil {
-			l.t.Fatal(err)
-		}
-		ticks += n
-	}
-	return time.Duration(ticks) * time.Second / 100
-}
 
 // wantFailing checks that everything works while nothing can be written, and
 // that status says so, with these words.
@@ -118,7 +75,7 @@ func TestNoRoomToMerge(t *testing.T) {
 		l.until("it is on disk", func() bool { return l.mustStatus().Index.Size != s.Index.Size })
 		return false
 	})
-	l.wantCalm()
+	l.wantCalm("nothing can be written")
 	if a := l.search(owner, "quince", fields{"limit": 1}); a.Total != files+written {
 		t.Errorf("it finds %d of %d; %+v", a.Total, files+written, a.Index)
 	}
@@ -136,7 +93,7 @@ func TestNothingCanBeWritten(t *testing.T) {
 	l.start()
 	l.limitFiles(0)
 	l.wantFailing(0, files, "file too large")
-	l.wantCalm()
+	l.wantCalm("nothing can be written")
 	l.limitFiles(unix.RLIM_INFINITY)
 	l.wantWell(files + 40)
 	if !strings.Contains(l.log.String(), "index is on disk again") {
@@ -234,7 +191,7 @@ func TestFullDisk(t *testing.T) {
 				l.wantWell(files + 1)
 				remove(t, l.path("2026-03-01/n.md"))
 			}
-			l.wantCalm()
+			l.wantCalm("nothing can be written")
 			// It can be ended, and started, and killed, and started.
 			all := files
 			if index {
@@ -275,7 +232,7 @@ func TestFullDisk(t *testing.T) {
 					s := l.mustStatus()
 					return !s.Healthy && s.Index.Degraded && strings.Contains(s.Index.Problem, "disk full")
 				})
-				l.wantCalm()
+				l.wantCalm("nothing can be written")
 			}
 			for _, dir := range full {
 				emptyDisk(t, filepath.Join(base, dir))
@@ -349,7 +306,7 @@ func TestReadOnlyDisk(t *testing.T) {
 	t.Cleanup(func() { exec.Command("umount", "-l", dir).Run() })
 	run("mount", "-o", "remount,bind,ro", dir)
 	l.wantFailing(0, files, "read-only file system")
-	l.wantCalm()
+	l.wantCalm("nothing can be written")
 	run("umount", "-l", dir)
 	l.wantWell(files + 40)
 	if l.aside() != 0 {

@@ -120,7 +120,7 @@ func TestFailingForEver(t *testing.T) {
 				"ENOSPC": "disk full", "EIO": "input/output error", "EMFILE": "too many open files", "ENOMEM": "cannot allocate memory",
 			}
 			l.wantFailing(0, files, words[f.err])
-			l.wantCalm()
+			l.wantCalm("system calls fail")
 			end()
 			l.wantWell(files + 40)
 			if l.aside() != 0 {
