@@ -21,16 +21,20 @@ func (l *live) fill(files int) {
 	}
 }
 
-// wantWell waits until all is well, with so many files.
-func (l *live) wantWell(files int) {
+// wantWell waits until all is well, with so many quinces in so many files.
+func (l *live) wantWell(quinces int, in ...int) {
 	l.t.Helper()
+	files := quinces
+	if len(in) > 0 {
+		files = in[0]
+	}
 	l.until("all is well", func() bool {
 		s, err := l.status()
 		return err == nil && s.Healthy && s.RootState == "watched" && s.Files == files && !s.Index.Degraded && s.Index.Problem == ""
 	})
 	a := l.search(owner, "quince", nil)
-	if a.Total != files || !a.Index.Synced || a.Index.Degraded || a.Index.Problem != "" {
-		l.t.Errorf("%d entries are found, want %d; %+v", a.Total, files, a.Index)
+	if a.Total != quinces || !a.Index.Synced || a.Index.Degraded || a.Index.Problem != "" {
+		l.t.Errorf("%d entries are found, want %d; %+v", a.Total, quinces, a.Index)
 	}
 	if c := l.check(); len(c.Differing) != 0 || c.Files != files {
 		l.t.Errorf("check says %+v", c)
