@@ -5,7 +5,9 @@ import (
 	"errors"
 	"io/fs"
 	"iter"
+	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/memwatchd/memwatchd/index"
 	"github.com/memwatchd/memwatchd/memory"
@@ -129,6 +131,7 @@ func (m *Memory) state(c Call, synced bool) IndexState {
 // that the caller may not. What is not there, and what holds nothing for the
 // caller, is the same error, and takes the same time.
 func (m *Memory) load(c Call, path string) (*memory.Document, memory.Shown, error) {
+	path = m.unsaid(c, path)
 	if info, ok := m.Index.File(path); ok && !info.Readable(c.View) {
 		return nil, memory.Shown{}, notFound("file", path)
 	}
@@ -142,6 +145,26 @@ func (m *Memory) load(c Call, path string) (*memory.Document, memory.Shown, erro
 		}
 	}
 	return nil, memory.Shown{}, notFound("file", path)
+}
+
+// unsaid is the path of a file whose name is no text: what asks for it has a
+// replacement character for each byte that cannot be said.
+func (m *Memory) unsaid(c Call, path string) string {
+	if !strings.ContainsRune(path, utf8.RuneError) {
+		return path
+	}
+	meant := m.Index.Files(func(f *index.FileInfo) bool {
+		return f.Path == path || string([]rune(f.Path)) == path && f.Readable(c.View)
+	})
+	for _, f := range meant {
+		if f.Path == path {
+			return path
+		}
+	}
+	if len(meant) == 0 {
+		return path
+	}
+	return meant[0].Path
 }
 
 // readable gives the files that the caller can read and keep says yes to, in the

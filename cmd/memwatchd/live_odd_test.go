@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"golang.org/x/sys/unix"
 
@@ -113,8 +114,8 @@ func oddFiles() map[string]string {
 		"Case.md":                 "- marker upper\n",
 		"caf\u00e9.md":            "- marker composed\n",
 		"cafe\u0301.md":           "- marker decomposed\n",
-		"invalid-\xff\xfe.md":     "- marker\n",
-		"invalid-\xc3.md":         "- marker\n",
+		"invalid-\xff\xfe.md":     "- unsayable, of one sort\n",
+		"invalid-\xc3.md":         "- unsayable, of another sort\n",
 		repeat("n", 252) + ".md":  "- marker\n",
 		repeat("记", 84) + ".md":   "- marker\n",
 		"a.sync-conflict-20260204-101010-ABCDEFG.md": "- marker\n",
@@ -316,8 +317,8 @@ func (l *live) wantOdd(files, reasons map[string]string) {
 			continue
 		}
 		a, err := l.get(owner, name)
-		if err != nil || !strings.Contains(a.Text, "marker") {
-			l.t.Errorf("get %q: %v", name, err)
+		if err != nil || !strings.Contains(a.Text, "marker") || strings.HasPrefix(text, "- marker ") && len(text) < 100 && a.Text != text {
+			l.t.Errorf("get %q: %.100q, %v", name, a.Text, err)
 		}
 		var found ipc.SearchAnswer
 		l.must("search", owner.with(fields{"query": "marker", "limit": 100, "path": globOf(name), "include_archived": true, "sync": false}), &found)
@@ -330,12 +331,41 @@ func (l *live) wantOdd(files, reasons map[string]string) {
 			}
 		}
 	}
+	l.wantUnsayable(files)
 	const limit = 300
 	if peak := l.peak(); peak > limit && !raced() {
 		l.t.Errorf("the daemon held %d MiB (now %d, of that %d of its own), want at most %d", peak, l.resident(), l.kilobytes("RssAnon")>>10, limit)
 	}
 	if text := l.log.String(); strings.Contains(text, "\x1b") || strings.Contains(text, "\u202e") {
 		l.t.Error("the log has control characters of names in it")
+	}
+}
+
+// wantUnsayable checks that files whose names JSON cannot say are found and can
+// be got, by the ids of what is in them.
+func (l *live) wantUnsayable(files map[string]string) {
+	l.t.Helper()
+	want := 0
+	for name := range files {
+		if !utf8.ValidString(name) {
+			want++
+		}
+	}
+	var a ipc.SearchAnswer
+	l.must("search", owner.with(fields{"query": "unsayable", "limit": 100}), &a)
+	if a.Total != want {
+		l.t.Errorf("in files with names that cannot be said %d entries are found, want %d", a.Total, want)
+	}
+	got := map[string]bool{}
+	for _, h := range a.Hits {
+		var file ipc.GetAnswer
+		if err := l.ask("get", owner.with(fields{"id": h.ID}), &file); err != nil || !strings.Contains(file.Text, "unsayable") {
+			l.t.Errorf("get the entry %q of %q: %q, %v", h.ID, h.Path, file.Text, err)
+		}
+		got[file.Text] = true
+	}
+	if len(got) != want {
+		l.t.Errorf("of %d such files %d can be got: %v", want, len(got), got)
 	}
 }
 

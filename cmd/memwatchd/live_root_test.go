@@ -87,6 +87,7 @@ func TestRootAway(t *testing.T) {
 		t.Fatal(err)
 	}
 	l.wantTold("missing", 40)
+	l.wantCalm("the root is missing")
 	if err := os.WriteFile(filepath.Join(away, "meanwhile.md"), []byte("- quince meanwhile\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -97,6 +98,42 @@ func TestRootAway(t *testing.T) {
 	// It is watched again.
 	l.write("2026-01-05/new.md", "- quince new\n")
 	l.wantWell(42)
+}
+
+// A daemon that starts before the disk is there answers from what it knows, and
+// takes the empty place where the disk belongs for what it is.
+func TestRootAwayAtStart(t *testing.T) {
+	t.Parallel()
+	base := t.TempDir()
+	root, away := filepath.Join(base, "root"), filepath.Join(base, "away")
+	l := newLive(t, root, quick)
+	l.fill(40)
+	l.start()
+	for _, place := range []string{"missing", "holding"} {
+		if err := l.stop(); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename(root, away); err != nil {
+			t.Fatal(err)
+		}
+		if place == "holding" {
+			if err := os.Mkdir(root, 0o700); err != nil {
+				t.Fatal(err)
+			}
+		}
+		l.launch()
+		l.until("it answers", func() bool { _, err := l.status(); return err == nil })
+		l.wantTold(place, 40)
+		if place == "holding" {
+			if err := os.Remove(root); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := os.Rename(away, root); err != nil {
+			t.Fatal(err)
+		}
+		l.wantWell(40)
+	}
 }
 
 // A root that comes back as another directory is looked at as what it is; that
