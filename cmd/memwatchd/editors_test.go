@@ -147,7 +147,8 @@ func (w way) try(t *testing.T) {
 	put(t, e.path, e.old)
 	put(t, e.fresh, e.new)
 	put(t, filepath.Join(base, "root/2026-02-04/other.md"), "- something else\n")
-	e.live = newLive(t, filepath.Join(base, "root"), "")
+	// However slow a save is here, it is one.
+	e.live = newLive(t, filepath.Join(base, "root"), "watch: {max_wait: 10s}\n")
 	if w.name == "git checkout" {
 		e.branch()
 	}
