@@ -131,13 +131,17 @@ func backticks(n int) string {
 // worst is read in a fraction of a second.
 func TestParseWorstCases(t *testing.T) {
 	var l Layout
+	const limit = 2 * time.Second * raceFactor
 	for name, text := range worst() {
-		start := time.Now()
-		l.Parse("2026-02-04/x.md", []byte(text), Meta{})
-		took := time.Since(start)
+		took := limit + 1
+		for tries := 5; took > limit && tries > 0; tries-- { // others may be at work
+			start := time.Now()
+			l.Parse("2026-02-04/x.md", []byte(text), Meta{})
+			took = min(took, time.Since(start))
+		}
 		t.Logf("%8.1f ms  %s", float64(took.Microseconds())/1000, name)
-		if took > 2*time.Second*raceFactor {
-			t.Errorf("%s: parsing %d bytes took %v", name, len(text), took)
+		if took > limit {
+			t.Errorf("%s: parsing %d bytes took more than %v", name, len(text), limit)
 		}
 	}
 }
