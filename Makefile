@@ -39,7 +39,7 @@ test:
 # Beside all others, the tests that take long or change limits of the machine
 # for a while: as root, and with nothing else at work.
 faults:
-	FAULTS=1 $(TEST) -p 1 -count=1 ./...
+	FAULTS=1 $(TEST) -p 1 -count=1 -timeout 2h ./...
 
 # One daemon and everything that may happen to it at once, for SOAK; make test
 # has it for half a minute.
