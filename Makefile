@@ -9,6 +9,11 @@ EVAL        ?= ../shared/eval/collections
 
 EXAMPLE = example/config.yaml
 
+# What make bench measures: generated trees of so many files, such as
+# BENCHFILES=1000,10000,100000, and other flags of bench/.
+BENCHFILES ?= 1000,10000
+BENCHFLAGS ?=
+
 .PHONY: build run test faults soak lint bench fuzz eval clean
 
 build:
@@ -54,8 +59,12 @@ lint:
 	GOOS=darwin $(GO) vet ./...
 	$(GO) run $(STATICCHECK) ./...
 	$(GO) mod tidy -diff
+	cd bench && CGO_ENABLED=0 $(GO) vet ./... && CGO_ENABLED=0 $(GO) run $(STATICCHECK) ./... && $(GO) mod tidy -diff
 
+# The program as its users meet it, beside SQLite's FTS5 and rg; then its parts
+# by themselves.
 bench:
+	cd bench && $(GO) run -tags sqlite_fts5 . -files $(BENCHFILES) $(BENCHFLAGS)
 	$(GO) test -run '^$$' -bench . -benchmem ./...
 
 # Every fuzz target for FUZZTIME.

@@ -1,0 +1,316 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"slices"
+	"time"
+
+	"github.com/memwatchd/memwatchd/ipc"
+)
+
+// A bench measures everything on one tree.
+type bench struct {
+	*config
+	name string
+	dir  string // of its own
+	root string // the tree
+	d    *daemon
+	c    *census
+	asks []quiz
+	warm []question
+	r    *result
+}
+
+// A result is what was measured on one tree. What was not measured is zero.
+type result struct {
+	name   string
+	census *census
+
+	build     time.Duration
+	peak      int64 // resident memory at most, while it was built
+	first     time.Duration
+	indexSize int64
+
+	idleTime   float64 // of a core
+	anonymous  int64
+	fileBacked int64
+
+	quizzes []string
+	took    map[string]latencies
+
+	restart time.Duration
+	saves   []savesResult
+	after   int64 // anonymous memory at the end
+
+	rival *rivalFigures
+	scan  map[string]latencies
+}
+
+type latencies []time.Duration
+
+// quantile is a latency that so many of a hundred do not exceed.
+func (l latencies) quantile(percent int) time.Duration {
+	if len(l) == 0 {
+		return 0
+	}
+	sorted := slices.Sorted(slices.Values(l))
+	return sorted[min(len(sorted)*percent/100, len(sorted)-1)]
+}
+
+func (b *bench) progress(format string, args ...any) {
+	progress("%s: %s", b.name, fmt.Sprintf(format, args...))
+}
+
+func (b *bench) run(ctx context.Context) (err error) {
+	b.progress("counting entries")
+	if b.c, err = takeCensus(ctx, b.root, b.seed); err != nil {
+		return err
+	}
+	b.r.census = b.c
+	b.asks = b.c.quizzes(b.seed, b.each)
+	warm := b.c.quizzes(b.seed+1, 50)
+	for i := range warm {
+		b.warm = append(b.warm, warm[i].List...)
+	}
+	defer func() { err = errors.Join(err, b.d.stop()) }()
+	if err := b.build(ctx); err != nil {
+		return err
+	}
+	for _, s := range []struct {
+		name string
+		f    func(context.Context) error
+	}{
+		{"idle", b.idle}, {"queries", b.queries}, {"rival", b.compete}, {"scan", b.scan}, {"restart", b.restart}, {"saves", b.save},
+	} {
+		if b.wants(s.name) {
+			if err := s.f(ctx); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// build measures the first start.
+func (b *bench) build(ctx context.Context) error {
+	b.progress("building the index")
+	start := time.Now()
+	if err := b.d.start(); err != nil {
+		return err
+	}
+	s, took, err := b.d.awaitWhole(ctx, start)
+	if err != nil {
+		return err
+	}
+	b.r.build = took
+	if s.Entries != b.c.entries {
+		return fmt.Errorf("the index has %d entries of %d", s.Entries, b.c.entries)
+	}
+	if hasProc() {
+		if b.r.peak, err = processMemory(b.d.cmd.Process.Pid, "VmHWM"); err != nil {
+			return err
+		}
+	}
+	b.r.first, err = b.ask(ctx, b.warm[0])
+	return err
+}
+
+// rest waits until the daemon has nothing more to do: it has spent next to no
+// time for some seconds.
+func (b *bench) rest(ctx context.Context) error {
+	if err := b.d.sync(ctx); err != nil {
+		return err
+	}
+	if !hasProc() {
+		return sleep(ctx, 10*time.Second)
+	}
+	for quiet := 0; quiet < 3; {
+		before, err := processTime(b.d.cmd.Process.Pid)
+		if err != nil {
+			return err
+		}
+		if err := sleep(ctx, time.Second); err != nil {
+			return err
+		}
+		after, err := processTime(b.d.cmd.Process.Pid)
+		if err != nil {
+			return err
+		}
+		if quiet++; after-before > 20*time.Millisecond {
+			quiet = 0
+		}
+	}
+	return nil
+}
+
+// idle measures what the daemon uses when nothing happens.
+func (b *bench) idle(ctx context.Context) error {
+	if err := b.rest(ctx); err != nil {
+		return err
+	}
+	size, err := diskSize(b.d.path("cache"))
+	if err != nil {
+		return err
+	}
+	b.r.indexSize = size
+	if !hasProc() {
+		return nil
+	}
+	b.progress("watching it idle for %s", b.config.idle)
+	pid := b.d.cmd.Process.Pid
+	before, err := processTime(pid)
+	if err != nil {
+		return err
+	}
+	start := time.Now()
+	if err := sleep(ctx, b.config.idle); err != nil {
+		return err
+	}
+	after, err := processTime(pid)
+	if err != nil {
+		return err
+	}
+	b.r.idleTime = (after - before).Seconds() / time.Since(start).Seconds()
+	if b.r.anonymous, err = processMemory(pid, "RssAnon"); err != nil {
+		return err
+	}
+	b.r.fileBacked, err = processMemory(pid, "RssFile")
+	return err
+}
+
+// ask asks one question, and looks whether the answer is what it must be.
+func (b *bench) ask(ctx context.Context, q question) (time.Duration, error) {
+	var a ipc.SearchAnswer
+	start := time.Now()
+	err := b.d.ask(ctx, "search", q.fields(), &a)
+	took := time.Since(start)
+	switch {
+	case err != nil:
+		return 0, err
+	case a.Index.Degraded || !a.Index.Synced:
+		return 0, fmt.Errorf("the answer to %q is not complete", q.Words)
+	case len(a.Hits) == 0:
+		return 0, fmt.Errorf("nothing found for %+v", q)
+	}
+	return took, nil
+}
+
+// queries measures answers.
+func (b *bench) queries(ctx context.Context) error {
+	b.progress("asking")
+	for _, q := range b.warm {
+		if _, err := b.ask(ctx, q); err != nil {
+			return err
+		}
+	}
+	b.r.took = map[string]latencies{}
+	for _, z := range b.asks {
+		b.r.quizzes = append(b.r.quizzes, z.Name)
+		for _, q := range z.List {
+			took, err := b.ask(ctx, q)
+			if err != nil {
+				return err
+			}
+			b.r.took[z.Name] = append(b.r.took[z.Name], took)
+		}
+	}
+	return nil
+}
+
+// compete lets SQLite do the same, while the daemon does not run.
+func (b *bench) compete(ctx context.Context) error {
+	b.progress("SQLite FTS5")
+	if err := b.d.stop(); err != nil {
+		return err
+	}
+	told := contest{Root: b.root, Dir: b.dir, Warm: b.warm}
+	for _, z := range b.asks {
+		if !z.List[0].Overlap {
+			told.Quizzes = append(told.Quizzes, z)
+		}
+	}
+	f, err := runRival(ctx, told)
+	if err != nil {
+		return err
+	}
+	if f.Failed != "" {
+		b.progress("no figures of SQLite FTS5, which wants a C compiler and -tags sqlite_fts5: %s", f.Failed)
+		return nil
+	}
+	if f.Entries != b.c.entries {
+		return fmt.Errorf("SQLite has %d entries of %d", f.Entries, b.c.entries)
+	}
+	b.r.rival = f
+	return nil
+}
+
+// scan lets ripgrep look through the files.
+func (b *bench) scan(ctx context.Context) error {
+	rg, err := exec.LookPath("rg")
+	if err != nil {
+		b.progress("no figures of a scan: rg is not installed")
+		return nil
+	}
+	b.progress("rg")
+	if err := b.d.stop(); err != nil {
+		return err
+	}
+	b.r.scan = map[string]latencies{}
+	for _, z := range b.asks[:min(3, len(b.asks))] {
+		for i, q := range z.List[:min(22, len(z.List))] {
+			args := []string{"--count", "--ignore-case", "--fixed-strings"}
+			for _, w := range q.Words {
+				args = append(args, "-e", w)
+			}
+			start := time.Now()
+			out, err := exec.CommandContext(ctx, rg, append(args, b.root)...).Output()
+			took := time.Since(start)
+			if err != nil || len(out) == 0 {
+				return fmt.Errorf("rg finds nothing for %q: %v", q.Words, err)
+			}
+			if i >= 2 { // the first warm the cache of files
+				b.r.scan[z.Name] = append(b.r.scan[z.Name], took)
+			}
+		}
+	}
+	return nil
+}
+
+// restart measures a start with an index that is there.
+func (b *bench) restart(ctx context.Context) (err error) {
+	b.progress("starting again")
+	if err := b.d.stop(); err != nil {
+		return err
+	}
+	start := time.Now()
+	if err := b.d.start(); err != nil {
+		return err
+	}
+	b.r.restart, err = b.d.awaitComplete(ctx, start, b.warm[0])
+	return err
+}
+
+// run starts the daemon if it does not run.
+func (b *bench) running(ctx context.Context) error {
+	if b.d.done != nil {
+		return nil
+	}
+	start := time.Now()
+	if err := b.d.start(); err != nil {
+		return err
+	}
+	_, err := b.d.awaitComplete(ctx, start, b.warm[0])
+	return err
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(d):
+		return nil
+	}
+}

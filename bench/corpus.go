@@ -1,0 +1,126 @@
+package main
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/memwatchd/memwatchd/memory"
+)
+
+// An entry is what a rival of memwatchd's index has of one, and what questions
+// are made from.
+type entry struct {
+	Path, Text               string
+	Line                     int
+	Owner                    string
+	Private                  bool
+	Kind, Type, Day, Section string
+	Tags                     []string
+	Time                     time.Time
+	Archived                 bool
+}
+
+// readable reports whether the owner may read the entry.
+func (e *entry) readable(private bool) bool {
+	return slices.Contains(owners, e.Owner) && (private || !e.Private)
+}
+
+// owners are the keys of entries that the owner of the root may read: nobody's,
+// their own, and those in their directory.
+var owners = []string{"", "owner", "?owner"}
+
+// parseTree reads the files of a tree, as the daemon does, and gives their
+// entries, a file at a time, in no order.
+func parseTree(ctx context.Context, root string, each func([]entry) error) error {
+	layout := &memory.Layout{Users: func(dir string) bool {
+		_, err := os.Stat(filepath.Join(root, dir, "MEMORY.md"))
+		return err == nil
+	}}
+	paths := make(chan string, 256)
+	parsed := make(chan []entry, 256)
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error {
+		defer close(paths)
+		return walkTree(root, func(path string) error {
+			select {
+			case paths <- path:
+				return nil
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		})
+	})
+	parsers, pctx := errgroup.WithContext(ctx)
+	for range runtime.GOMAXPROCS(0) {
+		parsers.Go(func() error {
+			for path := range paths {
+				text, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(path)))
+				if err != nil {
+					return err
+				}
+				select {
+				case parsed <- entriesOf(layout.Parse(path, text, memory.Meta{})):
+				case <-pctx.Done():
+					return pctx.Err()
+				}
+			}
+			return nil
+		})
+	}
+	group.Go(func() error {
+		defer close(parsed)
+		return parsers.Wait()
+	})
+	group.Go(func() error {
+		for entries := range parsed {
+			if err := each(entries); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return group.Wait()
+}
+
+// walkTree gives the paths of the Markdown files of a tree, with slashes.
+func walkTree(root string, f func(path string) error) error {
+	return filepath.WalkDir(root, func(path string, d os.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(root, path)
+		if err != nil {
+			return err
+		}
+		if strings.HasPrefix(d.Name(), ".") && rel != "." {
+			if d.IsDir() {
+				return filepath.SkipDir
+			}
+			return nil
+		}
+		if !d.Type().IsRegular() || filepath.Ext(path) != ".md" {
+			return nil
+		}
+		return f(filepath.ToSlash(rel))
+	})
+}
+
+func entriesOf(doc *memory.Document) []entry {
+	list := make([]entry, len(doc.Entries))
+	for i := range doc.Entries {
+		e := &doc.Entries[i]
+		list[i] = entry{
+			Path: doc.Place.Path, Line: e.Line, Text: e.Text, Owner: e.Partition.Owner,
+			Private: e.Partition.Visibility != memory.PublicOK, Kind: doc.Place.Kind.String(), Type: e.Type,
+			Day: doc.Place.Day, Tags: e.Tags, Time: e.Time, Archived: doc.Place.Kind == memory.Archive,
+		}
+	}
+	return list
+}

@@ -1,0 +1,164 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"syscall"
+	"time"
+
+	"github.com/memwatchd/memwatchd/ipc"
+)
+
+// A daemon is memwatchd as a user runs it, in a process of its own, with the
+// defaults, on a memory of its own.
+type daemon struct {
+	program string
+	root    string // the memory
+	base    string // everything else that it keeps
+	client  ipc.Client
+	cmd     *exec.Cmd
+	done    chan error
+}
+
+// buildDaemon builds the program from the sources beside this module.
+func buildDaemon(ctx context.Context, program string) error {
+	cmd := exec.CommandContext(ctx, "go", "build", "-o", program, "./cmd/memwatchd")
+	cmd.Dir = ".."
+	cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("build memwatchd: %w", err)
+	}
+	return nil
+}
+
+// newDaemon prepares a daemon that has never run. The socket is elsewhere, as its
+// path must be short.
+func newDaemon(program, root, base, socket string) (*daemon, error) {
+	d := &daemon{program: program, root: root, base: base, client: ipc.Client{Socket: socket, AsOwner: true}}
+	for _, dir := range []string{"home", "state", "cache", "config", "run"} {
+		if err := os.MkdirAll(filepath.Join(base, dir), 0o700); err != nil {
+			return nil, err
+		}
+	}
+	config := fmt.Sprintf("memory: {dir: %q, timezone: UTC}\nipc: {listeners: [{path: %q}]}\n", root, socket)
+	return d, os.WriteFile(d.path("config.yaml"), []byte(config), 0o600)
+}
+
+func (d *daemon) path(name string) string { return filepath.Join(d.base, name) }
+
+// start starts it, and waits for nothing.
+func (d *daemon) start() error {
+	log, err := os.OpenFile(d.path("log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	d.cmd = exec.Command(d.program, "serve", "--config", d.path("config.yaml"))
+	d.cmd.Env = []string{
+		"PATH=" + os.Getenv("PATH"), "HOME=" + d.path("home"), "XDG_STATE_HOME=" + d.path("state"), "XDG_CACHE_HOME=" + d.path("cache"),
+		"XDG_CONFIG_HOME=" + d.path("config"), "XDG_RUNTIME_DIR=" + d.path("run"),
+	}
+	d.cmd.Stdout, d.cmd.Stderr = log, log
+	if err := d.cmd.Start(); err != nil {
+		return fmt.Errorf("start memwatchd: %w", err)
+	}
+	d.done = make(chan error, 1)
+	go func() { d.done <- d.cmd.Wait() }()
+	return nil
+}
+
+// stop ends it as a supervisor does.
+func (d *daemon) stop() error {
+	if d.done == nil {
+		return nil
+	}
+	defer func() { d.done = nil }()
+	d.cmd.Process.Signal(syscall.SIGTERM)
+	select {
+	case err := <-d.done:
+		return err
+	case <-time.After(time.Minute):
+		d.cmd.Process.Kill()
+		return errors.Join(errors.New("stop memwatchd: it did not end within a minute"), <-d.done)
+	}
+}
+
+// fields are the parameters of a request as a person types them.
+type fields map[string][]string
+
+// ask asks over the socket.
+func (d *daemon) ask(ctx context.Context, operation string, f fields, answer any) error {
+	i := slices.IndexFunc(ipc.Operations, func(op *ipc.Operation) bool { return op.Name == operation })
+	if i < 0 {
+		return fmt.Errorf("there is no operation %s", operation)
+	}
+	req := ipc.Operations[i].NewRequest()
+	for _, p := range ipc.Operations[i].Params {
+		for _, v := range f[p.Name] {
+			if err := req.Set(p, v); err != nil {
+				return err
+			}
+		}
+	}
+	raw, err := d.client.Do(ctx, req)
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(raw, answer)
+}
+
+// until asks again and again until a question is answered as it must be. Between
+// the questions it waits a hundredth of the time that has passed.
+func (d *daemon) until(ctx context.Context, start time.Time, answered func() (bool, error)) (time.Duration, error) {
+	for {
+		ok, err := answered()
+		took := time.Since(start)
+		switch {
+		case err != nil && !errors.Is(err, ipc.ErrNoDaemon):
+			return 0, err
+		case ok:
+			return took, nil
+		}
+		select {
+		case <-ctx.Done():
+			return 0, ctx.Err()
+		case err := <-d.done:
+			d.done <- err
+			log, _ := os.ReadFile(d.path("log"))
+			return 0, fmt.Errorf("memwatchd has ended: %v\n%s", err, log)
+		case <-time.After(max(2*time.Millisecond, took/100)):
+		}
+	}
+}
+
+// awaitWhole waits until the index is built.
+func (d *daemon) awaitWhole(ctx context.Context, start time.Time) (ipc.Status, time.Duration, error) {
+	var s struct{ ipc.Status }
+	took, err := d.until(ctx, start, func() (bool, error) {
+		s.Status = ipc.Status{}
+		err := d.ask(ctx, "status", nil, &s)
+		return err == nil && !s.Index.Degraded && s.RootState != "starting", err
+	})
+	return s.Status, took, err
+}
+
+// awaitComplete waits until a question gets an answer from all there is.
+func (d *daemon) awaitComplete(ctx context.Context, start time.Time, q question) (time.Duration, error) {
+	return d.until(ctx, start, func() (bool, error) {
+		var a ipc.SearchAnswer
+		err := d.ask(ctx, "search", q.fields(), &a)
+		return err == nil && a.Index.Synced && !a.Index.Degraded && a.Total > 0, err
+	})
+}
+
+// sync waits until everything that was saved is found.
+func (d *daemon) sync(ctx context.Context) error {
+	var a ipc.SyncAnswer
+	return d.ask(ctx, "sync", fields{"timeout": {"10m"}}, &a)
+}

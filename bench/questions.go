@@ -1,0 +1,241 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"path"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+)
+
+// A question is one search, for memwatchd and its rivals.
+type question struct {
+	Words   []string
+	Public  bool // asked where others can read the answer
+	Overlap bool
+	Kind    string
+	Type    string
+	Dir     string // only files of this directory
+	Tag     string
+	Since   time.Time
+}
+
+// fields is the question as memwatchd is asked.
+func (q question) fields() fields {
+	f := fields{"query": {strings.Join(q.Words, " ")}}
+	set := func(name, value string) {
+		if value != "" {
+			f[name] = []string{value}
+		}
+	}
+	if q.Public {
+		set("context", "public")
+		set("subject", "owner")
+	}
+	if q.Overlap {
+		set("mode", "overlap")
+	}
+	set("kinds", q.Kind)
+	set("types", q.Type)
+	set("tags", q.Tag)
+	if q.Dir != "" {
+		set("path", q.Dir+"/*.md")
+	}
+	if !q.Since.IsZero() {
+		set("since", q.Since.Format(time.DateOnly))
+	}
+	return f
+}
+
+// A quiz is questions of one sort.
+type quiz struct {
+	Name string
+	List []question
+}
+
+// A census is what there is in a tree.
+type census struct {
+	files, entries int
+	private        int // entries the owner may read in private
+	public         int // and elsewhere
+	bytes          int64
+	sample         []entry  // of entries that the owner may read
+	own            []string // files that the owner may read to the end
+}
+
+// takeCensus counts, and keeps some entries to ask about: each as likely as the
+// other.
+func takeCensus(ctx context.Context, root string, seed uint64) (*census, error) {
+	const keep = 20_000
+	c := &census{}
+	r := rand.New(rand.NewPCG(seed, 7))
+	err := parseTree(ctx, root, func(list []entry) error {
+		c.files++
+		if n := len(list); n > 0 && list[n-1].readable(true) {
+			c.own = append(c.own, list[n-1].Path)
+		}
+		for _, e := range list {
+			c.entries++
+			if e.readable(false) {
+				c.public++
+			}
+			if !e.readable(true) {
+				continue
+			}
+			c.private++
+			if len(c.sample) < keep {
+				c.sample = append(c.sample, e)
+			} else if i := r.IntN(c.private); i < keep {
+				c.sample[i] = e
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	slices.Sort(c.own)
+	c.bytes, err = diskSize(root)
+	return c, err
+}
+
+// quizzes are the questions of one run: words that stand together in some entry,
+// but for those that stand everywhere, as people ask for what they remember.
+func (c *census) quizzes(seed uint64, each int) []quiz {
+	r := rand.New(rand.NewPCG(seed, 8))
+	var list []quiz
+	add := func(name string, words int, change func(*question, *entry) bool) {
+		q := quiz{Name: name}
+		asked := map[string]bool{}
+		for tries := 0; len(q.List) < each && tries < 200*each; tries++ {
+			e := &c.sample[r.IntN(len(c.sample))]
+			found := pick(r, e.Text, words)
+			key := strings.Join(found, " ")
+			if len(found) < words || asked[key] {
+				continue
+			}
+			one := question{Words: found}
+			if !change(&one, e) {
+				continue
+			}
+			asked[key] = true
+			q.List = append(q.List, one)
+		}
+		if len(q.List) > 0 {
+			list = append(list, q)
+		}
+	}
+	anything := func(*question, *entry) bool { return true }
+	add("1 word", 1, anything)
+	add("3 words", 3, anything)
+	add("8 words", 8, anything)
+	for _, words := range []int{1, 3, 8} {
+		add(fmt.Sprintf("%s, public", count(words, "word")), words, func(q *question, e *entry) bool {
+			q.Public = true
+			return e.readable(false)
+		})
+	}
+	add("3 words, of a kind", 3, func(q *question, e *entry) bool {
+		q.Kind = e.Kind
+		return true
+	})
+	add("3 words, of a type", 3, func(q *question, e *entry) bool {
+		q.Type = e.Type
+		return true
+	})
+	add("3 words, in a directory", 3, func(q *question, e *entry) bool {
+		q.Dir = path.Dir(e.Path)
+		return q.Dir != "."
+	})
+	add("3 words, since a day", 3, func(q *question, e *entry) bool {
+		q.Since = e.Time
+		return !e.Time.IsZero()
+	})
+	add("3 words, with a tag", 3, func(q *question, e *entry) bool {
+		if len(e.Tags) == 0 {
+			return false
+		}
+		q.Tag = e.Tags[r.IntN(len(e.Tags))]
+		return true
+	})
+	for _, words := range []int{1, 3, 8} {
+		add(fmt.Sprintf("%s, overlap", count(words, "word")), words, func(q *question, _ *entry) bool {
+			q.Overlap = true
+			return true
+		})
+	}
+	return list
+}
+
+func count(n int, what string) string {
+	if n != 1 {
+		what += "s"
+	}
+	return fmt.Sprintf("%d %s", n, what)
+}
+
+// common are words that nobody looks for.
+var common = func() map[string]bool {
+	m := map[string]bool{}
+	for _, w := range strings.Fields(functionWords + " md http https www com") {
+		m[w] = true
+	}
+	return m
+}()
+
+// pick takes some words of a text, each once: words of letters and digits, and
+// pairs of Chinese characters.
+func pick(r *rand.Rand, text string, n int) []string {
+	var all []string
+	seen := map[string]bool{}
+	for _, word := range wordsOf(text) {
+		if low := strings.ToLower(word); !seen[low] && !common[low] {
+			seen[low] = true
+			all = append(all, word)
+		}
+	}
+	if len(all) < n {
+		return nil
+	}
+	r.Shuffle(len(all), func(i, k int) { all[i], all[k] = all[k], all[i] })
+	return all[:n]
+}
+
+// wordsOf are the words of a text that somebody might look for.
+func wordsOf(text string) []string {
+	var list []string
+	for run := range strings.FieldsFuncSeq(text, func(c rune) bool {
+		return !unicode.IsLetter(c) && !unicode.IsDigit(c) && c != '\'' && c != '_'
+	}) {
+		var word, han []rune
+		flush := func() {
+			if len(word) > 1 {
+				list = append(list, strings.Trim(string(word), "'_"))
+			}
+			for i := 0; i+1 < len(han); i += 2 {
+				list = append(list, string(han[i:i+2]))
+			}
+			word, han = nil, nil
+		}
+		for _, c := range run {
+			switch isHan := unicode.Is(unicode.Han, c); {
+			case isHan && strings.ContainsRune(particles, c):
+				flush()
+			case isHan && len(word) > 0, !isHan && len(han) > 0:
+				flush()
+				fallthrough
+			default:
+				if isHan {
+					han = append(han, c)
+				} else {
+					word = append(word, c)
+				}
+			}
+		}
+		flush()
+	}
+	return list
+}

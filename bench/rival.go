@@ -1,0 +1,306 @@
+package main
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+	"unicode"
+
+	_ "github.com/mattn/go-sqlite3"
+)
+
+// The rival is SQLite's FTS5, with a row for each entry. It runs in a process of
+// its own, which reads and parses the files as the daemon does, and calls the
+// library directly: no socket, no JSON, no snippets. The words of a text are
+// unicode61's, without stems; runs of Chinese characters are given to it as
+// single characters and pairs, which is what memwatchd has of them.
+
+// A contest is what the rival's process is told.
+type contest struct {
+	Root, Dir string
+	Quizzes   []quiz
+	Warm      []question
+}
+
+// A rival is what it answers.
+type rivalFigures struct {
+	Version  string
+	Failed   string // why there is nothing else
+	Build    time.Duration
+	Inserts  time.Duration // of that, within SQLite
+	Optimize time.Duration // after that, for the questions
+	Entries  int
+	Size     int64                      // with the text
+	Bare     int64                      // without it
+	First    time.Duration              // the first question
+	Took     map[string][]time.Duration // by quiz
+	Free     map[string][]time.Duration // the same without scopes and filters
+}
+
+// runRival starts the process and waits for it.
+func runRival(ctx context.Context, c contest) (*rivalFigures, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	told, err := json.Marshal(c)
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.CommandContext(ctx, self, rivalCommand)
+	cmd.Stdin = strings.NewReader(string(told))
+	cmd.Stderr = os.Stderr
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("the process with SQLite: %w", err)
+	}
+	var f rivalFigures
+	return &f, json.Unmarshal(out, &f)
+}
+
+const rivalCommand = "fts5"
+
+// serveRival is that process.
+func serveRival(in io.Reader, out io.Writer) error {
+	var c contest
+	if err := json.NewDecoder(in).Decode(&c); err != nil {
+		return err
+	}
+	f := &rivalFigures{Took: map[string][]time.Duration{}, Free: map[string][]time.Duration{}}
+	if err := f.compete(context.Background(), c); err != nil {
+		f.Failed = err.Error()
+	}
+	return json.NewEncoder(out).Encode(f)
+}
+
+func (f *rivalFigures) compete(ctx context.Context, c contest) error {
+	file := filepath.Join(c.Dir, "fts5.db")
+	start := time.Now()
+	db, err := openRival(file)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	if err := db.QueryRow(`SELECT sqlite_version()`).Scan(&f.Version); err != nil {
+		return err
+	}
+	if err := f.fill(ctx, db, c.Root, rivalTable); err != nil {
+		return err
+	}
+	f.Build = time.Since(start)
+	start = time.Now()
+	if _, err := db.Exec(`INSERT INTO entries(entries) VALUES ('optimize')`); err != nil {
+		return err
+	}
+	f.Optimize = time.Since(start)
+	if f.Size, err = settle(db, file); err != nil {
+		return err
+	}
+	for i, q := range c.Warm {
+		start := time.Now()
+		if err := askRival(ctx, db, q, false); err != nil {
+			return err
+		}
+		if i == 0 {
+			f.First = time.Since(start)
+		}
+	}
+	for _, z := range c.Quizzes {
+		for _, q := range z.List {
+			start := time.Now()
+			if err := askRival(ctx, db, q, false); err != nil {
+				return err
+			}
+			f.Took[z.Name] = append(f.Took[z.Name], time.Since(start))
+		}
+		for _, q := range z.List {
+			start := time.Now()
+			if err := askRival(ctx, db, q, true); err != nil {
+				return err
+			}
+			f.Free[z.Name] = append(f.Free[z.Name], time.Since(start))
+		}
+	}
+	db.Close()
+	return f.bare(ctx, c)
+}
+
+// bare makes the table once more without the text, for its size.
+func (f *rivalFigures) bare(ctx context.Context, c contest) error {
+	file := filepath.Join(c.Dir, "bare.db")
+	db, err := openRival(file)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	var other rivalFigures
+	if err := other.fill(ctx, db, c.Root, strings.Replace(rivalTable, "tokenize", "content='', contentless_unindexed=1, tokenize", 1)); err != nil {
+		return err
+	}
+	if _, err := db.Exec(`INSERT INTO entries(entries) VALUES ('optimize')`); err != nil {
+		return err
+	}
+	f.Bare, err = settle(db, file)
+	return err
+}
+
+const rivalTable = `CREATE VIRTUAL TABLE entries USING fts5(text, path UNINDEXED, line UNINDEXED, owner UNINDEXED, private UNINDEXED,
+	kind UNINDEXED, type UNINDEXED, day UNINDEXED, tags UNINDEXED, tokenize = 'unicode61')`
+
+func openRival(file string) (*sql.DB, error) {
+	db, err := sql.Open("sqlite3", "file:"+file+"?_journal_mode=WAL&_synchronous=NORMAL&_cache_size=-65536")
+	if err != nil {
+		return nil, err
+	}
+	db.SetMaxOpenConns(1)
+	_, err = db.Exec(`PRAGMA mmap_size = 4294967296`)
+	return db, err
+}
+
+// fill writes the entries of a tree, a thousand in a transaction.
+func (f *rivalFigures) fill(ctx context.Context, db *sql.DB, root, table string) error {
+	if _, err := db.Exec(table); err != nil {
+		return err
+	}
+	var tx *sql.Tx
+	var insert *sql.Stmt
+	rows := 0
+	begin := func() (err error) {
+		if tx, err = db.Begin(); err == nil {
+			insert, err = tx.Prepare(`INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`)
+		}
+		return err
+	}
+	if err := begin(); err != nil {
+		return err
+	}
+	err := parseTree(ctx, root, func(list []entry) error {
+		start := time.Now()
+		defer func() { f.Inserts += time.Since(start) }()
+		for _, e := range list {
+			day := ""
+			if !e.Time.IsZero() {
+				day = e.Time.Format(time.DateOnly)
+			}
+			_, err := insert.Exec(spaced(e.Text), e.Path, e.Line, e.Owner, e.Private, e.Kind, e.Type, day, " "+strings.Join(e.Tags, " ")+" ")
+			if err != nil {
+				return err
+			}
+			f.Entries++
+			if rows++; rows == 1000 {
+				if err := tx.Commit(); err != nil {
+					return err
+				}
+				if err := begin(); err != nil {
+					return err
+				}
+				rows = 0
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return tx.Commit()
+}
+
+// settle moves the log into the database, and tells its size.
+func settle(db *sql.DB, file string) (int64, error) {
+	if _, err := db.Exec(`PRAGMA wal_checkpoint(TRUNCATE)`); err != nil {
+		return 0, err
+	}
+	info, err := os.Stat(file)
+	if err != nil {
+		return 0, err
+	}
+	return info.Size(), nil
+}
+
+// spaced is a text with its Chinese characters, and pairs of them, apart.
+func spaced(text string) string {
+	var b strings.Builder
+	var last rune
+	for _, c := range text {
+		if !unicode.Is(unicode.Han, c) {
+			if last != 0 {
+				b.WriteByte(' ')
+			}
+			b.WriteRune(c)
+			last = 0
+			continue
+		}
+		b.WriteByte(' ')
+		if last != 0 {
+			b.WriteRune(last)
+			b.WriteRune(c)
+			b.WriteByte(' ')
+		}
+		b.WriteRune(c)
+		last = c
+	}
+	return b.String()
+}
+
+// askRival asks for the ten best entries that have one of the words or more,
+// with their place and text. Free leaves out everything but the words.
+func askRival(ctx context.Context, db *sql.DB, q question, free bool) error {
+	var match []string
+	for _, w := range q.Words {
+		match = append(match, `"`+strings.ReplaceAll(w, `"`, `""`)+`"`)
+	}
+	where, args := []string{"entries MATCH ?"}, []any{strings.Join(match, " OR ")}
+	if !free {
+		only := func(condition string, arg any) {
+			where, args = append(where, condition), append(args, arg)
+		}
+		where = append(where, "owner IN ('"+strings.Join(owners, "', '")+"')")
+		if q.Public {
+			where = append(where, "private = 0")
+		}
+		if q.Kind != "" {
+			only("kind = ?", q.Kind)
+		}
+		if q.Type != "" {
+			only("type = ?", q.Type)
+		}
+		if q.Dir != "" {
+			only("path GLOB ?", q.Dir+"/*.md")
+		}
+		if q.Tag != "" {
+			only("instr(tags, ?) > 0", " "+q.Tag+" ")
+		}
+		if !q.Since.IsZero() {
+			only("day >= ?", q.Since.Format(time.DateOnly))
+		}
+	}
+	rows, err := db.QueryContext(ctx, `SELECT path, line, text, rank FROM entries WHERE `+strings.Join(where, " AND ")+` ORDER BY rank LIMIT 10`, args...)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	n := 0
+	for rows.Next() {
+		var path, text string
+		var line int
+		var rank float64
+		if err := rows.Scan(&path, &line, &text, &rank); err != nil {
+			return err
+		}
+		n++
+	}
+	if err := rows.Err(); err != nil {
+		return err
+	}
+	if n == 0 {
+		return fmt.Errorf("nothing found for %q", q.Words)
+	}
+	return nil
+}

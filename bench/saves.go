@@ -1,0 +1,196 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/memwatchd/memwatchd/ipc"
+)
+
+// A savesResult is how long it took from saves to finding them.
+type savesResult struct {
+	loaded bool // while a hundred files a second changed
+	synced bool // the question waited; else it was asked until the answer was right
+	took   latencies
+	rate   float64 // of the other changes
+}
+
+// changesPerSecond is how many files others change in the loaded cases.
+const changesPerSecond = 100
+
+// pause is between a question without the wanted answer and the next.
+const pause = time.Millisecond
+
+// save measures from a save to its being found: one after the other, every
+// second by rename, the others in place.
+func (b *bench) save(ctx context.Context) error {
+	if err := b.running(ctx); err != nil {
+		return err
+	}
+	if err := b.rest(ctx); err != nil {
+		return err
+	}
+	ours, others := b.saved()
+	for _, loaded := range []bool{false, true} {
+		for _, synced := range []bool{false, true} {
+			b.progress("saving: %s", saveName(loaded, synced))
+			s := savesResult{loaded: loaded, synced: synced}
+			err := b.during(ctx, loaded, others, &s.rate, func() (err error) {
+				s.took, err = b.saveAndFind(ctx, ours, synced)
+				return err
+			})
+			if err != nil {
+				return err
+			}
+			b.r.saves = append(b.r.saves, s)
+		}
+	}
+	if !hasProc() {
+		return nil
+	}
+	var err error
+	b.r.after, err = processMemory(b.d.cmd.Process.Pid, "RssAnon")
+	return err
+}
+
+func saveName(loaded, synced bool) string {
+	name := "asked until found"
+	if synced {
+		name = "asked once, which waits"
+	}
+	if loaded {
+		name += fmt.Sprintf(", while %d files a second change", changesPerSecond)
+	}
+	return name
+}
+
+// saved are files to save, and others to save beside them.
+func (b *bench) saved() (ours, others []string) {
+	all := slices.Clone(b.c.own)
+	r := rand.New(rand.NewPCG(b.seed, 9))
+	r.Shuffle(len(all), func(i, k int) { all[i], all[k] = all[k], all[i] })
+	half := min(len(all)/2, 2*b.config.saves)
+	return all[:half], all[half:]
+}
+
+// during calls f, with others changing files meanwhile.
+func (b *bench) during(ctx context.Context, loaded bool, files []string, rate *float64, f func() error) error {
+	if !loaded {
+		return f()
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var changed atomic.Int64
+	ended := make(chan error, 1)
+	go func() { ended <- b.change(ctx, files, &changed) }()
+	start := time.Now()
+	err := f()
+	*rate = float64(changed.Load()) / time.Since(start).Seconds()
+	cancel()
+	if other := <-ended; err == nil {
+		err = other
+	}
+	return err
+}
+
+// change changes files until the context ends.
+func (b *bench) change(ctx context.Context, files []string, changed *atomic.Int64) error {
+	tick := time.NewTicker(time.Second / changesPerSecond)
+	defer tick.Stop()
+	for n := 0; ; n++ {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+		if err := b.write(files[n%len(files)], fmt.Sprintf("%s other change", unique(b.seed, 1<<32+n)), n%2 == 0); err != nil {
+			return err
+		}
+		changed.Add(1)
+	}
+}
+
+var saveCounter int
+
+// saveAndFind saves some files and looks for what is new in each.
+func (b *bench) saveAndFind(ctx context.Context, files []string, synced bool) (latencies, error) {
+	var took latencies
+	for n := range b.config.saves {
+		saveCounter++
+		word, path := unique(b.seed, saveCounter), files[n%len(files)]
+		if err := b.write(path, word+" "+strings.Join(b.warm[n%len(b.warm)].Words, " "), n%2 == 0); err != nil {
+			return nil, err
+		}
+		start := time.Now()
+		ask := fields{"query": {word}}
+		if !synced {
+			ask["sync"] = []string{"false"}
+		}
+		for {
+			var a ipc.SearchAnswer
+			if err := b.d.ask(ctx, "search", ask, &a); err != nil {
+				return nil, err
+			}
+			if slices.ContainsFunc(a.Hits, func(h ipc.Hit) bool { return h.Path == path && strings.Contains(h.Text, word) }) {
+				break
+			}
+			switch waited := time.Since(start); {
+			case synced && a.Index.Synced:
+				return nil, fmt.Errorf("%s: %s was saved, and is not in an answer that is said to have all", path, word)
+			case waited > time.Minute:
+				return nil, fmt.Errorf("%s: %s was saved, and is not found within a minute", path, word)
+			}
+			if err := sleep(ctx, pause); err != nil {
+				return nil, err
+			}
+		}
+		took = append(took, time.Since(start))
+		// Not in step with anything that the daemon does at intervals.
+		if err := sleep(ctx, time.Duration(n%10)*time.Millisecond); err != nil {
+			return nil, err
+		}
+	}
+	return took, nil
+}
+
+// mark begins the line that a save adds, or replaces.
+const mark = "\n- Saved: "
+
+// write saves a file with another last line.
+func (b *bench) write(path, line string, inPlace bool) error {
+	file := filepath.Join(b.root, filepath.FromSlash(path))
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	if i := bytes.LastIndex(text, []byte(mark)); i >= 0 {
+		text = text[:i]
+	}
+	text = append(bytes.TrimRight(text, "\n"), mark+line+"\n"...)
+	if inPlace {
+		return os.WriteFile(file, text, 0o600)
+	}
+	temp := filepath.Join(filepath.Dir(file), "."+filepath.Base(file)+".tmp")
+	if err := os.WriteFile(temp, text, 0o600); err != nil {
+		return err
+	}
+	return os.Rename(temp, file)
+}
+
+// unique is a word that nobody has written before, of letters alone.
+func unique(seed uint64, n int) string {
+	const letters = "bcdfghjklmnpqrtvwxz"
+	word := []byte("q")
+	for x := seed<<40 + uint64(n); x > 0; x /= uint64(len(letters)) {
+		word = append(word, letters[x%uint64(len(letters))])
+	}
+	return string(append(word, 'k'))
+}
