@@ -16,6 +16,7 @@ type question struct {
 	Words   []string
 	Public  bool // asked where others can read the answer
 	Overlap bool
+	Now     bool // does not wait for what was saved just before
 	Kind    string
 	Type    string
 	Dir     string // only files of this directory
@@ -38,6 +39,9 @@ func (q question) fields() fields {
 	if q.Overlap {
 		set("mode", "overlap")
 	}
+	if q.Now {
+		set("sync", "false")
+	}
 	set("kinds", q.Kind)
 	set("types", q.Type)
 	set("tags", q.Tag)
@@ -53,8 +57,12 @@ func (q question) fields() fields {
 // A quiz is questions of one sort.
 type quiz struct {
 	Name string
+	Like string // the quiz which is the same to a rival; empty if none is
 	List []question
 }
+
+// forRival reports whether a rival is asked these questions.
+func (z *quiz) forRival() bool { return z.Like == z.Name }
 
 // A census is what there is in a tree.
 type census struct {
@@ -107,8 +115,8 @@ func takeCensus(ctx context.Context, root string, seed uint64) (*census, error) 
 func (c *census) quizzes(seed uint64, each int) []quiz {
 	r := rand.New(rand.NewPCG(seed, 8))
 	var list []quiz
-	add := func(name string, words int, change func(*question, *entry) bool) {
-		q := quiz{Name: name}
+	add := func(name, like string, words int, change func(*question, *entry) bool) {
+		q := quiz{Name: name, Like: like}
 		asked := map[string]bool{}
 		for tries := 0; len(q.List) < each && tries < 200*each; tries++ {
 			e := &c.sample[r.IntN(len(c.sample))]
@@ -128,41 +136,48 @@ func (c *census) quizzes(seed uint64, each int) []quiz {
 			list = append(list, q)
 		}
 	}
-	anything := func(*question, *entry) bool { return true }
-	add("1 word", 1, anything)
-	add("3 words", 3, anything)
-	add("8 words", 8, anything)
-	for _, words := range []int{1, 3, 8} {
-		add(fmt.Sprintf("%s, public", count(words, "word")), words, func(q *question, e *entry) bool {
+	rival := func(name string, words int, change func(*question, *entry) bool) { add(name, name, words, change) }
+	sizes := []int{1, 3, 8}
+	for _, n := range sizes {
+		rival(count(n, "word"), n, func(*question, *entry) bool { return true })
+	}
+	for _, n := range sizes {
+		add(count(n, "word")+", without waiting for saves", count(n, "word"), n, func(q *question, _ *entry) bool {
+			q.Now = true
+			return true
+		})
+	}
+	for _, n := range sizes {
+		rival(count(n, "word")+", in public", n, func(q *question, e *entry) bool {
 			q.Public = true
 			return e.readable(false)
 		})
 	}
-	add("3 words, of a kind", 3, func(q *question, e *entry) bool {
+	rival("3 words, of a kind", 3, func(q *question, e *entry) bool {
 		q.Kind = e.Kind
 		return true
 	})
-	add("3 words, of a type", 3, func(q *question, e *entry) bool {
+	rival("3 words, of a type", 3, func(q *question, e *entry) bool {
 		q.Type = e.Type
 		return true
 	})
-	add("3 words, in a directory", 3, func(q *question, e *entry) bool {
+	rival("3 words, in a directory", 3, func(q *question, e *entry) bool {
 		q.Dir = path.Dir(e.Path)
 		return q.Dir != "."
 	})
-	add("3 words, since a day", 3, func(q *question, e *entry) bool {
+	rival("3 words, since a day", 3, func(q *question, e *entry) bool {
 		q.Since = e.Time
 		return !e.Time.IsZero()
 	})
-	add("3 words, with a tag", 3, func(q *question, e *entry) bool {
+	rival("3 words, with a tag", 3, func(q *question, e *entry) bool {
 		if len(e.Tags) == 0 {
 			return false
 		}
 		q.Tag = e.Tags[r.IntN(len(e.Tags))]
 		return true
 	})
-	for _, words := range []int{1, 3, 8} {
-		add(fmt.Sprintf("%s, overlap", count(words, "word")), words, func(q *question, _ *entry) bool {
+	for _, n := range sizes {
+		add(count(n, "word")+", overlap", "", n, func(q *question, _ *entry) bool {
 			q.Overlap = true
 			return true
 		})

@@ -90,7 +90,12 @@ func (f *file) session(b *strings.Builder, w *writer, t *tree) {
 		if w.r.IntN(2) == 0 {
 			box, done = 'x', done+1
 		}
-		fmt.Fprintf(&list, "- [%c] %s\n", box, w.sentences(f.chinese, 0.5))
+		text := w.sentences(f.chinese, 0.5)
+		if w.r.IntN(5) == 0 { // it stands in other sessions of that time too
+			other := w.newWriter(^t.seed, int(f.day.Unix()/(3*86400))*10+w.r.IntN(5+len(t.files)/2000))
+			text = other.sentences(f.chinese, 0.5)
+		}
+		fmt.Fprintf(&list, "- [%c] %s\n", box, text)
 	}
 	f.front(b, w, fmt.Sprintf("tasks: \"%d/%d\"\nfollow_ups: \"0/%d\"\nsession_id: %q\nsource: cli\n", done, tasks, follow, f.name))
 	fmt.Fprintf(b, "# %s Short-Term Memory\n\n## Session Summary\n", f.date())
@@ -155,7 +160,7 @@ func (f *file) longterm(b *strings.Builder, w *writer, t *tree) {
 
 func (f *file) note(b *strings.Builder, w *writer, t *tree) {
 	fmt.Fprintf(b, "# %s\n\n", w.topicWords(f.chinese))
-	for i := range 7 + w.r.IntN(7) {
+	for range 7 + w.r.IntN(7) {
 		switch w.r.IntN(8) {
 		case 0:
 			fmt.Fprintf(b, "## %s\n\n%s\n\n", w.topicWords(f.chinese), w.sentences(f.chinese, 1.5))
@@ -170,7 +175,6 @@ func (f *file) note(b *strings.Builder, w *writer, t *tree) {
 		default:
 			fmt.Fprintf(b, "%s\n\n", w.sentences(f.chinese, 1.6))
 		}
-		_ = i
 	}
 }
 

@@ -1,0 +1,65 @@
+package main
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// A table is rows of cells, the first of them the heads.
+type table [][]string
+
+func (t *table) row(cells ...string) { *t = append(*t, cells) }
+
+// String is the table in Markdown, with columns that line up.
+func (t table) String() string {
+	width := make([]int, len(t[0]))
+	for _, row := range t {
+		for i, cell := range row {
+			width[i] = max(width[i], utf8.RuneCountInString(cell), 3)
+		}
+	}
+	var b strings.Builder
+	for n, row := range t {
+		for i, cell := range row {
+			fmt.Fprintf(&b, "| %s%s ", cell, strings.Repeat(" ", width[i]-utf8.RuneCountInString(cell)))
+		}
+		b.WriteString("|\n")
+		if n == 0 {
+			for _, w := range width {
+				b.WriteString("|" + strings.Repeat("-", w+2))
+			}
+			b.WriteString("|\n")
+		}
+	}
+	return b.String()
+}
+
+func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+
+func inMilliseconds(d time.Duration) string {
+	return strconv.FormatFloat(milliseconds(d), 'f', 2, 64)
+}
+
+// span is a duration for a person.
+func span(d time.Duration) string {
+	switch {
+	case d >= 10*time.Second:
+		return fmt.Sprintf("%.1f s", d.Seconds())
+	case d >= time.Second:
+		return fmt.Sprintf("%.2f s", d.Seconds())
+	}
+	return fmt.Sprintf("%.1f ms", milliseconds(d))
+}
+
+func megabytes(n int64) string { return fmt.Sprintf("%.1f MB", float64(n)/1e6) }
+
+func thousands(n int) string {
+	s := strconv.Itoa(n)
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
