@@ -5,6 +5,7 @@ go 1.26.0
 replace github.com/memwatchd/memwatchd => ../
 
 require (
+	github.com/google/go-cmp v0.7.0
 	github.com/mattn/go-sqlite3 v1.14.52
 	github.com/memwatchd/memwatchd v0.0.0-00010101000000-000000000000
 	golang.org/x/sync v0.24.0

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"hash/fnv"
 	"math/rand/v2"
 	"path"
 	"slices"
@@ -74,12 +76,22 @@ type census struct {
 	own            []string // files that the owner may read to the end
 }
 
-// takeCensus counts, and keeps some entries to ask about: each as likely as the
-// other.
+// takeCensus counts, and takes a sample of entries to ask about: each as likely
+// as the other, and the same ones in whatever order files are read.
 func takeCensus(ctx context.Context, root string, seed uint64) (*census, error) {
 	const keep = 20_000
+	type drawn struct {
+		lot uint64
+		entry
+	}
+	var sample []drawn
+	best := func() {
+		slices.SortFunc(sample, func(a, b drawn) int {
+			return cmp.Or(cmp.Compare(a.lot, b.lot), cmp.Compare(a.Path, b.Path), cmp.Compare(a.Line, b.Line))
+		})
+		sample = slices.Delete(sample, min(keep, len(sample)), len(sample))
+	}
 	c := &census{}
-	r := rand.New(rand.NewPCG(seed, 7))
 	err := parseTree(ctx, root, func(list []entry) error {
 		c.files++
 		if n := len(list); n > 0 && list[n-1].readable(true) {
@@ -90,20 +102,24 @@ func takeCensus(ctx context.Context, root string, seed uint64) (*census, error) 
 			if e.readable(false) {
 				c.public++
 			}
-			if !e.readable(true) {
-				continue
+			if e.readable(true) {
+				c.private++
+				h := fnv.New64a()
+				fmt.Fprint(h, seed, e.Path, e.Line)
+				sample = append(sample, drawn{h.Sum64(), e})
 			}
-			c.private++
-			if len(c.sample) < keep {
-				c.sample = append(c.sample, e)
-			} else if i := r.IntN(c.private); i < keep {
-				c.sample[i] = e
-			}
+		}
+		if len(sample) > 2*keep {
+			best()
 		}
 		return nil
 	})
 	if err != nil {
 		return nil, err
+	}
+	best()
+	for _, d := range sample {
+		c.sample = append(c.sample, d.entry)
 	}
 	slices.Sort(c.own)
 	c.bytes, err = diskSize(root)

@@ -29,9 +29,9 @@ type law struct {
 // The laws were fitted to some 1,900 real notes, of 318,000 words.
 var (
 	functionLaw = law{1.01, 1.4, 0}
-	englishLaw  = law{2.3, 450, 50_000}
+	englishLaw  = law{2.4, 400, 50_000}
 	particleLaw = law{1.01, 1, 0}
-	chineseLaw  = law{1.3, 40, 30_000}
+	chineseLaw  = law{1.6, 55, 30_000}
 )
 
 // A writer puts words one after the other. Each file has its own.
@@ -40,6 +40,7 @@ type writer struct {
 	r                                    *rand.Rand
 	english, function, chinese, particle *rand.Zipf
 	topic                                []uint64 // ranks of the words that this file is about
+	near                                 []string // names in this file
 	names                                float64  // how many names and numbers are known so far
 	seed                                 uint64
 }
@@ -62,7 +63,7 @@ func newVocabulary(seed uint64) *vocabulary {
 		}
 	}
 	characters := hanCharacters(r)
-	which := rand.NewZipf(r, 1.5, 120, uint64(len(characters)-1))
+	which := rand.NewZipf(r, 2.2, 250, uint64(len(characters)-1))
 	for len(v.chinese) < chineseLaw.words {
 		w, n := "", 1
 		switch x := r.Float64() + 0.1*math.Log10(1+float64(len(v.chinese))); {
@@ -141,8 +142,11 @@ func (v *vocabulary) newWriter(seed uint64, n int) *writer {
 		// ones: Heaps' law.
 		names: 2 * math.Pow(float64(n+10)*250, 0.5),
 	}
-	for range 12 {
+	for range 20 {
 		w.topic = append(w.topic, w.english.Uint64())
+	}
+	for range 3 {
+		w.near = append(w.near, w.anyName())
 	}
 	return w
 }
@@ -152,7 +156,7 @@ func (v *vocabulary) newWriter(seed uint64, n int) *writer {
 const (
 	functionShare = 0.41
 	nameShare     = 0.04
-	topicShare    = 0.10
+	topicShare    = 0.35
 )
 
 // word is the next word of English text.
@@ -163,13 +167,17 @@ func (w *writer) word() string {
 	case x < functionShare+nameShare:
 		return w.name()
 	case x < functionShare+nameShare+topicShare:
-		return w.inflect(w.vocabulary.english[w.topic[w.r.IntN(len(w.topic))]])
+		return w.inflect(w.vocabulary.english[w.about()])
 	}
 	return w.inflect(w.vocabulary.english[w.english.Uint64()])
 }
 
+// about is the rank of a word that this file is about, of some more than of
+// others.
+func (w *writer) about() uint64 { return w.topic[w.r.IntN(1+w.r.IntN(len(w.topic)))] }
+
 // content is a word that says what a text is about.
-func (w *writer) content() string { return w.vocabulary.english[w.topic[w.r.IntN(len(w.topic))]] }
+func (w *writer) content() string { return w.vocabulary.english[w.about()] }
 
 func (w *writer) inflect(word string) string {
 	switch x := w.r.IntN(100); {
@@ -188,19 +196,28 @@ func (w *writer) inflect(word string) string {
 // hanWord is the next word of Chinese text.
 func (w *writer) hanWord() string {
 	switch x := w.r.Float64(); {
-	case x < 0.30:
-		return w.vocabulary.particle[w.particle.Uint64()]
 	case x < 0.32:
+		return w.vocabulary.particle[w.particle.Uint64()]
+	case x < 0.34:
 		return w.name()
-	case x < 0.42:
-		return w.vocabulary.chinese[w.topic[w.r.IntN(len(w.topic))]%uint64(len(w.vocabulary.chinese))]
+	case x < 0.64:
+		return w.vocabulary.chinese[w.about()%uint64(len(w.vocabulary.chinese))]
 	}
 	return w.vocabulary.chinese[w.chinese.Uint64()]
 }
 
-// name is a name, a number or an identifier: one of those that are known by now,
-// each half as likely as one that was known when there were half as many.
+// name is a name, a number or an identifier, often one that this file has
+// already.
 func (w *writer) name() string {
+	if w.r.IntN(2) == 0 {
+		return w.near[w.r.IntN(len(w.near))]
+	}
+	return w.anyName()
+}
+
+// anyName is one of the names that are known by now, each half as likely as one
+// that was known when there were half as many.
+func (w *writer) anyName() string {
 	id := uint64(math.Pow(w.names, w.r.Float64()))
 	r := rand.New(rand.NewPCG(w.seed, ^id))
 	part := func() string { return w.vocabulary.english[r.IntN(2000)] }

@@ -1,0 +1,87 @@
+package main
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestWordsOf(t *testing.T) {
+	got := wordsOf("- **Proxy**: don't restart `nginx_main` 的数据库连接了, v2 a")
+	want := []string{"Proxy", "don't", "restart", "nginx_main", "数据", "库连", "v2"}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func TestSpaced(t *testing.T) {
+	if got, want := strings.Join(strings.Fields(spaced("use数据库, 好")), " "), "use 数 数据 据 据库 库 , 好"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// Every question has an answer, is asked once, and has the words that its name
+// says.
+func TestQuizzes(t *testing.T) {
+	root, _ := written(t, 1, 300)
+	c, err := takeCensus(t.Context(), root, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	quizzes := c.quizzes(1, 50)
+	if len(quizzes) != 17 {
+		t.Errorf("%d sorts of questions, want 17", len(quizzes))
+	}
+	for _, z := range quizzes {
+		if len(z.List) != 50 {
+			t.Errorf("%s: %d questions, want 50", z.Name, len(z.List))
+		}
+		asked := map[string]bool{}
+		for _, q := range z.List {
+			key := strings.Join(q.Words, " ")
+			if asked[key] {
+				t.Errorf("%s: %q is asked twice", z.Name, key)
+			}
+			asked[key] = true
+			if n := int(z.Name[0] - '0'); len(q.Words) != n {
+				t.Errorf("%s: %d words", z.Name, len(q.Words))
+			}
+			if !slices.ContainsFunc(c.sample, func(e entry) bool {
+				return e.readable(!q.Public) && !slices.ContainsFunc(q.Words, func(w string) bool { return !strings.Contains(e.Text, w) })
+			}) {
+				t.Errorf("%s: no entry has %q", z.Name, key)
+			}
+		}
+	}
+	again, err := takeCensus(t.Context(), root, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(quizzes, again.quizzes(1, 50)); diff != "" {
+		t.Errorf("the second time, other questions (-first +second):\n%s", diff)
+	}
+}
+
+func TestUniqueWordsAreUnique(t *testing.T) {
+	seen := map[string]bool{}
+	for n := range 100_000 {
+		word := unique(1, n)
+		if seen[word] {
+			t.Fatalf("%s comes twice", word)
+		}
+		seen[word] = true
+	}
+}
+
+func TestQuantile(t *testing.T) {
+	var l latencies
+	for n := range 200 {
+		l = append(l, time.Duration(200-n))
+	}
+	if p50, p99 := l.quantile(50), l.quantile(99); p50 != 101 || p99 != 199 {
+		t.Errorf("p50 %d, p99 %d, want 101 and 199", p50, p99)
+	}
+}
