@@ -57,7 +57,7 @@ func newVocabulary(seed uint64) *vocabulary {
 	}
 	for len(v.english) < englishLaw.words {
 		// Frequent words are short.
-		if w := englishWord(r, len(v.english)); !taken[w] {
+		if w := englishWord(r, len(v.english)); len(w) > 1 && !taken[w] {
 			taken[w] = true
 			v.english = append(v.english, w)
 		}
