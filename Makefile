@@ -1,5 +1,5 @@
-# Go, git, make and a C compiler (for the race detector alone) are all that is
-# needed. `make` without a word builds.
+# Go, git, make and a C compiler (for the race detector, and for the SQLite that
+# make bench compares with) are all that is needed. `make` without a word builds.
 
 GO          ?= go
 GOTESTSUM   ?= gotest.tools/gotestsum@v1.13.0
@@ -9,8 +9,9 @@ EVAL        ?= ../shared/eval/collections
 
 EXAMPLE = example/config.yaml
 
-# What make bench measures: generated trees of so many files, such as
-# BENCHFILES=1000,10000,100000, and other flags of bench/.
+# What make bench measures: generated trees of so many files, and other flags of
+# bench/. All of it, in half an hour or more:
+# make bench BENCHFILES=1000,10000,100000 BENCHFLAGS='-out ../docs/performance.md'
 BENCHFILES ?= 1000,10000
 BENCHFLAGS ?=
 

@@ -79,7 +79,11 @@ func (b *bench) run(ctx context.Context) (err error) {
 	for i := range warm {
 		b.warm = append(b.warm, warm[i].List...)
 	}
-	defer func() { err = errors.Join(err, b.d.stop()) }()
+	defer func() {
+		if err = errors.Join(err, b.d.stop()); err != nil {
+			err = fmt.Errorf("%w\n%s", err, b.d.lastWords())
+		}
+	}()
 	if err := b.build(ctx); err != nil {
 		return err
 	}
@@ -296,7 +300,7 @@ func (b *bench) restart(ctx context.Context) (err error) {
 	return err
 }
 
-// run starts the daemon if it does not run.
+// running starts the daemon if it does not run.
 func (b *bench) running(ctx context.Context) error {
 	if b.d.done != nil {
 		return nil

@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -17,14 +18,13 @@ import (
 // An entry is what a rival of memwatchd's index has of one, and what questions
 // are made from.
 type entry struct {
-	Path, Text               string
-	Line                     int
-	Owner                    string
-	Private                  bool
-	Kind, Type, Day, Section string
-	Tags                     []string
-	Time                     time.Time
-	Archived                 bool
+	Path, Text string
+	Line       int
+	Owner      string
+	Private    bool
+	Kind, Type string
+	Tags       []string
+	Time       time.Time
 }
 
 // readable reports whether the owner may read the entry.
@@ -39,9 +39,15 @@ var owners = []string{"", "owner", "?owner"}
 // parseTree reads the files of a tree, as the daemon does, and gives their
 // entries, a file at a time, in no order.
 func parseTree(ctx context.Context, root string, each func([]entry) error) error {
+	var users sync.Map
 	layout := &memory.Layout{Users: func(dir string) bool {
-		_, err := os.Stat(filepath.Join(root, dir, "MEMORY.md"))
-		return err == nil
+		is, known := users.Load(dir)
+		if !known {
+			_, err := os.Stat(filepath.Join(root, dir, "MEMORY.md"))
+			is = err == nil
+			users.Store(dir, is)
+		}
+		return is.(bool)
 	}}
 	paths := make(chan string, 256)
 	parsed := make(chan []entry, 256)
@@ -119,7 +125,7 @@ func entriesOf(doc *memory.Document) []entry {
 		list[i] = entry{
 			Path: doc.Place.Path, Line: e.Line, Text: e.Text, Owner: e.Partition.Owner,
 			Private: e.Partition.Visibility != memory.PublicOK, Kind: doc.Place.Kind.String(), Type: e.Type,
-			Day: doc.Place.Day, Tags: e.Tags, Time: e.Time, Archived: doc.Place.Kind == memory.Archive,
+			Tags: e.Tags, Time: e.Time,
 		}
 	}
 	return list

@@ -29,7 +29,7 @@ type daemon struct {
 // buildDaemon builds the program from the sources beside this module.
 func buildDaemon(ctx context.Context, program string) error {
 	cmd := exec.CommandContext(ctx, "go", "build", "-o", program, "./cmd/memwatchd")
-	cmd.Dir = ".."
+	cmd.Dir = ".." // this program is run in its own directory
 	cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
 	if err := cmd.Run(); err != nil {
 		return fmt.Errorf("build memwatchd: %w", err)
@@ -89,6 +89,15 @@ func (d *daemon) stop() error {
 	}
 }
 
+// lastWords is the end of its log.
+func (d *daemon) lastWords() string {
+	text, err := os.ReadFile(d.path("log"))
+	if err != nil {
+		return err.Error()
+	}
+	return string(text[max(0, len(text)-4096):])
+}
+
 // fields are the parameters of a request as a person types them.
 type fields map[string][]string
 
@@ -130,8 +139,7 @@ func (d *daemon) until(ctx context.Context, start time.Time, answered func() (bo
 			return 0, ctx.Err()
 		case err := <-d.done:
 			d.done <- err
-			log, _ := os.ReadFile(d.path("log"))
-			return 0, fmt.Errorf("memwatchd has ended: %v\n%s", err, log)
+			return 0, fmt.Errorf("memwatchd has ended: %v", err)
 		case <-time.After(max(2*time.Millisecond, took/100)):
 		}
 	}

@@ -1,11 +1,14 @@
 // Bench measures memwatchd as its users meet it: the program itself, over its
-// socket, on memory trees of many sizes. In the same run it measures two other
-// ways to find things in the same files: SQLite's FTS5, and ripgrep.
+// socket, on memories of many sizes. In the same run it measures two other ways
+// to find things in the same files: SQLite's FTS5, and ripgrep. What is missing
+// on a machine, a C compiler, rg or /proc, is said, and left out.
 //
-//	make bench                                     trees of 1,000 and 10,000 files
-//	make bench BENCHFILES=1000,10000,100000        and a large one: half an hour, 2 GB of disk
+// From the directory above:
+//
+//	make bench                               memories of 1,000 and 10,000 files: some ten minutes
+//	make bench BENCHFILES=1000,10000,100000  and a large one: half an hour more, and 2 GB of disk
 //	make bench BENCHFLAGS='-out ../docs/performance.md'
-//	make bench BENCHFLAGS='-only queries,rival'
+//	make bench BENCHFILES=10000 BENCHFLAGS='-tree= -only queries,rival'
 package main
 
 import (

@@ -17,7 +17,7 @@ func hasProc() bool {
 	return err == nil
 }
 
-// kilobytes reads figures from a process's status, such as VmHWM, in bytes.
+// processMemory reads a figure from a process's status, such as VmHWM, in bytes.
 func processMemory(pid int, key string) (int64, error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
