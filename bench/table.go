@@ -13,23 +13,30 @@ type table [][]string
 
 func (t *table) row(cells ...string) { *t = append(*t, cells) }
 
-// String is the table in Markdown, with columns that line up.
+// String is the table in Markdown, with columns that line up, and without those
+// that have nothing but a head.
 func (t table) String() string {
 	width := make([]int, len(t[0]))
-	for _, row := range t {
+	for n, row := range t {
 		for i, cell := range row {
-			width[i] = max(width[i], utf8.RuneCountInString(cell), 3)
+			if n > 0 && cell != "" {
+				width[i] = max(width[i], utf8.RuneCountInString(cell), utf8.RuneCountInString(t[0][i]), 3)
+			}
 		}
 	}
 	var b strings.Builder
 	for n, row := range t {
 		for i, cell := range row {
-			fmt.Fprintf(&b, "| %s%s ", cell, strings.Repeat(" ", width[i]-utf8.RuneCountInString(cell)))
+			if width[i] > 0 {
+				fmt.Fprintf(&b, "| %s%s ", cell, strings.Repeat(" ", width[i]-utf8.RuneCountInString(cell)))
+			}
 		}
 		b.WriteString("|\n")
 		if n == 0 {
 			for _, w := range width {
-				b.WriteString("|" + strings.Repeat("-", w+2))
+				if w > 0 {
+					b.WriteString("|" + strings.Repeat("-", w+2))
+				}
 			}
 			b.WriteString("|\n")
 		}
