@@ -6,15 +6,19 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
 
 // A machine is what the figures come from.
 type machine struct {
-	cpu, system, fileSystem, memory, commit, load string
-	cores                                         int
-	date                                          time.Time
+	cpu, system, fileSystem, memory, commit string
+
+	cores int
+	busy  float64 // share of the processors that others used when the run began
+	date  time.Time
 }
 
 func lookAtMachine(ctx context.Context, work string) machine {
@@ -22,10 +26,10 @@ func lookAtMachine(ctx context.Context, work string) machine {
 	if v := value("/proc/cpuinfo", "model name"); v != "" {
 		m.cpu = v
 	}
-	m.memory = value("/proc/meminfo", "MemTotal")
-	if load, err := os.ReadFile("/proc/loadavg"); err == nil {
-		m.load = strings.Join(strings.Fields(string(load))[:3], " ")
+	if kb, err := strconv.ParseFloat(strings.TrimSuffix(value("/proc/meminfo", "MemTotal"), " kB"), 64); err == nil {
+		m.memory = fmt.Sprintf("%.0f GB of memory", kb/1e6)
 	}
+	m.busy = othersUse(ctx)
 	m.system = output(ctx, m.system, "uname", "-sr")
 	m.commit = output(ctx, "unknown", "git", "describe", "--always", "--dirty", "--tags")
 	// Of the mounts above the directory, the one with the longest path holds it.
@@ -62,6 +66,38 @@ func output(ctx context.Context, otherwise, name string, args ...string) string 
 	return strings.TrimSpace(string(out))
 }
 
+// othersUse is the share of the processors' time that is used while we wait.
+func othersUse(ctx context.Context) float64 {
+	before, idleBefore := processorTimes()
+	sleep(ctx, 2*time.Second)
+	after, idleAfter := processorTimes()
+	if after <= before {
+		return 0
+	}
+	return 1 - (idleAfter-idleBefore)/(after-before)
+}
+
+// processorTimes are what all processors have spent so far, and what of it they
+// were idle, in the kernel's unit; zero where there is no /proc.
+func processorTimes() (all, idle float64) {
+	text, err := os.ReadFile("/proc/stat")
+	if err != nil {
+		return 0, 0
+	}
+	line, _, _ := strings.Cut(string(text), "\n")
+	for i, field := range strings.Fields(line)[1:] {
+		n, _ := strconv.ParseFloat(field, 64)
+		if all += n; i == 3 || i == 4 { // idle, and waiting for a disk
+			idle += n
+		}
+	}
+	return all, idle
+}
+
+// busyFrom is from where figures say more of the machine than of the program.
+const busyFrom = 0.05
+
 func (m machine) String() string {
-	return fmt.Sprintf("%s, %s, %s of memory, %s, %s; load before the run: %s", m.cpu, count(m.cores, "core"), m.memory, m.system, m.fileSystem, m.load)
+	parts := []string{m.cpu, count(m.cores, "core"), m.memory, m.system, m.fileSystem}
+	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), ", ")
 }

@@ -14,6 +14,9 @@ func report(m machine, c *config, results []*result) string {
 	b.WriteString("# Performance\n\nWhat `make bench` measured; it can be repeated anywhere. What the figures mean stands at the end.\n\n")
 	fmt.Fprintf(&b, "- date: %s, commit %s\n- machine: %s\n", m.date.Format(time.DateOnly), m.commit, m)
 	fmt.Fprintf(&b, "- versions: %s\n- command: `cd bench && go run -tags sqlite_fts5 . %s`\n\n", versions(results), strings.Join(os.Args[1:], " "))
+	if m.busy > busyFrom {
+		fmt.Fprintf(&b, "**When the run began, others used %.0f %% of the processors: these figures say little.**\n\n", 100*m.busy)
+	}
 	var missed []string
 	var details strings.Builder
 	for _, r := range results {

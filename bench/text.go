@@ -207,7 +207,7 @@ func (w *writer) tag() string {
 
 // tagWord is one of a few dozen.
 func (w *writer) tagWord() string {
-	return w.vocabulary.english[100+int(40*w.r.Float64()*w.r.Float64())]
+	return w.english[100+int(40*w.r.Float64()*w.r.Float64())]
 }
 
 func (f *file) date() string { return f.day.Format(time.DateOnly) }

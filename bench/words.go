@@ -23,26 +23,27 @@ type vocabulary struct {
 // Mandelbrot.
 type law struct {
 	slope, shift float64
-	words        int
+	words        int // how many there are, where they are not listed
 }
 
 // The laws were fitted to some 1,900 real notes, of 318,000 words.
 var (
-	functionLaw = law{1.01, 1.4, 0}
+	functionLaw = law{slope: 1.01, shift: 1.4}
 	englishLaw  = law{2.4, 400, 50_000}
-	particleLaw = law{1.01, 1, 0}
+	particleLaw = law{slope: 1.01, shift: 1}
 	chineseLaw  = law{1.6, 55, 30_000}
 )
 
 // A writer puts words one after the other. Each file has its own.
 type writer struct {
 	*vocabulary
-	r                                    *rand.Rand
-	english, function, chinese, particle *rand.Zipf
-	topic                                []uint64 // ranks of the words that this file is about
-	near                                 []string // names in this file
-	names                                float64  // how many names and numbers are known so far
-	seed                                 uint64
+	r                         *rand.Rand
+	englishRank, functionRank *rand.Zipf
+	chineseRank, particleRank *rand.Zipf
+	topic                     []uint64 // ranks of the words that this file is about
+	near                      []string // names in this file
+	names                     float64  // how many names and numbers are known so far
+	seed                      uint64
 }
 
 func newVocabulary(seed uint64) *vocabulary {
@@ -134,16 +135,16 @@ func (v *vocabulary) newWriter(seed uint64, n int) *writer {
 	zipf := func(l law, words int) *rand.Zipf { return rand.NewZipf(r, l.slope, l.shift, uint64(words-1)) }
 	w := &writer{
 		vocabulary: v, r: r, seed: seed,
-		function: zipf(functionLaw, len(v.function)),
-		english:  zipf(englishLaw, len(v.english)),
-		particle: zipf(particleLaw, len(v.particle)),
-		chinese:  zipf(chineseLaw, len(v.chinese)),
+		functionRank: zipf(functionLaw, len(v.function)),
+		englishRank:  zipf(englishLaw, len(v.english)),
+		particleRank: zipf(particleLaw, len(v.particle)),
+		chineseRank:  zipf(chineseLaw, len(v.chinese)),
 		// The longer people write, the more names there are, but ever fewer new
 		// ones: Heaps' law.
 		names: 2 * math.Pow(float64(n+10)*250, 0.5),
 	}
 	for range 20 {
-		w.topic = append(w.topic, w.english.Uint64())
+		w.topic = append(w.topic, w.englishRank.Uint64())
 	}
 	for range 3 {
 		w.near = append(w.near, w.anyName())
@@ -163,13 +164,13 @@ const (
 func (w *writer) word() string {
 	switch x := w.r.Float64(); {
 	case x < functionShare:
-		return w.vocabulary.function[w.function.Uint64()]
+		return w.function[w.functionRank.Uint64()]
 	case x < functionShare+nameShare:
 		return w.name()
 	case x < functionShare+nameShare+topicShare:
-		return w.inflect(w.vocabulary.english[w.about()])
+		return w.inflect(w.english[w.about()])
 	}
-	return w.inflect(w.vocabulary.english[w.english.Uint64()])
+	return w.inflect(w.english[w.englishRank.Uint64()])
 }
 
 // about is the rank of a word that this file is about, of some more than of
@@ -177,7 +178,7 @@ func (w *writer) word() string {
 func (w *writer) about() uint64 { return w.topic[w.r.IntN(1+w.r.IntN(len(w.topic)))] }
 
 // content is a word that says what a text is about.
-func (w *writer) content() string { return w.vocabulary.english[w.about()] }
+func (w *writer) content() string { return w.english[w.about()] }
 
 func (w *writer) inflect(word string) string {
 	switch x := w.r.IntN(100); {
@@ -197,13 +198,13 @@ func (w *writer) inflect(word string) string {
 func (w *writer) hanWord() string {
 	switch x := w.r.Float64(); {
 	case x < 0.32:
-		return w.vocabulary.particle[w.particle.Uint64()]
+		return w.particle[w.particleRank.Uint64()]
 	case x < 0.34:
 		return w.name()
 	case x < 0.64:
-		return w.vocabulary.chinese[w.about()%uint64(len(w.vocabulary.chinese))]
+		return w.chinese[w.about()%uint64(len(w.chinese))]
 	}
-	return w.vocabulary.chinese[w.chinese.Uint64()]
+	return w.chinese[w.chineseRank.Uint64()]
 }
 
 // name is a name, a number or an identifier, often one that this file has
@@ -220,7 +221,7 @@ func (w *writer) name() string {
 func (w *writer) anyName() string {
 	id := uint64(math.Pow(w.names, w.r.Float64()))
 	r := rand.New(rand.NewPCG(w.seed, ^id))
-	part := func() string { return w.vocabulary.english[r.IntN(2000)] }
+	part := func() string { return w.english[r.IntN(2000)] }
 	switch r.IntN(8) {
 	case 0:
 		return fmt.Sprint(r.IntN(10 << r.IntN(14)))
