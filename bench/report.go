@@ -197,8 +197,8 @@ A tree with another name is a copy of real Markdown, all of it private notes.
 The daemon is the program itself with its defaults, in a process of its own, on a directory of its own. One client asks, over the socket,
 one question at a time, each over a new connection. Times are the client's, with the JSON and the text of ten hits; "in the daemon" is what the answer
 says of itself. A question waits until what was saved before it is found, but for those "without waiting". Its words stand together in some
-entry; words such as "the" are not among them. No question is asked twice, and some others were asked before the first. Files are
-in the system's cache, for the daemon as for the others.
+entry; words such as "the" are not among them. No question of a sort is asked twice, and hundreds of others were asked before the first. Files
+are in the system's cache, for the daemon as for the others.
 
 - First build: from the start of the process until its status says that the index is whole.
 - First question: right after that, and the only one that finds nothing warm.

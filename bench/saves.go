@@ -15,14 +15,6 @@ import (
 	"github.com/memwatchd/memwatchd/ipc"
 )
 
-// A savesResult is how long it took from saves to finding them.
-type savesResult struct {
-	loaded bool // while a hundred files a second changed
-	synced bool // the question waited; else it was asked until the answer was right
-	took   latencies
-	rate   float64 // of the other changes
-}
-
 // changesPerSecond is how many files others change in the loaded cases.
 const changesPerSecond = 100
 
