@@ -58,9 +58,10 @@ func (q question) fields() fields {
 
 // A quiz is questions of one sort.
 type quiz struct {
-	Name string
-	Like string // the quiz which is the same to a rival; empty if none is
-	List []question
+	Name  string
+	Like  string // the quiz which is the same to a rival; empty if none is
+	Plain bool   // words and nothing else
+	List  []question
 }
 
 // forRival reports whether a rival is asked these questions.
@@ -156,6 +157,7 @@ func (c *census) quizzes(seed uint64, each int) []quiz {
 	sizes := []int{1, 3, 8}
 	for _, n := range sizes {
 		rival(count(n, "word"), n, func(*question, *entry) bool { return true })
+		list[len(list)-1].Plain = true
 	}
 	for _, n := range sizes {
 		add(count(n, "word")+", without waiting for saves", count(n, "word"), n, func(q *question, _ *entry) bool {
