@@ -25,7 +25,7 @@ func TestVerdicts(t *testing.T) {
 			rival:   &rivalFigures{Build: time.Second, Took: map[string]latencies{"1 word": {time.Millisecond}}},
 			quizzes: []quiz{{Name: "1 word", Like: "1 word"}}, took: map[string]latencies{"1 word": {time.Millisecond}},
 			saves: []savesResult{{took: latencies{50 * time.Millisecond}}, {synced: true, took: latencies{20 * time.Millisecond}},
-				{loaded: true, took: latencies{200 * time.Millisecond}}, {loaded: true, synced: true, took: latencies{time.Second}}},
+				{loaded: true, rate: 100, took: latencies{200 * time.Millisecond}}, {loaded: true, synced: true, took: latencies{time.Second}}},
 		}
 	}
 	if got := missed(fine()); len(got) != 0 {
@@ -42,6 +42,7 @@ func TestVerdicts(t *testing.T) {
 		"1 word: 2.00 times":           func(r *result) { r.took["1 word"][0] *= 2 },
 		"asked until found: p50 60.0":  func(r *result) { r.saves[0].took[0] = 60 * time.Millisecond },
 		"which waits: p50 30.0":        func(r *result) { r.saves[1].took[0] = 30 * time.Millisecond },
+		"second change: p50 200":       func(r *result) { r.saves[2].rate = 90 },
 		"files a second change: p50 3": func(r *result) { r.saves[2].took[0] = 300 * time.Millisecond },
 	} {
 		r := fine()

@@ -93,15 +93,13 @@ func (b *bench) during(ctx context.Context, loaded bool, files []string, rate *f
 	return err
 }
 
-// change changes files until the context ends.
+// change changes files until the context ends, as many a second on average.
 func (b *bench) change(ctx context.Context, files []string, changed *atomic.Int64) error {
-	tick := time.NewTicker(time.Second / changesPerSecond)
-	defer tick.Stop()
+	start := time.Now()
 	for n := 0; ; n++ {
-		select {
-		case <-ctx.Done():
+		due := start.Add(time.Duration(n) * time.Second / changesPerSecond)
+		if sleep(ctx, time.Until(due)) != nil {
 			return nil
-		case <-tick.C:
 		}
 		if err := b.write(files[n%len(files)], fmt.Sprintf("%s other change", unique(b.seed, 1<<32+n)), n%2 == 0); err != nil {
 			return err
