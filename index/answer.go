@@ -113,22 +113,21 @@ func only(b *builder, q *Query, w wanted) map[string]bool {
 // begin opens a look into the index, with some files laid over it. The caller
 // holds x.mu until it has called the function that ends it.
 func (x *Index) begin(ctx context.Context, b *builder, view memory.View, q *Query, keys map[string]bool, over map[string]*memory.Document) (*page, func(), error) {
-	s := &search{ctx: ctx, table: x.table, view: view, query: q, analyzer: b.analyzer, scratch: scratches.Get().(*scratch)}
+	s := &search{ctx: ctx, table: x.table, over: &overlay{table: x.table}, view: view, query: q, analyzer: b.analyzer, scratch: borrowScratch()}
 	p := &page{search: s, source: x.opt.Source, docs: make(map[*file]*memory.Document), stale: make(map[string]bool)}
-	end := func() { scratches.Put(s.scratch) }
+	end := func() { s.scratch.giveBack() }
 	if x.store != nil {
-		r, err := x.store.index.Reader()
+		lists, err := x.store.lists()
 		if err != nil {
 			end()
 			return nil, nil, errDamaged{err}
 		}
-		s.reader = r
+		s.lists = lists
 		end = func() {
-			scratches.Put(s.scratch)
-			r.Close()
+			s.scratch.giveBack()
+			lists.close()
 		}
 	}
-	s.over = &overlay{base: len(x.table.byNumber)}
 	lay := func(path string, doc *memory.Document) {
 		if doc == nil {
 			s.over.add(path, nil, nil)
@@ -187,32 +186,35 @@ func (x *Index) attempt(ctx context.Context, b *builder, view memory.View, q *Qu
 	}
 	defer end()
 	p.words = w.parsed
-	if q.Explain {
-		p.why = make(map[why]TermScore)
-		p.parts = make(map[key]Why)
+	if q.Explain && q.Mode == Relevance {
+		p.terms = make(map[termOf]TermScore)
 	}
-	if len(p.words.terms) > 0 {
-		p.score()
-	}
-	v := p.sieve(w.not)
+	p.sieve = p.newSieve(w.not)
+	p.score()
 	if p.err == nil {
-		p.collect(v)
-		p.err = errors.Join(p.err, p.phrases(w.parsed.phrases, w.not.phrases))
+		p.err = p.phrases(w.parsed.phrases, w.not.phrases)
 	}
-	if p.err != nil {
-		return nil, res, p.err
+	if p.err == nil {
+		p.err = p.hits(&res)
 	}
-	res.Total = len(p.found)
-	res.Note = p.note
-	if q.Limit > 0 && len(p.stale) == 0 {
-		err = p.hits(&res)
-	}
-	return slices.Sorted(maps.Keys(p.stale)), res, err
+	return slices.Sorted(maps.Keys(p.stale)), res, p.err
 }
 
-// hits turns the page's candidates into what is shown.
+// hits turns the best candidates into what is shown.
 func (p *page) hits(res *Result) error {
-	found, others := p.fold(p.query.Offset, p.query.Limit)
+	res.Note = p.note
+	if p.query.Limit <= 0 {
+		_, res.Total = p.best(0)
+		return nil
+	}
+	if len(p.stale) > 0 {
+		return nil // the search starts over
+	}
+	found, others, total := p.fold(p.query.Offset, p.query.Limit)
+	res.Total = total
+	if err := p.load(found); err != nil {
+		return err
+	}
 	for _, c := range found {
 		doc, e, err := p.document(c)
 		if err != nil {
@@ -223,7 +225,7 @@ func (p *page) hits(res *Result) error {
 		}
 		h := Hit{Doc: doc, Entry: e, Score: c.score}
 		h.Snippet, h.Highlights = p.analyzer.snippet(e.Text, p.words.terms)
-		for _, o := range others[c.file.entries[c.entry].dup] {
+		for _, o := range others[p.dup(c)] {
 			if len(h.AlsoAt) == maxAlso {
 				break
 			}
@@ -236,16 +238,8 @@ func (p *page) hits(res *Result) error {
 			}
 		}
 		if p.query.Explain {
-			part := p.parts[key{c.file, c.entry}]
-			for i := range p.words.terms {
-				if p.query.Mode != Relevance {
-					break // the terms' weights are not in the score
-				}
-				if t, ok := p.why[why{c.file, c.entry, int32(i)}]; ok {
-					part.Terms = append(part.Terms, t)
-				}
-			}
-			h.Why = &part
+			why := p.why(c)
+			h.Why = &why
 		}
 		res.Hits = append(res.Hits, h)
 	}
@@ -283,21 +277,25 @@ func (x *Index) refs(ctx context.Context, view memory.View, sort termSort, term 
 			return nil, err
 		}
 		defer end()
-		p.each(sort, term, func(r ref, v slots) {
-			for slot := 0; v != 0; slot, v = slot+1, v>>3 {
-				if n := entryOfSlot(int(r.block), slot); v&7 != 0 && n >= 0 {
-					p.found = append(p.found, candidate{file: r.file, entry: int32(r.file.ordinal(int(r.part), n))})
+		var found []candidate
+		p.each(sort, term, func(_ uint32, r ref, v slots) {
+			for v != 0 {
+				slot, _ := v.next()
+				v = v.without(slot)
+				if e := entryOfSlot(int(r.nth), slot); e >= 0 {
+					found = append(found, candidate{part: r.part, entry: int32(e)})
 				}
 			}
 		})
 		if p.err != nil {
 			return nil, p.err
 		}
-		slices.SortFunc(p.found, func(a, b candidate) int {
-			return cmp.Or(strings.Compare(a.file.path, b.file.path), cmp.Compare(a.entry, b.entry))
+		path := func(c candidate) string { return p.over.part(c.part).file.path }
+		slices.SortFunc(found, func(a, b candidate) int {
+			return cmp.Or(strings.Compare(path(a), path(b)), cmp.Compare(a.entry, b.entry))
 		})
 		refs = nil
-		for _, c := range p.found {
+		for _, c := range found {
 			doc, e, err := p.document(c)
 			if err != nil {
 				return nil, err

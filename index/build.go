@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"path"
-	"strconv"
 	"strings"
 
 	"github.com/memwatchd/memwatchd/memory"
@@ -35,7 +34,6 @@ func (b *builder) build(doc *memory.Document, stamp memory.Stamp, hash [32]byte,
 		session: doc.Front.SessionID,
 		contact: doc.Front.ContactID,
 		claim:   doc.Claim,
-		entries: make([]entry, 0, len(doc.Entries)),
 	}
 	w := fileWriter{builder: b, file: f, only: only}
 	w.document(doc, sumOf(hash))
@@ -54,12 +52,14 @@ type fileWriter struct {
 	file   *file
 	only   map[string]bool
 	blocks []*block // the file's first block first
+	part   *part    // the last one
 	open   *block   // the last one
 }
 
 // document writes a part: the file as a whole, or its excerpt.
 func (w *fileWriter) document(doc *memory.Document, sum uint64) {
-	w.file.parts = append(w.file.parts, part{partition: doc.Partition, sum: sum})
+	w.part = &part{partition: doc.Partition, sum: sum, entries: make([]entry, 0, len(doc.Entries))}
+	w.file.parts = append(w.file.parts, w.part)
 	w.newBlock()
 	w.head(doc)
 	for i := range doc.Entries {
@@ -68,16 +68,13 @@ func (w *fileWriter) document(doc *memory.Document, sum uint64) {
 }
 
 func (w *fileWriter) newBlock() {
-	i := len(w.file.parts) - 1
-	p := &w.file.parts[i]
 	b := &block{
-		id:     blockID(w.file.path, len(w.blocks)),
-		part:   i,
-		nth:    len(p.blocks),
-		prefix: prefixOf(p.partition),
+		part:   len(w.file.parts) - 1,
+		nth:    len(w.part.blocks),
+		prefix: prefixOf(w.part.partition),
 		terms:  make(map[string]slots, 64),
 	}
-	p.blocks = append(p.blocks, 0) // the table gives the number
+	w.part.blocks = append(w.part.blocks, 0) // the table gives the number
 	w.blocks = append(w.blocks, b)
 	w.open = b
 }
@@ -96,7 +93,7 @@ func (w *fileWriter) head(doc *memory.Document) {
 
 // entry writes the n-th entry of a part.
 func (w *fileWriter) entry(n int, e *memory.Entry) {
-	slot := (n + 1) % slotsPerBlock
+	_, slot := slotOf(n)
 	if slot == 0 {
 		w.newBlock()
 	}
@@ -131,10 +128,8 @@ func (w *fileWriter) entry(n int, e *memory.Entry) {
 	}
 
 	rec := entry{
-		time:       noTime,
-		importance: e.Importance,
-		length:     uint16(min(length, 1<<16-1)),
-		part:       uint16(len(w.file.parts) - 1),
+		time:   noTime,
+		length: uint16(min(length, 1<<16-1)),
 	}
 	rec.dup = dupOf(e.Norm)
 	if !e.Time.IsZero() {
@@ -147,7 +142,8 @@ func (w *fileWriter) entry(n int, e *memory.Entry) {
 			rec.flags |= flagDone
 		}
 	}
-	w.file.entries = append(w.file.entries, rec)
+	w.part.entries = append(w.part.entries, rec)
+	w.part.setImportance(n, e.Importance)
 }
 
 // count adds the tokens of s to the slot being built and returns how many there
@@ -167,7 +163,7 @@ func (w *fileWriter) flush(slot int) {
 		length += n
 		w.raise(w.open, sortWord, term, slot, levelOf(n))
 	}
-	w.file.parts[len(w.file.parts)-1].length += uint32(length)
+	w.part.length += uint32(length)
 }
 
 func (w *fileWriter) raise(b *block, s termSort, term string, slot int, l level) {
@@ -179,9 +175,6 @@ func (w *fileWriter) raise(b *block, s termSort, term string, slot int, l level)
 	v.raise(slot, l)
 	b.terms[key] = v
 }
-
-// blockID is bleve's name of a file's n-th block.
-func blockID(path string, n int) string { return path + "\x00" + strconv.Itoa(n) }
 
 // dupOf is the same for equal texts. It is cut from a cryptographic hash, so
 // that nobody can write a text that hides another.

@@ -2,6 +2,7 @@ package index
 
 import (
 	"errors"
+	"math"
 	"slices"
 	"strings"
 
@@ -20,35 +21,35 @@ type sieve struct {
 	until int64
 }
 
-// entrySet is a set of entries, by the file's number and the entry's position.
-type entrySet map[uint64]struct{}
+// entrySet is a set of entries: a bit for each slot, by the block's number.
+type entrySet []uint32
 
-func (s entrySet) has(f *file, e int) bool {
-	_, ok := s[uint64(f.number)<<32|uint64(e)]
-	return ok
+func (s entrySet) has(p *part, e int) bool {
+	b, slot := slotOf(e)
+	return s[p.blocks[b]]>>slot&1 != 0
 }
 
 // with gathers the entries that have any of some terms.
 func (s *search) with(sort termSort, least level, terms ...string) entrySet {
-	set := make(entrySet)
+	set := make(entrySet, len(s.table.blocks)+len(s.over.blocks))
 	for _, term := range terms {
-		s.each(sort, term, func(r ref, v slots) {
-			for slot := 0; v != 0; slot, v = slot+1, v>>3 {
-				n := entryOfSlot(int(r.block), slot)
-				if level(v&7) < least || n < 0 {
-					continue
+		s.each(sort, term, func(block uint32, _ ref, v slots) {
+			for v != 0 {
+				slot, l := v.next()
+				v = v.without(slot)
+				if l >= least {
+					set[block] |= 1 << slot
 				}
-				set[uint64(r.file.number)<<32|uint64(r.file.ordinal(int(r.part), n))] = struct{}{}
 			}
 		})
 	}
 	return set
 }
 
-// sieve prepares the query's filter and its excluded words.
-func (s *search) sieve(exclude words) *sieve {
+// newSieve prepares the query's filter and its excluded words.
+func (s *search) newSieve(exclude words) *sieve {
 	f := &s.query.Filter
-	v := &sieve{Filter: f, view: s.view, since: noTime, until: 1<<63 - 1}
+	v := &sieve{Filter: f, view: s.view, since: noTime, until: forever}
 	if !f.Since.IsZero() {
 		v.since = f.Since.UnixNano()
 	}
@@ -91,11 +92,19 @@ func cleanTags(tags []string) []string {
 	return slices.Compact(clean)
 }
 
-// file asks of a record what concerns all of its entries.
-func (v *sieve) file(f *file) bool {
-	if f.kind == memory.Archive && !v.Archived && !slices.Contains(v.Kinds, memory.Archive) {
+// part asks of a part what concerns all of its entries; the record is only
+// looked at if it has to be.
+func (v *sieve) part(o *overlay, n uint32) bool {
+	if o.row(n).archive && !v.Archived && !slices.Contains(v.Kinds, memory.Archive) {
 		return false
 	}
+	if len(v.Kinds) == 0 && v.Path == "" && v.Session == "" && v.Contact == "" {
+		return true
+	}
+	return v.file(o.part(n).file)
+}
+
+func (v *sieve) file(f *file) bool {
 	if len(v.Kinds) > 0 && !slices.Contains(v.Kinds, f.kind) {
 		return false
 	}
@@ -104,19 +113,26 @@ func (v *sieve) file(f *file) bool {
 	}
 	// session_id and contact_id are the frontmatter's: whoever may not read
 	// that finds a session by its file's name only.
-	owned := f.owned(v.view)
-	if v.Session != "" && !(f.kind == memory.Session && f.name == v.Session) && !(owned && f.session == v.Session) {
+	if v.Session != "" && !(f.kind == memory.Session && f.name == v.Session) && !(f.session == v.Session && f.owned(v.view)) {
 		return false
 	}
-	if v.Contact != "" && !(owned && f.contact == v.Contact) {
+	if v.Contact != "" && !(f.contact == v.Contact && f.owned(v.view)) {
 		return false
 	}
 	return true
 }
 
+// plain reports whether every entry of a file that passes does.
+func (v *sieve) plain() bool {
+	return v.State == nil && len(v.all) == 0 && len(v.none) == 0 && v.since == noTime && v.until == forever
+}
+
+// forever is later than any time.
+const forever = math.MaxInt64
+
 // entry asks of one entry.
-func (v *sieve) entry(f *file, e int) bool {
-	rec := &f.entries[e]
+func (v *sieve) entry(p *part, e int) bool {
+	rec := &p.entries[e]
 	if rec.time < v.since || rec.time > v.until {
 		return false
 	}
@@ -130,12 +146,12 @@ func (v *sieve) entry(f *file, e int) bool {
 		}
 	}
 	for _, set := range v.all {
-		if !set.has(f, e) {
+		if !set.has(p, e) {
 			return false
 		}
 	}
 	for _, set := range v.none {
-		if set.has(f, e) {
+		if set.has(p, e) {
 			return false
 		}
 	}

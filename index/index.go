@@ -168,8 +168,10 @@ func (x *Index) write(s *store, t *table, updates []Update, files []*file, block
 			all = append(all, blocks[i]...)
 		}
 		if old := t.files[u.Path]; old != nil {
-			for n := len(blocks[i]); n < old.blockCount(); n++ {
-				gone = append(gone, blockID(u.Path, n))
+			for _, p := range old.parts {
+				for _, n := range p.blocks {
+					gone = append(gone, blockID(n))
+				}
 			}
 		}
 	}

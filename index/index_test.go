@@ -527,15 +527,15 @@ func TestApplyWhileSearching(t *testing.T) {
 
 func FuzzRecord(f *testing.F) {
 	f.Add([]byte{})
-	whole := &file{path: "a.md", day: "2026-02-04", parts: []part{{partition: memory.Partition{Owner: "owner"}, blocks: []uint32{7}}},
-		entries: []entry{{dup: 1, time: noTime}, {time: 5, importance: 0.5, length: 3, flags: flagOpen}}}
+	whole := &file{path: "a.md", day: "2026-02-04", parts: []*part{{partition: memory.Partition{Owner: "owner"}, blocks: []uint32{7},
+		entries: []entry{{dup: 1, time: noTime}, {time: 5, length: 3, flags: flagOpen}}, important: []float64{0, 0.5}}}}
 	f.Add(whole.marshal())
 	f.Fuzz(func(t *testing.T, b []byte) {
-		got, err := unmarshalFile("a.md", b)
+		got, err := unmarshalFile(b)
 		if err != nil {
 			return
 		}
-		again, err := unmarshalFile("a.md", got.marshal())
+		again, err := unmarshalFile(got.marshal())
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -159,25 +160,28 @@ func (x *Index) load(name string) (*store, *table, error) {
 	}
 	t := newTable()
 	err = guard("read index", func() error {
-		blocks, err := s.records(func(path string, record []byte) error {
-			if t.files[path] != nil {
-				return fmt.Errorf("read index: %q: more than one record", path)
-			}
-			f, err := unmarshalFile(path, record)
+		want := 0
+		blocks, err := s.records(func(record []byte) error {
+			f, err := unmarshalFile(record)
 			if err != nil {
-				return fmt.Errorf("read index: %q: %w", path, err)
+				return err
+			}
+			if t.files[f.path] != nil {
+				return fmt.Errorf("%q has more than one record", f.path)
 			}
 			t.prepare(f)
 			t.put(f)
+			for _, p := range f.parts {
+				want += len(p.blocks)
+			}
 			return nil
 		})
-		if err != nil {
-			return err
+		stray := func(n uint32) bool { return int(n) >= len(t.blocks) || t.blocks[n].part == nowhere }
+		if err == nil && (len(blocks) != want || slices.ContainsFunc(blocks, stray)) {
+			err = errors.New("blocks are not those of the records")
 		}
-		for path, n := range blocks {
-			if f := t.files[path]; f == nil || f.blockCount() != n {
-				return fmt.Errorf("read index: %q: %d blocks are not those of its record", path, n)
-			}
+		if err != nil {
+			return fmt.Errorf("read index: %w", err)
 		}
 		return nil
 	})

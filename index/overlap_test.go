@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -17,6 +18,12 @@ import (
 // TestOverlapIsExact compares the overlap ranking with its definition computed
 // over every readable entry, on random trees, views, queries and filters.
 func TestOverlapIsExact(t *testing.T) {
+	var folded atomic.Int64
+	t.Cleanup(func() {
+		if folded.Load() == 0 {
+			t.Error("no text was found twice: the test shows nothing of that")
+		}
+	})
 	for seed := range uint64(12) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
@@ -52,6 +59,16 @@ func TestOverlapIsExact(t *testing.T) {
 						t.Fatalf("hit %d is %s:%d %v, want %s:%d %v, for %+v", i, h.Doc.Place.Path, h.Entry.Line, h.Score,
 							page[i].path, page[i].e.Line, page[i].score, q)
 					}
+					var also []Ref
+					for _, o := range want {
+						if o.e.Norm == h.Entry.Norm && (o.path != page[i].path || o.e.Line != page[i].e.Line) && len(also) < maxAlso {
+							also = append(also, Ref{o.path, o.e.ID, o.e.Line})
+						}
+					}
+					if !slices.Equal(h.AlsoAt, also) {
+						t.Fatalf("hit %d is also at %v, want %v, for %+v", i, h.AlsoAt, also, q)
+					}
+					folded.Add(int64(len(also)))
 				}
 			}
 			if found == 0 {
@@ -186,7 +203,7 @@ func randomTree(t *testing.T, r *rand.Rand, files int) string {
 		}
 		fmt.Fprintf(&b, "# %s\n\n", text())
 		for range 1 + r.IntN(30) {
-			switch r.IntN(6) {
+			switch r.IntN(7) {
 			case 0:
 				fmt.Fprintf(&b, "\n## %s\n\n", text())
 			case 1:
@@ -199,6 +216,8 @@ func randomTree(t *testing.T, r *rand.Rand, files int) string {
 			case 4:
 				fmt.Fprintf(&b, "- %s <!-- visibility=%s updated=2026-02-0%dT10:0%d:00Z type=%s -->\n", text(),
 					pick("public_ok", "private_only"), 1+r.IntN(9), r.IntN(10), pick("decision", "fact"))
+			case 5:
+				fmt.Fprintf(&b, "- %s\n", pick(testWords[:6]...)) // the same in several places
 			default:
 				fmt.Fprintf(&b, "- %s\n", text())
 			}

@@ -4,29 +4,14 @@ import "github.com/memwatchd/memwatchd/memory"
 
 // overlay stands in for files whose record in the index is missing or older
 // than the file: they are read for the query at hand, and their postings kept
-// for its words only. The nil overlay is empty.
+// for its words only.
 type overlay struct {
-	base  int // the first file number that the table does not use
-	files []*file
-	terms []map[string]slots // by file and block, in the order of lists
-	lists []ref
-	paths map[string]*file // nil for a file that is gone
-}
-
-func (o *overlay) len() int {
-	if o == nil {
-		return 0
-	}
-	return len(o.files)
-}
-
-// hides reports whether the index's version of a path does not count.
-func (o *overlay) hides(path string) bool {
-	if o == nil {
-		return false
-	}
-	_, ok := o.paths[path]
-	return ok
+	table  *table // its parts and blocks have the numbers after the table's
+	parts  []*part
+	blocks []ref
+	leaves []leaf
+	terms  []map[string]slots // by block
+	paths  map[string]*file   // nil for a file that is gone
 }
 
 // add puts a file over the index's version; a nil file hides it.
@@ -39,55 +24,72 @@ func (o *overlay) add(path string, f *file, blocks []*block) {
 		return
 	}
 	f.settle()
-	f.number = uint32(o.base + len(o.files))
-	o.files = append(o.files, f)
+	for _, p := range f.parts {
+		p.number = uint32(len(o.table.parts) + len(o.parts))
+		o.parts = append(o.parts, p)
+	}
 	for _, b := range blocks {
-		o.lists = append(o.lists, ref{file: f, part: uint16(b.part), block: uint16(b.nth)})
+		p := f.parts[b.part]
+		p.blocks[b.nth] = uint32(len(o.table.blocks) + len(o.blocks))
+		o.blocks = append(o.blocks, ref{p.number, uint32(b.nth)})
+		o.leaves = append(o.leaves, leafOf(p, b.nth))
 		o.terms = append(o.terms, b.terms)
 	}
 }
 
-// each calls fn for every block of a partition that has the term.
-func (o *overlay) each(p memory.Partition, key string, fn func(ref, slots)) {
-	if o == nil {
-		return
+// hides reports whether the index's version of a path does not count.
+func (o *overlay) hides(path string) bool {
+	_, ok := o.paths[path]
+	return ok
+}
+
+// part is the table's or the overlay's part of a number.
+func (o *overlay) part(n uint32) *part {
+	if k := int(n) - len(o.table.parts); k >= 0 {
+		return o.parts[k]
 	}
+	return o.table.parts[n]
+}
+
+// row is the table's or the overlay's row of a part.
+func (o *overlay) row(n uint32) row {
+	if k := int(n) - len(o.table.parts); k >= 0 {
+		return rowOf(o.parts[k])
+	}
+	return o.table.rows[n]
+}
+
+// leaf is the table's or the overlay's leaf of a block.
+func (o *overlay) leaf(n uint32) *leaf {
+	if k := int(n) - len(o.table.leaves); k >= 0 {
+		return &o.leaves[k]
+	}
+	return &o.table.leaves[n]
+}
+
+// each calls fn for every overlaid block of a partition that has the term.
+func (o *overlay) each(p memory.Partition, key string, fn func(number uint32, r ref, s slots)) {
 	for i, terms := range o.terms {
-		if v, ok := terms[key]; ok && o.lists[i].file.parts[o.lists[i].part].partition == p {
-			fn(o.lists[i], v)
+		if s, ok := terms[key]; ok && o.part(o.blocks[i].part).partition == p {
+			fn(uint32(len(o.table.blocks)+i), o.blocks[i], s)
 		}
 	}
 }
 
 // adjust corrects a partition's sums for the overlaid files.
-func (o *overlay) adjust(p *partition, t *table) {
-	if o == nil {
-		return
-	}
-	for path, f := range o.paths {
-		if old := t.files[path]; old != nil {
-			p.add(old, -1)
+func (o *overlay) adjust(s *partition) {
+	add := func(f *file, sign int) {
+		if f == nil {
+			return
 		}
-		if f != nil {
-			p.add(f, 1)
-		}
-	}
-}
-
-// add counts what a file has in the partition.
-func (p *partition) add(f *file, sign int) {
-	for i := range f.parts {
-		part := &f.parts[i]
-		if part.partition != p.Partition {
-			continue
-		}
-		p.files += sign
-		p.filelen += int64(sign) * int64(part.length)
-		for j := range f.entries {
-			if int(f.entries[j].part) == i {
-				p.entries += sign
-				p.length += int64(sign) * int64(f.entries[j].length)
+		for _, p := range f.parts {
+			if p.partition == s.Partition {
+				s.add(p, sign)
 			}
 		}
+	}
+	for path, f := range o.paths {
+		add(o.table.files[path], -1)
+		add(f, 1)
 	}
 }

@@ -28,8 +28,49 @@ func TestSlots(t *testing.T) {
 	}
 }
 
-// TestPostingsSurviveBleve writes every block number's and every slot's extremes
-// and reads them back, before and after segments are merged.
+// TestFrequency writes slots of every form and reads them back.
+func TestFrequency(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	check := func(s slots, atMost uint64) {
+		t.Helper()
+		f := s.frequency()
+		if f == 0 || f > atMost {
+			t.Errorf("%o is written as %d, want 1 to %d", s, f, atMost)
+		}
+		if got := slotsOf(f); got != s {
+			t.Errorf("%o is read as %o", s, got)
+		}
+	}
+	const most = 1<<(3*slotsPerBlock+2) - 1
+	for slot := range slotsPerBlock {
+		for l := level(1); l <= 7; l++ {
+			check(slots(l)<<(3*slot), most)
+		}
+		check(slots(levelOnce)<<(3*slot), 2*slotsPerBlock) // a byte, where bleve puts one more bit
+	}
+	for range 2000 {
+		check(slots(r.Uint64())&(1<<(3*slotsPerBlock)-1)|1, most)
+		var s slots
+		l := level(1 + r.IntN(7))
+		for range 1 + r.IntN(slotsPerBlock) {
+			s.raise(r.IntN(slotsPerBlock), l)
+		}
+		check(s, 1<<(slotsPerBlock+5)-1)
+	}
+}
+
+func FuzzFrequency(f *testing.F) {
+	f.Add(uint64(0))
+	f.Add(uint64(1) << 62)
+	f.Fuzz(func(t *testing.T, n uint64) {
+		if s := slotsOf(n); s>>(3*slotsPerBlock) == 0 && s != 0 && slotsOf(s.frequency()) != s {
+			t.Errorf("%o is not read as it was written", s)
+		}
+	})
+}
+
+// TestPostingsSurviveBleve writes the extremes of block numbers and slots and
+// reads them back, before and after segments are merged.
 func TestPostingsSurviveBleve(t *testing.T) {
 	s, err := openStore(t.TempDir()+"/x", nil)
 	if err != nil {
@@ -37,13 +78,14 @@ func TestPostingsSurviveBleve(t *testing.T) {
 	}
 	defer s.close()
 	r := rand.New(rand.NewPCG(1, 2))
-	want := map[uint32]slots{0: 1, 1: 7 << 60, maxBlocks - 1: 1<<63 - 1, maxBlocks - 2: 3 << 30}
+	const all = 1<<(3*slotsPerBlock) - 1
+	want := map[uint32]slots{0: 1, 1: 7 << (3*slotsPerBlock - 3), maxBlocks - 1: all, maxBlocks - 2: 3 << 30}
 	for range 3000 {
-		want[r.Uint32N(maxBlocks)] = slots(r.Uint64()>>1 | 1)
+		want[r.Uint32N(maxBlocks)] = slots(r.Uint64())&all | 1
 	}
 	var blocks []*block
 	for n, v := range want {
-		blocks = append(blocks, &block{id: blockID("f", int(n)), number: n, prefix: "p", terms: map[string]slots{"wx": v}})
+		blocks = append(blocks, &block{number: n, prefix: "p", terms: map[string]slots{"wx": v}})
 		if len(blocks) == 100 {
 			if err := s.batch(blocks, nil, true); err != nil {
 				t.Fatal(err)
@@ -56,13 +98,13 @@ func TestPostingsSurviveBleve(t *testing.T) {
 	}
 	check := func(when string) {
 		t.Helper()
-		reader, err := s.index.Reader()
+		l, err := s.lists()
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer reader.Close()
+		defer l.close()
 		got := make(map[uint32]slots)
-		err = postings(t.Context(), reader, "pwx", func(n uint32, v slots) { got[n] = v })
+		err = l.each(t.Context(), []byte("pwx"), func(n uint32, v slots) { got[n] = v })
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"math"
 	"slices"
-	"sort"
 	"strings"
 
 	"github.com/memwatchd/memwatchd/memory"
@@ -26,33 +25,51 @@ type file struct {
 	session string  // session_id; readable with the frontmatter
 	contact string  // contact_id; likewise
 	claim   string  // the subject that the file claims its directory for
-	parts   []part  // the whole first, then its excerpt, if there is one
-	entries []entry // of the parts, in order
+	parts   []*part // the whole first, then its excerpt, if there is one
 
-	number uint32 // in the table; not stored
-	tasks  bool   // some entry has one; not stored
-	whole  int    // the number of entries that are not the excerpt's; not stored
+	tasks bool // some entry has one; not stored
 }
 
 // A part is what a file has in one partition: all that there is for those who
-// may read that. Nobody may read two parts.
+// may read that. Nobody may read two parts of a file. It is what a query finds
+// and ranks as a file.
 type part struct {
 	partition memory.Partition
 	sum       uint64   // of its text: another text has another
 	length    uint32   // tokens of all its slots
 	blocks    []uint32 // numbers, in order
+	entries   []entry
+	important []float64 // the entries' importance, if any has one
 
-	ordinals []uint32 // of its entries in the file, nil where it is the only part; not stored
+	file   *file  // not stored
+	number uint32 // in the table; not stored
 }
 
 // An entry is what ranking and filters need of an entry.
 type entry struct {
-	dup        uint64 // of the normalised text: equal for equal text
-	time       int64  // nanoseconds since 1970, noTime if not known
-	importance float64
-	length     uint16 // tokens, at most 65535
-	part       uint16
-	flags      uint8
+	dup    uint64 // of the normalised text: equal for equal text
+	time   int64  // nanoseconds since 1970, noTime if not known
+	length uint16 // tokens, at most 65535
+	flags  uint8
+}
+
+// importance is the n-th entry's.
+func (p *part) importance(n int) float64 {
+	if p.important == nil {
+		return 0
+	}
+	return p.important[n]
+}
+
+// setImportance sets the n-th entry's. Few files have any.
+func (p *part) setImportance(n int, v float64) {
+	if v == 0 {
+		return
+	}
+	if p.important == nil {
+		p.important = make([]float64, cap(p.entries))
+	}
+	p.important[n] = v
 }
 
 // noTime is the time of an entry that has none: older than any.
@@ -60,24 +77,22 @@ const noTime = math.MinInt64
 
 // Flags of an entry.
 const (
-	flagOpen uint8 = 1 << iota // has an open task
-	flagDone                   // has a done task
+	flagOpen       uint8 = 1 << iota // has an open task
+	flagDone                         // has a done task
+	flagTime                         // has a time; stored only
+	flagImportance                   // has an importance; stored only
 )
 
-// ref is where a block's slots lead.
-type ref struct {
-	file  *file
-	part  uint16
-	block uint16 // of the part
-}
-
-// slot gives the position among the part's entries that slot s of block b
-// stands for; -1 is the file's head.
+// entryOfSlot gives the position among the part's entries that slot s of block
+// b stands for; -1 is the file's head.
 func entryOfSlot(b, s int) int { return b*slotsPerBlock + s - 1 }
+
+// slotOf is the inverse of entryOfSlot.
+func slotOf(entry int) (b, s int) { return (entry + 1) / slotsPerBlock, (entry + 1) % slotsPerBlock }
 
 // recordVersion changes with the encoding, the analysis and the meaning of
 // postings: an index of another version is built anew.
-const recordVersion = 3
+const recordVersion = 4
 
 // The sorts of partitions, in terms and in records.
 const (
@@ -99,7 +114,12 @@ func sortOf(p memory.Partition) byte {
 // marshal is the stored form: varints and length-prefixed strings in the order
 // of the struct.
 func (f *file) marshal() []byte {
-	b := make([]byte, 0, 128+24*len(f.entries))
+	n := 0
+	for _, p := range f.parts {
+		n += len(p.entries)
+	}
+	b := make([]byte, 0, 192+24*n)
+	b = appendString(b, f.path)
 	b = binary.AppendVarint(b, f.stamp.Size)
 	b = binary.AppendVarint(b, f.stamp.MTime)
 	b = binary.AppendVarint(b, f.stamp.CTime)
@@ -114,35 +134,41 @@ func (f *file) marshal() []byte {
 	b = appendString(b, f.claim)
 	b = binary.AppendUvarint(b, uint64(len(f.parts)))
 	for _, p := range f.parts {
-		b = appendString(b, p.partition.Owner)
-		b = append(b, sortOf(p.partition))
-		b = binary.LittleEndian.AppendUint64(b, p.sum)
-		b = binary.AppendUvarint(b, uint64(p.length))
-		b = binary.AppendUvarint(b, uint64(len(p.blocks)))
-		for _, n := range p.blocks {
-			b = binary.AppendUvarint(b, uint64(n))
-		}
+		b = p.marshal(b)
 	}
-	b = binary.AppendUvarint(b, uint64(len(f.entries)))
+	return b
+}
+
+func (p *part) marshal(b []byte) []byte {
+	b = appendString(b, p.partition.Owner)
+	b = append(b, sortOf(p.partition))
+	b = binary.LittleEndian.AppendUint64(b, p.sum)
+	b = binary.AppendUvarint(b, uint64(p.length))
+	b = binary.AppendUvarint(b, uint64(len(p.blocks)))
+	for _, n := range p.blocks {
+		b = binary.AppendUvarint(b, uint64(n))
+	}
+	b = binary.AppendUvarint(b, uint64(len(p.entries)))
 	before := int64(0) // times of one file are near each other
-	for _, e := range f.entries {
+	for i, e := range p.entries {
 		b = binary.LittleEndian.AppendUint64(b, e.dup)
-		if e.time == noTime {
-			b = append(b, 0)
-		} else {
-			b = append(b, 1)
+		importance := p.importance(i)
+		flags := e.flags
+		if e.time != noTime {
+			flags |= flagTime
+		}
+		if importance != 0 {
+			flags |= flagImportance
+		}
+		b = append(b, flags)
+		if e.time != noTime {
 			b = binary.AppendVarint(b, e.time-before)
 			before = e.time
 		}
-		if e.importance == 0 {
-			b = append(b, 0)
-		} else {
-			b = append(b, 1)
-			b = binary.LittleEndian.AppendUint64(b, math.Float64bits(e.importance))
+		if importance != 0 {
+			b = binary.LittleEndian.AppendUint64(b, math.Float64bits(importance))
 		}
 		b = binary.AppendUvarint(b, uint64(e.length))
-		b = binary.AppendUvarint(b, uint64(e.part))
-		b = append(b, e.flags)
 	}
 	return b
 }
@@ -150,9 +176,9 @@ func (f *file) marshal() []byte {
 var errRecord = errors.New("damaged record")
 
 // unmarshalFile reads what marshal wrote. It never panics, whatever the bytes.
-func unmarshalFile(path string, b []byte) (*file, error) {
+func unmarshalFile(b []byte) (*file, error) {
 	d := decoder{b: b}
-	f := &file{path: path}
+	f := &file{path: d.string()}
 	f.stamp = memory.Stamp{Size: d.varint(), MTime: d.varint(), CTime: d.varint(), Inode: d.uvarint()}
 	copy(f.hash[:], d.bytes(32))
 	f.kind = memory.Kind(d.byte())
@@ -162,60 +188,60 @@ func unmarshalFile(path string, b []byte) (*file, error) {
 	f.session = d.string()
 	f.contact = d.string()
 	f.claim = d.string()
-	f.parts = make([]part, d.count(11))
+	f.parts = make([]*part, d.count(12))
 	for i := range f.parts {
-		p := &f.parts[i]
-		p.partition.Owner = d.string()
-		switch d.byte() {
-		case privatePartition:
-		case publicPartition:
-			p.partition.Visibility = memory.PublicOK
-		case excerptPartition:
-			p.partition.Visibility, p.partition.Excerpt = memory.PublicOK, true
-		default:
-			d.bad = true
-		}
-		if raw := d.bytes(8); raw != nil {
-			p.sum = binary.LittleEndian.Uint64(raw)
-		}
-		p.length = uint32(d.uvarint())
-		p.blocks = make([]uint32, d.count(1))
-		for j := range p.blocks {
-			n := d.uvarint()
-			if n >= maxBlocks {
-				d.bad = true
-			}
-			p.blocks[j] = uint32(n)
-		}
-	}
-	f.entries = make([]entry, d.count(13))
-	before := int64(0)
-	for i := range f.entries {
-		e := &f.entries[i]
-		if raw := d.bytes(8); raw != nil {
-			e.dup = binary.LittleEndian.Uint64(raw)
-		}
-		e.time = noTime
-		if d.byte() == 1 {
-			before += d.varint()
-			e.time = before
-		}
-		if d.byte() == 1 {
-			if raw := d.bytes(8); raw != nil {
-				e.importance = math.Float64frombits(binary.LittleEndian.Uint64(raw))
-			}
-		}
-		e.length = uint16(d.uvarint())
-		e.part = uint16(d.uvarint())
-		e.flags = d.byte()
-		if int(e.part) >= len(f.parts) || i > 0 && e.part < f.entries[i-1].part {
-			d.bad = true
-		}
+		f.parts[i] = d.part()
 	}
 	if d.bad || len(d.b) > 0 || int(f.own) >= len(f.parts) {
 		return nil, errRecord
 	}
 	return f, nil
+}
+
+// part reads what part.marshal wrote.
+func (d *decoder) part() *part {
+	p := new(part)
+	p.partition.Owner = d.string()
+	switch d.byte() {
+	case privatePartition:
+	case publicPartition:
+		p.partition.Visibility = memory.PublicOK
+	case excerptPartition:
+		p.partition.Visibility, p.partition.Excerpt = memory.PublicOK, true
+	default:
+		d.bad = true
+	}
+	p.sum = d.uint64()
+	p.length = uint32(d.uvarint())
+	p.blocks = make([]uint32, d.count(1))
+	for i := range p.blocks {
+		n := d.uvarint()
+		if n >= maxBlocks {
+			d.bad = true
+		}
+		p.blocks[i] = uint32(n)
+	}
+	p.entries = make([]entry, d.count(10))
+	before := int64(0)
+	for i := range p.entries {
+		e := &p.entries[i]
+		e.dup = d.uint64()
+		flags := d.byte()
+		e.flags = flags & (flagOpen | flagDone)
+		e.time = noTime
+		if flags&flagTime != 0 {
+			before += d.varint()
+			e.time = before
+		}
+		if flags&flagImportance != 0 {
+			p.setImportance(i, math.Float64frombits(d.uint64()))
+		}
+		e.length = uint16(d.uvarint())
+	}
+	if b, _ := slotOf(len(p.entries) - 1); b != len(p.blocks)-1 {
+		d.bad = true
+	}
+	return p
 }
 
 func appendString(b []byte, s string) []byte {
@@ -265,6 +291,13 @@ func (d *decoder) byte() byte {
 	return 0
 }
 
+func (d *decoder) uint64() uint64 {
+	if v := d.bytes(8); v != nil {
+		return binary.LittleEndian.Uint64(v)
+	}
+	return 0
+}
+
 func (d *decoder) string() string {
 	n := d.uvarint()
 	if n > uint64(len(d.b)) {
@@ -284,89 +317,31 @@ func (d *decoder) count(size int) int {
 	return int(n)
 }
 
-// ordinal is the position in the file of a part's n-th entry.
-func (f *file) ordinal(p, n int) int {
-	if o := f.parts[p].ordinals; o != nil {
-		return int(o[n])
-	}
-	return n
-}
-
 // settle derives what is not stored.
 func (f *file) settle() {
-	f.tasks = slices.ContainsFunc(f.entries, func(e entry) bool { return e.flags != 0 })
-	if f.whole = len(f.entries); len(f.parts) == 1 {
-		return
-	}
-	f.whole = sort.Search(len(f.entries), func(i int) bool { return f.entries[i].part > 0 })
-	for i := range f.parts {
-		f.parts[i].ordinals = []uint32{}
-	}
-	for i := range f.entries {
-		p := &f.parts[f.entries[i].part]
-		p.ordinals = append(p.ordinals, uint32(i))
+	f.tasks = false
+	for _, p := range f.parts {
+		p.file = f
+		f.tasks = f.tasks || slices.ContainsFunc(p.entries, func(e entry) bool { return e.flags != 0 })
 	}
 }
 
-// readable appends the entries that the view may read, in order.
-func (f *file) readable(v memory.View, to []int) []int {
-	if len(f.parts) == 1 { // nearly always
-		if v.Readable(f.parts[0].partition) {
-			for i := range f.entries {
-				to = append(to, i)
-			}
-		}
-		return to
-	}
-	open := make([]bool, len(f.parts))
-	for i := range f.parts {
-		open[i] = v.Readable(f.parts[i].partition)
-	}
-	for i := range f.entries {
-		if open[f.entries[i].part] {
-			to = append(to, i)
-		}
-	}
-	return to
-}
-
-// length is the tokens of the parts that the view may read.
-func (f *file) length(v memory.View) (n int) {
-	for i := range f.parts {
-		if v.Readable(f.parts[i].partition) {
-			n += int(f.parts[i].length)
-		}
-	}
-	return n
-}
+// whole is how many entries the file has.
+func (f *file) whole() int { return len(f.parts[0].entries) }
 
 // owned reports whether the view may read the frontmatter.
 func (f *file) owned(v memory.View) bool {
-	for i := range f.parts[:f.own+1] {
-		if v.Readable(f.parts[i].partition) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(f.parts[:f.own+1], func(p *part) bool { return v.Readable(p.partition) })
 }
 
-// of returns the part of a document that an entry of the record is in, and the
-// entry; or nil if the document is another one than the record says.
-func (f *file) of(doc *memory.Document, e int) (*memory.Document, *memory.Entry) {
-	part, n := int(f.entries[e].part), e
-	if part > 0 {
-		n -= len(doc.Entries)
+// of returns what the part is of a document, or nil if the document is another
+// one than the record says.
+func (p *part) of(doc *memory.Document) *memory.Document {
+	if p != p.file.parts[0] {
 		doc = doc.Excerpt()
 	}
-	if doc == nil || n < 0 || n >= len(doc.Entries) || doc.Partition != f.parts[part].partition {
-		return nil, nil
+	if doc == nil || doc.Partition != p.partition || len(doc.Entries) != len(p.entries) {
+		return nil
 	}
-	return doc, &doc.Entries[n]
-}
-
-func (f *file) blockCount() (n int) {
-	for i := range f.parts {
-		n += len(f.parts[i].blocks)
-	}
-	return n
+	return doc
 }

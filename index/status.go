@@ -23,7 +23,7 @@ type FileInfo struct {
 }
 
 func (f *file) info() FileInfo {
-	return FileInfo{f.path, f.kind, f.day, f.session, f.claim, f.stamp, f.hash, f.whole, f.tasks, f}
+	return FileInfo{f.path, f.kind, f.day, f.session, f.claim, f.stamp, f.hash, f.whole(), f.tasks, f}
 }
 
 // Readable reports whether there is something in the file that the view may
@@ -40,15 +40,10 @@ func (i FileInfo) Version(v memory.View) (version uint64, entries int, ok bool) 
 	if i.file == nil {
 		return 0, 0, false
 	}
-	for k := range i.file.parts {
-		part := &i.file.parts[k]
-		if !v.Readable(part.partition) {
-			continue
+	for _, p := range i.file.parts {
+		if v.Readable(p.partition) {
+			return p.sum, len(p.entries), true
 		}
-		if k > 0 {
-			return part.sum, len(i.file.entries) - i.file.whole, true
-		}
-		return part.sum, i.file.whole, true
 	}
 	return 0, 0, false
 }

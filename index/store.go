@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime/debug"
-	"strings"
 	"time"
 
 	"github.com/blevesearch/bleve/v2/index/scorch"
@@ -28,6 +27,7 @@ type store struct {
 	index bleve.Index
 	queue *bleve.AnalysisQueue
 	background
+	numbering numbering
 }
 
 func init() {
@@ -194,73 +194,38 @@ func (s *store) batch(blocks []*block, gone []string, durable bool) error {
 	return nil
 }
 
-// records calls fn with every stored record, and returns how many blocks there
-// are of each path.
-func (s *store) records(fn func(path string, record []byte) error) (map[string]int, error) {
-	reader, err := s.index.Reader()
+// records calls fn with every stored record, and returns the numbers of all
+// blocks.
+func (s *store) records(fn func(record []byte) error) (blocks []uint32, err error) {
+	snapshot, err := s.snapshot()
 	if err != nil {
 		return nil, err
 	}
-	defer reader.Close()
-	ids, err := reader.DocIDReaderAll()
-	if err != nil {
-		return nil, err
-	}
-	defer ids.Close()
-	blocks := make(map[string]int)
-	for {
-		internal, err := ids.Next()
-		if err != nil || internal == nil {
-			return blocks, err
-		}
-		id, err := reader.ExternalID(internal)
+	defer snapshot.Close()
+	for _, seg := range snapshot.Segments() {
+		numbers, err := s.numbering.of(seg, snapshot)
 		if err != nil {
 			return nil, err
 		}
-		path, n, _ := strings.Cut(id, "\x00")
-		blocks[path]++
-		if n != "0" {
-			continue
-		}
-		doc, err := reader.Document(id)
-		if err != nil {
-			return nil, err
-		}
-		if doc == nil {
-			return nil, fmt.Errorf("read index: no document %q", id)
-		}
-		var failed error
-		found := false
-		doc.VisitFields(func(f bleve.Field) {
-			if f.Name() == fieldRecord {
-				found = true
-				failed = fn(path, f.Value())
+		deleted := seg.Deleted()
+		for n, number := range numbers {
+			if deleted != nil && deleted.Contains(uint32(n)) {
+				continue
 			}
-		})
-		if failed != nil {
-			return nil, failed
-		}
-		if !found {
-			return nil, fmt.Errorf("read index: no record of %q", path)
+			blocks = append(blocks, number)
+			var failed error
+			err := seg.Segment().VisitStoredFields(uint64(n), func(field string, _ byte, value []byte, _ []uint64) bool {
+				if field == fieldRecord {
+					failed = fn(value) // which is gone when the visit is over
+				}
+				return true
+			})
+			if err := errors.Join(err, failed); err != nil {
+				return nil, err
+			}
 		}
 	}
-}
-
-// postings calls fn for each block that has the term.
-func postings(ctx context.Context, r bleve.IndexReader, key string, fn func(number uint32, s slots)) (err error) {
-	t, err := r.TermFieldReader(ctx, []byte(key), fieldTerms, true, true, false)
-	if err != nil {
-		return err
-	}
-	defer t.Close()
-	var doc bleve.TermFieldDoc
-	for {
-		d, err := t.Next(&doc)
-		if err != nil || d == nil {
-			return err
-		}
-		fn(numberOfNorm(d.Norm), slots(d.Freq))
-	}
+	return blocks, nil
 }
 
 // closeLimit is how long scorch may take to stop: where one of its goroutines

@@ -2,22 +2,64 @@ package index
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/memwatchd/memwatchd/memory"
 )
 
 // table is the part of the index that lives in memory: every file's record, the
-// blocks by number, and the sums that BM25 needs of each partition. It is
-// loaded from the stored records when the index is opened and follows every
+// parts and blocks by number, and the sums that BM25 needs of each partition. It
+// is loaded from the stored records when the index is opened and follows every
 // batch, so that it never differs from what bleve holds.
 type table struct {
 	files      map[string]*file
-	byNumber   []*file
-	refs       []ref // by block number
-	freeFiles  []uint32
+	parts      []*part // by number
+	rows       []row   // likewise
+	blocks     []ref   // by number
+	leaves     []leaf  // likewise
+	freeParts  []uint32
 	freeBlocks []uint32
 	partitions map[memory.Partition]*partition
 	entries    int
+}
+
+// A ref is where a block leads.
+type ref struct {
+	part uint32 // number, or nowhere
+	nth  uint32 // of the part
+}
+
+// A leaf is what ranking needs of a block's entries.
+type leaf struct {
+	lengths [slotsPerBlock]uint16
+	dups    [slotsPerBlock]uint16 // the end of each entry's dup
+}
+
+// A row is what ranking needs of every part that it meets.
+type row struct {
+	entries, length uint32
+	archive         bool
+}
+
+func rowOf(p *part) row {
+	return row{uint32(len(p.entries)), p.length, p.file.kind == memory.Archive}
+}
+
+// nowhere is where a block leads that is no file's.
+const nowhere = math.MaxUint32
+
+// maxBlocks bounds the index, and what a damaged record may ask for.
+const maxBlocks = 1 << 26
+
+// leafOf is the leaf of a part's n-th block.
+func leafOf(p *part, n int) (l leaf) {
+	for s := range l.lengths {
+		if e := entryOfSlot(n, s); e >= 0 && e < len(p.entries) {
+			l.lengths[s] = p.entries[e].length
+			l.dups[s] = uint16(p.entries[e].dup)
+		}
+	}
+	return l
 }
 
 // partition is what ranking needs to know of a partition as a whole.
@@ -51,43 +93,47 @@ func prefixOf(p memory.Partition) string {
 
 // allot gives the file its blocks' numbers.
 func (t *table) allot(f *file) error {
-	for i := range f.parts {
-		for j := range f.parts[i].blocks {
-			var n uint32
+	for _, p := range f.parts {
+		for i := range p.blocks {
 			if k := len(t.freeBlocks); k > 0 {
-				n = t.freeBlocks[k-1]
+				p.blocks[i] = t.freeBlocks[k-1]
 				t.freeBlocks = t.freeBlocks[:k-1]
-			} else {
-				n = uint32(len(t.refs))
-				if n >= maxBlocks {
-					return fmt.Errorf("index %s: more than %d blocks of entries", f.path, maxBlocks)
-				}
-				t.refs = append(t.refs, ref{})
+				continue
 			}
-			f.parts[i].blocks[j] = n
+			n := uint32(len(t.blocks))
+			if n >= maxBlocks {
+				return fmt.Errorf("index %s: more than %d blocks of entries", f.path, maxBlocks)
+			}
+			t.reach(n)
+			p.blocks[i] = n
 		}
 	}
 	return nil
 }
 
+// reach makes sure that there is a block of a number.
+func (t *table) reach(n uint32) {
+	for int(n) >= len(t.blocks) {
+		t.blocks, t.leaves = append(t.blocks, ref{part: nowhere}), append(t.leaves, leaf{})
+	}
+}
+
 // prepare makes the blocks of a file that has its numbers lead to it. The file
 // does not count yet.
 func (t *table) prepare(f *file) {
-	if k := len(t.freeFiles); k > 0 {
-		f.number = t.freeFiles[k-1]
-		t.freeFiles = t.freeFiles[:k-1]
-		t.byNumber[f.number] = f
-	} else {
-		f.number = uint32(len(t.byNumber))
-		t.byNumber = append(t.byNumber, f)
-	}
 	f.settle()
-	for i := range f.parts {
-		for j, n := range f.parts[i].blocks {
-			for int(n) >= len(t.refs) {
-				t.refs = append(t.refs, ref{})
-			}
-			t.refs[n] = ref{file: f, part: uint16(i), block: uint16(j)}
+	for _, p := range f.parts {
+		if k := len(t.freeParts); k > 0 {
+			p.number = t.freeParts[k-1]
+			t.freeParts = t.freeParts[:k-1]
+			t.parts[p.number], t.rows[p.number] = p, rowOf(p)
+		} else {
+			p.number = uint32(len(t.parts))
+			t.parts, t.rows = append(t.parts, p), append(t.rows, rowOf(p))
+		}
+		for i, n := range p.blocks {
+			t.reach(n)
+			t.blocks[n], t.leaves[n] = ref{p.number, uint32(i)}, leafOf(p, i)
 		}
 	}
 }
@@ -107,31 +153,45 @@ func (t *table) drop(f *file) {
 
 // free undoes prepare.
 func (t *table) free(f *file) {
-	t.byNumber[f.number] = nil
-	t.freeFiles = append(t.freeFiles, f.number)
-	for i := range f.parts {
-		for _, n := range f.parts[i].blocks {
-			t.refs[n] = ref{}
+	for _, p := range f.parts {
+		t.parts[p.number] = nil
+		t.freeParts = append(t.freeParts, p.number)
+		for _, n := range p.blocks {
+			t.blocks[n] = ref{part: nowhere}
 			t.freeBlocks = append(t.freeBlocks, n)
 		}
 	}
 }
 
 func (t *table) count(f *file, sign int) {
-	for i := range f.parts {
-		s := t.partition(f.parts[i].partition)
-		s.add(f, sign)
+	for _, p := range f.parts {
+		s := t.partition(p.partition)
+		s.add(p, sign)
 		if s.files == 0 {
 			delete(t.partitions, s.Partition)
 		}
 	}
-	t.entries += sign * f.whole
+	t.entries += sign * f.whole()
 }
+
+// add counts a part.
+func (s *partition) add(p *part, sign int) {
+	s.files += sign
+	s.filelen += int64(sign) * int64(p.length)
+	s.entries += sign * len(p.entries)
+	for i := range p.entries {
+		s.length += int64(sign) * int64(p.entries[i].length)
+	}
+}
+
+// counts reports whether a part is its path's present version: a new one is in
+// the table before it is the one that counts.
+func (t *table) counts(p *part) bool { return p != nil && t.files[p.file.path] == p.file }
 
 // loaded finds the numbers that no file has, after all have been put.
 func (t *table) loaded() {
-	for n := range t.refs {
-		if t.refs[n].file == nil {
+	for n := range t.blocks {
+		if t.blocks[n].part == nowhere {
 			t.freeBlocks = append(t.freeBlocks, uint32(n))
 		}
 	}

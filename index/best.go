@@ -1,0 +1,133 @@
+package index
+
+import (
+	"container/heap"
+	"slices"
+)
+
+// before is the order of hits, and it is total: score, importance, newer time,
+// path, place in the file.
+func (p *page) before(c, d candidate) bool {
+	if c.score != d.score {
+		return c.score > d.score
+	}
+	cp, dp := p.over.part(c.part), p.over.part(d.part)
+	ce, de := &cp.entries[c.entry], &dp.entries[d.entry]
+	if ci, di := cp.importance(int(c.entry)), dp.importance(int(d.entry)); ci != di {
+		return ci > di
+	}
+	if ce.time != de.time {
+		return ce.time > de.time
+	}
+	if cp.file.path != dp.file.path {
+		return cp.file.path < dp.file.path
+	}
+	return c.entry < d.entry
+}
+
+func (p *page) compare(a, b candidate) int {
+	switch {
+	case p.before(a, b):
+		return -1
+	case p.before(b, a):
+		return 1
+	}
+	return 0
+}
+
+// worst is a heap with the worst candidate on top.
+type worst struct {
+	*page
+	all []candidate
+}
+
+func (w *worst) Len() int           { return len(w.all) }
+func (w *worst) Less(i, j int) bool { return w.before(w.all[j], w.all[i]) }
+func (w *worst) Swap(i, j int)      { w.all[i], w.all[j] = w.all[j], w.all[i] }
+func (w *worst) Push(x any)         { w.all = append(w.all, x.(candidate)) }
+func (w *worst) Pop() any           { panic("the heap only grows and replaces") }
+
+// best returns the first n candidates in order, with their exact scores, and
+// how many there are. Most are passed over at a glance: only an exact score
+// needs a look at the record.
+func (p *page) best(n int) (top []candidate, total int) {
+	w := &worst{page: p}
+	low := func(score float64) bool {
+		return len(w.all) == n && (n == 0 || p.bound(score) < w.all[0].score)
+	}
+	plain := p.query.Mode == Relevance && p.sieve.plain() // all that has words is a match
+	skip := func(a *acc) bool {
+		if !plain || !low(a.most()) {
+			return false
+		}
+		total += max(int(a.some), 1) // the head's
+		return true
+	}
+	p.matches(skip, func(c candidate) {
+		total++
+		if low(c.score) {
+			return
+		}
+		c.score, _ = p.exact(c)
+		switch {
+		case len(w.all) < n:
+			heap.Push(w, c)
+		case p.before(c, w.all[0]):
+			w.all[0] = c
+			heap.Fix(w, 0)
+		}
+	})
+	slices.SortFunc(w.all, p.compare)
+	return w.all, total
+}
+
+// dup is what entries of equal text have in common.
+func (p *page) dup(c candidate) uint64 { return p.entry(c).dup }
+
+// fold returns the page's candidates, entries of equal text as one, for each the
+// others, best first, and the number of all.
+func (p *page) fold(offset, limit int) (hits []candidate, others map[uint64][]candidate, total int) {
+	want := offset + limit
+	for n := 2*want + 32; ; n *= 2 {
+		var top []candidate
+		top, total = p.best(n)
+		seen := make(map[uint64]bool)
+		hits = hits[:0]
+		for _, c := range top {
+			if d := p.dup(c); !seen[d] {
+				seen[d] = true
+				hits = append(hits, c)
+			}
+		}
+		if len(hits) >= want || n >= total {
+			break
+		}
+	}
+	hits = hits[min(offset, len(hits)):min(want, len(hits))]
+	if len(hits) == 0 {
+		return nil, nil, total
+	}
+	chosen := make(map[uint64]candidate)
+	var some uint64    // of their ends
+	var set [16]uint64 // likewise, finer
+	for _, c := range hits {
+		chosen[p.dup(c)] = c
+		some |= 1 << (c.dup & 63)
+		set[c.dup>>6&15] |= 1 << (c.dup & 63)
+	}
+	others = make(map[uint64][]candidate)
+	p.matches(func(a *acc) bool { return a.some > 0 && a.dups&some == 0 }, func(c candidate) {
+		if set[c.dup>>6&15]>>(c.dup&63)&1 == 0 {
+			return
+		}
+		d := p.dup(c)
+		if h, ok := chosen[d]; ok && (h.part != c.part || h.entry != c.entry) {
+			c.score, _ = p.exact(c)
+			others[d] = append(others[d], c)
+		}
+	})
+	for _, list := range others {
+		slices.SortFunc(list, p.compare)
+	}
+	return hits, others, total
+}

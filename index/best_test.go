@@ -1,0 +1,79 @@
+package index
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestBestAreTheFirst compares pages of a search with the list of everything
+// that it finds, of which nothing is passed over: order, number, places of equal
+// text, and the parts of a score.
+func TestBestAreTheFirst(t *testing.T) {
+	for seed := range uint64(8) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Parallel()
+			r := rand.New(rand.NewPCG(seed, 8))
+			x := openTest(t, randomTree(t, r, 40))
+			passed := 0
+			for range 80 {
+				view, q := randomView(t, r), randomQuery(r)
+				q.Mode, q.Explain = []Mode{Relevance, Relevance, Relevance, Recent}[r.IntN(4)], true
+				q.Offset, q.Limit = 0, 100_000
+				all, err := x.Search(t.Context(), view, q)
+				if err != nil {
+					t.Fatal(err)
+				}
+				q.Offset, q.Limit = []int{0, 0, 2, 50}[r.IntN(4)], 1+r.IntN(4)
+				page, err := x.Search(t.Context(), view, q)
+				if err != nil {
+					t.Fatal(err)
+				}
+				want := all
+				want.Hits = all.Hits[min(q.Offset, len(all.Hits)):min(q.Offset+q.Limit, len(all.Hits))]
+				if diff := cmp.Diff(places(want), places(page)); diff != "" {
+					t.Fatalf("%+v (-the list of all +the page):\n%s", q, diff)
+				}
+				for _, h := range page.Hits {
+					if q.Mode == Relevance {
+						wantSum(t, h)
+					}
+				}
+				if page.Total > q.Offset+q.Limit+40 {
+					passed++
+				}
+			}
+			if passed == 0 {
+				t.Fatal("no query found so much that some was passed over: the test shows nothing")
+			}
+		})
+	}
+}
+
+// places are what a result has found, and how many.
+func places(r Result) (list []string) {
+	for _, h := range r.Hits {
+		list = append(list, fmt.Sprint(h.Doc.Place.Path, h.Entry.Line, h.Score, h.AlsoAt))
+	}
+	return append(list, fmt.Sprint(r.Total))
+}
+
+// wantSum checks that a score is the sum of its parts.
+func wantSum(t *testing.T, h Hit) {
+	t.Helper()
+	near := func(a, b float64) bool { return math.Abs(a-b) <= 1e-5*(1+math.Abs(b)) } // an entry's own is a 32-bit sum
+	if sum := h.Why.Own + h.Why.Near + h.Why.File + h.Why.Recency; !near(sum, h.Score) {
+		t.Errorf("the parts of %v sum to %v: %+v", h.Score, sum, h.Why)
+	}
+	sum := 0.0
+	for _, term := range h.Why.Terms {
+		sum += term.Score
+	}
+	if !near(sum, h.Why.Own) || slices.ContainsFunc(h.Why.Terms, func(s TermScore) bool { return s.Score <= 0 }) {
+		t.Errorf("the terms of %v sum to %v: %+v", h.Why.Own, sum, h.Why.Terms)
+	}
+}

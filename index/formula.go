@@ -1,0 +1,88 @@
+package index
+
+import "math"
+
+// tuning holds the constants of ranking by relevance. They were chosen on
+// judged collections; a change of one shows in the golden files.
+var tuning = struct {
+	k1, b         float64 // entry: short texts want little of either
+	fileK1, fileB float64
+	near          float64 // share of each neighbour's own score
+	file          float64 // share of the file's score
+	unigram       float64 // weight of a single Han character
+	prefix        float64 // weight of a word's beginning
+	recency       float64 // the most that being new adds, as a share
+	halfLife      float64 // hours after which it is half of that
+}{
+	k1: 0.9, b: 0.3,
+	fileK1: 1.2, fileB: 0.75,
+	near: 0.2, file: 1,
+	unigram: 0.5, prefix: 0.5,
+	recency: 0.01, halfLife: 30 * 24,
+}
+
+// idf is the inverse document frequency of BM25 with one added, so that it is
+// never negative (Robertson and Zaragoza 2009, as Lucene has it).
+func idf(n, df int) float64 {
+	return math.Log(1 + (float64(n)-float64(df)+0.5)/(float64(df)+0.5))
+}
+
+// bm25 is one term's part of a score (Robertson and Zaragoza 2009, (3.15)), with
+// the norm of the text that it stands in.
+func bm25(idf, tf, norm, k1 float64) float64 { return idf * tf * (k1 + 1) / (tf + norm) }
+
+// norms are what BM25 sets a term's frequency against, by the length of a text:
+// those of usual lengths are computed once.
+type norms struct {
+	k1, b, average float64
+	short          [256]float64
+}
+
+func newNorms(k1, b, average float64) norms {
+	n := norms{k1: k1, b: b, average: max(average, 1)}
+	for i := range n.short {
+		n.short[i] = n.compute(uint32(i))
+	}
+	return n
+}
+
+func (n *norms) compute(length uint32) float64 {
+	return n.k1 * (1 - n.b + n.b*float64(length)/n.average)
+}
+
+func (n *norms) of(length uint32) float64 {
+	if int(length) < len(n.short) {
+		return n.short[length]
+	}
+	return n.compute(length)
+}
+
+// freshness is 1 for now and a half when a half-life has passed.
+func freshness(now, t int64) float64 {
+	if t == noTime {
+		return 0
+	}
+	return tuning.halfLife / (tuning.halfLife + hours(now, t))
+}
+
+// hours is an age; it is never negative.
+func hours(now, t int64) float64 {
+	if t >= now {
+		return 0
+	}
+	return float64(now-t) / 3.6e12
+}
+
+// overlapScore is the exact score of an entry of which hits of the query's
+// distinct tokens were found in text or tags.
+func overlapScore(q *Query, e *entry, importance float64, hits, tokens int) (float64, Why) {
+	var w Why
+	if tokens > 0 {
+		w.Text = float64(hits) / float64(tokens)
+	}
+	if e.time != noTime {
+		w.Recency = 1 / (1 + hours(q.AsOf.UnixNano(), e.time))
+	}
+	w.Importance = importance
+	return w.Text*(1-q.Bias) + w.Recency*q.Bias + w.Importance*0.15, w
+}

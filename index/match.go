@@ -1,0 +1,170 @@
+package index
+
+import "math"
+
+// A candidate is an entry that matches.
+type candidate struct {
+	part  uint32 // number
+	entry int32
+	score float64
+	dup   uint16 // the end of the entry's
+}
+
+// matches calls yield for every entry that matches and passes, part by part, but
+// for parts with words that skip says yes to. Its score is still without what
+// [page.exact] adds.
+func (p *page) matches(skip func(*acc) bool, yield func(candidate)) {
+	if p.read {
+		for _, c := range p.chosen {
+			yield(c)
+		}
+		return
+	}
+	q := p.query
+	timed := func(c candidate) {
+		if p.entry(c).time != noTime {
+			yield(c)
+		}
+	}
+	switch {
+	case q.Mode == Overlap && q.All:
+		p.every(yield)
+	case q.Mode == Recent && len(p.words.terms) > 0:
+		p.ranked(skip, timed)
+	case len(p.words.terms) > 0:
+		p.ranked(skip, yield)
+	case q.Text == "" || q.Mode == Recent:
+		// No words, only a filter: newest first.
+		p.every(timed)
+	}
+}
+
+// ranked yields each entry that has some of the words, with its score but for
+// the time; and by relevance, for a file of which only the head matches, its
+// first one.
+func (p *page) ranked(skip func(*acc) bool, yield func(candidate)) {
+	plain := p.sieve.plain()
+	sections := p.query.Mode == Relevance // a word may stand in the path of sections
+	for i := range p.accs {
+		a := &p.accs[i]
+		if a.out || a.n == 0 || skip(a) {
+			continue
+		}
+		file := a.score * tuning.file
+		if a.some == 0 {
+			if pt := p.over.part(a.part); sections && p.sieve.entry(pt, 0) {
+				yield(candidate{a.part, 0, file, uint16(pt.entries[0].dup)})
+			}
+			continue
+		}
+		cells := p.cells[a.first : a.first+a.n]
+		for e := range cells {
+			c := &cells[e]
+			if c.own == 0 || c.hits == 0 && !sections || !plain && !p.sieve.entry(p.over.part(a.part), e) {
+				continue
+			}
+			yield(candidate{a.part, int32(e), float64(c.own) + near(cells, e)*tuning.near + file, c.dup})
+		}
+	}
+}
+
+// near is what the neighbours of an entry have.
+func near(cells []cell, e int) (sum float64) {
+	if e > 0 {
+		sum += float64(cells[e-1].own)
+	}
+	if e+1 < len(cells) {
+		sum += float64(cells[e+1].own)
+	}
+	return sum
+}
+
+// every yields each entry that the view may read and that passes, without a
+// score.
+func (p *page) every(yield func(candidate)) {
+	one := func(pt *part) {
+		if !p.view.Readable(pt.partition) || !p.sieve.part(p.over, pt.number) {
+			return
+		}
+		for e := range pt.entries {
+			if p.sieve.entry(pt, e) {
+				yield(candidate{part: pt.number, entry: int32(e), dup: uint16(pt.entries[e].dup)})
+			}
+		}
+	}
+	for n, pt := range p.table.parts {
+		if p.table.counts(pt) && p.at[n] != hidden {
+			one(pt)
+		}
+	}
+	for _, pt := range p.over.parts {
+		one(pt)
+	}
+}
+
+// entry is the record of a candidate.
+func (p *page) entry(c candidate) *entry { return &p.over.part(c.part).entries[c.entry] }
+
+// bound is more than the exact score of a candidate with a score can be, however
+// it is rounded.
+func (p *page) bound(score float64) float64 {
+	if p.query.Mode == Relevance && len(p.words.terms) > 0 {
+		return score * (1 + tuning.recency) * (1 + 1e-9)
+	}
+	return math.Inf(1)
+}
+
+// most is a score that none of the part's candidates is above.
+func (a *acc) most() float64 {
+	return float64(a.best)*(1+2*tuning.near) + a.score*tuning.file
+}
+
+// exact is a candidate's score, and why.
+func (p *page) exact(c candidate) (float64, Why) {
+	q, e := p.query, p.entry(c)
+	switch {
+	case q.Mode == Overlap:
+		return overlapScore(q, e, p.over.part(c.part).importance(int(c.entry)), p.hitsOf(c), len(p.words.terms))
+	case q.Mode == Recent || len(p.words.terms) == 0:
+		return float64(e.time) / 1e9, Why{}
+	}
+	recency := c.score * tuning.recency * freshness(q.AsOf.UnixNano(), e.time)
+	return c.score + recency, Why{Recency: recency}
+}
+
+// cellOf is where a candidate's cell is, if it has one.
+func (p *page) cellOf(c candidate) (a *acc, cells []cell) {
+	i := p.at[c.part]
+	if i <= 0 {
+		return nil, nil
+	}
+	a = &p.accs[i-1]
+	return a, p.cells[a.first : a.first+a.n]
+}
+
+// hitsOf is how many of the terms stand in a candidate.
+func (p *page) hitsOf(c candidate) int {
+	if a, cells := p.cellOf(c); a != nil {
+		return int(cells[c.entry].hits)
+	}
+	return 0
+}
+
+// why takes a candidate's score apart; its terms too, if they are in it.
+func (p *page) why(c candidate) Why {
+	a, cells := p.cellOf(c)
+	if p.query.Mode != Relevance || a == nil {
+		_, w := p.exact(c)
+		return w
+	}
+	own, near, file := float64(cells[c.entry].own), near(cells, int(c.entry))*tuning.near, a.score*tuning.file
+	c.score = own + near + file
+	_, w := p.exact(c)
+	w.Own, w.Near, w.File = own, near, file
+	for i := range p.words.terms {
+		if t, ok := p.terms[termOf{a.first + uint32(c.entry), i}]; ok {
+			w.Terms = append(w.Terms, t)
+		}
+	}
+	return w
+}
