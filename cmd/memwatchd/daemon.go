@@ -205,10 +205,28 @@ func (d *daemon) recall() {
 // that cannot be written.
 const lookAgain = 30 * time.Second
 
-// complete tells the index when it has seen every file: after the first scan,
-// and whenever it had to be opened again.
+// complete makes the index whole after the first scan, and whenever it had to be
+// opened again.
 func (d *daemon) complete(ctx context.Context) error {
-	for wait := time.Second; ; {
+	for {
+		built := roomToBuild()
+		err := d.whole(ctx)
+		built()
+		if err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-d.lost:
+		}
+		d.watcher.VerifyNow()
+	}
+}
+
+// whole tells the index when it has seen every file.
+func (d *daemon) whole(ctx context.Context) error {
+	for wait := time.Second; ; wait = min(2*wait, lookAgain) {
 		generation := d.index.Status().Generation
 		err := d.watcher.Sync(ctx)
 		if err == nil {
@@ -218,26 +236,17 @@ func (d *daemon) complete(ctx context.Context) error {
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
-		case err != nil:
-			d.logger.Warn("index is not whole yet", "err", err)
-			if err := sleep(ctx, wait); err != nil {
-				return err
-			}
-			wait = min(2*wait, lookAgain)
-			d.watcher.Rescan()
-			continue
+		case err == nil:
+			status := d.index.Status()
+			d.logger.Info("index is whole", "files", status.Files, "entries", status.Entries,
+				"took", time.Since(d.started).Round(time.Millisecond))
+			return nil
 		}
-		wait = time.Second
-		status := d.index.Status()
-		d.logger.Info("index is whole", "files", status.Files, "entries", status.Entries,
-			"took", time.Since(d.started).Round(time.Millisecond))
-		trimHeap()
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-d.lost:
+		d.logger.Warn("index is not whole yet", "err", err)
+		if err := sleep(ctx, wait); err != nil {
+			return err
 		}
-		d.watcher.VerifyNow()
+		d.watcher.Rescan()
 	}
 }
 

@@ -16,7 +16,7 @@ import (
 
 // cacheBytes is how much text of parsed files is kept: enough for the files
 // that questions are about, and little beside the index.
-const cacheBytes = 24 << 20
+const cacheBytes = 12 << 20
 
 // documents gives files as they are now, parsed, and keeps the last ones. While
 // a file is being written, has vanished a moment ago or cannot be read, it is

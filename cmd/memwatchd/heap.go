@@ -3,33 +3,29 @@ package main
 import (
 	"os"
 	"runtime/debug"
-	"runtime/metrics"
 )
 
-// heapLimit is how much memory the daemon tries to stay below. A file of many
-// entries needs some 200 MiB for a moment; without a limit the collector would
-// let it become twice that.
-const heapLimit = 240 << 20
+// How much the heap may grow, in percent of what it holds, before the collector
+// runs: what is held is mostly the index's table, which costs little to look
+// through. Reading many files makes so much garbage that a small heap would take
+// a third of the time. Whoever sets GOGC or GOMEMLIMIT decides for themselves.
+const (
+	garbageAtRest   = 40
+	garbageBuilding = 80
+)
 
-// limitHeap sets the limit, or a higher one if the memory needs it for what it
-// holds all the time. Whoever sets GOMEMLIMIT decides for themselves.
-func limitHeap() {
-	if os.Getenv("GOMEMLIMIT") != "" {
-		return
+// roomToBuild lets the heap grow with what is read, until it is told that all
+// has been: then what only that needed is given back.
+func roomToBuild() (built func()) {
+	setGarbage(garbageBuilding)
+	return func() {
+		setGarbage(garbageAtRest)
+		debug.FreeOSMemory()
 	}
-	held := int64(metric("/gc/heap/live:bytes"))
-	debug.SetMemoryLimit(max(heapLimit, 3*held))
 }
 
-// trimHeap gives back what the first build needed and nothing else does.
-func trimHeap() {
-	debug.FreeOSMemory()
-	limitHeap()
-}
-
-// metric reads one of the runtime's figures.
-func metric(name string) uint64 {
-	sample := []metrics.Sample{{Name: name}}
-	metrics.Read(sample)
-	return sample[0].Value.Uint64()
+func setGarbage(percent int) {
+	if os.Getenv("GOGC") == "" && os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetGCPercent(percent)
+	}
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"runtime/metrics"
 	"slices"
 	"strings"
 	"time"
@@ -208,4 +209,11 @@ func openFiles() int {
 		}
 	}
 	return 0
+}
+
+// metric reads one of the runtime's figures.
+func metric(name string) uint64 {
+	sample := []metrics.Sample{{Name: name}}
+	metrics.Read(sample)
+	return sample[0].Value.Uint64()
 }

@@ -30,7 +30,6 @@ func newServe(g *globals) *cobra.Command {
 			if err != nil {
 				return errUsage{err}
 			}
-			limitHeap()
 			s := &service{flags: g.config, stderr: g.stderr}
 			return s.serve(cmd.Context(), c)
 		},
