@@ -592,3 +592,36 @@ func TestFailure(t *testing.T) {
 		t.Error("a closed index was written to")
 	}
 }
+
+// TestHalfApplied looks for a file of which bleve shows a version that does not
+// count yet, when the file is another one already.
+func TestHalfApplied(t *testing.T) {
+	s := &mapSource{text: map[string]string{"a.md": "- red\n"}}
+	x := s.open(t, t.TempDir())
+	s.whole(t, x)
+	old := x.table.files["a.md"]
+
+	s.text["a.md"] = "- red two\n"
+	files, blocks, err := x.build(t.Context(), s.updates())
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, b := files[0], blocks[0][0]
+	if err := x.table.allot(f); err != nil {
+		t.Fatal(err)
+	}
+	b.number, b.record = f.parts[0].blocks[0], f.marshal()
+	x.table.prepare(f)
+	if err := x.store.batch(blocks[0], []string{blockID(old.parts[0].blocks[0])}, false); err != nil {
+		t.Fatal(err)
+	}
+
+	s.text["a.md"] = "- red three\n"
+	res, err := x.Search(t.Context(), ownerView(t), Query{Text: "red", Limit: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if res.Total != 1 || len(res.Hits) != 1 || res.Hits[0].Entry.Text != "- red three" || len(res.Hits[0].AlsoAt) != 0 {
+		t.Errorf("found %+v", res)
+	}
+}

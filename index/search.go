@@ -57,15 +57,15 @@ type found struct {
 
 // acc gathers what the terms say about one part.
 type acc struct {
-	part   uint32
-	length uint32 // in tokens
-	first  uint32 // of its cells: one for each entry
-	n      uint32 // how many
-	tf     uint32 // of the term being added up, in tenths, plus one
 	score  float64
-	dups   uint64  // of its entries that have some of the terms, coarsely
+	dups   uint64 // of its entries that have some of the terms, coarsely
+	part   uint32
+	length uint32  // in tokens
+	first  uint32  // of its cells: one for each entry
+	n      uint32  // how many
+	some   uint32  // how many of them have some of the terms; none if only the head has
 	best   float32 // the highest of their own scores
-	some   uint32  // how many they are; none if only the head has any
+	tf     uint32  // of the term being added up, in tenths, plus one
 	out    bool    // it does not pass the filter, and only counts
 }
 
@@ -133,11 +133,13 @@ func (s *search) begin() {
 		s.filelen += float64(part.filelen)
 	}
 	s.reset(len(s.table.parts) + len(s.over.parts))
-	for path := range s.over.paths {
-		if f := s.table.files[path]; f != nil {
-			for _, p := range f.parts {
-				s.at[p.number] = hidden
-			}
+	if len(s.over.paths) == 0 {
+		return
+	}
+	// Of a file that is being written, two versions may be in the table.
+	for n, p := range s.table.parts {
+		if p != nil && s.over.hides(p.file.path) {
+			s.at[n] = hidden
 		}
 	}
 }
