@@ -49,6 +49,8 @@ type Index struct {
 	again   time.Time  // when it is worth trying again to open the store, guarded by writing
 	sound   *time.Timer
 
+	rebuilding chan struct{} // full while there is a rebuild
+
 	mu     sync.RWMutex // guards what follows; held by a search while it ranks
 	closed bool
 	store  *store // nil while there is none
@@ -228,6 +230,12 @@ func (x *Index) Whole(generation uint64) error {
 // Close waits until everything is on disk and closes the index. What cannot be
 // brought there is read from the files the next time.
 func (x *Index) Close() error {
+	// What a rebuild leaves it puts away itself: not when another index is open
+	// in the same directory.
+	defer func() {
+		x.rebuilding <- struct{}{}
+		<-x.rebuilding
+	}()
 	x.writing.Lock()
 	defer x.writing.Unlock()
 	x.mu.Lock()

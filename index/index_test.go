@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -480,6 +481,42 @@ func TestRebuildFails(t *testing.T) {
 	}
 	if st := x.Status(); st.Rebuilding || st.Files != 20 || st.Generation != 1 {
 		t.Errorf("%+v", st)
+	}
+}
+
+// TestCloseWhileRebuilding looks whether a rebuild has put everything away when
+// the index is closed.
+func TestCloseWhileRebuilding(t *testing.T) {
+	s := &mapSource{text: map[string]string{}}
+	for i := range 20 * rebuildBatch {
+		s.text[fmt.Sprintf("%05d.md", i)] = "- red\n"
+	}
+	dir := t.TempDir()
+	x := s.open(t, dir)
+	var group errgroup.Group
+	closed := make(chan struct{})
+	var once sync.Once
+	rebuilt := x.Rebuild(t.Context(), s.paths(), func(_ context.Context, path string) (Update, error) {
+		once.Do(func() {
+			group.Go(func() error {
+				defer close(closed)
+				err := x.Close()
+				current, _ := os.ReadFile(filepath.Join(dir, "current"))
+				names, _ := filepath.Glob(filepath.Join(dir, indexPrefix+"*"))
+				if len(names) != 1 || filepath.Base(names[0]) != string(current) {
+					t.Errorf("%s is in use, there are %v", current, names)
+				}
+				return err
+			})
+		})
+		return s.update(path), nil
+	})
+	if rebuilt == nil {
+		t.Error("it was rebuilt although it was closed")
+	}
+	<-closed
+	if err := group.Wait(); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -26,6 +26,12 @@ const rebuildBatch = 256
 // answers until then. Read gives a file as it is now; an Update without Doc
 // leaves the path out. Updates applied meanwhile are in both.
 func (x *Index) Rebuild(ctx context.Context, paths []string, read func(ctx context.Context, path string) (Update, error)) error {
+	select {
+	case x.rebuilding <- struct{}{}:
+		defer func() { <-x.rebuilding }()
+	default:
+		return errors.New("rebuild index: a rebuild is under way")
+	}
 	next, err := x.beginRebuild()
 	if err != nil {
 		return err
@@ -54,13 +60,7 @@ func (x *Index) abandon(next *rebuild) error {
 func (x *Index) beginRebuild() (*rebuild, error) {
 	x.writing.Lock()
 	defer x.writing.Unlock()
-	x.mu.RLock()
-	busy, closed := x.next != nil, x.closed
-	x.mu.RUnlock()
-	if busy {
-		return nil, errors.New("rebuild index: a rebuild is under way")
-	}
-	if closed {
+	if x.closed {
 		return nil, errors.New("rebuild index: it is closed")
 	}
 	n, _ := strconv.Atoi(strings.TrimPrefix(x.name, indexPrefix))
@@ -99,6 +99,9 @@ func (x *Index) feedLocked(ctx context.Context, next *rebuild, paths []string, r
 	if next.err != nil {
 		return next.err
 	}
+	if x.closed {
+		return errors.New("it was closed")
+	}
 	var updates []Update
 	for _, path := range paths {
 		u, err := read(ctx, path)
@@ -132,9 +135,6 @@ func (x *Index) swap(ctx context.Context, next *rebuild, read func(context.Conte
 	slices.Sort(differ)
 	if err := x.feedLocked(ctx, next, differ, read); err != nil {
 		return err
-	}
-	if x.closed {
-		return errors.New("it was closed")
 	}
 	if err := next.store.batch(nil, nil, true); err != nil {
 		return err
