@@ -2,6 +2,7 @@ package index
 
 import (
 	"container/heap"
+	"math"
 	"slices"
 )
 
@@ -52,20 +53,18 @@ func (w *worst) Pop() any           { panic("the heap only grows and replaces") 
 // needs a look at the record.
 func (p *page) best(n int) (top []candidate, total int) {
 	w := &worst{page: p}
-	low := func(score float64) bool {
-		return len(w.all) == n && (n == 0 || p.bound(score) < w.all[0].score)
-	}
-	plain := p.query.Mode == Relevance && p.sieve.plain() // all that has words is a match
+	low := func(score float64) bool { return len(w.all) == n && (n == 0 || score < w.all[0].score) }
 	skip := func(a *acc) bool {
-		if !plain || !low(a.most()) {
+		score, candidates := p.most(a)
+		if math.IsInf(score, 1) || !low(score) {
 			return false
 		}
-		total += max(int(a.some), 1) // the head's
+		total += candidates
 		return true
 	}
 	p.matches(skip, func(c candidate) {
 		total++
-		if low(c.score) {
+		if low(p.bound(c.score)) {
 			return
 		}
 		c.score, _ = p.exact(c)

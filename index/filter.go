@@ -10,13 +10,12 @@ import (
 	"github.com/memwatchd/memwatchd/memory"
 )
 
-// sieve is a filter made ready: what postings decide is looked up once, the rest
-// is asked of each record.
+// sieve is a filter made ready: what postings decide is looked up once, what
+// concerns all of a part is asked once, and the rest of each record.
 type sieve struct {
 	*Filter
 	view  memory.View
-	all   []entrySet // every one must hold the entry
-	none  []entrySet // none may hold it
+	set   entrySet // the entries that postings let through; nil if all
 	since int64
 	until int64
 }
@@ -26,8 +25,10 @@ type entrySet []uint32
 
 func (s entrySet) has(p *part, e int) bool {
 	b, slot := slotOf(e)
-	return s[p.blocks[b]]>>slot&1 != 0
+	return s.slot(p.blocks[b], slot)
 }
+
+func (s entrySet) slot(block uint32, slot int) bool { return s[block]>>slot&1 != 0 }
 
 // with gathers the entries that have any of some terms.
 func (s *search) with(sort termSort, least level, terms ...string) entrySet {
@@ -56,27 +57,40 @@ func (s *search) newSieve(exclude words) *sieve {
 	if !f.Until.IsZero() {
 		v.until = f.Until.UnixNano()
 	}
+	all := func(set entrySet) {
+		if v.set == nil {
+			v.set = set
+			return
+		}
+		for i := range v.set {
+			v.set[i] &= set[i]
+		}
+	}
 	if tags := cleanTags(f.Tags); len(tags) > 0 {
 		if f.AnyTag {
-			v.all = append(v.all, s.with(sortTag, 1, tags...))
+			all(s.with(sortTag, 1, tags...))
 		} else {
 			for _, t := range tags {
-				v.all = append(v.all, s.with(sortTag, 1, t))
+				all(s.with(sortTag, 1, t))
 			}
 		}
 	}
 	if len(f.Types) > 0 {
-		v.all = append(v.all, s.with(sortType, 1, f.Types...))
+		all(s.with(sortType, 1, f.Types...))
 	}
 	if len(f.Sections) > 0 {
 		squashed := make([]string, len(f.Sections))
 		for i, name := range f.Sections {
 			squashed[i] = squash(name)
 		}
-		v.all = append(v.all, s.with(sortSection, 1, squashed...))
+		all(s.with(sortSection, 1, squashed...))
 	}
 	for _, t := range exclude.terms {
-		v.none = append(v.none, s.with(sortWord, levelSection+1, t.term))
+		none := s.with(sortWord, levelSection+1, t.term)
+		for i := range none {
+			none[i] = ^none[i]
+		}
+		all(none)
 	}
 	return v
 }
@@ -92,22 +106,23 @@ func cleanTags(tags []string) []string {
 	return slices.Compact(clean)
 }
 
-// part asks of a part what concerns all of its entries; the record is only
-// looked at if it has to be.
-func (v *sieve) part(o *overlay, n uint32) bool {
-	if o.row(n).archive && !v.Archived && !slices.Contains(v.Kinds, memory.Archive) {
-		return false
+// part asks of a part what concerns all of its entries; its record is only looked
+// at if it has to be. With ask, each entry's has to be asked too.
+func (v *sieve) part(o *overlay, n uint32) (pass, ask bool) {
+	r := o.row(n)
+	if len(v.Kinds) > 0 && !slices.Contains(v.Kinds, r.kind) ||
+		r.kind == memory.Archive && !v.Archived && !slices.Contains(v.Kinds, memory.Archive) ||
+		r.newest < v.since || r.oldest > v.until {
+		return false, false
 	}
-	if len(v.Kinds) == 0 && v.Path == "" && v.Session == "" && v.Contact == "" {
-		return true
+	if (v.Path != "" || v.Session != "" || v.Contact != "") && !v.file(o.part(n).file) {
+		return false, false
 	}
-	return v.file(o.part(n).file)
+	return true, v.State != nil || r.oldest < v.since || r.newest > v.until
 }
 
+// file asks of a file's record.
 func (v *sieve) file(f *file) bool {
-	if len(v.Kinds) > 0 && !slices.Contains(v.Kinds, f.kind) {
-		return false
-	}
 	if v.Path != "" && !matchPath(v.Path, f.path) {
 		return false
 	}
@@ -122,40 +137,27 @@ func (v *sieve) file(f *file) bool {
 	return true
 }
 
-// plain reports whether every entry of a file that passes does.
-func (v *sieve) plain() bool {
-	return v.State == nil && len(v.all) == 0 && len(v.none) == 0 && v.since == noTime && v.until == forever
-}
-
 // forever is later than any time.
 const forever = math.MaxInt64
 
-// entry asks of one entry.
+// entry asks of one entry everything that the part has not answered.
 func (v *sieve) entry(p *part, e int) bool {
-	rec := &p.entries[e]
-	if rec.time < v.since || rec.time > v.until {
+	return (v.set == nil || v.set.has(p, e)) && v.record(&p.entries[e])
+}
+
+// record asks of an entry's record.
+func (v *sieve) record(e *entry) bool {
+	if e.time < v.since || e.time > v.until {
 		return false
 	}
-	if v.State != nil {
-		want := flagOpen
-		if *v.State == memory.Done {
-			want = flagDone
-		}
-		if rec.flags&want == 0 {
-			return false
-		}
+	if v.State == nil {
+		return true
 	}
-	for _, set := range v.all {
-		if !set.has(p, e) {
-			return false
-		}
+	want := flagOpen
+	if *v.State == memory.Done {
+		want = flagDone
 	}
-	for _, set := range v.none {
-		if set.has(p, e) {
-			return false
-		}
-	}
-	return true
+	return e.flags&want != 0
 }
 
 // matchPath matches a glob, or a directory or file by its name.

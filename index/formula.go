@@ -75,13 +75,13 @@ func hours(now, t int64) float64 {
 
 // overlapScore is the exact score of an entry of which hits of the query's
 // distinct tokens were found in text or tags.
-func overlapScore(q *Query, e *entry, importance float64, hits, tokens int) (float64, Why) {
+func overlapScore(q *Query, time int64, importance float64, hits, tokens int) (float64, Why) {
 	var w Why
 	if tokens > 0 {
 		w.Text = float64(hits) / float64(tokens)
 	}
-	if e.time != noTime {
-		w.Recency = 1 / (1 + hours(q.AsOf.UnixNano(), e.time))
+	if time != noTime {
+		w.Recency = 1 / (1 + hours(q.AsOf.UnixNano(), time))
 	}
 	w.Importance = importance
 	return w.Text*(1-q.Bias) + w.Recency*q.Bias + w.Importance*0.15, w

@@ -43,7 +43,6 @@ func (p *page) matches(skip func(*acc) bool, yield func(candidate)) {
 // the time; and by relevance, for a file of which only the head matches, its
 // first one.
 func (p *page) ranked(skip func(*acc) bool, yield func(candidate)) {
-	plain := p.sieve.plain()
 	sections := p.query.Mode == Relevance // a word may stand in the path of sections
 	for i := range p.accs {
 		a := &p.accs[i]
@@ -60,7 +59,7 @@ func (p *page) ranked(skip func(*acc) bool, yield func(candidate)) {
 		cells := p.cells[a.first : a.first+a.n]
 		for e := range cells {
 			c := &cells[e]
-			if c.own == 0 || c.hits == 0 && !sections || !plain && !p.sieve.entry(p.over.part(a.part), e) {
+			if c.own == 0 || c.out || c.hits == 0 && !sections || a.ask && !p.sieve.record(&p.over.part(a.part).entries[e]) {
 				continue
 			}
 			yield(candidate{a.part, int32(e), float64(c.own) + near(cells, e)*tuning.near + file, c.dup})
@@ -83,7 +82,10 @@ func near(cells []cell, e int) (sum float64) {
 // score.
 func (p *page) every(yield func(candidate)) {
 	one := func(pt *part) {
-		if !p.view.Readable(pt.partition) || !p.sieve.part(p.over, pt.number) {
+		if !p.view.Readable(pt.partition) {
+			return
+		}
+		if pass, _ := p.sieve.part(p.over, pt.number); !pass {
 			return
 		}
 		for e := range pt.entries {
@@ -109,14 +111,28 @@ func (p *page) entry(c candidate) *entry { return &p.over.part(c.part).entries[c
 // it is rounded.
 func (p *page) bound(score float64) float64 {
 	if p.query.Mode == Relevance && len(p.words.terms) > 0 {
-		return score * (1 + tuning.recency) * (1 + 1e-9)
+		return score * (1 + tuning.recency) * rounding
 	}
 	return math.Inf(1)
 }
 
-// most is a score that none of the part's candidates is above.
-func (a *acc) most() float64 {
-	return float64(a.best)*(1+2*tuning.near) + a.score*tuning.file
+const rounding = 1 + 1e-9
+
+// most is more than any exact score in a part can be, and how many candidates it
+// has. It is infinite where only a look at each can tell.
+func (p *page) most(a *acc) (score float64, candidates int) {
+	switch {
+	case a.ask || a.some == 0 && p.sieve.set != nil:
+	case p.query.Mode == Relevance && a.some == 0:
+		return p.bound(a.score * tuning.file), 1 // the head's
+	case p.query.Mode == Relevance:
+		return p.bound(float64(a.best)*(1+2*tuning.near) + a.score*tuning.file), int(a.pass)
+	case p.query.Mode == Overlap && !p.query.All:
+		r := p.over.row(a.part)
+		score, _ := overlapScore(p.query, r.newest, r.importance, int(a.hits), len(p.words.terms))
+		return score + math.Abs(score)*(rounding-1), int(a.full)
+	}
+	return math.Inf(1), 0
 }
 
 // exact is a candidate's score, and why.
@@ -124,7 +140,7 @@ func (p *page) exact(c candidate) (float64, Why) {
 	q, e := p.query, p.entry(c)
 	switch {
 	case q.Mode == Overlap:
-		return overlapScore(q, e, p.over.part(c.part).importance(int(c.entry)), p.hitsOf(c), len(p.words.terms))
+		return overlapScore(q, e.time, p.over.part(c.part).importance(int(c.entry)), p.hitsOf(c), len(p.words.terms))
 	case q.Mode == Recent || len(p.words.terms) == 0:
 		return float64(e.time) / 1e9, Why{}
 	}

@@ -8,6 +8,7 @@ import "github.com/memwatchd/memwatchd/memory"
 type overlay struct {
 	table  *table // its parts and blocks have the numbers after the table's
 	parts  []*part
+	rows   []row
 	blocks []ref
 	leaves []leaf
 	terms  []map[string]slots // by block
@@ -26,7 +27,7 @@ func (o *overlay) add(path string, f *file, blocks []*block) {
 	f.settle()
 	for _, p := range f.parts {
 		p.number = uint32(len(o.table.parts) + len(o.parts))
-		o.parts = append(o.parts, p)
+		o.parts, o.rows = append(o.parts, p), append(o.rows, rowOf(p))
 	}
 	for _, b := range blocks {
 		p := f.parts[b.part]
@@ -52,11 +53,11 @@ func (o *overlay) part(n uint32) *part {
 }
 
 // row is the table's or the overlay's row of a part.
-func (o *overlay) row(n uint32) row {
-	if k := int(n) - len(o.table.parts); k >= 0 {
-		return rowOf(o.parts[k])
+func (o *overlay) row(n uint32) *row {
+	if k := int(n) - len(o.table.rows); k >= 0 {
+		return &o.rows[k]
 	}
-	return o.table.rows[n]
+	return &o.table.rows[n]
 }
 
 // leaf is the table's or the overlay's leaf of a block.

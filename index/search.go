@@ -64,16 +64,21 @@ type acc struct {
 	first  uint32  // of its cells: one for each entry
 	n      uint32  // how many
 	some   uint32  // how many of them have some of the terms; none if only the head has
+	pass   uint32  // how many of those the filter's postings let through
+	full   uint32  // how many of these have a term in the entry itself
 	best   float32 // the highest of their own scores
+	hits   uint16  // the most terms that one has
 	tf     uint32  // of the term being added up, in tenths, plus one
 	out    bool    // it does not pass the filter, and only counts
+	ask    bool    // each entry's record has to be asked
 }
 
-// cell is one entry's own score, how many of the terms stand in it, and the end
-// of its dup.
+// cell is one entry's own score, how many of the terms stand in it, whether the
+// filter's postings let it through, and the end of its dup.
 type cell struct {
 	own  float32
-	hits uint16
+	hits uint8
+	out  bool
 	dup  uint16
 }
 
@@ -175,8 +180,9 @@ func (s *search) of(number uint32) int32 {
 		return i - 1
 	}
 	row := s.over.row(number)
-	a := acc{part: number, length: row.length, out: !s.sieve.part(s.over, number)}
-	if !a.out {
+	pass, ask := s.sieve.part(s.over, number)
+	a := acc{part: number, length: row.length, out: !pass, ask: ask}
+	if pass {
 		a.n = row.entries
 		a.first = s.grow(int(row.entries))
 	}
@@ -242,13 +248,21 @@ func (s *search) add(a *acc, f *found, i int, weight float64, norms *norms) {
 		c := &s.cells[first+slot]
 		if c.own == 0 {
 			c.dup = l.dups[slot]
+			c.out = s.sieve.set != nil && !s.sieve.set.slot(f.block, slot)
 			a.dups |= 1 << (c.dup & 63)
 			a.some++
+			if !c.out {
+				a.pass++
+			}
 		}
 		c.own += float32(score)
 		a.best = max(a.best, c.own)
 		if lv > levelSection {
+			if c.hits == 0 && !c.out {
+				a.full++
+			}
 			c.hits++
+			a.hits = max(a.hits, uint16(c.hits))
 		}
 		if s.terms != nil {
 			s.terms[termOf{uint32(first + slot), i}] = TermScore{s.words.terms[i].term, weight, tf, score}

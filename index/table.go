@@ -38,11 +38,18 @@ type leaf struct {
 // A row is what ranking needs of every part that it meets.
 type row struct {
 	entries, length uint32
-	archive         bool
+	kind            memory.Kind
+	oldest, newest  int64   // the entries' times
+	importance      float64 // the highest, or zero
 }
 
 func rowOf(p *part) row {
-	return row{uint32(len(p.entries)), p.length, p.file.kind == memory.Archive}
+	r := row{entries: uint32(len(p.entries)), length: p.length, kind: p.file.kind, oldest: forever, newest: noTime}
+	for i := range p.entries {
+		r.oldest, r.newest = min(r.oldest, p.entries[i].time), max(r.newest, p.entries[i].time)
+		r.importance = max(r.importance, p.importance(i))
+	}
+	return r
 }
 
 // nowhere is where a block leads that is no file's.
