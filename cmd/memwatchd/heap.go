@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"runtime/debug"
+	"time"
 )
 
 // How much the heap may grow, in percent of what it holds, before the collector
@@ -21,8 +22,13 @@ func roomToBuild() (built func()) {
 	return func() {
 		setGarbage(garbageAtRest)
 		debug.FreeOSMemory()
+		// Bleve goes on merging for a while.
+		time.AfterFunc(settling, debug.FreeOSMemory)
 	}
 }
+
+// settling is how long bleve works on after a first build, roughly.
+const settling = 20 * time.Second
 
 func setGarbage(percent int) {
 	if os.Getenv("GOGC") == "" && os.Getenv("GOMEMLIMIT") == "" {
