@@ -15,23 +15,45 @@ const (
 	garbageBuilding = 80
 )
 
-// roomToBuild lets the heap grow with what is read, until it is told that all
-// has been: then what only that needed is given back.
-func roomToBuild() (built func()) {
-	setGarbage(garbageBuilding)
-	return func() {
-		setGarbage(garbageAtRest)
-		debug.FreeOSMemory()
-		// Bleve goes on merging for a while.
-		time.AfterFunc(settling, debug.FreeOSMemory)
-	}
-}
+// heapLimit is how much memory the daemon tries to stay below, if it does not
+// hold half of that all the time: a file of many entries needs some 200 MiB for
+// a moment.
+const heapLimit = 240 << 20
 
 // settling is how long bleve works on after a first build, roughly.
 const settling = 20 * time.Second
 
-func setGarbage(percent int) {
-	if os.Getenv("GOGC") == "" && os.Getenv("GOMEMLIMIT") == "" {
-		debug.SetGCPercent(percent)
+// roomToBuild lets the heap grow with what is read, until it is told that all
+// has been: then what only that needed is given back.
+func roomToBuild() (built func()) {
+	done := make(chan struct{})
+	limitHeap(garbageBuilding)
+	go func() {
+		tick := time.NewTicker(time.Second)
+		defer tick.Stop()
+		for {
+			select {
+			case <-tick.C:
+				limitHeap(garbageBuilding)
+			case <-done:
+				trimHeap()
+				time.AfterFunc(settling, trimHeap)
+				return
+			}
+		}
+	}()
+	return func() { close(done) }
+}
+
+func trimHeap() {
+	debug.FreeOSMemory()
+	limitHeap(garbageAtRest)
+}
+
+func limitHeap(garbage int) {
+	if os.Getenv("GOGC") != "" || os.Getenv("GOMEMLIMIT") != "" {
+		return
 	}
+	debug.SetGCPercent(garbage)
+	debug.SetMemoryLimit(max(heapLimit, 2*int64(metric("/gc/heap/live:bytes"))))
 }
