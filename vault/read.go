@@ -141,9 +141,11 @@ func (v *Vault) readOnce(dir int, base string) ([]byte, memory.Stamp, readState,
 		return nil, memory.Stamp{}, 0, err
 	}
 	switch {
-	case stampOf(&before) != stampOf(&after) || int64(len(data)) != before.Size:
+	case int64(len(data)) != before.Size, hold != nil && !hold.release():
 		state = changed
-	case hold != nil && !hold.release():
+	case hold == nil && stampOf(&before) != stampOf(&after):
+		// With a lease that held, only its name can have been taken from it, by
+		// whoever replaced it: that changes its stamp, and nothing that was read.
 		state = changed
 	}
 	return data, stampOf(&before), state, nil

@@ -304,3 +304,54 @@ func TestUnreadable(t *testing.T) {
 		t.Errorf("walk saw %s, want %s", got, want)
 	}
 }
+
+// TestReplaced reads a file that is replaced all the time: what was read is
+// whole, and settled, whatever has taken its name meanwhile.
+func TestReplaced(t *testing.T) {
+	v := newVault(t, nil)
+	needLeases(t, v)
+	name := filepath.Join(v.Dir, "x.md")
+	replace := func(n int) error {
+		if err := os.WriteFile(name+".tmp", version(n, 256<<10), 0o600); err != nil {
+			return err
+		}
+		return os.Rename(name+".tmp", name)
+	}
+	must(t, replace(0))
+	stop, replaced := make(chan struct{}), make(chan error, 1)
+	go func() {
+		for n := 1; ; n++ {
+			select {
+			case <-stop:
+				replaced <- nil
+				return
+			default:
+			}
+			if err := replace(n); err != nil {
+				replaced <- err
+				return
+			}
+		}
+	}()
+	unsettled := 0
+	for range 500 {
+		state, err := at(v, "x.md", func(dir int, base string) (readState, error) {
+			data, _, state, err := v.readOnce(dir, base)
+			if err == nil && !whole(data) {
+				t.Errorf("read %d bytes that are not a version", len(data))
+			}
+			return state, err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if state != leased {
+			unsettled++
+		}
+	}
+	close(stop)
+	must(t, <-replaced)
+	if unsettled > 0 {
+		t.Errorf("%d of 500 reads are not settled", unsettled)
+	}
+}

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/memwatchd/memwatchd/memory"
 	"github.com/memwatchd/memwatchd/vault"
@@ -17,6 +18,13 @@ import (
 // cacheBytes is how much text of parsed files is kept: enough for the files
 // that questions are about, and little beside the index.
 const cacheBytes = 12 << 20
+
+// A file of which no earlier version is known is read so often again, after so
+// long, if it is being written.
+const (
+	tries    = 4
+	tryAgain = 10 * time.Millisecond
+)
 
 // documents gives files as they are now, parsed, and keeps the last ones. While
 // a file is being written, has vanished a moment ago or cannot be read, it is
@@ -67,8 +75,12 @@ func (d *documents) load(path string) (*memory.Document, [sha256.Size]byte, erro
 		return k.doc, k.hash, nil
 	}
 	var file vault.File
-	if err == nil {
+	for try := 0; err == nil; try++ {
 		file, err = d.vault.Read(path)
+		if known || err != nil || !file.Unsettled || try == tries {
+			break
+		}
+		time.Sleep(tryAgain) // there is nothing else to show of it
 	}
 	switch {
 	case err == nil && !file.Unsettled:
