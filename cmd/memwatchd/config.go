@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/adrg/xdg"
+	"github.com/bmatcuk/doublestar/v4"
 
 	"github.com/memwatchd/memwatchd/ipc"
 	"github.com/memwatchd/memwatchd/memory"
@@ -61,14 +62,44 @@ type Config struct {
 		Dir string `yaml:"dir" doc:"of the lock and other state; empty: memwatchd/<name> in the user's state directory"`
 	} `yaml:"state"`
 
+	Write struct {
+		Enabled bool          `yaml:"enabled" default:"true" doc:"false: no file is changed that nobody asked to change; what is asked for by a command or an agent still is"`
+		Quiet   time.Duration `yaml:"quiet" default:"10s" min:"0s" max:"24h" doc:"a file that somebody else has changed is left alone for so long"`
+		MaxSize size          `yaml:"max_size" default:"4MiB" min:"1KiB" max:"1GiB" doc:"larger files are never changed"`
+		Fuse    int           `yaml:"fuse" default:"20" min:"1" max:"10000" doc:"a file that was changed so often within a minute is left alone, and reported"`
+	} `yaml:"write"`
+
+	Journal struct {
+		Keep time.Duration `yaml:"keep" default:"90d" min:"1h" doc:"how long a change can be undone"`
+	} `yaml:"journal"`
+
 	Identity struct {
 		Read string `yaml:"read" default:"union" enum:"union,canonical" doc:"who asks sees what is kept under linked keys too (union), or only what is kept under the account itself (canonical)"`
 	} `yaml:"identity"`
 
 	Todosync struct {
+		Enabled   bool     `yaml:"enabled" default:"true" doc:"false: a task that is done in one file is not ticked in others"`
+		Days      int      `yaml:"days" default:"7" min:"1" max:"3650" doc:"files of how many days are kept in step"`
 		Tasks     []string `yaml:"tasks" default:"Tasks,TODO,待办与承诺" doc:"names of the sections with tasks"`
 		FollowUps []string `yaml:"follow_ups" default:"Follow Ups,Follow-ups,跟进" doc:"names of the sections with follow-ups"`
 	} `yaml:"todosync"`
+
+	Compactor struct {
+		Enabled  bool          `yaml:"enabled" default:"true" doc:"false: nothing is tidied up unless asked for"`
+		Schedule string        `yaml:"schedule" default:"0 3 * * *" doc:"when, as minute, hour, day, month and weekday in memory.timezone"`
+		MaxLoss  float64       `yaml:"max_loss" default:"0.25" min:"0" max:"1" doc:"the largest share of a file's items that one run moves to the archive"`
+		Limits   []limitConfig `yaml:"limits" default:"[{path: '_longterms/*/_index.md'}]" doc:"which files are kept within which size. Each has"`
+		Host     string        `yaml:"host" doc:"the machine that does it, where several share the directory; empty: the first that comes"`
+	} `yaml:"compactor"`
+
+	Compress struct {
+		Enabled bool          `yaml:"enabled" default:"false" doc:"true: old sessions and daily notes are summed up in the subject's files, and archived"`
+		Cutoff  time.Duration `yaml:"cutoff" default:"48h" min:"24h" doc:"how old they are then"`
+	} `yaml:"compress"`
+
+	Archive struct {
+		After time.Duration `yaml:"after" default:"0s" doc:"days older than this are moved to the archive; 0s: never"`
+	} `yaml:"archive"`
 
 	IPC struct {
 		Listeners      []listenerConfig `yaml:"listeners" doc:"where to listen; none: the owner's own socket, <name>.sock in $XDG_RUNTIME_DIR/memwatchd. Each has"`
@@ -106,6 +137,13 @@ type listenerConfig struct {
 	Context    string   `yaml:"context" enum:"private,public,unknown" doc:"fixed scope: private, public or unknown"`
 	Operations []string `yaml:"operations" doc:"fixed scope: the only operations; none: all that a fixed scope may have"`
 	Rate       float64  `yaml:"rate" default:"0" min:"0" doc:"requests a second; 0: as ipc.rate says"`
+}
+
+// A limitConfig is how large long-term files of a pattern may become.
+type limitConfig struct {
+	Path       string `yaml:"path" doc:"pattern of the files, such as MEMORY.md or _longterms/*/_index.md"`
+	Items      int    `yaml:"items" default:"100" min:"1" max:"1000000" doc:"how many items of the top level"`
+	Characters int    `yaml:"characters" default:"3000" min:"1" max:"1000000000" doc:"how many characters, without frontmatter and attributes"`
 }
 
 // size is a number of bytes, written with a unit.
@@ -175,6 +213,14 @@ func (c *Config) finish() error {
 	}
 	if c.Watch.MaxWait < c.Watch.Settle {
 		return fmt.Errorf("watch.max_wait: %s is less than watch.settle, %s", c.Watch.MaxWait, c.Watch.Settle)
+	}
+	for _, l := range c.Compactor.Limits {
+		if !doublestar.ValidatePattern(l.Path) || l.Path == "" {
+			return fmt.Errorf("compactor.limits: %q is not a pattern of paths", l.Path)
+		}
+	}
+	if c.Archive.After != 0 && c.Archive.After < 48*time.Hour {
+		return fmt.Errorf("archive.after: %s is less than 48h: days that are still written to would go", c.Archive.After)
 	}
 	if len(c.IPC.Listeners) == 0 {
 		c.IPC.Listeners = []listenerConfig{{Path: ipc.DefaultSocket(c.Name), Mode: "0600"}}

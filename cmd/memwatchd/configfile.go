@@ -345,8 +345,8 @@ func parseScalar(t reflect.Type, s string) (reflect.Value, error) {
 	var err error
 	switch t {
 	case reflect.TypeFor[time.Duration]():
-		if v, err = time.ParseDuration(s); err != nil {
-			err = fmt.Errorf("%q is not a duration such as 30ms, 10s or 2m", s)
+		if v, err = parseDuration(s); err != nil {
+			err = fmt.Errorf("%q is not a duration such as 30ms, 10s, 2m or 90d", s)
 		}
 	case reflect.TypeFor[size]():
 		v, err = parseSize(s)
@@ -372,6 +372,16 @@ func parseScalar(t reflect.Type, s string) (reflect.Value, error) {
 		return reflect.Value{}, err
 	}
 	return reflect.ValueOf(v), nil
+}
+
+// parseDuration reads a duration, which may be a number of days.
+func parseDuration(s string) (time.Duration, error) {
+	digits, ok := strings.CutSuffix(s, "d")
+	if !ok {
+		return time.ParseDuration(s)
+	}
+	n, err := strconv.ParseUint(digits, 10, 16)
+	return time.Duration(n) * 24 * time.Hour, err
 }
 
 // compare is -1, 0 or 1 for two numbers of one type.

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"reflect"
+	"strconv"
 	"strings"
 	"time"
 
@@ -54,17 +55,17 @@ func printKeys(b *strings.Builder, v reflect.Value, indent string) error {
 			return err
 		}
 		fmt.Fprintf(b, "%s# %s\n", indent, f.Tag.Get("doc"))
-		if f.Type == reflect.TypeFor[[]listenerConfig]() {
-			printListenerKeys(b, indent)
+		if f.Type.Kind() == reflect.Slice && f.Type.Elem().Kind() == reflect.Struct {
+			printItemKeys(b, f.Type.Elem(), indent)
 		}
 		fmt.Fprintf(b, "%s%s:%s\n", indent, name, strings.ReplaceAll(text, "\n", "\n"+indent))
 	}
 	return nil
 }
 
-// printListenerKeys says, in comments, what a listener can have.
-func printListenerKeys(b *strings.Builder, indent string) {
-	for _, k := range keysOf(reflect.TypeFor[listenerConfig]()) {
+// printItemKeys says, in comments, what an item of a list can have.
+func printItemKeys(b *strings.Builder, item reflect.Type, indent string) {
+	for _, k := range keysOf(item) {
 		def := k.tag("default")
 		if def != "" {
 			def = ", default " + def
@@ -80,8 +81,8 @@ func scalarYAML(v any) (string, error) {
 		v = shortDuration(x)
 	case size:
 		v = x.String()
-	case []listenerConfig:
-		if len(x) > 0 {
+	case []listenerConfig, []limitConfig:
+		if reflect.ValueOf(x).Len() > 0 {
 			text, err := yaml.Marshal(x)
 			return "\n" + strings.TrimSuffix(string(text), "\n"), err
 		}
@@ -101,6 +102,9 @@ func scalarYAML(v any) (string, error) {
 
 // shortDuration is a duration without units that are zero: 2m, not 2m0s.
 func shortDuration(d time.Duration) string {
+	if day := 24 * time.Hour; d >= 7*day && d%day == 0 {
+		return strconv.Itoa(int(d/day)) + "d"
+	}
 	s := d.String()
 	if strings.HasSuffix(s, "m0s") {
 		s = strings.TrimSuffix(s, "0s")

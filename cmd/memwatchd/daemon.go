@@ -135,7 +135,8 @@ func (d *daemon) lock() error {
 func (d *daemon) version() (string, error) {
 	c := d.config
 	text, err := json.Marshal([]any{
-		c.Memory.Owner, c.Memory.Timezone, c.location.String(), c.Memory.Users, c.Visibility, c.Todosync,
+		c.Memory.Owner, c.Memory.Timezone, c.location.String(), c.Memory.Users, c.Visibility,
+		c.Todosync.Tasks, c.Todosync.FollowUps,
 	})
 	return string(text), err
 }

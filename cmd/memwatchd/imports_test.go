@@ -48,7 +48,7 @@ var technology = map[string][]string{
 	"gopkg.in/yaml.v3":           {"memory", "cmd/memwatchd"},
 	"github.com/adrg/xdg":        {"ipc", "cmd/memwatchd"},
 	"golang.org/x/text/":         {"memory", "index"},
-	"github.com/bmatcuk/":        {"index"},
+	"github.com/bmatcuk/":        {"index", "cmd/memwatchd"}, // patterns of paths
 	"golang.org/x/sync/errgroup": {"index", "ipc", "cmd/memwatchd"},
 	"golang.org/x/term":          {"cmd/memwatchd"},
 }
