@@ -17,8 +17,8 @@ type Change struct {
 	Group string
 	// Reason says the same as Cause to a person, without memory text.
 	Reason string
-	// Undoes is the id of the change that this one reverses.
-	Undoes string
+	// Undoes are the ids of the changes that this one reverses, newest first.
+	Undoes []string
 
 	// Asked is true if somebody waits for it: it does not wait until the file
 	// was left alone for a while, and is tried more often when others save

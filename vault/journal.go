@@ -1,0 +1,322 @@
+package vault
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// A Journal keeps what was changed in people's files, for as long as it can be
+// undone: one file a change, in a directory of its own. A change is written
+// down, and on the disk, before it is made: what a crash leaves is settled by
+// it.
+//
+// What a file's name says is all of it that changes: <id>.intent.json becomes
+// <id>.json when the change has happened, and is removed if it has not, which
+// takes no room on a full disk. That a change was undone is not written
+// anywhere, but follows from there being another one that undoes it.
+//
+// All methods are safe for concurrent use.
+type Journal struct {
+	// Now tells the time; time.Now if nil.
+	Now func() time.Time
+
+	dir  string
+	keep time.Duration
+
+	mu       sync.Mutex
+	records  []Record // by id, without hunks
+	last     int64    // the newest id, as a number
+	problems []string
+}
+
+const (
+	intentEnding = ".intent.json"
+	madeEnding   = ".json"
+	draftEnding  = ".tmp" // of a record that is being written
+
+	// maxHeader is more than the longest paths and reasons need.
+	maxHeader = 64 << 10
+)
+
+// What callers tell apart.
+var (
+	// ErrNoRecord: the journal has no change of that id.
+	ErrNoRecord = errors.New("no such change in the journal")
+	// ErrAmbiguous: the ids of several changes begin like this.
+	ErrAmbiguous = errors.New("more than one change begins like this")
+)
+
+// OpenJournal opens the journal in the directory dir, which is made if there is
+// none. Changes are kept for keep, or for ever if it is zero.
+//
+// Files that are damaged, or not the journal's, are left where they are; see
+// [Journal.Problems].
+func OpenJournal(dir string, keep time.Duration) (*Journal, error) {
+	if err := PrivateDir(dir); err != nil {
+		return nil, fmt.Errorf("journal: %w", err)
+	}
+	entries, err := os.ReadDir(dir) // sorted by name
+	if err != nil {
+		return nil, fmt.Errorf("journal: %w", err)
+	}
+	j := &Journal{dir: dir, keep: keep}
+	for _, e := range entries {
+		j.load(e)
+	}
+	j.settle()
+	return j, nil
+}
+
+// load takes in one file of the directory.
+func (j *Journal) load(e fs.DirEntry) {
+	name := e.Name()
+	id, ending, _ := strings.Cut(name, ".")
+	n, ok := parseID(id)
+	switch ending = "." + ending; {
+	case name == tagName:
+		return
+	case !ok || !e.Type().IsRegular() || ending != intentEnding && ending != madeEnding && ending != draftEnding:
+		j.problems = append(j.problems, name+": not a file of the journal")
+		return
+	case ending == draftEnding:
+		os.Remove(filepath.Join(j.dir, name)) // begun, and nothing was changed yet
+		return
+	}
+	j.last = max(j.last, n)
+	r, err := readHeader(filepath.Join(j.dir, name))
+	if err == nil && r.ID != id {
+		err = errors.New("not what its name says")
+	}
+	if err != nil {
+		j.problems = append(j.problems, name+": "+reasonOf(err))
+		return
+	}
+	r.State = StateDone
+	if ending == intentEnding {
+		r.State = StateIntent
+	}
+	j.records = append(j.records, r)
+}
+
+func readHeader(path string) (Record, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return Record{}, err
+	}
+	defer f.Close()
+	line, err := bufio.NewReader(io.LimitReader(f, maxHeader)).ReadBytes('\n')
+	if err == io.EOF {
+		return Record{}, errors.New("damaged: it has no end")
+	}
+	if err != nil {
+		return Record{}, err
+	}
+	return decodeHeader(line)
+}
+
+// settle finds out which changes are undone: those that another one undoes
+// which is not undone itself. What undoes is newer than what it undoes.
+func (j *Journal) settle() {
+	undone := map[string]bool{}
+	for i := range slices.Backward(j.records) {
+		r := &j.records[i]
+		switch {
+		case r.State == StateIntent:
+			continue
+		case undone[r.ID]:
+			r.State = StateUndone
+			continue
+		}
+		r.State = StateDone
+		for _, id := range r.Undoes {
+			undone[id] = true
+		}
+	}
+}
+
+// Problems says what in the journal's directory cannot be used, a file each.
+func (j *Journal) Problems() []string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return slices.Clone(j.problems)
+}
+
+// Begin writes a change down that is about to be made, and returns it with its
+// ID, its Time if that is zero, and its Group if it has none. When it returns
+// without an error the intent is on the disk. [Journal.Done] or
+// [Journal.Abandon] must follow.
+func (j *Journal) Begin(r Record) (Record, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if r.Time.IsZero() {
+		r.Time = j.now()
+	}
+	n := max(j.last+1, idNumber(r.Time))
+	if n >= 1<<(5*idLength) {
+		return Record{}, fmt.Errorf("journal: no id for a change at %s: set the clock right", r.Time.Format(time.RFC3339))
+	}
+	r.ID, r.State = formatID(n), StateIntent
+	if r.Group == "" {
+		r.Group = r.ID
+	}
+	data, err := r.encode()
+	if err != nil {
+		return Record{}, fmt.Errorf("journal: %w", err)
+	}
+	if err := j.write(r.ID, data); err != nil {
+		return Record{}, fmt.Errorf("journal: %w", err)
+	}
+	j.last = n
+	known := r
+	known.Hunks = nil
+	j.records = append(j.records, known)
+	return r, nil
+}
+
+// write puts an intent on the disk, or leaves nothing of it.
+func (j *Journal) write(id string, data []byte) error {
+	draft, path := j.path(id, draftEnding), j.path(id, intentEnding)
+	f, err := os.OpenFile(draft, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	if err == nil {
+		err = f.Sync()
+	}
+	err = errors.Join(err, f.Close())
+	if err == nil {
+		err = os.Rename(draft, path)
+	}
+	if err != nil {
+		os.Remove(draft)
+		return err
+	}
+	if err := j.sync(); err != nil {
+		os.Remove(path)
+		return err
+	}
+	return nil
+}
+
+// sync puts on the disk which files there are.
+func (j *Journal) sync() error {
+	dir, err := os.Open(j.dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(dir.Sync(), dir.Close())
+}
+
+// Done says that a change has happened, and that the file is as it was meant to
+// be: after is the SHA-256 of it, zero if there is none. If that is not what
+// the change was begun with, nothing is noted.
+func (j *Journal) Done(id string, after [32]byte) error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	i, err := j.pending(id)
+	if err != nil {
+		return err
+	}
+	r := &j.records[i]
+	if r.After != digestOf(after) {
+		return fmt.Errorf("journal %s: %s is not what it was to become", id, r.Path)
+	}
+	if err := os.Rename(j.path(id, intentEnding), j.path(id, madeEnding)); err != nil {
+		return fmt.Errorf("journal: %w", err)
+	}
+	r.State = StateDone
+	if len(r.Undoes) > 0 {
+		j.settle()
+	}
+	if err := j.sync(); err != nil {
+		return fmt.Errorf("journal %s: %w", id, err)
+	}
+	return nil
+}
+
+// Abandon says that a change has not happened, and will not: it is forgotten.
+func (j *Journal) Abandon(id string) error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	i, err := j.pending(id)
+	if err != nil {
+		return err
+	}
+	if err := os.Remove(j.path(id, intentEnding)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("journal: %w", err)
+	}
+	j.records = slices.Delete(j.records, i, i+1)
+	if err := j.sync(); err != nil {
+		return fmt.Errorf("journal %s: %w", id, err)
+	}
+	return nil
+}
+
+// pending finds a change of which it is not known whether it has happened.
+func (j *Journal) pending(id string) (int, error) {
+	i, ok := j.find(id)
+	if !ok {
+		return 0, fmt.Errorf("journal %s: %w", id, ErrNoRecord)
+	}
+	if j.records[i].State != StateIntent {
+		return 0, fmt.Errorf("journal %s: has happened already", id)
+	}
+	return i, nil
+}
+
+func (j *Journal) find(id string) (int, bool) {
+	return slices.BinarySearchFunc(j.records, id, func(r Record, id string) int { return strings.Compare(r.ID, id) })
+}
+
+func (j *Journal) path(id, ending string) string { return filepath.Join(j.dir, id+ending) }
+
+func (j *Journal) now() time.Time {
+	if j.Now != nil {
+		return j.Now()
+	}
+	return time.Now()
+}
+
+// Prune forgets changes that are older than the journal keeps them. Those of
+// one group go together, and none goes of which it is not known whether it has
+// happened.
+func (j *Journal) Prune(now time.Time) error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.keep <= 0 {
+		return nil
+	}
+	oldest := now.Add(-j.keep)
+	stays := map[string]bool{} // by group
+	for _, r := range j.records {
+		if r.State == StateIntent || !r.Time.Before(oldest) {
+			stays[r.Group] = true
+		}
+	}
+	var errs []error
+	j.records = slices.DeleteFunc(j.records, func(r Record) bool {
+		if stays[r.Group] {
+			return false
+		}
+		err := os.Remove(j.path(r.ID, madeEnding))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			errs = append(errs, err)
+			return false
+		}
+		return true
+	})
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("journal: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,347 @@
+package vault
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// journalAt opens a journal whose clock goes on by a second with each look.
+func journalAt(t *testing.T, dir string, keep time.Duration) *Journal {
+	t.Helper()
+	j, err := OpenJournal(dir, keep)
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := time.Date(2026, 2, 5, 12, 0, 0, 0, time.UTC)
+	j.Now = func() time.Time {
+		now = now.Add(time.Second)
+		return now
+	}
+	return j
+}
+
+// changeOf is a record of a change of one file.
+func changeOf(path, before, after string) Record {
+	return Record{
+		Path: path, Cause: "todo", Before: Digest([]byte(before)), After: Digest([]byte(after)),
+		Hunks: Hunks([]byte(before), []byte(after)),
+	}
+}
+
+// keepChanges writes changes down as they happen, and returns them.
+func keepChanges(t *testing.T, j *Journal, records ...Record) []Record {
+	t.Helper()
+	for i, r := range records {
+		var err error
+		if records[i], err = j.Begin(r); err != nil {
+			t.Fatal(err)
+		}
+		var after [32]byte
+		if r.After != "" {
+			hex.Decode(after[:], []byte(r.After))
+		}
+		if err := j.Done(records[i].ID, after); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return records
+}
+
+func ids(records []Record) string {
+	var list []string
+	for _, r := range records {
+		list = append(list, r.ID)
+	}
+	return strings.Join(list, " ")
+}
+
+func TestJournalOpensAsItWasLeft(t *testing.T) {
+	dir := t.TempDir()
+	j := journalAt(t, dir, 0)
+	r := changeOf("2026-02-05/a\xff.md", "- [ ] one\n", "- [x] one\n")
+	r.Temp, r.Reason, r.To = ".memwatchd-1.tmp", "the same task is done", "2026-02-05/b.md"
+	done := keepChanges(t, j, r, changeOf("b.md", "", "new"))
+	begun, err := j.Begin(changeOf("c.md", "x\r\n", "y\r\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	gone, err := j.Begin(changeOf("d.md", "1", "2"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := j.Abandon(gone.ID); err != nil {
+		t.Fatal(err)
+	}
+
+	again := journalAt(t, dir, 0)
+	if got := again.Problems(); len(got) > 0 {
+		t.Errorf("problems: %q", got)
+	}
+	if diff := cmp.Diff([]Record{begun}, again.Pending()); diff != "" {
+		t.Errorf("pending (-want +got):\n%s", diff)
+	}
+	if got, want := ids(again.List(time.Time{}, "", 0)), done[1].ID+" "+done[0].ID; got != want {
+		t.Errorf("list: got %s, want %s", got, want)
+	}
+	got, err := again.Get(done[0].ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := done[0]
+	want.State = StateDone
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("get (-want +got):\n%s", diff)
+	}
+	if _, err := again.Get(gone.ID); !errors.Is(err, ErrNoRecord) {
+		t.Errorf("get of an abandoned one: %v", err)
+	}
+	for _, name := range []string{done[0].ID + ".json", begun.ID + ".intent.json"} {
+		if info, err := os.Stat(filepath.Join(dir, name)); err != nil || info.Mode().Perm() != 0o600 {
+			t.Errorf("%s: %v, %v", name, info.Mode(), err)
+		}
+	}
+}
+
+func TestJournalLists(t *testing.T) {
+	j := journalAt(t, t.TempDir(), 0)
+	r := keepChanges(t, j, changeOf("a.md", "1", "2"), changeOf("dir/b.md", "1", "2"), changeOf("dir2/c.md", "1", "2"), changeOf("a.md", "2", "3"))
+	for _, test := range []struct {
+		since time.Time
+		path  string
+		limit int
+		want  []Record
+	}{
+		{want: []Record{r[3], r[2], r[1], r[0]}},
+		{limit: 2, want: []Record{r[3], r[2]}},
+		{path: "a.md", want: []Record{r[3], r[0]}},
+		{path: "dir", want: []Record{r[1]}},
+		{since: r[2].Time, want: []Record{r[3], r[2]}},
+		{since: r[3].Time.Add(1)},
+	} {
+		if got, want := ids(j.List(test.since, test.path, test.limit)), ids(test.want); got != want {
+			t.Errorf("since %v, path %q, limit %d: got %q, want %q", test.since, test.path, test.limit, got, want)
+		}
+	}
+}
+
+// An id sorts by time, is never given twice, and is found however it is typed.
+func TestJournalIDs(t *testing.T) {
+	dir := t.TempDir()
+	j := journalAt(t, dir, 0)
+	clock := time.Date(2026, 2, 5, 12, 0, 0, 0, time.UTC)
+	j.Now = func() time.Time { return clock }
+	r := keepChanges(t, j, changeOf("a.md", "1", "2"), changeOf("a.md", "2", "3"))
+	clock = clock.Add(-time.Hour) // set back
+	r = append(r, keepChanges(t, j, changeOf("a.md", "3", "4"))...)
+	clock = clock.Add(24 * time.Hour)
+	r = append(r, keepChanges(t, j, changeOf("a.md", "4", "5"))...)
+	if !slices.IsSortedFunc(r, func(a, b Record) int { return strings.Compare(a.ID, b.ID) }) || r[0].ID == r[1].ID {
+		t.Errorf("ids are not in order: %s", ids(r))
+	}
+	typed := strings.ToUpper(strings.NewReplacer("0", "o", "1", "i").Replace(r[3].ID))
+	for _, id := range []string{r[3].ID, r[3].ID[:5], typed, " " + typed[:4] + "-" + typed[4:]} {
+		if got, err := j.Get(id); err != nil || got.ID != r[3].ID {
+			t.Errorf("get %q: got %s, %v, want %s", id, got.ID, err, r[3].ID)
+		}
+	}
+	for id, want := range map[string]error{"": ErrNoRecord, "zzzzzzzz": ErrNoRecord, r[0].ID[:3]: ErrAmbiguous} {
+		if _, err := j.Get(id); !errors.Is(err, want) {
+			t.Errorf("get %q: got %v, want %v", id, err, want)
+		}
+	}
+
+	// Also not when everything that had a higher one is gone.
+	last, err := j.Begin(changeOf("a.md", "5", "6"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	again := journalAt(t, dir, 0)
+	again.Now = func() time.Time { return clock.Add(-time.Hour) }
+	if err := again.Abandon(last.ID); err != nil {
+		t.Fatal(err)
+	}
+	if next := keepChanges(t, again, changeOf("a.md", "5", "6")); next[0].ID <= last.ID {
+		t.Errorf("id %s after %s", next[0].ID, last.ID)
+	}
+}
+
+func TestJournalKnowsWhatIsUndone(t *testing.T) {
+	dir := t.TempDir()
+	j := journalAt(t, dir, 0)
+	undoing := func(r Record, of ...Record) Record {
+		r.Undoes = strings.Fields(ids(of))
+		return r
+	}
+	first := keepChanges(t, j, changeOf("a.md", "1", "2"), changeOf("b.md", "1", "2"), changeOf("c.md", "1", "2"))
+	undo := keepChanges(t, j, undoing(changeOf("a.md", "2", "1"), first[0]), undoing(changeOf("b.md", "2", "1"), first[1]))
+	redo := keepChanges(t, j, undoing(changeOf("a.md", "1", "2"), undo[0]))
+	want := map[string]State{
+		first[0].ID: StateDone, first[1].ID: StateUndone, first[2].ID: StateDone,
+		undo[0].ID: StateUndone, undo[1].ID: StateDone, redo[0].ID: StateDone,
+	}
+	for _, journal := range []*Journal{j, journalAt(t, dir, 0)} {
+		got := map[string]State{}
+		for _, r := range journal.List(time.Time{}, "", 0) {
+			got[r.ID] = r.State
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	}
+}
+
+func TestJournalPrunesWholeGroups(t *testing.T) {
+	j := journalAt(t, t.TempDir(), time.Hour)
+	now := time.Date(2026, 2, 5, 12, 0, 0, 0, time.UTC)
+	at := func(ago time.Duration, group string) Record {
+		r := changeOf("a.md", "1", "2")
+		r.Time, r.Group = now.Add(-ago), group
+		return r
+	}
+	keepChanges(t, j, at(3*time.Hour, ""), at(2*time.Hour, "g"))
+	begun, err := j.Begin(at(2*time.Hour, ""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	keepChanges(t, j, at(time.Hour, "g"), at(time.Minute, ""))
+	if err := j.Prune(now); err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, r := range j.List(time.Time{}, "", 0) {
+		got = append(got, now.Sub(r.Time).String())
+	}
+	if diff := cmp.Diff([]string{"1m0s", "1h0m0s", "2h0m0s"}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if p := j.Pending(); len(p) != 1 || p[0].ID != begun.ID {
+		t.Errorf("pending: %v", p)
+	}
+}
+
+// Whatever lies in the directory is left there, told, and in nobody's way.
+func TestJournalSurvivesDamage(t *testing.T) {
+	dir := t.TempDir()
+	j := journalAt(t, dir, 0)
+	r := keepChanges(t, j, changeOf("a.md", "1", "2"), changeOf("b.md", "1", "2"), changeOf("c.md", "1", "2"), changeOf("d.md", "1", "2"))
+	file := func(i int) string { return filepath.Join(dir, r[i].ID+".json") }
+	text, err := os.ReadFile(file(0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	flipped := bytes.Replace(text, []byte(`"old":"`), []byte(`"old":"A`), 1)
+	for path, data := range map[string][]byte{
+		file(0):                        flipped, // seen when it is read
+		file(1):                        nil,
+		file(2):                        text[:20],
+		filepath.Join(dir, "notes"):    []byte("mine"),
+		filepath.Join(dir, "x.json"):   []byte("{}"),
+		filepath.Join(dir, "zz.tmp"):   []byte("{}"),
+		filepath.Join(dir, "a.intent"): []byte("{}"),
+	} {
+		if err := os.WriteFile(path, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Rename(file(3), filepath.Join(dir, formatID(7)+".json")); err != nil {
+		t.Fatal(err)
+	}
+	draft := filepath.Join(dir, formatID(9)+".tmp") // ours, and never finished
+	if err := os.WriteFile(draft, text[:30], 0o600); err != nil {
+		t.Fatal(err)
+	}
+	before := listNames(t, dir)
+	again := journalAt(t, dir, 0)
+	if got, want := len(again.Problems()), 7; got != want {
+		t.Errorf("%d problems, want %d: %q", got, want, again.Problems())
+	}
+	if got := ids(again.List(time.Time{}, "", 0)); got != r[0].ID {
+		t.Errorf("list: %s", got)
+	}
+	if _, err := again.Get(r[0].ID); err == nil || !strings.Contains(err.Error(), "damaged") {
+		t.Errorf("get of a damaged one: %v", err)
+	}
+	want := slices.DeleteFunc(before, func(name string) bool { return name == filepath.Base(draft) })
+	if got := listNames(t, dir); !slices.Equal(got, want) {
+		t.Errorf("files: got %q, want %q", got, want)
+	}
+	if next := keepChanges(t, again, changeOf("a.md", "2", "3")); next[0].ID <= r[2].ID {
+		t.Errorf("id %s is not after %s", next[0].ID, r[2].ID)
+	}
+}
+
+func listNames(t *testing.T, dir string) []string {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return names
+}
+
+func TestJournalNotesOnlyWhatWasMeant(t *testing.T) {
+	j := journalAt(t, t.TempDir(), 0)
+	r, err := j.Begin(changeOf("a.md", "1", "2"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := j.Done(r.ID, sha256.Sum256([]byte("3"))); err == nil {
+		t.Error("another content than was meant is noted as done")
+	}
+	if err := j.Done(r.ID, sha256.Sum256([]byte("2"))); err != nil {
+		t.Error(err)
+	}
+	for name, err := range map[string]error{
+		"done twice":   j.Done(r.ID, sha256.Sum256([]byte("2"))),
+		"abandon done": j.Abandon(r.ID),
+		"done unknown": j.Done("zzzzzzzz", [32]byte{}),
+	} {
+		if err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+}
+
+// A list does not read ten thousand files.
+func TestJournalOfTenThousand(t *testing.T) {
+	dir := t.TempDir()
+	for i := range 10_000 {
+		r := changeOf(fmt.Sprintf("%d.md", i%100), "1\n", "2\n")
+		r.ID, r.Time = formatID(int64(1e9)+int64(i)), time.Unix(int64(i), 0)
+		r.Group = r.ID
+		data, err := r.encode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, r.ID+".json"), data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	start := time.Now()
+	j, err := OpenJournal(dir, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("opened in %v", time.Since(start))
+	for _, name := range listNames(t, dir) {
+		os.Remove(filepath.Join(dir, name))
+	}
+	if got := len(j.List(time.Time{}, "7.md", 0)); got != 100 {
+		t.Errorf("%d changes of one file, want 100", got)
+	}
+}
