@@ -219,15 +219,18 @@ func (j *Journal) sync() error {
 
 // Done says that a change has happened, and that the file is as it was meant to
 // be: after is the SHA-256 of it, zero if there is none. If that is not what
-// the change was begun with, nothing is noted.
+// the change was begun with, nothing is noted. It may be said more than once.
 func (j *Journal) Done(id string, after [32]byte) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	i, err := j.pending(id)
-	if err != nil {
-		return err
+	i, ok := j.find(id)
+	if !ok {
+		return fmt.Errorf("journal %s: %w", id, ErrNoRecord)
 	}
 	r := &j.records[i]
+	if r.State != StateIntent {
+		return nil
+	}
 	if r.After != digestOf(after) {
 		return fmt.Errorf("journal %s: %s is not what it was to become", id, r.Path)
 	}
@@ -244,34 +247,31 @@ func (j *Journal) Done(id string, after [32]byte) error {
 	return nil
 }
 
-// Abandon says that a change has not happened, and will not: it is forgotten.
+// Abandon says that a change has not happened, and will not, or that it was taken
+// back at once: it is forgotten.
 func (j *Journal) Abandon(id string) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	i, err := j.pending(id)
-	if err != nil {
-		return err
+	i, ok := j.find(id)
+	if !ok {
+		return fmt.Errorf("journal %s: %w", id, ErrNoRecord)
 	}
-	if err := os.Remove(j.path(id, intentEnding)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	ending := madeEnding
+	if j.records[i].State == StateIntent {
+		ending = intentEnding
+	}
+	if err := os.Remove(j.path(id, ending)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("journal: %w", err)
 	}
+	undoes := len(j.records[i].Undoes) > 0
 	j.records = slices.Delete(j.records, i, i+1)
+	if undoes {
+		j.settle()
+	}
 	if err := j.sync(); err != nil {
 		return fmt.Errorf("journal %s: %w", id, err)
 	}
 	return nil
-}
-
-// pending finds a change of which it is not known whether it has happened.
-func (j *Journal) pending(id string) (int, error) {
-	i, ok := j.find(id)
-	if !ok {
-		return 0, fmt.Errorf("journal %s: %w", id, ErrNoRecord)
-	}
-	if j.records[i].State != StateIntent {
-		return 0, fmt.Errorf("journal %s: has happened already", id)
-	}
-	return i, nil
 }
 
 func (j *Journal) find(id string) (int, bool) {

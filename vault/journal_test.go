@@ -306,10 +306,15 @@ func TestJournalNotesOnlyWhatWasMeant(t *testing.T) {
 	if err := j.Done(r.ID, sha256.Sum256([]byte("2"))); err != nil {
 		t.Error(err)
 	}
+	if err := j.Done(r.ID, sha256.Sum256([]byte("2"))); err != nil {
+		t.Errorf("done twice: %v", err)
+	}
+	if err := j.Abandon(r.ID); err != nil || len(j.List(time.Time{}, "", 0)) != 0 {
+		t.Errorf("taken back: %v, %v", err, j.List(time.Time{}, "", 0))
+	}
 	for name, err := range map[string]error{
-		"done twice":   j.Done(r.ID, sha256.Sum256([]byte("2"))),
-		"abandon done": j.Abandon(r.ID),
-		"done unknown": j.Done("zzzzzzzz", [32]byte{}),
+		"abandon unknown": j.Abandon(r.ID),
+		"done unknown":    j.Done("zzzzzzzz", [32]byte{}),
 	} {
 		if err == nil {
 			t.Errorf("%s: no error", name)
