@@ -39,9 +39,27 @@ func takeLease(fd int, most time.Duration) (*lease, error) {
 	return l, nil
 }
 
+// held reports whether the lease still keeps everybody from writing: it does not
+// if somebody waits for it to end. Where there is none, nil, nobody is known to.
+func (l *lease) held() bool {
+	if l == nil {
+		return true
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.over {
+		return false
+	}
+	kind, err := unix.FcntlInt(uintptr(l.fd), unix.F_GETLEASE, 0)
+	return err == nil && kind == unix.F_RDLCK
+}
+
 // release ends the lease and reports whether it was held the whole time, so
 // that nothing can have been written meanwhile. It may be called again.
 func (l *lease) release() bool {
+	if l == nil {
+		return false
+	}
 	l.timer.Stop()
 	return l.end(true)
 }

@@ -16,3 +16,5 @@ type lease struct{}
 func takeLease(int, time.Duration) (*lease, error) { return nil, errors.ErrUnsupported }
 
 func (*lease) release() bool { return false }
+
+func (*lease) held() bool { return true }

@@ -9,7 +9,7 @@ func withoutOpenat2() (undo func()) {
 	return func() { noOpenat2.Store(false) }
 }
 
-// exchange swaps what is at two paths.
-func exchange(a, b string) {
+// swapPaths swaps what is at two paths.
+func swapPaths(a, b string) {
 	unix.Renameat2(unix.AT_FDCWD, a, unix.AT_FDCWD, b, unix.RENAME_EXCHANGE)
 }

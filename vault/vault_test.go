@@ -198,7 +198,7 @@ func TestSwappedForLink(t *testing.T) {
 				case <-stop:
 					return
 				default:
-					exchange(link, dir)
+					swapPaths(link, dir)
 				}
 			}
 		}()

@@ -1,0 +1,186 @@
+package vault
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"time"
+	"unicode/utf8"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/memwatchd/memwatchd/memory"
+)
+
+// refuses says why a file is not one to be changed, or nil.
+func (w *Writer) refuses(old *source) error {
+	st := &old.stat
+	reason := ""
+	switch {
+	case st.Nlink > 1:
+		reason = fmt.Sprintf("it has %d names (hard links), and the others would keep the old text; make it a file of its own", st.Nlink)
+	case int(st.Uid) != os.Geteuid():
+		reason = fmt.Sprintf("it belongs to user %d, and memwatchd runs as user %d; change its owner, or edit it yourself", st.Uid, os.Geteuid())
+	case st.Mode&0o200 == 0:
+		reason = "it is read-only; allow its owner to write it (chmod u+w), or edit it yourself"
+	case st.Size > w.maxSize():
+		reason = fmt.Sprintf("it has %d bytes, and files above %d are not changed; split it", st.Size, w.maxSize())
+	case !utf8.Valid(old.Data):
+		reason = "it is not valid UTF-8; save it as UTF-8"
+	case conflicted(old.Data):
+		reason = "it has conflict markers (<<<<<<<); resolve the conflict"
+	default:
+		return nil
+	}
+	return &RefusedError{old.Path, reason}
+}
+
+// fits says why a new version is not written, or nil.
+func (w *Writer) fits(path string, data []byte) error {
+	switch {
+	case int64(len(data)) > w.maxSize():
+		return &RefusedError{path, fmt.Sprintf("it would have %d bytes, and files above %d are not written; split it", len(data), w.maxSize())}
+	case !utf8.Valid(data):
+		return &RefusedError{path, "it would not be valid UTF-8; write text only"}
+	}
+	return nil
+}
+
+// conflicted reports whether a version control system has left it to a person to
+// choose between two versions of some lines.
+func conflicted(data []byte) bool {
+	stage := 0
+	marks := []string{"<<<<<<< ", "=======", ">>>>>>> "}
+	for line := range bytes.Lines(data) {
+		line = bytes.TrimRight(line, "\r\n")
+		if bytes.HasPrefix(line, []byte(marks[stage])) && (stage != 1 || len(line) == len(marks[1])) {
+			if stage++; stage == len(marks) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// explain turns what went wrong into what is told of the file.
+func explain(path string, err error) error {
+	var wait *WaitError
+	var refused *RefusedError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &wait), errors.As(err, &refused):
+		return err
+	case errors.Is(err, errNoExchange):
+		return &RefusedError{path, errNoExchange.Error()}
+	case errors.Is(err, ErrSymlink):
+		return &RefusedError{path, "it is, or lies behind, a symbolic link; put the file itself there"}
+	case errors.Is(err, ErrNotRegular):
+		return &RefusedError{path, "it is not a regular file"}
+	case errors.Is(err, ErrTooLarge):
+		return &RefusedError{path, "it is larger than what is read; split it"}
+	case errors.Is(err, unix.EXDEV):
+		return &RefusedError{path, "it would have to move to another file system; move it yourself"}
+	case errors.Is(err, errUndress) && !passing(err):
+		return &RefusedError{path, fmt.Sprintf("%v; edit it yourself", err)}
+	case errors.Is(err, errJournal):
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, unix.EROFS):
+		return &RefusedError{path, fmt.Sprintf("%v; allow memwatchd to write the file and its directory, or edit it yourself", err)}
+	}
+	return pathError("write", path, err)
+}
+
+// passing reports whether an error says nothing of the file: there is no room,
+// or the disk fails.
+func passing(err error) bool {
+	for _, errno := range []error{unix.ENOSPC, unix.EDQUOT, unix.EIO, unix.ENOMEM, unix.EMFILE, unix.ENFILE} {
+		if errors.Is(err, errno) {
+			return true
+		}
+	}
+	return false
+}
+
+// mayTouch says why a file is not changed now, or nil: foreign is when others last
+// changed it. What was asked for may always.
+func (w *Writer) mayTouch(c *Change, foreign time.Time) error {
+	if c.Asked {
+		return nil
+	}
+	if err := w.fuseOf(c.Path); err != nil {
+		return err
+	}
+	if left := w.quiet() - w.now().Sub(foreign); left > 0 {
+		return &WaitError{c.Path, "it was changed a moment ago", left}
+	}
+	if sign := w.editing(c.Path); sign != "" {
+		return &WaitError{c.Path, sign, max(w.quiet(), shortWait)}
+	}
+	return nil
+}
+
+// A sighting is when a file was first seen to look as it does: with a zero
+// stamp, to be gone.
+type sighting struct {
+	stamp memory.Stamp
+	at    time.Time
+}
+
+// sightings is how many files at most are known to have changed a moment ago.
+const sightings = 4096
+
+// firstSeen is when a file was first seen to look like that. It may be asked for
+// only if the answer matters: everything is remembered for a while.
+func (w *Writer) firstSeen(path string, stamp memory.Stamp) time.Time {
+	now := w.now()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if seen, ok := w.seen[path]; ok && seen.stamp == stamp {
+		return seen.at
+	}
+	if len(w.seen) >= sightings {
+		clear(w.seen) // at worst, some wait once more
+	}
+	w.seen[path] = sighting{stamp, now}
+	return now
+}
+
+// changed is when others last changed a file. What the file says of it is not
+// believed if it lies in the future: then it is when it was first seen to be like
+// that. So a clock that jumps holds nothing up for longer than usual.
+func (w *Writer) changed(old *source) time.Time {
+	w.mu.Lock()
+	ours, ok := w.ours[old.Path]
+	w.mu.Unlock()
+	if ok && ours.hash == old.hash {
+		return ours.foreign
+	}
+	seen := w.firstSeen(old.Path, old.Stamp)
+	told := time.Unix(0, max(old.Stamp.MTime, old.Stamp.CTime))
+	if told.Before(seen) {
+		return told
+	}
+	return seen
+}
+
+// missing is for how much longer it is not believed that the file at path is
+// gone, which others or we have seen there.
+func (w *Writer) missing(path string) time.Duration {
+	_, known := w.Vault.Catalogue.Lookup(path)
+	w.mu.Lock()
+	_, ours := w.ours[path]
+	w.mu.Unlock()
+	if !known && !ours {
+		return 0
+	}
+	left := vanish - w.now().Sub(w.firstSeen(path, memory.Stamp{}))
+	if left <= 0 {
+		w.mu.Lock()
+		delete(w.ours, path)
+		delete(w.seen, path)
+		w.mu.Unlock()
+	}
+	return left
+}

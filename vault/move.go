@@ -1,0 +1,160 @@
+package vault
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Move gives a file another path, and makes the directories that are missing on
+// the way there; the ones that it leaves stay. It is made under the conditions of
+// [Writer.Write]; if there is something at the new path already it is refused.
+// c.Path is of no importance. If c.Edit is not nil it is asked first, and may stop
+// the move with an error; it must not want to change anything.
+func (w *Writer) Move(ctx context.Context, from, to string, c Change) (Written, error) {
+	c.Path = from
+	if reason := w.Vault.Skips(to, false); reason != "" {
+		return Written{}, &RefusedError{from, fmt.Sprintf("to %s: %s: it would not be read as memory any more", to, reason)}
+	}
+	return w.try(ctx, c, func() (Written, error) { return w.attemptMove(ctx, &c, to) })
+}
+
+func (w *Writer) attemptMove(ctx context.Context, c *Change, to string) (Written, error) {
+	s, err := w.open(c.Path)
+	if err != nil {
+		return Written{}, err
+	}
+	defer s.close()
+	old, err := w.read(ctx, s, c.Asked)
+	if err != nil {
+		return Written{}, err
+	}
+	defer old.close()
+	if c.Edit != nil {
+		data, err := c.Edit(&old.File)
+		if err == nil && data != nil && !bytes.Equal(data, old.Data) {
+			err = errors.New("a file is either moved or changed")
+		}
+		if err != nil {
+			return Written{}, err
+		}
+	}
+	if err := w.refuses(old); err != nil {
+		return Written{}, err
+	}
+	foreign := w.changed(old)
+	if err := w.mayTouch(c, foreign); err != nil {
+		return Written{}, err
+	}
+	target, undo, err := w.openMaking(to)
+	if err != nil {
+		return Written{}, err
+	}
+	defer target.close()
+	written, err := w.move(s, target, old, c, foreign)
+	if err != nil {
+		undo()
+	}
+	return written, err
+}
+
+func (w *Writer) move(s, target *spot, old *source, c *Change, foreign time.Time) (Written, error) {
+	r := record(c, "", old.Data, old.Data)
+	r.To = target.path
+	r, err := w.Journal.Begin(r)
+	if err != nil {
+		return Written{}, fmt.Errorf("%w: %w", errJournal, err)
+	}
+	disown := w.own(target.path, old.hash, foreign)
+	if err = w.rename(s, target, old); err == nil {
+		for _, dir := range []int{target.dir, s.dir} {
+			err = errors.Join(err, w.call("sync directory", func() error { return unix.Fsync(dir) }))
+		}
+		if err != nil {
+			err = errors.Join(err, w.call("move back", func() error { return renameNew(target.dir, target.base, s.dir, s.base) }))
+		}
+	}
+	happened, unsettled := w.settle(s, r, false)
+	written := Written{ID: r.ID, Hash: old.hash, Changed: true}
+	switch {
+	case unsettled != nil:
+		w.logger().Warn("the journal cannot note what became of a change", "path", c.Path, "err", unsettled)
+		w.lookLater(lateLook{record: r, pause: lateAfter})
+		if err == nil {
+			return written, nil
+		}
+	case happened:
+		if err != nil {
+			w.logger().Warn("a file was moved, which may not outlast a power failure", "path", c.Path, "err", err)
+		}
+		if !c.Asked {
+			w.spend(c.Path)
+		}
+		return written, nil
+	case err == nil:
+		err = errLost // it is back already
+	}
+	disown()
+	return Written{}, err
+}
+
+// rename moves a file, if it is still what was read.
+func (w *Writer) rename(s, target *spot, old *source) error {
+	hold, err := w.lease(old.fd)
+	if err != nil {
+		return err
+	}
+	defer hold.release()
+	now, err := w.look(s.dir, s.base)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err != nil || now.stamp != old.Stamp || now.hash != old.hash || !hold.held() {
+		return errLost
+	}
+	err = w.call("move", func() error { return supported(renameNew(s.dir, s.base, target.dir, target.base)) })
+	switch {
+	case errors.Is(err, fs.ErrExist):
+		return &RefusedError{s.path, fmt.Sprintf("there is a %s already; move one of them out of the way", target.path)}
+	case errors.Is(err, fs.ErrNotExist):
+		return errLost
+	case err != nil:
+		return err
+	}
+	out, err := w.look(target.dir, target.base)
+	if err == nil && out.same(look{old.Stamp, old.hash}) && hold.held() {
+		return nil
+	}
+	err = errors.Join(err, w.call("move back", func() error { return renameNew(target.dir, target.base, s.dir, s.base) }))
+	if err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return errLost
+}
+
+// settleMove reports whether a move has happened: somebody may have made a new
+// file where it was.
+func (w *Writer) settleMove(r Record) (happened bool, err error) {
+	find := func(path string) (l look, there bool, err error) {
+		s, err := w.open(path)
+		if err == nil {
+			defer s.close()
+			l, err = w.look(s.dir, s.base)
+		}
+		if errors.Is(err, fs.ErrNotExist) {
+			return l, false, nil
+		}
+		return l, err == nil, err
+	}
+	from, stays, err := find(r.Path)
+	if err != nil {
+		return false, err
+	}
+	to, arrived, err := find(r.To)
+	return arrived && (!stays || to.holds(r.After) && !from.holds(r.Before)), err
+}
