@@ -88,6 +88,7 @@ type Entry struct {
 	Supersedes    string
 	Pin           bool
 	Attributes    map[string]string // every attribute as written, decoded; nil when there is none
+	Comment       Span              // the comment in the source that holds them; empty when there is none
 
 	Tags  []string // lower-cased without '#', sorted; the file's own tags are included if the entry is of the file's own partition
 	Tasks []Task   // in order, nested ones included
@@ -95,6 +96,8 @@ type Entry struct {
 
 	Time  time.Time // when it was written or last changed, in UTC; zero only if nothing is known at all
 	Added string    // the added date as YYYY-MM-DD, or empty
+
+	lead int // where its first block ends, if a comment put there would be its own; else 0
 }
 
 // TaskState is the mark in a task's box.

@@ -117,9 +117,12 @@ func (p *parse) ownAttributes(e *Entry, b *block) (dr draft) {
 			case commentAttributes:
 				dr.closed = dr.closed || restricts(c.attrs)
 				if rest := lf.buf[c.to:]; lf.lead && lf.item == 0 && blank(rest[:lineLen(rest)]) {
-					dr.attrs, dr.opened = c.attrs, true
+					dr.attrs, dr.opened, e.Comment = c.attrs, true, c.src
 				}
 			}
+		}
+		if lf.lead && lf.item == 0 && !lf.html && e.Block != Table {
+			e.lead = lf.end()
 		}
 	}
 	if dr.attrs != nil || len(b.leaves) == 0 {
@@ -128,7 +131,7 @@ func (p *parse) ownAttributes(e *Entry, b *block) (dr draft) {
 	lf := &b.leaves[len(b.leaves)-1]
 	if n := len(lf.comments); n > 0 {
 		if c := lf.comments[n-1]; c.state == commentAttributes && blank(p.text[c.src.End:e.Span.End]) {
-			dr.attrs, dr.opened = c.attrs, lf.item == 0
+			dr.attrs, dr.opened, e.Comment = c.attrs, lf.item == 0, c.src
 		}
 	}
 	return dr

@@ -38,6 +38,16 @@ func (l *leaf) pos(i int) int {
 	return l.segs[lo].src + i - l.segs[lo].buf
 }
 
+// end is the offset in the source behind the last character of the leaf's text,
+// 0 if it has none.
+func (l *leaf) end() int {
+	n := len(bytes.TrimRight(l.buf, " \t\n"))
+	if n == 0 {
+		return 0
+	}
+	return l.pos(n-1) + 1
+}
+
 // A comment is an HTML comment in a leaf.
 type comment struct {
 	from, to int  // in the leaf's buf; to is from where there is no end

@@ -48,7 +48,7 @@ func FuzzParse(f *testing.F) {
 			checkShown(t, d, s)
 		}
 		again := l.Parse(path, src, testMeta)
-		if diff := cmp.Diff(d, again, cmp.AllowUnexported(Document{}, Task{}, Link{}, privacy{}, lineRange{}, lines{})); diff != "" {
+		if diff := cmp.Diff(d, again, cmp.AllowUnexported(Document{}, Entry{}, Task{}, Link{}, privacy{}, lineRange{}, lines{})); diff != "" {
 			t.Fatalf("parsed differently:\n%s", diff)
 		}
 		unsettled := l.Parse(path, src, Meta{Unsettled: true})

@@ -261,10 +261,10 @@ func (p *parse) comment(t *top, last int) int {
 	f.reset()
 	p.collect(f, t.node, 0, true)
 	p.marks = append(p.marks, f.marks...)
-	state, attrs := commentPlain, []attr(nil)
+	state, attrs, span := commentPlain, []attr(nil), Span{}
 	for _, c := range f.leaves[0].comments {
 		if c.state == commentBroken || c.state == commentAttributes && known(c.attrs) && state == commentPlain {
-			state, attrs = c.state, c.attrs
+			state, attrs, span = c.state, c.attrs, c.src
 		}
 	}
 	switch {
@@ -280,7 +280,7 @@ func (p *parse) comment(t *top, last int) int {
 		e.EndLine, e.Span = t.to, p.ln.span(e.Line, t.to)
 		dr.closed = dr.closed || restricts(attrs)
 		if dr.attrs == nil {
-			dr.attrs, dr.opened = attrs, true
+			dr.attrs, dr.opened, e.Comment = attrs, true, span
 		}
 		return -1
 	default:

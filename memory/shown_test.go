@@ -219,7 +219,7 @@ func visible(d *Document, v View) string {
 		for i := range e.Tasks {
 			e.Tasks[i].Line, e.Tasks[i].Box = shown.Line(e.Tasks[i].Line), Span{}
 		}
-		e.Heading, e.Span = 0, Span{}
+		e.Heading, e.Span, e.Comment, e.lead = 0, Span{}, Span{}, 0
 		fmt.Fprintf(&b, "%+v\n", e)
 	}
 	return b.String()

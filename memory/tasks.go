@@ -135,8 +135,8 @@ func (p *parse) task(lf *leaf, commitment bool) (Task, bool) {
 	}
 	text := p.show(lf.clean(0))
 	t := Task{Box: Span{lf.at, lf.at}}
-	if rest, ok := strings.CutPrefix(text, "✅"); ok {
-		text, t.State = strings.TrimPrefix(rest, "\ufe0f"), Done
+	if rest, ok := strings.CutPrefix(text, checkMark); ok {
+		text, t.State = strings.TrimPrefix(rest, emojiStyle), Done
 	}
 	t.Text = taskText(text)
 	t.Norm = taskNorm(t.Text)

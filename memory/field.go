@@ -1,0 +1,299 @@
+package memory
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"gopkg.in/yaml.v3"
+)
+
+// A fieldChange is a value that a key of a frontmatter is to have.
+type fieldChange struct{ key, value string }
+
+// holds reports whether the key has that value.
+func (c fieldChange) holds(f *Front) bool {
+	field, ok := f.Field(c.key)
+	return ok && field.Value == any(c.value)
+}
+
+// scalar reports whether the value is one text.
+func (f *Field) scalar() bool {
+	_, ok := f.Value.(string)
+	return ok
+}
+
+// setField finds the bytes that give a key its value.
+func (d *Document) setField(c fieldChange) ([]Edit, error) {
+	front := &d.Front
+	field, ok := front.Field(c.key)
+	switch {
+	case c.key == "" || strings.ContainsFunc(c.key, func(r rune) bool { return r != '_' && r != '-' && !unicode.IsLetter(r) && !unicode.IsDigit(r) }):
+		return nil, fmt.Errorf("%q cannot be a key of the frontmatter", c.key)
+	case !utf8.ValidString(c.value):
+		return nil, fmt.Errorf("the value of %s is not valid UTF-8", c.key)
+	case !front.Present:
+		return nil, fmt.Errorf("there is no frontmatter to set %s in", c.key)
+	case ok && c.holds(front):
+		return nil, nil
+	case ok && !field.scalar():
+		return nil, fmt.Errorf("line %d: %s is a list or a map; change it by hand", field.Line, c.key)
+	case ok && field.Span.End == 0, !ok && len(front.Fields) > 0 && front.Fields[len(front.Fields)-1].Span.End == 0:
+		return nil, fmt.Errorf("the keys of the frontmatter share lines or are indented; write each on a line of its own")
+	case !ok:
+		end := d.lines.start(d.lines.at(front.Span.End - 1)) // of the closing fence
+		line := c.key + ": " + yamlScalar(c.value, 0) + string(d.ending(d.lines.at(end)-1))
+		return []Edit{{Span{end, end}, []byte(line)}}, nil
+	}
+	text := d.Source[field.Span.Start:field.Span.End]
+	v, err := scalarIn(text)
+	if err != nil {
+		return nil, fmt.Errorf("line %d: %s %w", field.Line, c.key, err)
+	}
+	value := yamlScalar(c.value, v.quote)
+	if v.head.Start > 0 && text[v.head.Start-1] == ':' {
+		value = " " + value
+	}
+	base := field.Span.Start
+	edits := []Edit{{Span{base + v.head.Start, base + v.head.End}, []byte(value)}}
+	if v.rest.End > v.rest.Start {
+		edits = append(edits, Edit{Span{base + v.rest.Start, base + v.rest.End}, nil})
+	}
+	return edits, nil
+}
+
+// A scalarSpan is where a value stands in the lines of its key. What is neither
+// in head nor in rest is white space and comments.
+type scalarSpan struct {
+	head  Span // the value, or the sign on the first line that it stands below
+	rest  Span // the lines below that sign
+	quote byte // the quotation mark around it, 0 for none
+}
+
+// scalarIn finds the value in the lines of a key, which are known to be sound.
+func scalarIn(b []byte) (s scalarSpan, err error) {
+	colon, err := keyEnd(b)
+	if err != nil {
+		return s, err
+	}
+	at := colon
+	for at < len(b) && (b[at] == ' ' || b[at] == '\t') {
+		at++
+	}
+	next := at + yamlLineLen(b[at:])
+	line := at + len(trimEnding(b[at:next]))
+	s.head = Span{at, at}
+	switch {
+	case at == line || b[at] == '#': // nothing, or what begins on a later line
+		s.head = Span{colon, colon}
+		switch below, ok := firstContent(b[next:]); {
+		case !ok:
+		case at == line && !bytes.ContainsRune([]byte("\"'|>!&[{#"), rune(below)):
+			s.head.End = plainEnd(b, colon)
+		default:
+			return s, errors.New("has a value that does not begin behind the colon; write it in one line")
+		}
+	case b[at] == '"' || b[at] == '\'':
+		s.quote = b[at]
+		s.head.End = at + quotedLen(b[at:])
+	case b[at] == '|' || b[at] == '>':
+		for s.head.End < line && b[s.head.End] != ' ' && b[s.head.End] != '\t' {
+			s.head.End++
+		}
+		s.rest = Span{next, next + literalLen(b[next:])}
+	case b[at] == '!':
+		return s, errors.New("has a tag; write it in one line without one")
+	default:
+		s.head.End = plainEnd(b, at)
+	}
+	return s, nil
+}
+
+// firstContent is the first character below a key that is neither white space
+// nor the beginning of a comment, unless a value stands below the comment.
+func firstContent(b []byte) (first byte, ok bool) {
+	for len(b) > 0 {
+		n := yamlLineLen(b)
+		if text := bytes.TrimLeft(b[:n], " \t\r\n"); len(text) > 0 {
+			if first == 0 {
+				first = text[0]
+			}
+			if text[0] != '#' {
+				return first, true
+			}
+		}
+		b = b[n:]
+	}
+	return first, false
+}
+
+// yamlLineLen is the length of the first line of b with its ending, whichever of
+// the three it is.
+func yamlLineLen(b []byte) int {
+	i := bytes.IndexAny(b, "\r\n")
+	switch {
+	case i < 0:
+		return len(b)
+	case b[i] == '\r' && i+1 < len(b) && b[i+1] == '\n':
+		return i + 2
+	}
+	return i + 1
+}
+
+// keyEnd is the offset behind the colon of the key at the start of b.
+func keyEnd(b []byte) (int, error) {
+	at := 0
+	if len(b) > 0 && (b[0] == '"' || b[0] == '\'') {
+		at = quotedLen(b)
+	}
+	for line := len(trimEnding(b[:yamlLineLen(b)])); at < line && !(at == 0 && b[at] == '?'); at++ {
+		if b[at] == ':' && (at+1 == line || b[at+1] == ' ' || b[at+1] == '\t') {
+			return at + 1, nil
+		}
+	}
+	return 0, errors.New("is written in an unusual way; write it as key: value in one line")
+}
+
+// quotedLen is the length of the quoted text at the start of b.
+func quotedLen(b []byte) int {
+	for i := 1; i < len(b); i++ {
+		switch {
+		case b[i] == '\\' && b[0] == '"':
+			i++
+		case b[i] != b[0]:
+		case b[0] == '\'' && i+1 < len(b) && b[i+1] == '\'':
+			i++
+		default:
+			return i + 1
+		}
+	}
+	return len(b)
+}
+
+// plainEnd is where a text without quotes that begins at an offset ends: before
+// a comment, or behind the last line that belongs to it.
+func plainEnd(b []byte, at int) int {
+	end := at
+	for first := true; at < len(b); first = false {
+		n := yamlLineLen(b[at:])
+		line := trimEnding(b[at : at+n])
+		text := bytes.TrimLeft(line, " \t")
+		if !first && len(text) > 0 && text[0] == '#' {
+			break
+		}
+		ends := false
+		for i := 1; i < len(line) && !ends; i++ {
+			if line[i] == '#' && (line[i-1] == ' ' || line[i-1] == '\t') {
+				line, ends = line[:i], true
+			}
+		}
+		if line = bytes.TrimRight(line, " \t"); len(line) > 0 {
+			end = at + len(line)
+		}
+		if ends {
+			break
+		}
+		at += n
+	}
+	return end
+}
+
+// literalLen is the length of the lines of a literal or folded text at the start
+// of b: a comment that is indented less is none of them.
+func literalLen(b []byte) int {
+	indent, end := -1, 0
+	for at := 0; at < len(b); {
+		n := yamlLineLen(b[at:])
+		line := b[at : at+n]
+		at += n
+		if blank(line) {
+			if indent < 0 || at == len(b) {
+				end = at
+			}
+			continue
+		}
+		spaces := runLen(line, ' ')
+		if indent < 0 {
+			indent = spaces
+		}
+		if spaces < indent {
+			break
+		}
+		end = at
+	}
+	return end
+}
+
+// yamlScalar writes a text as YAML in one line: as it is where that is safe,
+// else in quotes, and in the quotes that it had.
+func yamlScalar(s string, quote byte) string {
+	if quote == 0 && plainScalar(s) {
+		return s
+	}
+	if quote == '\'' && printable(s) {
+		return "'" + strings.ReplaceAll(s, "'", "''") + "'"
+	}
+	var b strings.Builder
+	b.WriteByte('"')
+	for _, r := range s {
+		switch {
+		case r == '"' || r == '\\':
+			b.WriteByte('\\')
+			b.WriteRune(r)
+		case r == '\n':
+			b.WriteString(`\n`)
+		case r == '\t':
+			b.WriteString(`\t`)
+		case printable(string(r)):
+			b.WriteRune(r)
+		case r < 0x10000:
+			fmt.Fprintf(&b, `\u%04X`, r)
+		default:
+			fmt.Fprintf(&b, `\U%08X`, r)
+		}
+	}
+	b.WriteByte('"')
+	return b.String()
+}
+
+// printable reports whether a text may stand in YAML, in one line, as it is.
+func printable(s string) bool {
+	return !strings.ContainsFunc(s, func(r rune) bool {
+		return r < ' ' || r >= 0x7f && r < 0xa0 || r == 0x2028 || r == 0x2029 || r == 0xfeff || r == 0xfffe || r == 0xffff || !unicode.IsPrint(r) && r != 0xa0 && !unicode.Is(unicode.Cf, r) && !unicode.Is(unicode.Zs, r)
+	})
+}
+
+// plainScalar reports whether a text without quotes says the same to every
+// reader of YAML: a text, or what people write without quotes, a time and the
+// two words for yes and no.
+func plainScalar(s string) bool {
+	if s == "true" || s == "false" {
+		return true
+	}
+	if !printable(s) || strings.TrimSpace(s) != s {
+		return false
+	}
+	var doc yaml.Node
+	if yaml.Unmarshal([]byte("k: "+s+"\n"), &doc) != nil || len(doc.Content) != 1 || len(doc.Content[0].Content) != 2 {
+		return false
+	}
+	v := doc.Content[0].Content[1]
+	return v.Kind == yaml.ScalarNode && v.Style == 0 && v.Value == s && v.Anchor == "" &&
+		v.LineComment == "" && (v.Tag == "!!str" || v.Tag == "!!timestamp")
+}
+
+// ending is how a line ends, or how most do: as the line itself if it has an
+// ending, else as the one above it, else with a line feed.
+func (d *Document) ending(line int) []byte {
+	for line = min(line, d.lines.count()); line > 0; line-- {
+		s := d.lines.span(line, line)
+		b := d.Source[s.Start:s.End]
+		if end := b[len(trimEnding(b)):]; len(end) > 0 {
+			return end
+		}
+	}
+	return []byte("\n")
+}

@@ -1,0 +1,271 @@
+package memory
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// A spot is where texts are put: below a line.
+type spot struct {
+	line     int       // 0 is above the first one
+	beside   int       // the entry that ends there, -1 for none
+	heading  bool      // the line is a heading's
+	headings []Heading // that are made there first
+	path     []string  // how the section path of what is put there ends
+	texts    []*Document
+}
+
+// alone reads a text that is to become one entry. Its line endings are LF, and
+// there are no blank lines around it.
+func (w *work) alone(text string) (*Document, error) {
+	text = strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\r", "\n")
+	lines := strings.Split(text, "\n")
+	empty := func(s string) bool { return strings.Trim(s, " \t") == "" }
+	for len(lines) > 0 && empty(lines[0]) {
+		lines = lines[1:]
+	}
+	for len(lines) > 0 && empty(lines[len(lines)-1]) {
+		lines = lines[:len(lines)-1]
+	}
+	one := w.parse([]byte(strings.Join(lines, "\n")))
+	switch {
+	case one.Unsound:
+		return nil, fmt.Errorf("the text cannot be put into a file: %s", one.whyUnsound())
+	case one.Front.Present || len(one.Entries) != 1 || len(one.Headings) > 0 || len(one.Hidden) > 0 || one.Entries[0].EndLine != len(lines):
+		return nil, errors.New("the text is not one paragraph, list item or other block")
+	}
+	return one, nil
+}
+
+// insertTexts finds the places of the texts, and puts them there.
+func (w *work) insertTexts() error {
+	for _, i := range slices.Sorted(maps.Keys(w.below)) {
+		s := spot{line: w.d.bodyLine() - 1, beside: i}
+		if i >= 0 {
+			if c := w.entries[i]; c != nil && c.remove {
+				return fmt.Errorf("nothing can be put below an entry that goes; replace it")
+			}
+			e := &w.d.Entries[i]
+			s.line, s.path, s.heading = e.EndLine, e.Sections, e.Block == EmptyHeading
+		}
+		if err := w.put(s, w.below[i]); err != nil {
+			return err
+		}
+	}
+	if w.section == nil {
+		return nil
+	}
+	s, err := w.d.endOf(w.section.path)
+	if err != nil {
+		return err
+	}
+	return w.put(s, w.section.texts)
+}
+
+func (w *work) put(s spot, texts []string) error {
+	for _, text := range texts {
+		one, err := w.alone(text)
+		if err != nil {
+			return err
+		}
+		s.texts = append(s.texts, one)
+	}
+	w.spots = append(w.spots, s)
+	w.list = append(w.list, w.insertion(&s))
+	return nil
+}
+
+// insertion is the bytes of what is put at a spot, with as many blank lines
+// around as the file has in such places.
+func (w *work) insertion(s *spot) Edit {
+	d := w.d
+	end := d.ending(max(s.line, 1))
+	at := d.lines.start(s.line + 1)
+	if at == 0 && bytes.HasPrefix(d.Source, bom) {
+		at = len(bom)
+	}
+	var b bytes.Buffer
+	unended := s.line > 0 && s.line == d.lines.count() && !d.ended(s.line)
+	if unended {
+		b.Write(end)
+	}
+	blankLines := func(n int) { b.Write(bytes.Repeat(end, n)) }
+	lines := func(text string) {
+		for line := range strings.SplitSeq(text, "\n") {
+			b.WriteString(line)
+			b.Write(end)
+		}
+	}
+	before := -1 // what stands above: an entry, or -1
+	var above *Entry
+	if s.beside >= 0 {
+		before, above = s.beside, &d.Entries[s.beside]
+	}
+	heading := s.heading
+	for i, h := range s.headings {
+		if i > 0 || s.line > 0 {
+			blankLines(1)
+		}
+		lines(strings.Repeat("#", h.Level) + " " + h.Text)
+		heading, before, above = true, -1, nil
+	}
+	for i, one := range s.texts {
+		e := &one.Entries[0]
+		switch {
+		case heading:
+			blankLines(max(d.headingGap(), w.atLeast()))
+		case i == 0 && s.line == 0 && len(s.headings) == 0:
+		case above != nil && above.Block == Item && e.Block == Item:
+			blankLines(max(d.listGap(before), w.atLeast()))
+		default:
+			blankLines(1)
+		}
+		lines(d.adapt(string(one.Source), before, i))
+		heading, above = false, e
+	}
+	if next := s.line + 1; next <= d.lines.count() && !d.blankLine(next) {
+		follows := d.entryAt(next)
+		switch {
+		case above.Block == Item && follows >= 0 && d.Entries[follows].Block == Item:
+			blankLines(max(d.listGap(s.beside), w.atLeast()))
+		case above.Block == Item && follows < 0 && d.headingAt(next) && !w.apart:
+		default:
+			blankLines(1)
+		}
+	}
+	text := b.Bytes()
+	if unended {
+		text = bytes.TrimSuffix(text, end)
+	}
+	return Edit{Span{at, at}, text}
+}
+
+// atLeast is how many blank lines there are at least between blocks.
+func (w *work) atLeast() int {
+	if w.apart {
+		return 1
+	}
+	return 0
+}
+
+// ended reports whether a line has an ending.
+func (d *Document) ended(line int) bool {
+	s := d.lines.span(line, line)
+	return len(trimEnding(d.Source[s.Start:s.End])) < s.End-s.Start
+}
+
+// entryAt is the entry that begins on a line, -1 if none does.
+func (d *Document) entryAt(line int) int {
+	i, ok := slices.BinarySearchFunc(d.Entries, line, func(e Entry, line int) int { return e.Line - line })
+	if !ok {
+		return -1
+	}
+	return i
+}
+
+func (d *Document) headingAt(line int) bool {
+	return slices.ContainsFunc(d.Headings, func(h Heading) bool { return h.Line == line })
+}
+
+// headingGap is how many blank lines the file has below its headings: one,
+// unless none of them has any.
+func (d *Document) headingGap() int {
+	for _, h := range d.Headings {
+		if h.EndLine < d.lines.count() && d.blankLine(h.EndLine+1) {
+			return 1
+		}
+	}
+	if len(d.Headings) == 0 {
+		return 1
+	}
+	return 0
+}
+
+// listGap is how many blank lines are between the items of an entry's list.
+func (d *Document) listGap(i int) int {
+	for _, pair := range [][2]int{{i - 1, i}, {i, i + 1}} {
+		if pair[0] < 0 || pair[1] >= len(d.Entries) {
+			continue
+		}
+		a, b := &d.Entries[pair[0]], &d.Entries[pair[1]]
+		if a.Block == Item && b.Block == Item && b.Line > a.EndLine+1 && d.blankBetween(a.EndLine, b.Line) {
+			return 1
+		}
+	}
+	return 0
+}
+
+// adapt gives an item the marker and the indentation of the list that it joins,
+// as the item that comes so many after the one beside it.
+func (d *Document) adapt(text string, beside, nth int) string {
+	if beside < 0 || d.Entries[beside].Block != Item {
+		return text
+	}
+	like := d.line(d.Entries[beside].Line)
+	indent := like[:len(like)-len(strings.TrimLeft(like, " "))]
+	like = like[len(indent):]
+	marker, own := listMarker(like), listMarker(text)
+	if own == "" || marker == "" || strings.HasPrefix(text, " ") {
+		return text
+	}
+	if number, err := strconv.Atoi(marker[:len(marker)-1]); err == nil && len(own) == 1 {
+		marker = strconv.Itoa(number+1+nth) + marker[len(marker)-1:]
+	} else if len(own) > 1 {
+		marker = own
+	}
+	lines := strings.Split(marker+text[len(own):], "\n")
+	shift := indent + strings.Repeat(" ", max(0, len(marker)-len(own)))
+	lines[0] = indent + lines[0]
+	for i, line := range lines[1:] {
+		if line != "" {
+			lines[i+1] = shift + line
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+// listMarker is the marker that a list item begins with, empty if there is none.
+func listMarker(s string) string { return strings.TrimRight(s[:listMarkerLen(s)], " \t") }
+
+// replaceEntry puts a text in the place of an entry.
+func (w *work) replaceEntry(i int, c *entryChange) error {
+	d, e := w.d, &w.d.Entries[i]
+	if len(c.tasks)+len(c.attributes) > 0 {
+		return fmt.Errorf("line %d: an entry that is replaced cannot change in other ways as well", e.Line)
+	}
+	one, err := w.alone(c.replace)
+	if err != nil {
+		return err
+	}
+	if fresh := &one.Entries[0]; fresh.Comment.End == 0 && e.Comment.End > 0 {
+		comment := strings.Join(strings.Fields(string(d.Source[e.Comment.Start:e.Comment.End])), " ")
+		text := string(one.Source)
+		if at := fresh.lead; at > 0 {
+			text = text[:at] + " " + comment + text[at:]
+		} else {
+			edit := one.commentBelow(fresh, comment)
+			text = text[:edit.Span.Start] + string(edit.New) + text[edit.Span.End:]
+		}
+		if one, err = w.alone(text); err != nil {
+			return err
+		}
+	}
+	w.fresh[i] = one
+	text := string(one.Source)
+	if e.Block == Item {
+		text = d.adapt(text, i, -1)
+	}
+	text = strings.ReplaceAll(text, "\n", string(d.ending(e.Line)))
+	span := e.Span
+	if span.Start == 0 && bytes.HasPrefix(d.Source, bom) {
+		span.Start = len(bom)
+	}
+	span.End -= span.End - span.Start - len(trimEnding(d.Source[span.Start:span.End]))
+	w.list = append(w.list, Edit{span, []byte(text)})
+	return nil
+}

@@ -1,0 +1,304 @@
+package memory
+
+import (
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// An unlikeError says that a document is not what it was meant to become.
+type unlikeError struct {
+	line int // of the document before, 0 for none
+	what string
+}
+
+func (e *unlikeError) Error() string {
+	if e.line == 0 {
+		return "nothing is changed: " + e.what
+	}
+	return fmt.Sprintf("nothing is changed: the text at line %d %s", e.line, e.what)
+}
+
+func unlike(line int, what string) error { return &unlikeError{line, what} }
+
+// check compares what a document has become with what was meant: piece by
+// piece, each of the old ones is there as it was or as it was to be, each new
+// one in its place, and nothing else.
+func (w *work) check(next *Document) error {
+	if next.Unsound {
+		return unlike(0, "the file would be damaged: "+next.whyUnsound())
+	}
+	if err := w.checkFront(next); err != nil {
+		return err
+	}
+	if err := w.checkHidden(next); err != nil {
+		return err
+	}
+	list := next.outline()
+	take := func() *piece {
+		if len(list) == 0 {
+			return &piece{entry: -1, heading: -1}
+		}
+		q := &list[0]
+		list = list[1:]
+		return q
+	}
+	spots := slices.Clone(w.spots)
+	slices.SortStableFunc(spots, func(a, b spot) int { return a.line - b.line })
+	arrive := func(line int) error {
+		for ; len(spots) > 0 && spots[0].line < line; spots = spots[1:] {
+			if err := spots[0].check(next, take); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	for _, p := range w.d.outline() {
+		if err := arrive(p.from); err != nil {
+			return err
+		}
+		if p.heading >= 0 && w.drop[p.heading] || p.entry >= 0 && w.entries[p.entry] != nil && w.entries[p.entry].remove {
+			continue
+		}
+		if err := w.checkPiece(&p, next, take()); err != nil {
+			return err
+		}
+	}
+	if err := arrive(w.d.lines.count() + 1); err != nil {
+		return err
+	}
+	if len(list) > 0 {
+		return unlike(0, "there would be an entry too many at line "+fmt.Sprint(list[0].from))
+	}
+	return nil
+}
+
+// check looks for what was put at a spot.
+func (s *spot) check(next *Document, take func() *piece) error {
+	for _, h := range s.headings {
+		if q := take(); q.level != h.Level || q.path[len(q.path)-1] != h.Text {
+			return unlike(0, fmt.Sprintf("%q cannot be made a heading", h.Text))
+		}
+	}
+	for _, one := range s.texts {
+		if err := checkFresh(&one.Entries[0], next, take(), s.path); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkFresh compares an entry with the text it was made of.
+func checkFresh(fresh *Entry, next *Document, q *piece, path []string) error {
+	if q.entry < 0 {
+		return unlike(0, "the new text would not be an entry of its own")
+	}
+	e := &next.Entries[q.entry]
+	switch {
+	case e.Block != fresh.Block || e.Norm != fresh.Norm || !maps.Equal(e.Attributes, fresh.Attributes):
+		return unlike(0, "the new text would run into others, or be read differently here")
+	case len(e.Sections) < len(path) || !slices.EqualFunc(e.Sections[len(e.Sections)-len(path):], path, func(a, b string) bool { return sectionName(a) == sectionName(b) }):
+		return unlike(0, "the new text would stand in another section")
+	}
+	for i, t := range fresh.Tasks {
+		if i >= len(e.Tasks) || e.Tasks[i].State != t.State || e.Tasks[i].Norm != t.Norm {
+			return unlike(0, "the tasks of the new text would be read differently here")
+		}
+	}
+	return nil
+}
+
+// checkPiece compares a heading or an entry with what it was.
+func (w *work) checkPiece(p *piece, next *Document, q *piece) error {
+	d := w.d
+	if p.level != q.level {
+		return unlike(p.from, "would run into another")
+	}
+	if p.level > 0 && (p.entry < 0 || q.entry < 0) {
+		return w.checkHeading(p, next, q)
+	}
+	if q.entry < 0 {
+		return unlike(p.from, "would be lost")
+	}
+	a, b, c := &d.Entries[p.entry], &next.Entries[q.entry], w.entries[p.entry]
+	if c == nil {
+		c = &entryChange{}
+	}
+	if one := w.fresh[p.entry]; one != nil {
+		if err := checkFresh(&one.Entries[0], next, q, a.Sections); err != nil {
+			return err
+		}
+		if b.Partition != a.Partition && !narrows(a.Partition, b.Partition) {
+			return unlike(p.from, "would be shown to more people")
+		}
+		return nil
+	}
+	return w.checkEntry(a, b, c)
+}
+
+// checkHeading compares a heading, which may have become an entry, or a heading
+// after it was one: nobody may see it for that reason alone.
+func (w *work) checkHeading(p *piece, next *Document, q *piece) error {
+	d := w.d
+	if !slices.Equal(p.path, q.path) {
+		return unlike(p.from, "would be read differently")
+	}
+	closed := d.private.closes(p.from, p.to)
+	if p.entry >= 0 {
+		closed = d.Entries[p.entry].Partition.Visibility == PrivateOnly && d.Own.Visibility == PublicOK
+	}
+	public := !next.private.closes(q.from, q.to)
+	if q.entry >= 0 {
+		public = next.Entries[q.entry].Partition.Visibility == PublicOK
+		closed = closed || !slices.ContainsFunc(d.Entries, func(e Entry) bool {
+			return e.Partition.Visibility == PublicOK && e.Heading >= 0 && d.within(e.Heading, p.heading)
+		})
+	}
+	if closed && public {
+		return unlike(p.from, "would be shown to more people")
+	}
+	return nil
+}
+
+// within reports whether a heading is another one or stands below it.
+func (d *Document) within(h, outer int) bool {
+	for ; h > outer; h = d.Headings[h].Parent {
+	}
+	return h == outer
+}
+
+// checkEntry compares an entry with what it was, but for what was to change.
+func (w *work) checkEntry(a, b *Entry, c *entryChange) error {
+	mark := false // a check mark comes or goes at the beginning
+	for i := range c.tasks {
+		mark = mark || a.Tasks[i].Box.End == a.Tasks[i].Box.Start
+	}
+	attributes := maps.Clone(a.Attributes)
+	if attributes == nil {
+		attributes = map[string]string{}
+	}
+	for _, x := range c.attributes {
+		if attributes[x.key] = x.value; x.value == "" {
+			delete(attributes, x.key)
+		}
+	}
+	changed := len(c.tasks)+len(c.attributes) > 0
+	norm := func(e *Entry) string {
+		s, ok := strings.CutPrefix(e.Norm, checkMark)
+		if !mark || !ok {
+			return e.Norm
+		}
+		return strings.TrimLeft(strings.TrimPrefix(s, emojiStyle), " ")
+	}
+	switch {
+	case a.Block != b.Block || !changed && a.Text != b.Text || norm(a) != norm(b) || !mark && (a.Title != b.Title || a.Added != b.Added):
+		return unlike(a.Line, "would say something else")
+	case !slices.Equal(a.Sections, b.Sections):
+		return unlike(a.Line, "would stand in another section")
+	case !maps.Equal(attributes, b.Attributes):
+		return unlike(a.Line, "would have other attributes than it should")
+	case !slices.Equal(a.Tags, b.Tags) && !w.sets("tags"):
+		return unlike(a.Line, "would have other tags")
+	case !slices.EqualFunc(a.Links, b.Links, func(x, y Link) bool {
+		return x.Text == y.Text && x.Target == y.Target && x.Anchor == y.Anchor
+	}):
+		return unlike(a.Line, "would have other links")
+	case len(a.Tasks) != len(b.Tasks):
+		return unlike(a.Line, "would have other tasks")
+	}
+	for i := range a.Tasks {
+		s, t := &a.Tasks[i], &b.Tasks[i]
+		want, ok := c.tasks[i]
+		if !ok {
+			want = s.State
+		}
+		if t.State != want || s.Norm != t.Norm || s.Under != t.Under || s.Parent != t.Parent || s.InTasks != t.InTasks || s.FollowUp != t.FollowUp {
+			return unlike(s.Line, "would have other tasks than it should")
+		}
+	}
+	return w.checkReaders(a, b, c)
+}
+
+// checkReaders compares who may read an entry.
+func (w *work) checkReaders(a, b *Entry, c *entryChange) error {
+	allowed := w.sets("visibility") || w.sets("subject_id")
+	for _, x := range c.attributes {
+		if x.key != "visibility" {
+			continue
+		}
+		allowed = true
+		if v := ParseVisibility(x.value); x.value != "" && b.Partition.Visibility != v {
+			return unlike(a.Line, "stays private for another reason than its attribute")
+		} else if v == PublicOK && b.Partition.Owner == a.Partition.Owner {
+			return nil
+		}
+	}
+	if b.Partition != a.Partition && (!allowed || !narrows(a.Partition, b.Partition)) {
+		return unlike(a.Line, "would be shown to others than before")
+	}
+	return nil
+}
+
+// sets reports whether a key of the frontmatter is to change.
+func (w *work) sets(key string) bool {
+	return slices.ContainsFunc(w.fields, func(f fieldChange) bool { return f.key == key })
+}
+
+// narrows reports whether nobody reads what is kept in to who does not read what
+// is kept in from.
+func narrows(from, to Partition) bool {
+	return from.Visibility == PublicOK && (from.Owner == "" || from.Owner == to.Owner)
+}
+
+// checkFront compares the frontmatter, field by field.
+func (w *work) checkFront(next *Document) error {
+	d := w.d
+	var want []Field
+	set := map[string]bool{}
+	for _, f := range d.Front.Fields {
+		for _, c := range w.fields {
+			if c.key == f.Key {
+				f.Value, set[c.key] = c.value, true
+			}
+		}
+		want = append(want, f)
+	}
+	for _, c := range w.fields {
+		if !set[c.key] {
+			want = append(want, Field{Key: c.key, Value: c.value})
+		}
+	}
+	same := slices.EqualFunc(want, next.Front.Fields, func(a, b Field) bool {
+		return a.Key == b.Key && reflect.DeepEqual(a.Value, b.Value)
+	})
+	switch {
+	case !same || next.Front.Present != d.Front.Present:
+		return unlike(0, "the frontmatter would say something else than it should")
+	case next.Own != d.Own && !narrows(d.Own, next.Own), next.Claim != d.Claim && d.Claim != "":
+		return unlike(0, "the file would be shown to others than before")
+	}
+	return nil
+}
+
+// checkHidden compares what is not indexed.
+func (w *work) checkHidden(next *Document) error {
+	texts := func(d *Document, gone []lineRange) (list []string) {
+		for _, s := range d.Hidden {
+			from, to := d.lines.at(s.Start), d.lines.at(s.End-1)
+			if !slices.ContainsFunc(gone, func(r lineRange) bool { return r.overlaps(from, to) }) {
+				list = append(list, string(trimEnding(d.Source[s.Start:s.End])))
+			}
+		}
+		return list
+	}
+	gone := slices.Clone(w.gone)
+	for i := range w.fresh {
+		gone = append(gone, lineRange{w.d.Entries[i].Line, w.d.Entries[i].EndLine})
+	}
+	if !slices.Equal(texts(w.d, gone), texts(next, nil)) {
+		return unlike(0, "comments or generated text would be read differently")
+	}
+	return nil
+}

@@ -1,0 +1,157 @@
+package memory
+
+import (
+	"bytes"
+	"flag"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+var treeFlag = flag.String("tree", shared, "a directory of Markdown files, which TestRevisionOnTree edits in memory")
+
+// mostEdits is how many entries and tasks of one file are tried: those of a file
+// with more are spread evenly over it.
+const mostEdits = 150
+
+// Every box of every file below a directory is ticked or opened, every entry is
+// removed, and counters are set, each alone: exactly the bytes change that were
+// meant.
+func TestRevisionOnTree(t *testing.T) {
+	if _, err := os.Stat(*treeFlag); err != nil {
+		t.Skipf("no files to edit: %v; give a directory with -tree", err)
+	}
+	var files, unsound, tasks, removed, apart, fields int
+	refused := map[string]int{}
+	err := filepath.WalkDir(*treeFlag, func(path string, e fs.DirEntry, err error) error {
+		if err != nil || !e.Type().IsRegular() || !strings.EqualFold(filepath.Ext(path), ".md") {
+			return err
+		}
+		src, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		rel, _ := filepath.Rel(*treeFlag, path)
+		if len(rel) > 12 && !IsDay(rel[:10]) {
+			_, rel, _ = strings.Cut(rel, "/") // each collection is a root
+		}
+		if len(src) > 300<<10 && testing.Short() {
+			return nil
+		}
+		l := testLayout()
+		parse := func(b []byte) *Document { return l.Parse(rel, b, testMeta) }
+		d := parse(src)
+		files++
+		most := mostEdits
+		if len(src) > 100<<10 {
+			most = 3
+		}
+		if d.Unsound {
+			unsound++
+			r := d.Revise()
+			r.Append(nil, "more")
+			if _, err := r.Apply(parse); err == nil {
+				t.Errorf("%s is unsound, and edited", path)
+			}
+			return nil
+		}
+		var boxes [][2]int
+		for i := range d.Entries {
+			for j := range d.Entries[i].Tasks {
+				boxes = append(boxes, [2]int{i, j})
+			}
+		}
+		for _, at := range spread(boxes, most) {
+			task := d.Entries[at[0]].Tasks[at[1]]
+			r := d.Revise()
+			r.SetTask(at[0], at[1], 1-task.State)
+			got, err := r.Apply(parse)
+			if err != nil {
+				t.Errorf("%s:%d: %v", path, task.Line, err)
+				continue
+			}
+			tasks++
+			want := slices.Clone(src)
+			want[task.Box.Start] = " x"[1-task.State]
+			if !bytes.Equal(got, want) {
+				t.Errorf("%s:%d: ticking changes other bytes", path, task.Line)
+			}
+		}
+		all := make([]int, len(d.Entries))
+		for i := range all {
+			all[i] = i
+		}
+		for _, i := range spread(all, most) {
+			e := &d.Entries[i]
+			r := d.Revise()
+			r.Remove(i)
+			got, err := r.Apply(parse)
+			if err != nil {
+				_, reason, _ := strings.Cut(err.Error(), "text at line ")
+				_, reason, _ = strings.Cut(reason, " ")
+				refused[reason]++
+				t.Logf("%s:%d: %v", path, e.Line, err)
+				continue
+			}
+			removed++
+			// What is left is what was above and what was below, with blank lines
+			// gone on one side or, to keep them apart, one added.
+			above, below := 0, 0
+			for above < len(got) && above < e.Span.Start && got[above] == src[above] {
+				above++
+			}
+			for below < len(got)-above && below < len(src)-e.Span.End && got[len(got)-1-below] == src[len(src)-1-below] {
+				below++
+			}
+			between := got[above : len(got)-below]
+			if !blank(between) || !blank(bytes.TrimPrefix(src[above:e.Span.Start], bom)) || !blank(src[e.Span.End:len(src)-below]) {
+				t.Errorf("%s:%d: removing an entry changes other text: %q", path, e.Line, between)
+			}
+			if len(between) > 0 {
+				apart++
+			}
+		}
+		if d.Front.Present {
+			for _, key := range []string{"tasks", "follow_ups"} {
+				r := d.Revise()
+				r.SetField(key, "7/9")
+				got, err := r.Apply(parse)
+				if err != nil {
+					refused[err.Error()]++
+					continue
+				}
+				fields++
+				if f, ok := parse(got).Front.Field(key); !ok || f.Value != "7/9" {
+					t.Errorf("%s: %s is not set", path, key)
+				}
+				if n := bytes.Count(got, []byte("\n")) - bytes.Count(src, []byte("\n")); n > 1 || n < 0 {
+					t.Errorf("%s: setting a counter makes %d lines", path, n)
+				}
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%d files, %d of them never written to: %d boxes changed, %d entries removed (%d with a blank line put between their neighbours), %d counters set",
+		files, unsound, tasks, removed, apart, fields)
+	for reason, n := range refused {
+		t.Logf("refused %d times: %s", n, reason)
+	}
+}
+
+// spread is at most n of a list, evenly.
+func spread[T any](list []T, n int) []T {
+	if len(list) <= n {
+		return list
+	}
+	out := make([]T, n)
+	for i := range out {
+		out[i] = list[i*len(list)/n]
+	}
+	return out
+}

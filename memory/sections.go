@@ -1,0 +1,179 @@
+package memory
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// A piece is a heading or an entry, in the order of a document's lines. An empty
+// heading is both: an entry that becomes a heading with the first text below it.
+type piece struct {
+	from, to int // lines
+	entry    int // -1 for a heading with something below it
+	heading  int // in Document.Headings, -1 for an entry
+	level    int // of a heading, empty or not; 0 for other entries
+	path     []string
+}
+
+// outline is the pieces of a document.
+func (d *Document) outline() []piece {
+	list := make([]piece, 0, len(d.Entries)+len(d.Headings))
+	h := 0
+	headings := func(before int) {
+		for ; h < len(d.Headings) && d.Headings[h].Line < before; h++ {
+			head := &d.Headings[h]
+			p := piece{head.Line, head.EndLine, -1, h, head.Level, []string{head.Text}}
+			for up := head.Parent; up >= 0; up = d.Headings[up].Parent {
+				p.path = append(p.path, d.Headings[up].Text)
+			}
+			slices.Reverse(p.path)
+			list = append(list, p)
+		}
+	}
+	for i := range d.Entries {
+		e := &d.Entries[i]
+		headings(e.Line)
+		p := piece{from: e.Line, to: e.EndLine, entry: i, heading: -1}
+		if e.Block == EmptyHeading {
+			var text string
+			p.level, text = headingText(e.Text)
+			p.path = append(slices.Clone(e.Sections), text)
+		}
+		list = append(list, p)
+	}
+	headings(d.lines.count() + 1)
+	return list
+}
+
+// headingText reads the level and the text of a heading from its source.
+func headingText(s string) (level int, text string) {
+	s = strings.TrimLeft(s, " ")
+	if level = runLen([]byte(s), '#'); level > 0 {
+		text = strings.Trim(s[level:], " \t")
+		if closed := strings.TrimRight(text, "#"); closed == "" || strings.HasSuffix(closed, " ") {
+			text = strings.TrimRight(closed, " ")
+		}
+		return level, text
+	}
+	text, under, _ := strings.Cut(s, "\n")
+	if i := strings.LastIndexByte(s, '\n'); i >= 0 {
+		text, under = s[:i], s[i+1:]
+	}
+	level = 1
+	if strings.HasPrefix(strings.TrimLeft(under, " "), "-") {
+		level = 2
+	}
+	return level, strings.Join(strings.Fields(text), " ")
+}
+
+// endOf is where a section ends, or where it is to be made.
+func (d *Document) endOf(path []string) (spot, error) {
+	if slices.ContainsFunc(path, func(s string) bool { return s == "" || s != strings.Join(strings.Fields(s), " ") }) {
+		return spot{}, fmt.Errorf("%q cannot be the path of a section", path)
+	}
+	last := d.lastLine(d.lines.count())
+	if len(path) == 0 {
+		return spot{line: last, beside: d.entryUpTo(last)}, nil
+	}
+	list := d.outline()
+	if i := find(list, path); i >= 0 {
+		return d.endOfSection(list, i, path), nil
+	}
+	s := spot{line: last, beside: d.entryUpTo(last), path: path}
+	level, missing := topLevel(list), path
+	for n := len(path) - 1; n > 0; n-- {
+		i := find(list, path[:n])
+		if i < 0 {
+			continue
+		}
+		level, missing = list[i].level+1, path[n:]
+		for _, p := range list[i+1:] {
+			if p.level > 0 && p.level <= list[i].level {
+				s.line = d.lastLine(p.from - 1)
+				s.beside = d.entryUpTo(s.line)
+				break
+			}
+		}
+		break
+	}
+	for i, name := range missing {
+		if level+i > 6 {
+			return spot{}, errors.New("a section would be nested more than six levels deep")
+		}
+		s.headings = append(s.headings, Heading{Level: level + i, Text: name})
+	}
+	return s, nil
+}
+
+// endOfSection is the end of the text that is directly below a heading.
+func (d *Document) endOfSection(list []piece, at int, path []string) spot {
+	s := spot{line: list[at].to, beside: -1, heading: true, path: path}
+	to := d.lines.count()
+	for _, p := range list[at+1:] {
+		if p.level > 0 {
+			to = p.from - 1
+			break
+		}
+		s.line, s.beside, s.heading = p.to, p.entry, false
+	}
+	if last := d.lastLine(to); s.beside < 0 && last > s.line {
+		s.line, s.heading = last, false // below the comments that explain the section
+	}
+	return s
+}
+
+// find is the first heading of that path, whatever its case and emphasis; else
+// the first whose path ends so; else -1.
+func find(list []piece, path []string) int {
+	same := func(a, b string) bool { return sectionName(a) == sectionName(b) }
+	end := -1
+	for i, p := range list {
+		if p.level == 0 || len(p.path) < len(path) || !slices.EqualFunc(p.path[len(p.path)-len(path):], path, same) {
+			continue
+		}
+		if len(p.path) == len(path) {
+			return i
+		}
+		if end < 0 {
+			end = i
+		}
+	}
+	return end
+}
+
+// topLevel is the level of a section that stands in no other: that of the other
+// ones, where a single heading of the first level is the title of the file.
+func topLevel(list []piece) int {
+	titles, level := 0, 0
+	for _, p := range list {
+		switch {
+		case p.level == 1:
+			titles++
+		case p.level > 0 && (level == 0 || p.level < level):
+			level = p.level
+		}
+	}
+	switch {
+	case titles > 1:
+		return 1
+	case level > 0:
+		return level
+	}
+	return 2
+}
+
+// lastLine is the last line up to one on which something stands, at least the
+// one above the body.
+func (d *Document) lastLine(line int) int {
+	for line >= d.bodyLine() && d.blankLine(line) {
+		line--
+	}
+	return line
+}
+
+// entryUpTo is the entry that ends on a line, -1 if none does.
+func (d *Document) entryUpTo(line int) int {
+	return slices.IndexFunc(d.Entries, func(e Entry) bool { return e.EndLine == line })
+}
