@@ -1,0 +1,235 @@
+package vault
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"slices"
+)
+
+// A ConflictError says that a change cannot be undone because what it wrote is
+// no longer there as it was written.
+type ConflictError struct {
+	ID     string // of the change
+	Path   string
+	Reason string
+}
+
+func (e *ConflictError) Error() string { return fmt.Sprintf("undo %s: %s: %s", e.ID, e.Path, e.Reason) }
+
+// Reverse is what a file becomes when a change is taken back, all of it or
+// nothing: now is what the file is, nil if there is none, and so is what is
+// returned. The error is a [*ConflictError].
+//
+// A file that is still as the change left it becomes, byte for byte, what it
+// was. In one that others have changed elsewhere, the lines that were written
+// are looked for by the lines around them: those above or those below must be
+// as they were, and there must be no other place that fits as well. A file that
+// the change made is only ever taken away as it was made.
+func Reverse(now []byte, r Record) ([]byte, error) {
+	conflict := func(format string, args ...any) error {
+		return &ConflictError{r.ID, cmp.Or(r.To, r.Path), fmt.Sprintf(format, args...)}
+	}
+	digest := Digest(now)
+	switch {
+	case digest == r.After:
+		old, ok := reverseExactly(now, r)
+		if !ok {
+			return nil, conflict("the journal's lines are not those that were written; nothing can be done")
+		}
+		return old, nil
+	case digest == r.Before:
+		return nil, conflict("the file is as it was before")
+	case now == nil:
+		return nil, conflict("the file is gone; put it back and try again")
+	case r.After == "":
+		return nil, conflict("there is a file again; move it away and try again")
+	case r.Before == "":
+		return nil, conflict("the file was changed since it was made; remove it yourself if it is not wanted")
+	}
+	found := make([]place, len(r.Hunks))
+	p := places{lines: splitLines(now)}
+	for i, h := range r.Hunks {
+		at, reason := p.find(h, i == 0 && h.Line == 1, i == len(r.Hunks)-1)
+		if reason != "" {
+			return nil, conflict("%s", reason)
+		}
+		found[i] = at
+	}
+	return p.replace(r.Hunks, found), nil
+}
+
+// reverseExactly takes a change back where it was made: nothing else has changed.
+func reverseExactly(now []byte, r Record) ([]byte, bool) {
+	if r.Before == "" {
+		return nil, true
+	}
+	lines := splitLines(now)
+	old := make([]byte, 0, len(now))
+	at, moved := 0, 0 // in lines; how much further down lines are than they were
+	for _, h := range r.Hunks {
+		start, n := h.Line-1+moved, len(splitLines(h.New))
+		if start < at || start+n > len(lines) {
+			return nil, false
+		}
+		old = append(appendLines(old, lines[at:start]), h.Old...)
+		at, moved = start+n, moved+n-len(splitLines(h.Old))
+	}
+	old = appendLines(old, lines[at:])
+	return old, Digest(old) == r.Before
+}
+
+func appendLines(text []byte, lines [][]byte) []byte {
+	for _, line := range lines {
+		text = append(text, line...)
+	}
+	return text
+}
+
+// A place is where the lines of a hunk stand now.
+type place struct{ start, end int }
+
+// places finds hunks in a file that others have changed, one below the other.
+type places struct {
+	lines [][]byte
+	from  int // the first line that is below all hunks found so far
+}
+
+// find finds the one place where a hunk can be, or says why there is none. The
+// hunk may have stood at the very beginning of the file, or at its end.
+func (p *places) find(h Hunk, first, last bool) (place, string) {
+	written, above, below := splitLines(h.New), splitLines(h.Before), splitLines(h.Behind)
+	slices.Reverse(above) // the nearest first
+	var best place
+	ties, most, seen := 0, -1, false
+	for start := p.from; start+len(written) <= len(p.lines); start++ {
+		end := start + len(written)
+		if !p.matches(start, written) {
+			continue
+		}
+		seen = true
+		up := agreeing(above, func(i int) []byte { return p.line(start - 1 - i) })
+		down := agreeing(below, func(i int) []byte { return p.line(end + i) })
+		// That the file begins or ends here is as good as lines that do.
+		follows := telling(above, up) || first && len(above) == 0 && start == 0
+		precedes := telling(below, down) || last && len(below) == 0 && end == len(p.lines)
+		if !follows && !precedes {
+			continue
+		}
+		score := 2 * (up + down)
+		if follows && len(written) == 0 {
+			score++ // what was added where lines were taken away comes behind them
+		}
+		if score > most {
+			best, ties, most = place{start, end}, 0, score
+		}
+		if score == most {
+			ties++
+		}
+	}
+	switch {
+	case ties == 1:
+		p.from = best.end
+		return best, ""
+	case ties > 1 && len(written) > 0:
+		return place{}, fmt.Sprintf("line %d: the same lines stand in %d places now; change the right one yourself", h.Line, ties)
+	case ties > 1:
+		return place{}, fmt.Sprintf("line %d: the lines around it stand in %d places now; put back yourself what was there", h.Line, ties)
+	case len(written) > 0 && !seen:
+		return place{}, fmt.Sprintf("line %d: %s no longer as written", h.Line, areOrIs(len(written)))
+	}
+	return place{}, fmt.Sprintf("line %d: the lines around it are not what they were", h.Line)
+}
+
+func areOrIs(lines int) string {
+	if lines == 1 {
+		return "it is"
+	}
+	return fmt.Sprintf("it and the %d below are", lines-1)
+}
+
+// matches reports whether the lines stand at start. The last line of a file may
+// have lost its end, or got one, since.
+func (p *places) matches(start int, lines [][]byte) bool {
+	for i, line := range lines {
+		now := p.lines[start+i]
+		if bytes.Equal(line, now) {
+			continue
+		}
+		if i < len(lines)-1 || !bytes.Equal(withoutEnd(line), withoutEnd(now)) || len(lineEnd(line)) > 0 && len(lineEnd(now)) > 0 {
+			return false
+		}
+	}
+	return true
+}
+
+func (p *places) line(i int) []byte {
+	if i < 0 || i >= len(p.lines) {
+		return nil
+	}
+	return p.lines[i]
+}
+
+// agreeing counts how many lines of a context, from the nearest one, are as they
+// were.
+func agreeing(context [][]byte, now func(int) []byte) int {
+	for i, line := range context {
+		if at := now(i); at == nil || !bytes.Equal(withoutEnd(line), withoutEnd(at)) {
+			return i
+		}
+	}
+	return len(context)
+}
+
+// telling reports whether a context that agrees in so many lines tells a place
+// from others: all of it does, and not all of that is blank.
+func telling(context [][]byte, agree int) bool {
+	return agree == len(context) && slices.ContainsFunc(context, func(line []byte) bool { return len(bytes.TrimSpace(line)) > 0 })
+}
+
+// replace puts what was there before in the place of each hunk. Lines that
+// stood at the end of the file, and do no longer, get an end.
+func (p *places) replace(hunks []Hunk, found []place) []byte {
+	out, at := []byte{}, 0
+	for i, h := range hunks {
+		out = appendLines(out, p.lines[at:found[i].start])
+		at = found[i].end
+		if len(h.Old) == 0 {
+			continue
+		}
+		if len(out) > 0 && out[len(out)-1] != '\n' {
+			out = append(out, p.newline()...)
+		}
+		out = append(out, h.Old...)
+		switch cut := len(out) - len(lineEnd(out)); {
+		case cut == len(out) && at < len(p.lines):
+			out = append(out, p.newline()...)
+		case at == len(p.lines) && len(lineEnd(h.New)) > 0 && len(lineEnd(p.lines[at-1])) == 0:
+			out = out[:cut] // as whoever took it away wants it
+		}
+	}
+	return appendLines(out, p.lines[at:])
+}
+
+// newline is how the file ends its lines.
+func (p *places) newline() []byte {
+	if len(p.lines) > 0 {
+		if end := lineEnd(p.lines[0]); len(end) > 0 {
+			return end
+		}
+	}
+	return []byte("\n")
+}
+
+// lineEnd is what ends the last line of text: "\n", "\r\n" or nothing.
+func lineEnd(text []byte) []byte {
+	switch {
+	case bytes.HasSuffix(text, []byte("\r\n")):
+		return text[len(text)-2:]
+	case bytes.HasSuffix(text, []byte("\n")):
+		return text[len(text)-1:]
+	}
+	return nil
+}
+
+func withoutEnd(line []byte) []byte { return line[:len(line)-len(lineEnd(line))] }
