@@ -28,7 +28,8 @@ type Change struct {
 	// Edit says what the file is to be, given what it is: nil if there is none
 	// and one is to be made. It is called anew whenever somebody has saved
 	// meanwhile, so it must depend on nothing else. The same bytes, or nil, mean
-	// that there is nothing to do; an error is given to whoever wished.
+	// that there is nothing to do; an error is given to whoever wished, except
+	// [ErrRemove].
 	Edit func(old *File) ([]byte, error)
 }
 
@@ -43,6 +44,8 @@ type Written struct {
 var (
 	// ErrBusy: others saved the file whenever we were about to.
 	ErrBusy = errors.New("file keeps changing")
+	// ErrRemove, returned by [Change.Edit]: there is to be no file any more.
+	ErrRemove = errors.New("the file is to be removed")
 	// ErrOff: nothing that nobody asked for is written.
 	ErrOff = errors.New("writing is turned off")
 )

@@ -28,6 +28,9 @@ import (
 type Journal struct {
 	// Now tells the time; time.Now if nil.
 	Now func() time.Time
+	// Happened, if not nil, is called with each change that has happened, without
+	// its hunks. It must neither wait nor call the journal.
+	Happened func(Record)
 
 	dir  string
 	keep time.Duration
@@ -41,7 +44,7 @@ type Journal struct {
 const (
 	intentEnding = ".intent.json"
 	madeEnding   = ".json"
-	draftEnding  = ".tmp" // of a record that is being written
+	draftEnding  = intentEnding + stateDraft // of a record that is being written
 
 	// maxHeader is more than the longest paths and reasons need.
 	maxHeader = 64 << 10
@@ -172,7 +175,8 @@ func (j *Journal) Begin(r Record) (Record, error) {
 	if err != nil {
 		return Record{}, fmt.Errorf("journal: %w", err)
 	}
-	if err := j.write(r.ID, data); err != nil {
+	if err := WriteState(j.path(r.ID, intentEnding), data); err != nil {
+		os.Remove(j.path(r.ID, intentEnding)) // it may be there, and not be on the disk
 		return Record{}, fmt.Errorf("journal: %w", err)
 	}
 	j.last = n
@@ -180,32 +184,6 @@ func (j *Journal) Begin(r Record) (Record, error) {
 	known.Hunks = nil
 	j.records = append(j.records, known)
 	return r, nil
-}
-
-// write puts an intent on the disk, or leaves nothing of it.
-func (j *Journal) write(id string, data []byte) error {
-	draft, path := j.path(id, draftEnding), j.path(id, intentEnding)
-	f, err := os.OpenFile(draft, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(data)
-	if err == nil {
-		err = f.Sync()
-	}
-	err = errors.Join(err, f.Close())
-	if err == nil {
-		err = os.Rename(draft, path)
-	}
-	if err != nil {
-		os.Remove(draft)
-		return err
-	}
-	if err := j.sync(); err != nil {
-		os.Remove(path)
-		return err
-	}
-	return nil
 }
 
 // sync puts on the disk which files there are.
@@ -240,6 +218,9 @@ func (j *Journal) Done(id string, after [32]byte) error {
 	r.State = StateDone
 	if len(r.Undoes) > 0 {
 		j.settle()
+	}
+	if j.Happened != nil {
+		j.Happened(*r)
 	}
 	if err := j.sync(); err != nil {
 		return fmt.Errorf("journal %s: %w", id, err)

@@ -257,7 +257,7 @@ func TestJournalSurvivesDamage(t *testing.T) {
 	if err := os.Rename(file(3), filepath.Join(dir, formatID(7)+".json")); err != nil {
 		t.Fatal(err)
 	}
-	draft := filepath.Join(dir, formatID(9)+".tmp") // ours, and never finished
+	draft := filepath.Join(dir, formatID(9)+".intent.json.new") // ours, and never finished
 	if err := os.WriteFile(draft, text[:30], 0o600); err != nil {
 		t.Fatal(err)
 	}

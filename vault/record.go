@@ -30,6 +30,14 @@ type Record struct {
 	Hunks         []Hunk // what was there, and what is instead
 }
 
+// path is where the file of a change is after it.
+func (r *Record) path() string {
+	if r.To != "" {
+		return r.To
+	}
+	return r.Path
+}
+
 // State is how far a change has come.
 type State string
 

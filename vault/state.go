@@ -13,13 +13,16 @@ import (
 // maxState is far more than any state that is kept: a larger file is not ours.
 const maxState = 256 << 20
 
+// stateDraft is what the name of a file ends with that is being written.
+const stateDraft = ".new"
+
 // WriteState replaces the file at path, which is the daemon's own and not below
 // a root: only we can read it, and it is the old or the new one whatever
 // happens, and on the disk when WriteState returns. Its directory is there, and
 // nobody else writes the same path meanwhile.
 func WriteState(path string, data []byte) error {
 	// The name is always the same, so that a crash leaves at most one.
-	draft := path + ".new"
+	draft := path + stateDraft
 	fd, err := retry(func() (int, error) {
 		return unix.Open(draft, unix.O_WRONLY|unix.O_CREAT|unix.O_TRUNC|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0o600)
 	})
