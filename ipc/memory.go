@@ -11,6 +11,7 @@ import (
 
 	"github.com/memwatchd/memwatchd/index"
 	"github.com/memwatchd/memwatchd/memory"
+	"github.com/memwatchd/memwatchd/vault"
 )
 
 // A Memory is what the operations ask. Its fields must not change while it is
@@ -20,6 +21,7 @@ type Memory struct {
 	Files  Files
 	Scopes Scopes
 	Keeper Keeper
+	Undoer *vault.Undoer // nil if nothing can be written
 
 	Owner     string         // the subject that owns the root
 	Location  *time.Location // of days; UTC if nil

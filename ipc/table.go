@@ -32,6 +32,14 @@ var Operations = []*Operation{
 		Command: "todo list", Example: "--state open", ReadOnly: true,
 	}, (*Memory).todos),
 	operation(Operation{
+		Name: "journal", Summary: "List what was written to files, and why",
+		Example: "--since 7d", Admin: true, ReadOnly: true,
+	}, (*Memory).journal),
+	operation(Operation{
+		Name: "undo", Summary: "Take back what was written to files",
+		Example: "--since 1h --dry-run", Admin: true, Long: true,
+	}, (*Memory).undo),
+	operation(Operation{
 		Name: "check", Summary: "Compare files and index, and list what is wrong with files",
 		Admin: true, ReadOnly: true, Long: true,
 	}, (*Memory).check),

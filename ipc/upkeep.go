@@ -108,12 +108,14 @@ const Listening = "listening"
 
 // An Event is something that happened.
 type Event struct {
-	Event   string    `json:"event"` // listening, indexed, gone, problem, or lost: some were left out
+	Event   string    `json:"event"` // listening, indexed, gone, write, compacted, problem, or lost: some were left out
 	Time    time.Time `json:"time"`
 	Path    string    `json:"path,omitempty"`
 	Kind    string    `json:"kind,omitempty"`
 	Day     string    `json:"day,omitempty"`
-	Entries int       `json:"entries"` // of the file, that the caller can read
+	Entries int       `json:"entries"`         // of the file, that the caller can read
+	Cause   string    `json:"cause,omitempty"` // of a write
+	ID      string    `json:"id,omitempty"`    // of a write, in the journal
 	Message string    `json:"message,omitempty"`
 
 	// Before and After are what the index held, and holds, of the file. The

@@ -237,11 +237,22 @@ func ask(cmd *cobra.Command, op *ipc.Operation, req *ipc.Request, g *globals) er
 	if err := show(raw); err != nil {
 		return err
 	}
-	if op.Name == "status" {
-		var health struct{ Healthy bool }
-		if err := json.Unmarshal(raw, &health); err == nil && !health.Healthy {
-			return errUnhealthy
-		}
+	return verdict(op, raw)
+}
+
+// verdict is the failure that an answer, which was shown, tells of.
+func verdict(op *ipc.Operation, raw json.RawMessage) error {
+	var told struct {
+		Healthy bool
+		Refused int
+	}
+	switch err := json.Unmarshal(raw, &told); {
+	case err != nil:
+		return nil
+	case op.Name == "status" && !told.Healthy:
+		return errUnhealthy
+	case op.Name == "undo" && told.Refused > 0:
+		return fmt.Errorf("undo: %s cannot be undone", plural(told.Refused, "change"))
 	}
 	return nil
 }

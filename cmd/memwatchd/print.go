@@ -63,6 +63,10 @@ func (p *printer) print(answer any) error {
 		fmt.Fprintln(&b, "everything that was saved is found")
 	case *ipc.RebuildAnswer:
 		fmt.Fprintf(&b, "%s indexed in %.1f s\n", plural(a.Entries, "entry"), a.TookMS/1000)
+	case *ipc.JournalAnswer:
+		p.journal(&b, a)
+	case *ipc.UndoAnswer:
+		p.undo(&b, a)
 	case *ipc.Event:
 		p.event(&b, a)
 	default:
@@ -92,6 +96,9 @@ const (
 	dim  = "2"
 	hit  = "1;33"
 	bad  = "1;31"
+
+	added   = "32"
+	removed = "31"
 )
 
 func (p *printer) style(code, s string) string {

@@ -67,8 +67,11 @@ func (p *printer) check(b *strings.Builder, a *ipc.CheckAnswer) {
 // event shows one thing that happened.
 func (p *printer) event(b *strings.Builder, e *ipc.Event) {
 	detail := escapeLine(e.Message)
-	if e.Event == "indexed" {
+	switch e.Event {
+	case "indexed":
 		detail = plural(e.Entries, "entry")
+	case "write":
+		detail = escapeLine(e.Cause) + " " + p.style(dim, escapeLine(e.ID))
 	}
 	where := ""
 	if e.Path != "" {

@@ -1,0 +1,196 @@
+package ipc
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/memwatchd/memwatchd/vault"
+)
+
+// JournalRequest asks what was written to files.
+type JournalRequest struct {
+	Since string `json:"since" doc:"only what was written on this day or at this time, or later; 12h or 7d is so long ago"`
+	Path  string `json:"path" arg:"1" doc:"only what was written to this file, or below this directory"`
+	Limit int    `json:"limit" default:"20" min:"1" max:"1000" doc:"how much to list at most"`
+	Scope
+}
+
+// JournalAnswer lists what was written, newest first.
+type JournalAnswer struct {
+	Writes []Wrote `json:"writes"`
+}
+
+// Wrote is one change that was made to one file.
+type Wrote struct {
+	ID     string    `json:"id"`
+	Group  string    `json:"group"` // shared by what is undone together
+	Time   time.Time `json:"time"`
+	Path   string    `json:"path"`
+	To     string    `json:"to,omitempty"` // where the file was moved to
+	What   string    `json:"what"`         // changed, created, removed or moved
+	Cause  string    `json:"cause"`
+	Reason string    `json:"reason,omitempty"`
+	State  string    `json:"state"`            // done or undone
+	Undoes []string  `json:"undoes,omitempty"` // ids of what it took back
+
+	Hunks     []DiffHunk `json:"hunks"`
+	Truncated bool       `json:"truncated,omitempty"` // there are more hunks, or they are longer
+	Problem   string     `json:"problem,omitempty"`   // why the hunks cannot be shown
+}
+
+// UndoRequest asks to take back what was written.
+type UndoRequest struct {
+	ID     string `json:"id" arg:"1" doc:"what to take back, by its id in the journal or the beginning of that; what was written together with it is taken back, too"`
+	Since  string `json:"since" doc:"take back everything that was written on this day or at this time, or later; 12h or 7d is so long ago"`
+	DryRun bool   `json:"dry_run" doc:"tell what would be taken back, and take nothing back"`
+	Scope
+}
+
+// UndoAnswer says what became of everything that was to be taken back, newest
+// first.
+type UndoAnswer struct {
+	Undone  []Unwrote `json:"undone"`
+	Refused int       `json:"refused"` // how many of them are as they were
+	DryRun  bool      `json:"dry_run"`
+}
+
+// Unwrote is something that was written, and was to be taken back.
+type Unwrote struct {
+	Wrote
+	By      string `json:"by,omitempty"`      // id of what took it back
+	Refusal string `json:"refusal,omitempty"` // why it was not
+}
+
+// journal tells the owner what was written.
+func (m *Memory) journal(_ context.Context, c Call, r *JournalRequest) (*JournalAnswer, error) {
+	if err := m.mayUndo(c); err != nil {
+		return nil, err
+	}
+	since, err := m.ago("since", r.Since)
+	if err != nil {
+		return nil, err
+	}
+	path := strings.TrimSuffix(r.Path, "/")
+	answer := &JournalAnswer{Writes: []Wrote{}}
+	for _, known := range m.Undoer.Journal.List(since, path, r.Limit) {
+		whole, err := m.Undoer.Journal.Get(known.ID)
+		switch {
+		case errors.Is(err, vault.ErrNoRecord):
+			continue // it was just now too old to be kept
+		case err != nil:
+			w := wrote(known)
+			w.Problem = err.Error()
+			answer.Writes = append(answer.Writes, w)
+		default:
+			answer.Writes = append(answer.Writes, wrote(whole))
+		}
+	}
+	return answer, nil
+}
+
+// undo takes back what was written.
+func (m *Memory) undo(ctx context.Context, c Call, r *UndoRequest) (*UndoAnswer, error) {
+	if err := m.mayUndo(c); err != nil {
+		return nil, err
+	}
+	var list []vault.Undoing
+	switch {
+	case (r.ID == "") == (r.Since == ""):
+		return nil, Errorf(Invalid, "say what to undo: either an id or since").hint("journal lists ids")
+	case r.ID != "":
+		var err error
+		if list, err = m.Undoer.Undo(ctx, r.ID, r.DryRun); err != nil {
+			return nil, undoError(r.ID, err)
+		}
+	default:
+		since, err := m.ago("since", r.Since)
+		if err != nil {
+			return nil, err
+		}
+		list = m.Undoer.UndoSince(ctx, since, r.DryRun)
+	}
+	answer := &UndoAnswer{Undone: []Unwrote{}, DryRun: r.DryRun}
+	for _, u := range list {
+		w := Unwrote{Wrote: wrote(u.Record), By: u.By}
+		if u.Err != nil {
+			answer.Refused++
+			w.Refusal = reasonOf(u.Err)
+		}
+		answer.Undone = append(answer.Undone, w)
+	}
+	return answer, nil
+}
+
+// mayUndo says no to everybody but the owner, in private: the journal has the
+// text of all files.
+func (m *Memory) mayUndo(c Call) error {
+	switch {
+	case !c.Whole:
+		return Errorf(Forbidden, "the journal is for the owner, in private")
+	case m.Undoer == nil:
+		return Errorf(Unavailable, "there is no journal").hint("status says why")
+	}
+	return nil
+}
+
+// undoError is why an id means nothing that can be undone.
+func undoError(id string, err error) error {
+	conflict, undone := errors.AsType[*vault.ConflictError](err)
+	switch {
+	case errors.Is(err, vault.ErrNoRecord):
+		return notFound("change", id).hint("journal lists those that are kept")
+	case errors.Is(err, vault.ErrAmbiguous):
+		return Errorf(Conflict, "more than one change has an id that begins with %q", id).hint("give more of it")
+	case undone:
+		return Errorf(Conflict, "change %s: %s", conflict.ID, conflict.Reason)
+	}
+	return Errorf(Unavailable, "%v", err)
+}
+
+// reasonOf is why one change was not taken back, without what else is told of it.
+func reasonOf(err error) string {
+	if conflict, ok := errors.AsType[*vault.ConflictError](err); ok {
+		return conflict.Reason
+	}
+	return err.Error()
+}
+
+// ago reads a day, a time, or how long ago it is.
+func (m *Memory) ago(name, s string) (time.Time, error) {
+	if days, ok := strings.CutSuffix(s, "d"); ok {
+		if n, err := strconv.Atoi(days); err == nil && n >= 0 && n < 100_000 {
+			return m.now().AddDate(0, 0, -n), nil
+		}
+	}
+	if d, err := time.ParseDuration(s); err == nil && d >= 0 {
+		return m.now().Add(-d), nil
+	}
+	t, _, err := m.times(name, s)
+	return t, err
+}
+
+// wrote is a change as it is told.
+func wrote(r vault.Record) Wrote {
+	w := Wrote{
+		ID: r.ID, Group: r.Group, Time: r.Time, Path: r.Path, To: r.To, What: "changed",
+		Cause: r.Cause, Reason: r.Reason, State: string(r.State), Undoes: r.Undoes,
+	}
+	switch {
+	case r.To != "":
+		w.What = "moved"
+	case r.Before == "":
+		w.What = "created"
+	case r.After == "":
+		w.What = "removed"
+	}
+	w.Hunks, w.Truncated = diffOf(r.Hunks)
+	return w
+}
+
+// WriteEvent is what listeners are told of a change that was made.
+func WriteEvent(r vault.Record) Event {
+	return Event{Event: "write", Path: r.Path, Cause: r.Cause, ID: r.ID}
+}
