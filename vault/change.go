@@ -36,7 +36,7 @@ type Change struct {
 // Written is what became of a change.
 type Written struct {
 	ID      string   // in the journal; empty if there was nothing to do
-	Hash    [32]byte // SHA-256 of what the file is now
+	Hash    [32]byte // SHA-256 of what the file is now; zero if there is none
 	Changed bool
 }
 

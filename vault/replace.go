@@ -60,7 +60,9 @@ func (w *Writer) attempt(ctx context.Context, c *Change) (Written, error) {
 
 	refusal := w.refuses(old)
 	data, err := c.Edit(&old.File)
+	remove := errors.Is(err, ErrRemove)
 	switch {
+	case remove && refusal == nil:
 	case err != nil && refusal != nil:
 		return Written{}, refusal
 	case err != nil:
@@ -76,6 +78,9 @@ func (w *Writer) attempt(ctx context.Context, c *Change) (Written, error) {
 	foreign := w.changed(old)
 	if err := w.mayTouch(c, foreign); err != nil {
 		return Written{}, err
+	}
+	if remove {
+		return w.remove(s, old, c, foreign)
 	}
 	return w.replace(s, old, c, data, foreign)
 }
@@ -164,7 +169,10 @@ func (w *Writer) journalled(s *spot, c *Change, draft *draft, before, after []by
 	if err != nil {
 		return Written{}, errors.Join(fmt.Errorf("%w: %w", errJournal, err), w.discard(s.dir, draft.name))
 	}
-	written := Written{ID: r.ID, Hash: hashOf(after), Changed: true}
+	written := Written{ID: r.ID, Changed: true}
+	if after != nil {
+		written.Hash = hashOf(after)
+	}
 	disown := w.own(c.Path, written.Hash, foreign)
 	err = do()
 	if err == nil {

@@ -32,11 +32,13 @@ func (d *draft) temp() string { return strings.TrimSuffix(d.name, draftSuffix) +
 // draftOf is the name that a temporary file had before.
 func draftOf(temp string) string { return strings.TrimSuffix(temp, tempEnding) + draftSuffix }
 
+func draftName() string { return tempPrefix + strings.ToLower(rand.Text()[:13]) + draftSuffix }
+
 // makeDraft writes data into a file of its own in the directory dir: like the
 // old one in everything but content and times, which are those of now, or, if
 // there is none, as readable as the directory is.
 func (w *Writer) makeDraft(dir int, data []byte, old *source) (*draft, error) {
-	d := &draft{name: tempPrefix + strings.ToLower(rand.Text()[:13]) + draftSuffix}
+	d := &draft{name: draftName()}
 	var f *os.File
 	err := w.call("create temporary file", func() error {
 		fd, err := unix.Openat(dir, d.name, unix.O_RDWR|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)

@@ -1,0 +1,128 @@
+package vault
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+func removal(path string) Change {
+	return Change{Path: path, Cause: "undo", Asked: true, Edit: func(f *File) ([]byte, error) {
+		if f == nil {
+			return nil, nil
+		}
+		return nil, ErrRemove
+	}}
+}
+
+func TestRemove(t *testing.T) {
+	for _, keepOld := range []bool{false, true} {
+		w := newWriter(t, map[string]string{"a.md": "one\n", "b.md": "two\n"})
+		w.keepOld = keepOld
+		got, err := w.Write(t.Context(), removal("a.md"))
+		must(t, err)
+		if !got.Changed || got.Hash != [32]byte{} {
+			t.Errorf("%+v", got)
+		}
+		wantFiles(t, w, map[string]string{"b.md": "two\n"})
+		r, err := w.Journal.Get(got.ID)
+		if err != nil || r.State != StateDone || r.Before != Digest([]byte("one\n")) || r.After != "" {
+			t.Errorf("%+v, %v", r, err)
+		}
+		if got, err := w.Write(t.Context(), removal("a.md")); err != nil || got.Changed {
+			t.Errorf("nothing to remove: %+v, %v", got, err)
+		}
+	}
+}
+
+// Whatever call fails, the file is there, or it is gone and the journal has it;
+// once the daemon has started again there is nothing else.
+func TestRemoveFails(t *testing.T) {
+	for n := 0; ; n++ {
+		w := newWriter(t, map[string]string{"a.md": "one\n"})
+		calls, failed := 0, ""
+		w.fault = func(call string) error {
+			if calls++; calls == n+1 {
+				failed = call
+				return unix.EIO
+			}
+			return nil
+		}
+		written, err := w.Write(t.Context(), removal("a.md"))
+		again := writerOn(t, w.Vault, w.Journal.dir)
+		must(t, again.Repair(t.Context()))
+		name := fmt.Sprintf("call %d, %s", n+1, failed)
+		_, missing := os.Stat(filepath.Join(w.Vault.Dir, "a.md"))
+		kept := again.Journal.List(time.Time{}, "", 0)
+		if gone := missing != nil; gone != (len(kept) == 1) || gone == (err != nil) || gone && written.ID != kept[0].ID {
+			t.Errorf("%s: gone: %v, in the journal: %v, answer: %+v, %v", name, gone, kept, written, err)
+		}
+		want := map[string]string{"a.md": "one\n"}
+		if missing != nil {
+			want = map[string]string{}
+		}
+		wantFiles(t, w, want)
+		if failed == "" {
+			break
+		}
+	}
+}
+
+// A process that is killed in the middle has removed the file or it has not.
+func TestRepairOfARemoval(t *testing.T) {
+	for _, test := range []struct {
+		name        string
+		there, away string // what lies at the path and under the temporary name
+		want        map[string]string
+		happened    bool
+	}{
+		{"before", "one\n", "", map[string]string{"a.md": "one\n"}, false},
+		{"after", "", "one\n", map[string]string{}, true},
+		{"saved meanwhile", "new\n", "one\n", map[string]string{"a.md": "new\n"}, true},
+		{"saved to the old file", "", "one\nlate\n", map[string]string{"a.md": "one\nlate\n"}, false},
+	} {
+		w := newWriter(t, nil)
+		r := record(&Change{Path: "a.md", Cause: "undo"}, ".memwatchd-x.tmp", []byte("one\n"), nil)
+		r, err := w.Journal.Begin(r)
+		must(t, err)
+		for name, text := range map[string]string{"a.md": test.there, r.Temp: test.away} {
+			if text != "" {
+				must(t, os.WriteFile(filepath.Join(w.Vault.Dir, name), []byte(text), 0o600))
+			}
+		}
+		must(t, w.Repair(t.Context()))
+		t.Log(test.name)
+		wantFiles(t, w, test.want)
+		if _, err := w.Journal.Get(r.ID); (err == nil) != test.happened || len(w.Journal.Pending()) > 0 {
+			t.Errorf("%s: %v, pending %v", test.name, err, w.Journal.Pending())
+		}
+	}
+}
+
+// Who has the file open and saves after all finds it where it was.
+func TestRemoveAndSave(t *testing.T) {
+	w := newWriter(t, map[string]string{"a.md": "one\n"})
+	w.keepOld = true
+	saved := false
+	w.fault = func(call string) error {
+		if call != "sync directory" || saved {
+			return nil
+		}
+		saved = true // as who opened it just before it was taken away
+		away, err := filepath.Glob(filepath.Join(w.Vault.Dir, tempPrefix+"*"))
+		if err != nil || len(away) != 1 {
+			return fmt.Errorf("%q, %v", away, err)
+		}
+		return os.WriteFile(away[0], []byte("late\n"), 0o600)
+	}
+	_, err := w.Write(t.Context(), removal("a.md"))
+	must(t, err)
+	wantFiles(t, w, map[string]string{"a.md": "late\n"})
+	if kept := w.Journal.List(time.Time{}, "", 0); len(kept) > 0 {
+		t.Errorf("in the journal: %+v", kept)
+	}
+}

@@ -1,0 +1,320 @@
+package vault
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// undoing is a root with a writer that runs, and what takes back its changes.
+type undoing struct {
+	*testing.T
+	w *Writer
+	Undoer
+}
+
+func newUndoing(t *testing.T, files map[string]string) *undoing {
+	t.Helper()
+	w := newWriter(t, files)
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error)
+	go func() { ended <- w.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+	return &undoing{t, w, Undoer{Vault: w.Vault, Journal: w.Journal, Writer: w}}
+}
+
+// set makes a file of a content, or takes it away.
+func (u *undoing) set(group, path string, content *string) string {
+	u.Helper()
+	written, err := u.w.Write(u.Context(), Change{Path: path, Cause: "edit", Group: group, Asked: true, Edit: func(*File) ([]byte, error) {
+		if content == nil {
+			return nil, ErrRemove
+		}
+		return []byte(*content), nil
+	}})
+	must(u.T, err)
+	return written.ID
+}
+
+func (u *undoing) write(group, path, content string) string { return u.set(group, path, &content) }
+
+func (u *undoing) move(from, to string) string {
+	u.Helper()
+	written, err := u.w.Move(u.Context(), from, to, Change{Cause: "archive", Asked: true})
+	must(u.T, err)
+	return written.ID
+}
+
+// byHand saves a file as a person would.
+func (u *undoing) byHand(path, content string) {
+	u.Helper()
+	must(u.T, os.WriteFile(filepath.Join(u.w.Vault.Dir, path), []byte(content), 0o600))
+}
+
+// files is what the vault reads.
+func (u *undoing) files() map[string]string {
+	u.Helper()
+	files := map[string]string{}
+	must(u.T, filepath.WalkDir(u.w.Vault.Dir, func(name string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() || strings.HasPrefix(e.Name(), ".") {
+			return err
+		}
+		data, err := os.ReadFile(name)
+		files[strings.TrimPrefix(name, u.w.Vault.Dir+"/")] = string(data)
+		return err
+	}))
+	return files
+}
+
+func (u *undoing) want(what string, want map[string]string) {
+	u.Helper()
+	if diff := cmp.Diff(want, u.files()); diff != "" {
+		u.Fatalf("%s (-want +got):\n%s", what, diff)
+	}
+}
+
+// undo takes a change back, and wants it to succeed.
+func (u *undoing) undo(id string) []Undoing {
+	u.Helper()
+	list, err := u.Undo(u.Context(), id, false)
+	must(u.T, err)
+	if len(list) == 0 {
+		u.Fatalf("undo %s: nothing was undone", id)
+	}
+	for _, done := range list {
+		must(u.T, done.Err)
+	}
+	return list
+}
+
+// told is what became of each change: its file, and why it stays or "".
+func told(list []Undoing) string {
+	var b strings.Builder
+	for _, u := range list {
+		fmt.Fprintf(&b, "%s: %v\n", u.Record.path(), u.Err)
+	}
+	return b.String()
+}
+
+// Whatever was done, taking it back step by step passes through every state that
+// there was; and so does taking it back at once, and taking that back.
+func TestUndoRestoresEveryByte(t *testing.T) {
+	for seed := range uint64(4) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Parallel()
+			rng := rand.New(rand.NewPCG(seed, 3))
+			u := newUndoing(t, map[string]string{"a.md": "one\r\ntwo\r\nthree", "2026-02-05/b.md": "\ufeff- [ ] x\n- [ ] y\n\n\n", "c.md": ""})
+			states, made := []map[string]string{u.files()}, []string{""}
+			for n := 0; len(states) < 10; n++ {
+				before := u.files()
+				paths := slices.Sorted(maps.Keys(before))
+				path := paths[rng.IntN(len(paths))]
+				id := ""
+				switch rng.IntN(6) {
+				case 0:
+					id = u.write("", fmt.Sprintf("new/%d.md", n), strings.Repeat("new\n", rng.IntN(3)))
+				case 1:
+					if len(paths) > 2 {
+						id = u.set("", path, nil)
+					}
+				case 2:
+					id = u.move(path, fmt.Sprintf("moved/%d.md", n))
+				default:
+					lines := strings.SplitAfter(before[path], "\n")
+					at := rng.IntN(len(lines))
+					lines[at] = []string{"", "changed\n", lines[at] + "added", lines[at] + "added\r\n"}[rng.IntN(4)]
+					id = u.write("", path, strings.Join(lines, ""))
+				}
+				if id != "" {
+					states, made = append(states, u.files()), append(made, id)
+				}
+			}
+			last := states[len(states)-1]
+			if rng.IntN(2) == 0 {
+				for i := len(states) - 1; i > 0; i-- {
+					u.undo(made[i])
+					u.want("undo "+made[i], states[i-1])
+				}
+			}
+			newest := u.Journal.List(time.Time{}, "", 1)[0].Group
+			list := u.UndoSince(t.Context(), time.Time{}, false)
+			u.want("undo of everything", states[0])
+			if len(list) == 0 {
+				return
+			}
+			group := u.Journal.List(time.Time{}, "", 1)[0].Group
+			u.undo(group)
+			if newest == made[len(made)-1] {
+				u.want("undo of that", last)
+			} else {
+				u.want("undo of that", states[0])
+			}
+		})
+	}
+}
+
+// What is undone is in the journal, and can be made again, and be undone again.
+func TestUndoOfUndo(t *testing.T) {
+	u := newUndoing(t, map[string]string{"a.md": "- [ ] one\n"})
+	id := u.write("", "a.md", "- [x] one\n")
+	ids := []string{id}
+	for i, want := range []string{"- [ ] one\n", "- [x] one\n", "- [ ] one\n", "- [x] one\n"} {
+		list := u.undo(ids[i])
+		u.want(fmt.Sprintf("undo %d", i+1), map[string]string{"a.md": want})
+		r, err := u.Journal.Get(list[0].By)
+		must(t, err)
+		if r.Cause != "undo" || !slices.Equal(r.Undoes, []string{ids[i]}) {
+			t.Errorf("%+v", r)
+		}
+		if _, err := u.Undo(t.Context(), ids[i], false); err == nil || !strings.Contains(err.Error(), "undone already") {
+			t.Errorf("undone twice: %v", err)
+		}
+		ids = append(ids, list[0].By)
+	}
+	r, err := u.Journal.Get(id)
+	if err != nil || r.State != StateDone {
+		t.Errorf("%v, %v", r.State, err)
+	}
+}
+
+func TestUndoKeepsWhatOthersWrote(t *testing.T) {
+	u := newUndoing(t, map[string]string{"a.md": "# A\n- [ ] one\n- two\n"})
+	ticked := u.write("", "a.md", "# A\n- [x] one\n- two\n")
+	added := u.write("", "a.md", "# A\n- [x] one\n- two\n- three\n")
+	u.byHand("a.md", "mine\n# A\n- [x] one\n- two\n- three\n- mine, too\n")
+	u.undo(ticked)
+	u.want("undo of the first", map[string]string{"a.md": "mine\n# A\n- [ ] one\n- two\n- three\n- mine, too\n"})
+	u.byHand("a.md", "mine\n# A\n- [ ] one\n- two\n- three!\n- mine, too\n")
+	list, err := u.Undo(t.Context(), added, false)
+	must(t, err)
+	if diff := cmp.Diff("a.md: undo "+added+": a.md: line 4: it is no longer as written\n", told(list)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	u.want("refused", map[string]string{"a.md": "mine\n# A\n- [ ] one\n- two\n- three!\n- mine, too\n"})
+}
+
+func TestUndoTakesAwayOnlyWhatNobodyChanged(t *testing.T) {
+	u := newUndoing(t, nil)
+	first, second := u.write("", "a/b/one.md", "1\n"), u.write("", "a/two.md", "2\n")
+	u.byHand("a/two.md", "2\nmine\n")
+	u.undo(first)
+	list, err := u.Undo(t.Context(), second, false)
+	must(t, err)
+	if len(list) != 1 || list[0].Err == nil || !strings.Contains(list[0].Err.Error(), "changed since it was made") {
+		t.Errorf("got %s", told(list))
+	}
+	u.want("undo", map[string]string{"a/two.md": "2\nmine\n"})
+}
+
+// A group is undone as a whole or not at all, and in an order in which no text
+// is nowhere at any time.
+func TestUndoOfAGroup(t *testing.T) {
+	archived := func(u *undoing) string {
+		id := u.write("", "_archive/a.md", "old\n- gone\n")
+		u.write(id, "a.md", "# A\n- stays\n")
+		return id
+	}
+	files := map[string]string{"_archive/a.md": "old\n", "a.md": "# A\n- gone\n- stays\n"}
+
+	u := newUndoing(t, files)
+	id := archived(u)
+	u.undo(id)
+	u.want("undo", files)
+
+	u = newUndoing(t, files)
+	id = archived(u)
+	u.byHand("a.md", "# B\n- changed\n")
+	list, err := u.Undo(t.Context(), id, false)
+	must(t, err)
+	if len(list) != 2 || list[0].Err == nil || list[1].Err == nil {
+		t.Errorf("got %s", told(list))
+	}
+	u.want("refused", map[string]string{"_archive/a.md": "old\n- gone\n", "a.md": "# B\n- changed\n"})
+
+	u = newUndoing(t, files)
+	id = archived(u)
+	u.Writer = busyWriter{u.w, "a.md"}
+	list, err = u.Undo(t.Context(), id, false)
+	must(t, err)
+	if len(list) != 2 || !errors.Is(list[0].Err, ErrBusy) || list[1].Err == nil {
+		t.Errorf("got %s", told(list))
+	}
+	u.want("somebody saves", map[string]string{"_archive/a.md": "old\n- gone\n", "a.md": "# A\n- stays\n"})
+}
+
+// A busyWriter writes files one of which others save all the time.
+type busyWriter struct {
+	*Writer
+	path string
+}
+
+func (w busyWriter) Write(ctx context.Context, c Change) (Written, error) {
+	if c.Path == w.path {
+		return Written{}, ErrBusy
+	}
+	return w.Writer.Write(ctx, c)
+}
+
+// Many changes of one file are undone by one, and what does not fit stays.
+func TestUndoSince(t *testing.T) {
+	u := newUndoing(t, map[string]string{"a.md": "1\n", "b.md": "# B\n1\n"})
+	clock := time.Date(2026, 2, 5, 12, 0, 0, 0, time.UTC)
+	u.Journal.Now = func() time.Time { clock = clock.Add(time.Minute); return clock }
+	u.write("", "a.md", "2\n")
+	since := clock.Add(time.Second)
+	u.write("", "a.md", "3\n")
+	b := u.write("", "b.md", "# B\n2\n")
+	u.write("", "a.md", "4\n")
+	u.byHand("b.md", "# B\n2 and a half\n")
+	before := u.files()
+
+	list := u.UndoSince(t.Context(), since, true)
+	want := "a.md: <nil>\nb.md: undo " + b + ": b.md: line 2: it is no longer as written\na.md: <nil>\n"
+	if diff := cmp.Diff(want, told(list)); diff != "" {
+		t.Errorf("dry run (-want +got):\n%s", diff)
+	}
+	u.want("dry run", before)
+
+	list = u.UndoSince(t.Context(), since, false)
+	if diff := cmp.Diff(want, told(list)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	u.want("undo since", map[string]string{"a.md": "2\n", "b.md": "# B\n2 and a half\n"})
+	if n := len(u.Journal.List(since, "a.md", 0)); n != 3 {
+		t.Errorf("%d changes of a.md, want the two and one that undoes both", n)
+	}
+	// What is undone is not undone again, and no longer spoken of.
+	if got := told(u.UndoSince(t.Context(), since, true)); strings.Contains(got, "a.md: undo") {
+		t.Errorf("once more: %s", got)
+	}
+}
+
+func TestUndoMovesBack(t *testing.T) {
+	u := newUndoing(t, map[string]string{"2026-01-01/a.md": "1\n", "2026-01-01/b.md": "1\n"})
+	a, b := u.move("2026-01-01/a.md", "_archive/2026-01-01/a.md"), u.move("2026-01-01/b.md", "_archive/2026-01-01/b.md")
+	u.byHand("_archive/2026-01-01/a.md", "1\nmine\n")
+	u.byHand("2026-01-01/b.md", "another\n")
+	u.undo(a)
+	list, err := u.Undo(t.Context(), b, false)
+	must(t, err)
+	if len(list) != 1 || list[0].Err == nil || !strings.Contains(list[0].Err.Error(), "another file") {
+		t.Errorf("got %s", told(list))
+	}
+	u.want("undo", map[string]string{"2026-01-01/a.md": "1\nmine\n", "2026-01-01/b.md": "another\n", "_archive/2026-01-01/b.md": "1\n"})
+}
