@@ -1,6 +1,7 @@
 package vault
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -149,7 +150,7 @@ func (w *Writer) done(s *spot, c *Change, r Record, hash [32]byte) {
 	if !c.Asked {
 		w.spend(r.Path)
 	}
-	l := lateLook{record: r, pause: lateAfter, made: w.conclude(r, false, true) == nil}
+	l := lateLook{record: r, pause: cmp.Or(w.lateAfter, lateAfter), made: w.conclude(r, false, true) == nil}
 	if l.made && r.Before == "" {
 		return // there was no old file
 	}

@@ -78,9 +78,10 @@ type Writer struct {
 	late    []lateLook           // what is looked at once more
 	counts  counts
 
-	// Tests stand in for the kernel with these.
-	keepOld bool                    // there are no leases
-	fault   func(call string) error // instead of a system call
+	// Tests stand in for the kernel, and for time, with these.
+	keepOld   bool                    // there are no leases
+	fault     func(call string) error // instead of a system call
+	lateAfter time.Duration           // lateAfter if zero
 }
 
 // ours is what we wrote last to a file.

@@ -1,0 +1,210 @@
+package vault
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// A person saves a file in one of the ways in which programs do.
+type person struct {
+	name string
+	// save writes the version n, of which later is what was saved before.
+	save func(name string, n int) error
+	// appends is true if everything ever saved has to be there, not the last only.
+	appends bool
+}
+
+func personal(n int) []byte {
+	return fmt.Appendf(nil, "count: 0\nversion %d\n%send\n", n, strings.Repeat("padding\n", n%50))
+}
+
+// persons save in every way that has been seen.
+var persons = []person{
+	{name: "renames over", save: func(name string, n int) error {
+		if err := os.WriteFile(name+".new", personal(n), 0o600); err != nil {
+			return err
+		}
+		return os.Rename(name+".new", name)
+	}},
+	{name: "in place", save: func(name string, n int) error { return os.WriteFile(name, personal(n), 0o600) }},
+	{name: "moves away first", save: func(name string, n int) error {
+		if err := os.Rename(name, name+"~"); err != nil {
+			return err
+		}
+		if err := os.WriteFile(name, personal(n), 0o600); err != nil {
+			return err
+		}
+		return os.Remove(name + "~")
+	}},
+	{name: "appends", appends: true, save: func(name string, n int) error {
+		f, err := os.OpenFile(name, os.O_WRONLY|os.O_APPEND, 0)
+		if err != nil {
+			return err
+		}
+		time.Sleep(time.Duration(rand.IntN(3)) * time.Millisecond)
+		if _, err := fmt.Fprintf(f, "line %d\n", n); err != nil {
+			return err
+		}
+		return f.Close()
+	}},
+}
+
+// wantSaved reports what is missing of what a person saved. Where nothing can be
+// known of who has a file open, two who append to it in the same instant may get
+// a file each.
+func (p person) wantSaved(data []byte, kept [][]byte, last int) error {
+	if !p.appends {
+		_, theirs, ok := bytes.Cut(data, []byte("\n"))
+		_, want, _ := bytes.Cut(personal(last), []byte("\n"))
+		if !ok || !bytes.HasPrefix(data, []byte("count: ")) || !bytes.Equal(theirs, want) {
+			return fmt.Errorf("it is not version %d: %.80q", last, data)
+		}
+		return nil
+	}
+	for n := 1; n <= last; n++ {
+		line := fmt.Appendf(nil, "\nline %d\n", n)
+		switch times := bytes.Count(data, line); {
+		case times == 1:
+		case times == 0 && slices.ContainsFunc(kept, func(data []byte) bool { return bytes.Contains(data, line) }):
+		default:
+			return fmt.Errorf("line %d is there %d times: %.80q", n, times, data)
+		}
+	}
+	if !bytes.HasPrefix(data, []byte("count: ")) {
+		return fmt.Errorf("torn: %.80q", data)
+	}
+	return nil
+}
+
+// counted is a change that is never finished: it counts.
+func counted(path string, asked bool) Change {
+	return Change{Path: path, Cause: "count", Asked: asked, Edit: func(f *File) ([]byte, error) {
+		var n int
+		if f == nil {
+			return nil, nil
+		}
+		if _, err := fmt.Sscanf(string(f.Data), "count: %d\n", &n); err != nil {
+			return nil, fmt.Errorf("half a file is taken for all of it: %.80q", f.Data)
+		}
+		_, rest, _ := bytes.Cut(f.Data, []byte("\n"))
+		return fmt.Appendf(nil, "count: %d\n%s", n+1, rest), nil
+	}}
+}
+
+// A person saves while the same file is changed all the time: nothing that they
+// have saved is ever lost, whichever way they save.
+func TestNoSaveIsLost(t *testing.T) {
+	rounds := 150
+	if testing.Short() {
+		rounds = 25
+	}
+	if os.Getenv("FAULTS") != "" {
+		rounds = 1000
+	}
+	for _, keepOld := range []bool{false, true} {
+		for _, p := range persons {
+			name := p.name
+			if keepOld {
+				name += ", without leases"
+			}
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				w := newWriter(t, map[string]string{"2026-02-04/cli.md": "count: 0\n"})
+				if !keepOld {
+					needLeases(t, w.Vault)
+				}
+				w.keepOld, w.Fuse, w.lateAfter = keepOld, 1<<30, time.Millisecond
+				if keepOld {
+					w.lateAfter = 20 * time.Millisecond
+				}
+				race(t, w, p, rounds)
+			})
+		}
+	}
+}
+
+func race(t *testing.T, w *Writer, p person, rounds int) {
+	const path = "2026-02-04/cli.md"
+	name := w.Vault.Dir + "/" + path
+	ctx, end := context.WithCancel(t.Context())
+	var work sync.WaitGroup
+	var changed atomic.Int64
+	defer work.Wait()
+	defer end()
+	work.Go(func() { w.Run(ctx) })
+	var turn sync.Mutex // held while it is changed
+	work.Go(func() {
+		for n := 0; ctx.Err() == nil; n++ {
+			turn.Lock()
+			written, err := w.Write(ctx, counted(path, n%4 != 0))
+			turn.Unlock()
+			var wait *WaitError
+			switch {
+			case written.Changed:
+				changed.Add(1)
+			case err != nil && !errors.As(err, &wait) && !errors.Is(err, ErrBusy) && ctx.Err() == nil:
+				t.Error(err)
+				return
+			}
+			time.Sleep(time.Duration(rand.IntN(500)) * time.Microsecond)
+		}
+	})
+	last := 0
+	for round := range rounds {
+		for range 1 + rand.IntN(2) {
+			time.Sleep(time.Duration(rand.IntN(2000)) * time.Microsecond)
+			last++
+			if err := p.save(name, last); err != nil {
+				t.Fatal(err)
+			}
+		}
+		turn.Lock()
+		for {
+			// Whoever saved has saved: what is looked at once more need not wait.
+			_, err := inTurn(ctx, w, func() (none struct{}, _ error) { return none, w.finishLate(path) })
+			if err == nil {
+				break
+			}
+			must(t, ctx.Err())
+		}
+		data, err := os.ReadFile(name)
+		var kept [][]byte
+		for _, path := range w.Status().Kept {
+			if data, err := os.ReadFile(w.Vault.Dir + "/" + path); err == nil && w.keepOld && p.appends {
+				kept = append(kept, data)
+			}
+		}
+		if err == nil {
+			err = p.wantSaved(data, kept, last)
+		}
+		turn.Unlock()
+		if err != nil {
+			t.Fatalf("round %d: %v", round, err)
+		}
+	}
+	end()
+	work.Wait()
+	names, err := os.ReadDir(w.Vault.Dir + "/2026-02-04")
+	must(t, err)
+	s := w.Status()
+	if !w.keepOld && len(s.Kept) > 0 {
+		t.Errorf("left to a person: %v", s.Kept)
+	}
+	if len(names) != 1+len(s.Kept) {
+		t.Errorf("left over: %v", names)
+	}
+	if changed.Load() == 0 {
+		t.Error("it was never changed")
+	}
+	t.Logf("%d saves, %d changes, %d races lost, %d files kept", last, changed.Load(), s.LostRaces, len(s.Kept))
+}
