@@ -36,7 +36,7 @@ func (w *Writer) create(ctx context.Context, c *Change) (Written, error) {
 }
 
 func (w *Writer) createAt(s *spot, c *Change, data []byte) (Written, error) {
-	draft, err := w.makeDraft(s.dir, data, nil)
+	draft, err := w.makeDraft(s, data, nil)
 	if err != nil {
 		return Written{}, err
 	}

@@ -72,13 +72,17 @@ func TestPrivateDirRefuses(t *testing.T) {
 	}
 }
 
-// TestMain lets the test binary be another process that holds a lock, and sees
-// to it that the tests leave no goroutine behind.
+// TestMain lets the test binary be another process, that holds a lock or changes
+// files, and sees to it that the tests leave no goroutine behind.
 func TestMain(m *testing.M) {
 	if path := os.Getenv("VAULT_TEST_LOCK"); path != "" {
 		_, err := AcquireLock(path, Holder{PID: os.Getpid(), Socket: "/run/x.sock"})
 		fmt.Println(err)
 		select {} // until killed
+	}
+	if os.Getenv("VAULT_TEST_WRITER") != "" {
+		writeUntilKilled()
+		os.Exit(0)
 	}
 	goleak.VerifyTestMain(m)
 }

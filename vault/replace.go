@@ -145,7 +145,7 @@ func (w *Writer) believe(ctx context.Context, s *spot, asked bool) error {
 
 // replace puts data in the place of the old file.
 func (w *Writer) replace(s *spot, old *source, c *Change, data []byte, foreign time.Time) (Written, error) {
-	draft, err := w.makeDraft(s.dir, data, old)
+	draft, err := w.makeDraft(s, data, old)
 	if err != nil {
 		return Written{}, err
 	}
@@ -167,7 +167,8 @@ func (w *Writer) replace(s *spot, old *source, c *Change, data []byte, foreign t
 func (w *Writer) journalled(s *spot, c *Change, draft *draft, before, after []byte, foreign time.Time, do func() error) (Written, error) {
 	r, err := w.Journal.Begin(record(c, draft.temp(), before, after))
 	if err != nil {
-		return Written{}, errors.Join(fmt.Errorf("%w: %w", errJournal, err), w.discard(s.dir, draft.name))
+		w.drop(s, draft)
+		return Written{}, fmt.Errorf("%w: %w", errJournal, err)
 	}
 	written := Written{ID: r.ID, Changed: true}
 	if after != nil {

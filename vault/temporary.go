@@ -34,28 +34,29 @@ func draftOf(temp string) string { return strings.TrimSuffix(temp, tempEnding) +
 
 func draftName() string { return tempPrefix + strings.ToLower(rand.Text()[:13]) + draftSuffix }
 
-// makeDraft writes data into a file of its own in the directory dir: like the
-// old one in everything but content and times, which are those of now, or, if
-// there is none, as readable as the directory is.
-func (w *Writer) makeDraft(dir int, data []byte, old *source) (*draft, error) {
+// makeDraft writes data into a file of its own beside the one at s: like the old
+// one in everything but content and times, which are those of now, or, if there
+// is none, as readable as the directory is.
+func (w *Writer) makeDraft(s *spot, data []byte, old *source) (*draft, error) {
 	d := &draft{name: draftName()}
 	var f *os.File
 	err := w.call("create temporary file", func() error {
-		fd, err := unix.Openat(dir, d.name, unix.O_RDWR|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
+		fd, err := unix.Openat(s.dir, d.name, unix.O_RDWR|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
 		if err == nil {
 			f = os.NewFile(uintptr(fd), d.name)
 		}
 		return err
 	})
-	if err != nil {
-		return nil, err
+	if err == nil {
+		if err = w.fillDraft(f, s.dir, data, old); err == nil {
+			d.look, err = lookAt(int(f.Fd()))
+		}
 	}
-	defer f.Close()
-	if err = w.fillDraft(f, dir, data, old); err == nil {
-		d.look, err = lookAt(int(f.Fd()))
+	if f != nil {
+		f.Close()
 	}
 	if err != nil {
-		w.discard(dir, d.name)
+		w.drop(s, d)
 		return nil, err
 	}
 	return d, nil
@@ -110,8 +111,14 @@ func (w *Writer) dress(f *os.File, dir int, old *source) error {
 // errUndress: the new file would lack what the old one has.
 var errUndress = errors.New("owner and attributes cannot be kept")
 
-// discard removes a file of ours. What cannot be removed now is, when the daemon
-// starts again.
+// drop removes a draft that is of no use, later if it cannot now.
+func (w *Writer) drop(s *spot, d *draft) {
+	if w.discard(s.dir, d.name) != nil {
+		w.lookLater(lateLook{record: Record{Path: s.path, Temp: d.temp()}, pause: lateAfter})
+	}
+}
+
+// discard removes a file of ours.
 func (w *Writer) discard(dir int, name string) error {
 	return w.call("remove "+name, func() error {
 		err := unix.Unlinkat(dir, name, 0)

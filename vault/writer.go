@@ -79,9 +79,9 @@ type Writer struct {
 	counts  counts
 
 	// Tests stand in for the kernel, and for time, with these.
-	keepOld   bool                    // there are no leases
-	fault     func(call string) error // instead of a system call
-	lateAfter time.Duration           // lateAfter if zero
+	keepOld   bool                                     // there are no leases
+	fault     func(call string, do func() error) error // makes a system call, or not
+	lateAfter time.Duration                            // lateAfter if zero
 }
 
 // ours is what we wrote last to a file.
@@ -189,9 +189,7 @@ func (w *Writer) call(what string, do func() error) error {
 	w.Vault.steps.next(w.step)
 	_, err := retry(func() (int, error) {
 		if w.fault != nil {
-			if err := w.fault(what); err != nil {
-				return -1, err
-			}
+			return 0, w.fault(what, do)
 		}
 		return 0, do()
 	})

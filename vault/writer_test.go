@@ -2,9 +2,7 @@ package vault
 
 import (
 	"bytes"
-	"io/fs"
 	"log/slog"
-	"os"
 	"path/filepath"
 	"testing"
 	"time"
@@ -38,17 +36,7 @@ func change(path, old, new string) Change {
 // wantFiles compares what there is below the root, temporary files and all.
 func wantFiles(t *testing.T, w *Writer, want map[string]string) {
 	t.Helper()
-	got := map[string]string{}
-	must(t, filepath.WalkDir(w.Vault.Dir, func(name string, e fs.DirEntry, err error) error {
-		if err != nil || e.IsDir() {
-			return err
-		}
-		path, _ := filepath.Rel(w.Vault.Dir, name)
-		data, err := os.ReadFile(name)
-		got[path] = string(data)
-		return err
-	}))
-	if diff := cmp.Diff(want, got); diff != "" {
+	if diff := cmp.Diff(want, w.tree(t)); diff != "" {
 		t.Errorf("files (-want +got):\n%s", diff)
 	}
 }

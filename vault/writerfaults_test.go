@@ -1,0 +1,183 @@
+package vault
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// deeds are the kinds of changes, each with what there is before and after.
+var deeds = []struct {
+	name          string
+	before, after map[string]string
+	do            func(ctx context.Context, w *Writer) (Written, error)
+}{
+	{
+		"write", map[string]string{"d/a.md": "- [ ] one\n"}, map[string]string{"d/a.md": "- [x] one\n"},
+		func(ctx context.Context, w *Writer) (Written, error) {
+			return w.Write(ctx, change("d/a.md", "[ ]", "[x]"))
+		},
+	},
+	{
+		"create", map[string]string{"b.md": "b"}, map[string]string{"b.md": "b", "x/y/a.md": "new\n"},
+		func(ctx context.Context, w *Writer) (Written, error) {
+			return w.Write(ctx, change("x/y/a.md", "old", "new\n"))
+		},
+	},
+	{
+		"move", map[string]string{"d/a.md": "one\n"}, map[string]string{"x/y/a.md": "one\n"},
+		func(ctx context.Context, w *Writer) (Written, error) {
+			return w.Move(ctx, "d/a.md", "x/y/a.md", Change{Cause: "move", Asked: true})
+		},
+	},
+}
+
+// Whichever step of a change fails, and however: nothing has happened, or all of
+// it, as is told; nothing is left over; and the next try succeeds.
+func TestEachStepFails(t *testing.T) {
+	for _, deed := range deeds {
+		for _, errno := range []unix.Errno{unix.ENOSPC, unix.EIO, unix.EROFS, unix.EINTR} {
+			for _, how := range []string{"once", "once, afterwards", "from then on"} {
+				t.Run(fmt.Sprintf("%s, %s, %s", deed.name, unix.ErrnoName(errno), how), func(t *testing.T) {
+					t.Parallel()
+					if errno == unix.EINTR && how == "from then on" {
+						t.Skip("signals end")
+					}
+					for n := 1; ; n++ {
+						w := newWriter(t, deed.before)
+						w.lateAfter = time.Millisecond
+						var calls []string
+						w.fault = func(call string, do func() error) error {
+							calls = append(calls, call)
+							switch {
+							case len(calls) < n, how != "from then on" && len(calls) > n:
+								return do()
+							case how == "once, afterwards" && errno != unix.EINTR:
+								do()
+							}
+							return errno
+						}
+						got, err := deed.do(t.Context(), w)
+						w.fault = nil
+						if len(calls) < n {
+							must(t, err)
+							return
+						}
+						at := fmt.Sprintf("%d., %s: %v", n, calls[n-1], err)
+						if errno == unix.EINTR && err != nil {
+							t.Errorf("%s: a signal is no reason", at)
+						}
+						if err != nil && how != "from then on" && !undone(w, deed.before) {
+							t.Errorf("%s: something has happened", at)
+						}
+						if err == nil && (!got.Changed || !contains(w, deed.after)) {
+							t.Errorf("%s: nothing has happened", at)
+						}
+						if err != nil && !strings.Contains(err.Error(), errno.Error()) {
+							t.Errorf("%s: the reason is not told", at)
+						}
+						if err != nil {
+							if _, err := deed.do(t.Context(), w); err != nil && !contains(w, deed.after) {
+								t.Errorf("%s: afterwards: %v", at, err)
+							}
+						}
+						must(t, finishAll(t, w))
+						wantFiles(t, w, deed.after)
+						if p := w.Journal.Pending(); len(p) > 0 {
+							t.Errorf("%s: pending: %+v", at, p)
+						}
+						if n := len(w.Journal.List(time.Time{}, "", 0)); n != 1 {
+							t.Errorf("%s: %d changes in the journal", at, n)
+						}
+						if t.Failed() {
+							return
+						}
+					}
+				})
+			}
+		}
+	}
+}
+
+// finishAll takes all looks that are left.
+func finishAll(t *testing.T, w *Writer) error {
+	_, err := inTurn(t.Context(), w, func() (none struct{}, err error) {
+		for _, l := range w.takeLooks(func(lateLook) bool { return true }) {
+			if err == nil {
+				err = w.takeLook(l)
+			}
+		}
+		return none, err
+	})
+	return err
+}
+
+// contains reports whether the files are there, and what they are.
+func contains(w *Writer, files map[string]string) bool {
+	for path, text := range files {
+		if data, err := os.ReadFile(filepath.Join(w.Vault.Dir, path)); err != nil || string(data) != text {
+			return false
+		}
+	}
+	return true
+}
+
+// undone reports whether there is what there was, and nothing else but what
+// could not be removed yet.
+func undone(w *Writer, files map[string]string) bool {
+	tree, err := w.Vault.walk(context.Background(), "", nil)
+	_, made := w.Vault.Directory("x")
+	return err == nil && len(tree.Files) == len(files) && contains(w, files) && !made
+}
+
+// A change that the journal cannot be told of is not made.
+func TestNoChangeWithoutJournal(t *testing.T) {
+	for _, deed := range deeds {
+		v := newVault(t, deed.before)
+		journal := filepath.Join(t.TempDir(), "journal")
+		w := writerOn(t, v, journal)
+		must(t, os.Rename(journal, journal+"~"))
+		if _, err := deed.do(t.Context(), w); err == nil || !strings.Contains(err.Error(), "journal") {
+			t.Errorf("%s: %v", deed.name, err)
+		}
+		wantFiles(t, w, deed.before)
+		if s := w.Status(); len(s.Refused) > 0 {
+			t.Errorf("%s: the file is said to be refused: %v", deed.name, s.Refused)
+		}
+		must(t, os.Rename(journal+"~", journal))
+		if _, err := deed.do(t.Context(), w); err != nil {
+			t.Errorf("%s, afterwards: %v", deed.name, err)
+		}
+		wantFiles(t, w, deed.after)
+	}
+}
+
+// The journal cannot be told that a change was made: it is settled later.
+func TestJournalFailsAtTheEnd(t *testing.T) {
+	v := newVault(t, map[string]string{"a.md": "- [ ] one\n"})
+	journal := filepath.Join(t.TempDir(), "journal")
+	w := writerOn(t, v, journal)
+	w.fault = func(call string, do func() error) error {
+		err := do()
+		if call == "exchange" {
+			must(t, os.Rename(journal, journal+"~"))
+		}
+		return err
+	}
+	got, err := w.Write(t.Context(), change("a.md", "[ ]", "[x]"))
+	if err != nil || !got.Changed {
+		t.Errorf("%+v, %v", got, err)
+	}
+	must(t, os.Rename(journal+"~", journal))
+	must(t, finishAll(t, w))
+	wantFiles(t, w, map[string]string{"a.md": "- [x] one\n"})
+	if r, err := w.Journal.Get(got.ID); err != nil || r.State != StateDone || len(w.Journal.Pending()) != 0 {
+		t.Errorf("%+v, %v", r, err)
+	}
+}

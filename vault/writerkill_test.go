@@ -1,0 +1,243 @@
+package vault
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// writeUntilKilled is a process that changes files, and is killed meanwhile:
+// before the step of that number, or from outside if it is 0. It says when it is
+// ready, and when it has saved the file itself, as a person, in the instant
+// before it changes places.
+func writeUntilKilled() {
+	j, err := OpenJournal(os.Getenv("VAULT_TEST_JOURNAL"), 0)
+	if err != nil {
+		panic(err)
+	}
+	w := &Writer{
+		Vault: &Vault{Dir: os.Getenv("VAULT_TEST_WRITER")}, Journal: j, Quiet: -1, Logger: slog.New(slog.DiscardHandler),
+		lateAfter: time.Millisecond,
+	}
+	fmt.Println("ready")
+	step, err := strconv.Atoi(os.Getenv("VAULT_TEST_STEP"))
+	if err != nil {
+		panic(err)
+	}
+	if step == 0 {
+		go w.Run(context.Background())
+		for n := 0; ; n++ {
+			w.Write(context.Background(), counted("d/a.md", true))
+		}
+	}
+	calls, saved := 0, os.Getenv("VAULT_TEST_SAVES") == ""
+	w.fault = func(call string, do func() error) error {
+		if calls++; calls == step {
+			unix.Kill(os.Getpid(), unix.SIGKILL)
+		}
+		if !saved && (call == "exchange" || call == "move" || call == "name file") {
+			saved = true
+			if err := saveAs(os.Getenv("VAULT_TEST_SAVES"), w.Vault.Dir); err != nil {
+				panic(err)
+			}
+			fmt.Println("saved")
+		}
+		return do()
+	}
+	for _, deed := range deeds {
+		if deed.name == os.Getenv("VAULT_TEST_DEED") {
+			deed.do(context.Background(), w)
+		}
+	}
+}
+
+// theirs is what a person saves meanwhile.
+const theirs = "- [ ] one, and more of it\n"
+
+func saveAs(way, root string) error {
+	name := filepath.Join(root, "d/a.md")
+	switch way {
+	case "by renaming":
+		if err := os.WriteFile(name+".new", []byte(theirs), 0o600); err != nil {
+			return err
+		}
+		return os.Rename(name+".new", name)
+	case "by removing":
+		if err := os.Remove(name); err != nil {
+			return err
+		}
+		return os.WriteFile(name, []byte(theirs), 0o600)
+	case "by making":
+		return os.WriteFile(filepath.Join(root, "x/y/a.md"), []byte(theirs), 0o600)
+	}
+	return errors.New("no such way")
+}
+
+func child(t *testing.T, root, journal string, env ...string) *exec.Cmd {
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), append(env, "VAULT_TEST_WRITER="+root, "VAULT_TEST_JOURNAL="+journal)...)
+	cmd.Stderr = os.Stderr
+	return cmd
+}
+
+// A process is killed before each step of each kind of change, while nobody else
+// does anything, and while somebody saves at the worst of all moments. What it
+// leaves is settled by the next one.
+func TestKilledAtEachStep(t *testing.T) {
+	for _, deed := range deeds {
+		for _, way := range []string{"", "by renaming", "by removing", "by making"} {
+			if (way == "by making") != (deed.name == "create") && way != "" {
+				continue
+			}
+			t.Run(deed.name+" "+way, func(t *testing.T) {
+				t.Parallel()
+				for step := 1; killedAt(t, step, deed.name, way, deed.before, deed.after); step++ {
+				}
+			})
+		}
+	}
+}
+
+func killedAt(t *testing.T, step int, deed, way string, before, after map[string]string) (killed bool) {
+	v := newVault(t, before)
+	journal := filepath.Join(t.TempDir(), "journal")
+	cmd := child(t, v.Dir, journal, "VAULT_TEST_STEP="+strconv.Itoa(step), "VAULT_TEST_DEED="+deed, "VAULT_TEST_SAVES="+way)
+	out, err := cmd.Output()
+	var exit *exec.ExitError
+	if killed = errors.As(err, &exit) && strings.Contains(err.Error(), "killed"); !killed {
+		must(t, err)
+	}
+	w := writerOn(t, v, journal)
+	must(t, w.Repair(t.Context()))
+	if len(w.late) > 0 {
+		t.Errorf("step %d: what is left to be done: %+v", step, w.late)
+	}
+	path := "d/a.md"
+	if deed == "create" {
+		path = "x/y/a.md"
+	}
+	allowed := []map[string]string{before, after}
+	if strings.Contains(string(out), "saved") {
+		// It is where they saved it, or moved, and nothing else is there but what
+		// was; the change may have been made to what they saved.
+		allowed = nil
+		for _, path := range []string{path, "x/y/a.md"} {
+			for _, text := range []string{theirs, strings.Replace(theirs, "[ ]", "[x]", 1), "new\n"} {
+				if text == "new\n" && deed != "create" {
+					continue
+				}
+				with := map[string]string{path: text}
+				for path, text := range before {
+					if path != "d/a.md" {
+						with[path] = text
+					}
+				}
+				allowed = append(allowed, with)
+			}
+		}
+	}
+	tree := w.tree(t)
+	i := 0
+	for i < len(allowed) && fmt.Sprint(allowed[i]) != fmt.Sprint(tree) {
+		i++
+	}
+	if i == len(allowed) {
+		t.Errorf("step %d: %q, want one of %q", step, tree, allowed)
+	}
+	if p := w.Journal.Pending(); len(p) > 0 {
+		t.Errorf("step %d: pending: %+v", step, p)
+	}
+	made := w.Journal.List(time.Time{}, "", 0)
+	happened := fmt.Sprint(tree) != fmt.Sprint(before) && (way == "" || tree[path] != theirs)
+	if len(made) > 1 || (len(made) == 1) != happened {
+		t.Errorf("step %d: the journal has %+v; there is %q", step, made, tree)
+	}
+	if !killed && step < 5 {
+		t.Errorf("there are only %d steps", step)
+	}
+	return killed && !t.Failed()
+}
+
+// tree is what is below the root, temporary files and all.
+func (w *Writer) tree(t *testing.T) map[string]string {
+	t.Helper()
+	got := map[string]string{}
+	must(t, filepath.WalkDir(w.Vault.Dir, func(name string, e os.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		path, _ := filepath.Rel(w.Vault.Dir, name)
+		data, err := os.ReadFile(name)
+		got[path] = string(data)
+		return err
+	}))
+	return got
+}
+
+// A process is killed at any moment while a person saves the same file all the
+// time: what they saved last is there.
+func TestKilledAtAnyMoment(t *testing.T) {
+	rounds := 12
+	if os.Getenv("FAULTS") != "" {
+		rounds = 200
+	}
+	settled, changes := 0, 0
+	for round := range rounds {
+		p := persons[round%len(persons)]
+		v := newVault(t, map[string]string{"d/a.md": "count: 0\n"})
+		needLeases(t, v)
+		journal := filepath.Join(t.TempDir(), "journal")
+		cmd := child(t, v.Dir, journal, "VAULT_TEST_STEP=0")
+		out, err := cmd.StdoutPipe()
+		must(t, err)
+		must(t, cmd.Start())
+		if _, err := bufio.NewReader(out).ReadString('\n'); err != nil {
+			t.Fatal(err)
+		}
+		killed := make(chan error, 1)
+		time.AfterFunc(time.Duration(20_000+rand.IntN(100_000))*time.Microsecond, func() {
+			err := cmd.Process.Kill()
+			cmd.Wait()
+			killed <- err
+		})
+		last := 0
+		for alive := true; alive; {
+			select {
+			case err := <-killed:
+				must(t, err)
+				alive = false
+			default:
+				last++
+				must(t, p.save(filepath.Join(v.Dir, "d/a.md"), last))
+				time.Sleep(time.Duration(rand.IntN(15)) * time.Millisecond)
+			}
+		}
+		w := writerOn(t, v, journal)
+		settled += len(w.Journal.Pending())
+		must(t, w.Repair(t.Context()))
+		tree := w.tree(t)
+		if err := p.wantSaved([]byte(tree["d/a.md"]), nil, last); err != nil {
+			t.Errorf("round %d, %s: %v", round, p.name, err)
+		}
+		if len(tree) != 1 || len(w.Journal.Pending()) > 0 || len(w.late) > 0 {
+			t.Errorf("round %d, %s: left are %q, %+v", round, p.name, tree, w.Journal.Pending())
+		}
+		changes += len(w.Journal.List(time.Time{}, "", 0))
+		if t.Failed() {
+			return
+		}
+	}
+	t.Logf("%d times killed, %d changes settled, of %d", rounds, settled, changes)
+}
