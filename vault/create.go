@@ -14,6 +14,9 @@ import (
 // else has made it meanwhile.
 func (w *Writer) create(ctx context.Context, c *Change) (Written, error) {
 	data, err := c.Edit(nil)
+	if errors.Is(err, ErrRemove) {
+		return Written{}, nil
+	}
 	if err != nil || data == nil {
 		return Written{}, err
 	}

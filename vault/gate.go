@@ -170,10 +170,10 @@ func (w *Writer) changed(old *source) time.Time {
 func (w *Writer) missing(path string) time.Duration {
 	_, known := w.Vault.Catalogue.Lookup(path)
 	w.mu.Lock()
-	_, ours := w.ours[path]
+	o, ours := w.ours[path]
 	w.mu.Unlock()
-	if !known && !ours {
-		return 0
+	if !known && !ours || ours && o.hash == [32]byte{} {
+		return 0 // never there, or removed by us
 	}
 	left := vanish - w.now().Sub(w.firstSeen(path, memory.Stamp{}))
 	if left <= 0 {

@@ -17,7 +17,11 @@ func (w *Writer) remove(s *spot, old *source, c *Change, foreign time.Time) (Wri
 		if err := w.takeAway(s, old, away.temp()); err != nil {
 			return err
 		}
-		return w.call("sync directory", func() error { return unix.Fsync(s.dir) })
+		err := w.call("sync directory", func() error { return unix.Fsync(s.dir) })
+		if err != nil {
+			err = errors.Join(err, w.call("put back", func() error { return renameNew(s.dir, away.temp(), s.dir, s.base) }))
+		}
+		return err
 	})
 }
 

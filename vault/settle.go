@@ -63,7 +63,7 @@ func (w *Writer) clearTemp(s *spot, r Record, made bool) (happened bool, err err
 		return false, err
 	}
 	there := err == nil
-	ours := there && base.holds(r.After)
+	ours := there && base.holds(r.After) || !there && r.After == ""
 	temp, err := w.look(s.dir, r.Temp)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -75,7 +75,7 @@ func (w *Writer) clearTemp(s *spot, r Record, made bool) (happened bool, err err
 		return ours, w.discard(s.dir, r.Temp)
 	case temp.holds(r.Before):
 		return true, w.discard(s.dir, r.Temp)
-	case !there:
+	case !there: // which is ours, too, if it was to be removed
 		// Others have saved what was replaced, and moved the new one away.
 		return false, w.call("put back", func() error { return renameNew(s.dir, r.Temp, s.dir, s.base) })
 	case !ours:

@@ -36,6 +36,10 @@ var deeds = []struct {
 			return w.Move(ctx, "d/a.md", "x/y/a.md", Change{Cause: "move", Asked: true})
 		},
 	},
+	{
+		"remove", map[string]string{"d/a.md": "one\n", "b.md": "b"}, map[string]string{"b.md": "b"},
+		func(ctx context.Context, w *Writer) (Written, error) { return w.Write(ctx, removal("d/a.md")) },
+	},
 }
 
 // Whichever step of a change fails, and however: nothing has happened, or all of
@@ -118,8 +122,11 @@ func finishAll(t *testing.T, w *Writer) error {
 	return err
 }
 
-// contains reports whether the files are there, and what they are.
+// contains reports whether the files are there, and no others.
 func contains(w *Writer, files map[string]string) bool {
+	if tree, err := w.Vault.walk(context.Background(), "", nil); err != nil || len(tree.Files) != len(files) {
+		return false
+	}
 	for path, text := range files {
 		if data, err := os.ReadFile(filepath.Join(w.Vault.Dir, path)); err != nil || string(data) != text {
 			return false
@@ -131,9 +138,8 @@ func contains(w *Writer, files map[string]string) bool {
 // undone reports whether there is what there was, and nothing else but what
 // could not be removed yet.
 func undone(w *Writer, files map[string]string) bool {
-	tree, err := w.Vault.walk(context.Background(), "", nil)
 	_, made := w.Vault.Directory("x")
-	return err == nil && len(tree.Files) == len(files) && contains(w, files) && !made
+	return contains(w, files) && !made
 }
 
 // A change that the journal cannot be told of is not made.

@@ -1,0 +1,328 @@
+package vault
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// unasked is a change that nobody asked for.
+func unasked(path, old, new string) Change {
+	c := change(path, old, new)
+	c.Asked = false
+	return c
+}
+
+func TestRefusedFiles(t *testing.T) {
+	w := newWriter(t, map[string]string{
+		"linked.md": "old", "read-only.md": "old", "latin.md": "old \xe9", "large.md": "old" + strings.Repeat("x", 100),
+		"grows.md": "old", "real.md": "old", "d/a.md": "old", "text.txt": "old", ".git/config.md": "old",
+		"conflict.md": "old\n<<<<<<< ours\none\n=======\r\ntwo\n>>>>>>> theirs\n", "other.md": "old",
+		"quoted.md": "old\n=======\n>>>>>>> not a conflict\n<<<<<<< text\n",
+	})
+	w.MaxSize = 100
+	name := func(path string) string { return filepath.Join(w.Vault.Dir, path) }
+	must(t, os.Link(name("linked.md"), name("second.md")))
+	must(t, os.Chmod(name("read-only.md"), 0o400))
+	must(t, os.Symlink("real.md", name("link.md")))
+	must(t, os.Symlink("d", name("dir")))
+	must(t, unix.Mkfifo(name("pipe.md"), 0o600))
+	must(t, os.Mkdir(name("folder.md"), 0o700))
+	want := map[string]string{
+		"linked.md": "2 names", "second.md": "2 names", "read-only.md": "chmod u+w", "latin.md": "UTF-8", "large.md": "split it",
+		"grows.md": "would have", "link.md": "symbolic link", "dir/a.md": "symbolic link", "pipe.md": "not a regular file",
+		"folder.md": "not a regular file", "text.txt": "not a Markdown file", ".git/config.md": "hidden directory", "../a.md": "not a path",
+		"conflict.md": "resolve the conflict",
+	}
+	if os.Geteuid() == 0 {
+		must(t, os.Chown(name("other.md"), 12345, 12345))
+		want["other.md"] = "belongs to user 12345"
+	}
+	before := func(path string) string { data, _ := os.ReadFile(name(path)); return string(data) }
+	for path, want := range want {
+		for _, asked := range []bool{true, false} {
+			c := change(path, "old", "new")
+			if c.Asked = asked; path == "grows.md" {
+				c = change(path, "old", strings.Repeat("x", 101))
+			}
+			old := ""
+			if path != "pipe.md" {
+				old = before(path)
+			}
+			_, err := w.Write(t.Context(), c)
+			var refused *RefusedError
+			if !errors.As(err, &refused) || !strings.Contains(refused.Reason, want) || refused.Path != path || strings.Count(err.Error(), path) != 1 {
+				t.Errorf("%s: %v, want %q", path, err, want)
+			}
+			if path != "pipe.md" && before(path) != old {
+				t.Errorf("%s was changed", path)
+			}
+			// What would not be changed is not refused.
+			if path == "linked.md" {
+				if _, err := w.Write(t.Context(), change(path, "nothing", "of this")); err != nil {
+					t.Errorf("%s: nothing to do: %v", path, err)
+				}
+			}
+		}
+	}
+	if _, err := w.Write(t.Context(), change("real.md", "old", "\xff")); err == nil {
+		t.Error("what is not UTF-8 is written")
+	}
+	if _, err := w.Write(t.Context(), change("quoted.md", "old", "new")); err != nil {
+		t.Error(err)
+	}
+	s := w.Status()
+	// Those with nothing to be changed are not, nor what is no file of memory; real.md is.
+	if len(s.Refused) != len(want)-1-3+1 {
+		t.Errorf("%d are listed as refused: %v", len(s.Refused), s.Refused)
+	}
+	// Every change is a new chance.
+	must(t, os.Remove(name("second.md")))
+	if got, err := w.Write(t.Context(), change("linked.md", "old", "new")); err != nil || !got.Changed {
+		t.Errorf("when it has one name only: %v", err)
+	}
+	must(t, os.WriteFile(name("conflict.md"), []byte("resolved"), 0o600))
+	if _, err := w.Vault.Look("conflict.md"); err != nil {
+		t.Error(err)
+	}
+	for _, r := range w.Status().Refused {
+		if r.Path == "linked.md" || r.Path == "conflict.md" {
+			t.Errorf("still listed as refused: %v", r)
+		}
+	}
+	must(t, filepath.WalkDir(w.Vault.Dir, func(name string, e os.DirEntry, err error) error {
+		if strings.HasPrefix(e.Name(), tempPrefix) {
+			t.Errorf("left over: %s", name)
+		}
+		return err
+	}))
+}
+
+// wantWait makes an unasked change that has to wait, and an asked one that has
+// not, which is taken back.
+func wantWait(t *testing.T, w *Writer, what string) {
+	t.Helper()
+	var wait *WaitError
+	_, err := w.Write(t.Context(), unasked("d/a.md", "old", "new"))
+	if !errors.As(err, &wait) || wait.Path != "d/a.md" || wait.For <= 0 || !strings.Contains(err.Error(), what) {
+		t.Errorf("%v, want %q", err, what)
+	}
+	if s := w.Status(); len(s.Waiting) != 1 || s.Waiting[0].Path != "d/a.md" {
+		t.Errorf("waiting: %v", s.Waiting)
+	}
+	for _, c := range []Change{change("d/a.md", "old", "new"), change("d/a.md", "new", "old")} {
+		if got, err := w.Write(t.Context(), c); err != nil || !got.Changed {
+			t.Errorf("%s, and asked: %v", what, err)
+		}
+	}
+}
+
+func wantNoWait(t *testing.T, w *Writer, when string) {
+	t.Helper()
+	for _, c := range []Change{unasked("d/a.md", "old", "new"), unasked("d/a.md", "new", "old")} {
+		if got, err := w.Write(t.Context(), c); err != nil || !got.Changed {
+			t.Errorf("%s: %v", when, err)
+		}
+	}
+	if s := w.Status(); len(s.Waiting) != 0 {
+		t.Errorf("%s: waiting: %v", when, s.Waiting)
+	}
+}
+
+// swapFile is as vim writes it.
+func swapFile(pid int, host string) []byte {
+	block := make([]byte, 4096)
+	copy(block, "b0VIM 9.0")
+	binary.LittleEndian.PutUint32(block[24:], uint32(pid))
+	copy(block[28:], "alice")
+	copy(block[68:], host)
+	return block
+}
+
+func TestSomebodyIsEditing(t *testing.T) {
+	host, err := os.Hostname()
+	must(t, err)
+	gone := exec.Command(os.Args[0], "-test.run=^$")
+	must(t, gone.Run())
+	self, dead := os.Getpid(), gone.Process.Pid
+	file := func(name, text string) func(string) error {
+		return func(dir string) error {
+			must(t, os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o700))
+			return os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600)
+		}
+	}
+	link := func(name, target string) func(string) error {
+		return func(dir string) error { return os.Symlink(target, filepath.Join(dir, name)) }
+	}
+	for _, test := range []struct {
+		name string
+		make func(root string) error
+		want string // "" if it is a sign of nothing
+	}{
+		{"vim", file("d/.a.md.swp", string(swapFile(self, host))), "vim"},
+		{"a vim that is gone", file("d/.a.md.swp", string(swapFile(dead, host))), ""},
+		{"a vim elsewhere", file("d/.a.md.swp", string(swapFile(dead, host+"-2"))), "vim"},
+		{"a vim that begins", file("d/.a.md.swp", ""), "vim"},
+		{"vim with another file", file("d/.b.md.swp", string(swapFile(self, host))), ""},
+		{"Emacs", link("d/.#a.md", fmt.Sprintf("alice@%s.%d:1790000000", host, self)), "Emacs"},
+		{"Emacs without a boot time", link("d/.#a.md", fmt.Sprintf("alice@%s.%d", host, self)), "Emacs"},
+		{"an Emacs that is gone", link("d/.#a.md", fmt.Sprintf("alice@%s.%d:1790000000", host, dead)), ""},
+		{"an Emacs elsewhere", link("d/.#a.md", fmt.Sprintf("alice@a.b.%d", dead)), "Emacs"},
+		{"Emacs without links", file("d/.#a.md", fmt.Sprintf("alice@%s.%d:1", host, self)), "Emacs"},
+		{"autosaved", file("d/#a.md#", "older"), "Emacs"},
+		{"git is at work", file(".git/index.lock", ""), "git is at work"},
+		{"a repository", file(".git/HEAD", "ref: refs/heads/main\n"), ""},
+		{"a rebase", file(".git/rebase-merge/done", ""), "rebase"},
+		{"a rebase of patches", file("d/.git/rebase-apply/next", ""), "rebase"},
+		{"a merge", file(".git/MERGE_HEAD", "0"), "merge"},
+		{"a merge above the root", file("../.git/MERGE_HEAD", "0"), "merge"},
+		{"a merge beyond a repository", func(dir string) error {
+			must(t, file("../.git/MERGE_HEAD", "0")(dir))
+			return file(".git/HEAD", "")(dir)
+		}, ""},
+		{"a further working tree", func(dir string) error {
+			must(t, file("../main/.git/worktrees/x/MERGE_HEAD", "0")(dir))
+			return file(".git", "gitdir: ../main/.git/worktrees/x\n")(dir)
+		}, "merge"},
+		{"a pipe in its place", func(dir string) error {
+			must(t, unix.Mkfifo(filepath.Join(dir, ".git"), 0o600))
+			return unix.Mkfifo(filepath.Join(dir, "d/.a.md.swp"), 0o600)
+		}, "vim"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			w := newWriter(t, map[string]string{"d/a.md": "old"})
+			must(t, test.make(w.Vault.Dir))
+			if test.want == "" {
+				wantNoWait(t, w, test.name)
+				return
+			}
+			wantWait(t, w, test.want)
+			if strings.Contains(test.want, "merge") || test.want == "rebase" {
+				return // they take as long as they take
+			}
+			// What is so old was left behind.
+			w.Now = func() time.Time { return time.Now().Add(signAge + time.Minute) }
+			wantNoWait(t, w, "a day later")
+		})
+	}
+}
+
+// A file that others change is left alone for a while; that we change it does not
+// count, and neither does what a clock says that is wrong.
+func TestQuiet(t *testing.T) {
+	now := time.Now()
+	newQuiet := func(t *testing.T) *Writer {
+		w := newWriter(t, map[string]string{"d/a.md": "old"})
+		w.Quiet = 10 * time.Second
+		w.Now = func() time.Time { return now }
+		return w
+	}
+	t.Run("others", func(t *testing.T) {
+		w := newQuiet(t)
+		now = time.Now()
+		_, err := w.Write(t.Context(), unasked("d/a.md", "old", "new"))
+		var wait *WaitError
+		if !errors.As(err, &wait) || wait.For < 8*time.Second || wait.For > 10*time.Second {
+			t.Fatalf("%v", err)
+		}
+		// What is asked for in between is no reason to wait longer, nor a shorter time.
+		if _, err := w.Write(t.Context(), change("d/a.md", "old", "older, old")); err != nil {
+			t.Error(err)
+		}
+		now = now.Add(wait.For - 100*time.Millisecond)
+		wantWait(t, w, "a moment ago")
+		now = now.Add(200 * time.Millisecond)
+		wantNoWait(t, w, "after that time")
+		write(t, w.Vault, "d/a.md", "old and saved again")
+		now = time.Now().Add(time.Second)
+		wantWait(t, w, "a moment ago")
+	})
+	t.Run("only the times of the file are changed", func(t *testing.T) {
+		w := newQuiet(t)
+		past := time.Now().Add(-time.Hour)
+		must(t, os.Chtimes(filepath.Join(w.Vault.Dir, "d/a.md"), past, past))
+		now = time.Now().Add(5 * time.Second) // as when a backup is restored
+		wantWait(t, w, "a moment ago")
+	})
+	t.Run("a time in the future", func(t *testing.T) {
+		w := newQuiet(t)
+		future := time.Now().Add(1000 * time.Hour)
+		must(t, os.Chtimes(filepath.Join(w.Vault.Dir, "d/a.md"), future, future))
+		now = time.Now()
+		if _, err := w.Write(t.Context(), unasked("d/a.md", "old", "new")); err == nil {
+			t.Error("it was changed at once")
+		}
+		now = now.Add(11 * time.Second)
+		wantNoWait(t, w, "after that time")
+	})
+	t.Run("the clock is set back", func(t *testing.T) {
+		w := newQuiet(t)
+		now = time.Now().Add(-1000 * time.Hour)
+		if _, err := w.Write(t.Context(), unasked("d/a.md", "old", "new")); err == nil {
+			t.Error("it was changed at once")
+		}
+		now = now.Add(11 * time.Second)
+		wantNoWait(t, w, "after that time")
+	})
+}
+
+func TestFuse(t *testing.T) {
+	w := newWriter(t, map[string]string{"d/a.md": "count: 0\n", "b.md": "count: 0\n"})
+	now := time.Now()
+	w.Fuse, w.lateAfter, w.Now = 3, 1, func() time.Time { return now }
+	for n := range 3 {
+		if _, err := w.Write(t.Context(), counted("d/a.md", false)); err != nil {
+			t.Fatalf("%d: %v", n, err)
+		}
+	}
+	var refused *RefusedError
+	for range 2 {
+		if _, err := w.Write(t.Context(), counted("d/a.md", false)); !errors.As(err, &refused) || !strings.Contains(err.Error(), "too often") {
+			t.Errorf("the fourth time in a minute: %v", err)
+		}
+		now = now.Add(2 * time.Minute)
+	}
+	for _, c := range []Change{counted("b.md", false), counted("d/a.md", true)} {
+		if _, err := w.Write(t.Context(), c); err != nil {
+			t.Errorf("another file, and what is asked for: %v", err)
+		}
+	}
+	now = now.Add(fuseRest)
+	for n := range 9 {
+		if _, err := w.Write(t.Context(), counted("d/a.md", false)); err != nil {
+			t.Errorf("an hour later, the %d. time: %v", n, err)
+		}
+		now = now.Add(25 * time.Second)
+	}
+}
+
+func TestTurnedOff(t *testing.T) {
+	w := newWriter(t, map[string]string{"d/a.md": "old"})
+	on := false
+	w.Enabled = func() bool { return on }
+	if _, err := w.Write(t.Context(), unasked("d/a.md", "old", "new")); !errors.Is(err, ErrOff) {
+		t.Error(err)
+	}
+	if _, err := w.Move(t.Context(), "d/a.md", "b.md", unasked("", "", "")); !errors.Is(err, ErrOff) {
+		t.Error(err)
+	}
+	if w.Status().Enabled {
+		t.Error("it is said to be on")
+	}
+	wantFiles(t, w, map[string]string{"d/a.md": "old"})
+	if _, err := w.Write(t.Context(), change("d/a.md", "old", "asked")); err != nil {
+		t.Error(err)
+	}
+	on = true
+	if _, err := w.Write(t.Context(), unasked("d/a.md", "asked", "new")); err != nil {
+		t.Error(err)
+	}
+}
