@@ -1,6 +1,7 @@
 package vault
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -35,6 +36,23 @@ func TestRemove(t *testing.T) {
 			t.Errorf("nothing to remove: %+v, %v", got, err)
 		}
 	}
+}
+
+// Who saves at the same moment is asked about what was saved.
+func TestRemoveLosesTheRace(t *testing.T) {
+	w := newWriter(t, map[string]string{"a.md": "one\n"})
+	wants := errors.New("changed")
+	_, err := w.Write(t.Context(), Change{Path: "a.md", Asked: true, Edit: func(f *File) ([]byte, error) {
+		if string(f.Data) != "one\n" {
+			return nil, wants
+		}
+		must(t, os.WriteFile(filepath.Join(w.Vault.Dir, "a.md"), []byte("two\n"), 0o600))
+		return nil, ErrRemove
+	}})
+	if !errors.Is(err, wants) {
+		t.Errorf("got %v, want %v", err, wants)
+	}
+	wantFiles(t, w, map[string]string{"a.md": "two\n"})
 }
 
 // A process that is killed in the middle has removed the file or it has not.

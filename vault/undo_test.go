@@ -249,6 +249,16 @@ func TestUndoOfAGroup(t *testing.T) {
 
 	u = newUndoing(t, files)
 	id = archived(u)
+	u.byHand("_archive/a.md", "old\n- gone!\n")
+	list, err = u.Undo(t.Context(), id, false)
+	must(t, err)
+	if len(list) != 2 || list[0].Err == nil || list[1].Err == nil {
+		t.Errorf("got %s", told(list))
+	}
+	u.want("refused", map[string]string{"_archive/a.md": "old\n- gone!\n", "a.md": "# A\n- stays\n"})
+
+	u = newUndoing(t, files)
+	id = archived(u)
 	u.Writer = busyWriter{u.w, "a.md"}
 	list, err = u.Undo(t.Context(), id, false)
 	must(t, err)
@@ -299,10 +309,34 @@ func TestUndoSince(t *testing.T) {
 	if n := len(u.Journal.List(since, "a.md", 0)); n != 3 {
 		t.Errorf("%d changes of a.md, want the two and one that undoes both", n)
 	}
-	// What is undone is not undone again, and no longer spoken of.
-	if got := told(u.UndoSince(t.Context(), since, true)); strings.Contains(got, "a.md: undo") {
-		t.Errorf("once more: %s", got)
+}
+
+// What is undone already is not spoken of, whatever has become of it.
+func TestUndoSinceOfWhatIsUndone(t *testing.T) {
+	u := newUndoing(t, map[string]string{"a.md": "1\n"})
+	u.undo(u.write("", "a.md", "2\n"))
+	u.byHand("a.md", "mine\n")
+	if got := told(u.UndoSince(t.Context(), time.Time{}, false)); got != "" {
+		t.Errorf("got %s", got)
 	}
+	u.want("undo since", map[string]string{"a.md": "mine\n"})
+}
+
+// A dry run knows what cannot be undone because something else cannot.
+func TestUndoOfWhatIsBelow(t *testing.T) {
+	u := newUndoing(t, map[string]string{"a.md": "1\n", "b.md": "1\n"})
+	u.write("", "a.md", "2\n")
+	id := u.write("", "b.md", "2\n")
+	u.write(id, "a.md", "3\n")
+	u.byHand("b.md", "mine\n")
+	for _, dry := range []bool{true, false} {
+		for _, refused := range u.UndoSince(t.Context(), time.Time{}, dry) {
+			if refused.Err == nil {
+				t.Errorf("dry: %v: %s is undone", dry, refused.Record.Path)
+			}
+		}
+	}
+	u.want("undo since", map[string]string{"a.md": "3\n", "b.md": "mine\n"})
 }
 
 func TestUndoMovesBack(t *testing.T) {
