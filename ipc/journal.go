@@ -169,7 +169,10 @@ func (m *Memory) ago(name, s string) (time.Time, error) {
 		return m.now().Add(-d), nil
 	}
 	t, _, err := m.times(name, s)
-	return t, err
+	if err != nil {
+		return time.Time{}, Errorf(Invalid, "%s: %q is neither a day such as 2026-02-04, nor a time such as 2026-02-04T12:30:00Z, nor so long ago as 12h or 7d", name, s)
+	}
+	return t, nil
 }
 
 // wrote is a change as it is told.

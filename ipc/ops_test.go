@@ -25,6 +25,7 @@ import (
 
 	"github.com/memwatchd/memwatchd/index"
 	"github.com/memwatchd/memwatchd/memory"
+	"github.com/memwatchd/memwatchd/vault"
 )
 
 var updateOps = flag.Bool("update", false, "write golden files anew")
@@ -39,8 +40,11 @@ var updateOps = flag.Bool("update", false, "write golden files anew")
 // section after it the answer. What is found is shown a line a hit; with "in
 // full" at the end of the name, as it goes over the wire.
 //
-// Every request is asked twice, as a function and over HTTP on a Unix socket,
-// and both must answer the same bytes.
+// A section "write: PATH" is what is then written to a file, by a vault that
+// knows nothing but such files, for operations about that.
+//
+// Every request is asked of two such memories, as a function and over HTTP on a
+// Unix socket, and both must answer the same bytes.
 func TestOperations(t *testing.T) {
 	names, err := filepath.Glob("testdata/ops/*.txtar")
 	if err != nil || len(names) == 0 {
@@ -54,7 +58,7 @@ func TestOperations(t *testing.T) {
 			}
 			c := readOpsCase(t, archive)
 			m := c.memory(t)
-			socket := serveOps(t, m)
+			socket := serveOps(t, c.memory(t))
 			for _, a := range c.asks {
 				answer := a.answer(t, m, socket)
 				if *updateOps {
@@ -76,6 +80,7 @@ func TestOperations(t *testing.T) {
 type opsCase struct {
 	settings map[string]string
 	files    []txtar.File
+	writes   []txtar.File
 	asks     []opsAsk
 }
 
@@ -101,7 +106,12 @@ func readOpsCase(t *testing.T, archive *txtar.Archive) *opsCase {
 	}
 	for i := 0; i < len(archive.Files); i++ {
 		f := archive.Files[i]
-		word, _, _ := strings.Cut(f.Name, ":")
+		word, path, _ := strings.Cut(f.Name, ": ")
+		if word == "write" {
+			c.writes = append(c.writes, txtar.File{Name: path, Data: f.Data})
+			continue
+		}
+		word, _, _ = strings.Cut(f.Name, ":")
 		op, err := lookUp(word)
 		if err != nil {
 			c.files = append(c.files, f)
@@ -162,7 +172,36 @@ func (c *opsCase) memory(t *testing.T) *Memory {
 	return &Memory{
 		Index: x, Files: root, Scopes: root, Keeper: root, Owner: "owner", Location: location, MaxItems: most,
 		Injection: c.settings["injection"] == "true", Patience: time.Second, Now: func() time.Time { return now },
+		Undoer: c.undoer(t, now),
 	}
+}
+
+// undoer has written what the case says, a second after the other, ending now.
+func (c *opsCase) undoer(t *testing.T, now time.Time) *vault.Undoer {
+	t.Helper()
+	if len(c.writes) == 0 {
+		return nil
+	}
+	journal, err := vault.OpenJournal(filepath.Join(t.TempDir(), "journal"), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	now = now.Add(-time.Duration(len(c.writes)) * time.Second)
+	journal.Now = func() time.Time {
+		now = now.Add(time.Second)
+		return now
+	}
+	w := &vault.Writer{Vault: &vault.Vault{Dir: t.TempDir()}, Journal: journal, Logger: slog.New(slog.DiscardHandler)}
+	for _, f := range c.writes {
+		_, err := w.Write(t.Context(), vault.Change{
+			Path: f.Name, Cause: "edit", Reason: "a test", Asked: true,
+			Edit: func(*vault.File) ([]byte, error) { return f.Data, nil },
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return &vault.Undoer{Vault: w.Vault, Journal: journal, Writer: w}
 }
 
 // answer asks a request in both ways, and renders what comes.

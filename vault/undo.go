@@ -239,6 +239,9 @@ func (p *undoPlan) list(records []Record) []Undoing {
 			r = planned
 		}
 		u := Undoing{Record: r, By: p.by[r.ID], Err: p.errs[r.ID]}
+		if u.By != "" {
+			u.Record.State = StateUndone
+		}
 		if u.Err == nil && u.By == "" && reasons[r.Group] && r.State != StateUndone {
 			u.Err = &ConflictError{r.ID, r.path(), "another change that was made with it cannot be undone"}
 		}
