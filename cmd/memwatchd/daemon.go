@@ -35,6 +35,7 @@ type daemon struct {
 	index    *index.Index
 	pipeline *pipeline
 	watcher  *watcher.Watcher
+	writer   *vault.Writer // nil if there is no journal, without which nothing is written
 
 	lost  chan struct{} // the index was set aside, and every file must be applied again
 	locks []*vault.Lock
@@ -97,7 +98,36 @@ func (d *daemon) open() error {
 		Settle: c.Watch.Settle, MaxWait: c.Watch.MaxWait, Vanish: c.Watch.Vanish,
 		Reconcile: c.Watch.Reconcile, Verify: c.Watch.Verify, Poll: c.Watch.Poll,
 	}
+	d.openWriter()
 	return nil
+}
+
+// openWriter opens what files are changed with. Reading and searching do not
+// need it.
+func (d *daemon) openWriter() {
+	c := d.config
+	journal, err := vault.OpenJournal(filepath.Join(c.State.Dir, "journal"), c.Journal.Keep)
+	if err != nil {
+		d.logger.Error("no file is changed without a journal", "err", err)
+		return
+	}
+	journal.Happened = func(r vault.Record) { d.pipeline.events.publish(ipc.WriteEvent(r)) }
+	d.writer = &vault.Writer{
+		Vault: d.vault, Journal: journal, Logger: d.logger, Enabled: func() bool { return c.Write.Enabled },
+		Quiet: c.Write.Quiet, MaxSize: int64(c.Write.MaxSize), Fuse: c.Write.Fuse,
+	}
+}
+
+// write settles what was interrupted, and then goes on looking after what was
+// written.
+func (d *daemon) write(ctx context.Context) error {
+	if err := d.writer.Repair(ctx); err != nil && ctx.Err() == nil {
+		d.logger.Warn("what was interrupted cannot be settled yet", "err", err)
+	}
+	if err := d.writer.Journal.Prune(time.Now()); err != nil {
+		d.logger.Warn("old changes cannot be forgotten", "err", err)
+	}
+	return d.writer.Run(ctx)
 }
 
 // lock makes sure that we are alone, with this state and on this root. The
@@ -178,11 +208,17 @@ func (d *daemon) run(ctx context.Context, listeners []*ipc.Listener) error {
 			MaxConnections: c.IPC.MaxConnections, Drain: c.IPC.Drain,
 		},
 	}
+	if d.writer != nil {
+		server.Memory.Undoer = &vault.Undoer{Vault: d.vault, Journal: d.writer.Journal, Writer: d.writer}
+	}
 	d.recall()
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return d.watcher.Run(ctx) })
 	group.Go(func() error { return d.complete(ctx) })
 	group.Go(func() error { return d.lookAtUsers(ctx) })
+	if d.writer != nil {
+		group.Go(func() error { return d.write(ctx) })
+	}
 	group.Go(func() error { return server.Run(ctx, listeners...) })
 	err := group.Wait()
 	if errors.Is(err, context.Canceled) {
