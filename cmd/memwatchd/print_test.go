@@ -82,3 +82,29 @@ func TestAge(t *testing.T) {
 		}
 	}
 }
+
+// What was taken away is told from what was put in by a sign and by a colour,
+// and nothing of it reaches the terminal but as text.
+func TestJournalInColour(t *testing.T) {
+	var b bytes.Buffer
+	p := &printer{w: &b, color: true, location: time.UTC}
+	err := p.print(&ipc.JournalAnswer{Writes: []ipc.Wrote{{
+		ID: "0hxj0001", Group: "0hxj0001", Time: time.Date(2026, 2, 5, 9, 0, 0, 0, time.UTC), Path: "a.md", To: "b\x1b.md",
+		What: "moved", Cause: "archive", Reason: "old", State: "undone", Truncated: true, Problem: "odd",
+		Hunks: []ipc.DiffHunk{{Line: 2, Diff: "@@ -1,3 +1,3 @@\n above\r\n-\x1b[2J\r\n+new\r\n below\n\\ No newline at end of file\n"}},
+	}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := "\x1b[1m0hxj0001\x1b[0m  2026-02-05 09:00:00  archive: old  \x1b[1;31m[undone]\x1b[0m\n" +
+		"    a.md -> b\\x1b.md\n" +
+		"    b\\x1b.md:2\n" +
+		"    \x1b[31m- \\x1b[2J\x1b[0m\n" +
+		"    \x1b[32m+ new\x1b[0m\n" +
+		"    \x1b[2m\\ No newline at end of file\x1b[0m\n" +
+		"    \x1b[2m(more was changed than is shown)\x1b[0m\n" +
+		"    \x1b[1;31modd\x1b[0m\n"
+	if got := b.String(); got != want {
+		t.Errorf("got\n%q\nwant\n%q", got, want)
+	}
+}
