@@ -1,0 +1,77 @@
+package vault
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// On a full disk nothing can be written down, so nothing is changed; what has
+// been begun is noted all the same, and old changes can be forgotten, which makes
+// room.
+func TestJournalOnAFullDisk(t *testing.T) {
+	if os.Getenv("FAULTS") == "" {
+		t.Skip("set FAULTS=1 to mount a small disk and fill it")
+	}
+	disk := t.TempDir()
+	if out, err := exec.Command("mount", "-t", "tmpfs", "-o", "mode=700,size=256k", "tmpfs", disk).CombinedOutput(); err != nil {
+		t.Skipf("tmpfs cannot be mounted here: %v %s", err, out)
+	}
+	t.Cleanup(func() {
+		if out, err := exec.Command("umount", "-l", disk).CombinedOutput(); err != nil {
+			t.Errorf("%v %s", err, out)
+		}
+	})
+	fill := func() {
+		f, err := os.OpenFile(filepath.Join(disk, "filler"), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+		must(t, err)
+		defer f.Close()
+		for err == nil {
+			_, err = f.Write(make([]byte, 4096))
+		}
+		if !errors.Is(err, unix.ENOSPC) {
+			t.Fatal(err)
+		}
+	}
+	before := map[string]string{"a.md": "- [ ] one\n"}
+	v := newVault(t, before)
+	w := writerOn(t, v, filepath.Join(disk, "journal"))
+	now := time.Now()
+	w.Journal.keep = time.Hour
+	w.Journal.Now = func() time.Time { return now }
+
+	first, err := w.Journal.Begin(changeOf("b.md", "1\n", "2\n"))
+	must(t, err)
+	second, err := w.Journal.Begin(changeOf("b.md", "2\n", "3\n"))
+	must(t, err)
+	fill()
+	must(t, w.Journal.Done(first.ID, hashOf([]byte("2\n"))))
+	must(t, w.Journal.Abandon(second.ID))
+	fill()
+	names := listNames(t, w.Journal.dir)
+	if _, err := w.Write(t.Context(), change("a.md", "[ ]", "[x]")); !errors.Is(err, unix.ENOSPC) {
+		t.Errorf("got %v", err)
+	}
+	wantFiles(t, w, before)
+	if got := listNames(t, w.Journal.dir); len(got) != len(names) || len(w.Journal.Pending()) > 0 {
+		t.Errorf("left in the journal: %q, pending %v", got, w.Journal.Pending())
+	}
+	if _, err := w.Write(t.Context(), removal("a.md")); !errors.Is(err, unix.ENOSPC) {
+		t.Errorf("got %v", err)
+	}
+	wantFiles(t, w, before)
+
+	now = now.Add(2 * time.Hour)
+	must(t, w.Journal.Prune(now))
+	written, err := w.Write(t.Context(), change("a.md", "[ ]", "[x]"))
+	must(t, err)
+	again := writerOn(t, v, w.Journal.dir)
+	if got := again.Journal.List(time.Time{}, "", 0); ids(got) != written.ID || len(again.Journal.Problems()) > 0 {
+		t.Errorf("opened again: %+v, %q", got, again.Journal.Problems())
+	}
+}
