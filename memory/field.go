@@ -270,8 +270,11 @@ func printable(s string) bool {
 // reader of YAML: a text, or what people write without quotes, a time and the
 // two words for yes and no.
 func plainScalar(s string) bool {
-	if s == "true" || s == "false" {
-		return true
+	switch strings.ToLower(s) {
+	case "true", "false":
+		return s == strings.ToLower(s)
+	case "yes", "no", "on", "off", "y", "n": // older readers take them for those two
+		return false
 	}
 	if !printable(s) || strings.TrimSpace(s) != s {
 		return false

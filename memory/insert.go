@@ -24,14 +24,7 @@ type spot struct {
 // there are no blank lines around it.
 func (w *work) alone(text string) (*Document, error) {
 	text = strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\r", "\n")
-	lines := strings.Split(text, "\n")
-	empty := func(s string) bool { return strings.Trim(s, " \t") == "" }
-	for len(lines) > 0 && empty(lines[0]) {
-		lines = lines[1:]
-	}
-	for len(lines) > 0 && empty(lines[len(lines)-1]) {
-		lines = lines[:len(lines)-1]
-	}
+	lines := trimBlank(strings.Split(text, "\n"))
 	one := w.parse([]byte(strings.Join(lines, "\n")))
 	switch {
 	case one.Unsound:

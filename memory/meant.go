@@ -141,25 +141,24 @@ func (w *work) checkPiece(p *piece, next *Document, q *piece) error {
 // checkHeading compares a heading, which may have become an entry, or a heading
 // after it was one: nobody may see it for that reason alone.
 func (w *work) checkHeading(p *piece, next *Document, q *piece) error {
-	d := w.d
-	if !slices.Equal(p.path, q.path) {
+	switch {
+	case !slices.Equal(p.path, q.path):
 		return unlike(p.from, "would be read differently")
-	}
-	closed := d.private.closes(p.from, p.to)
-	if p.entry >= 0 {
-		closed = d.Entries[p.entry].Partition.Visibility == PrivateOnly && d.Own.Visibility == PublicOK
-	}
-	public := !next.private.closes(q.from, q.to)
-	if q.entry >= 0 {
-		public = next.Entries[q.entry].Partition.Visibility == PublicOK
-		closed = closed || !slices.ContainsFunc(d.Entries, func(e Entry) bool {
-			return e.Partition.Visibility == PublicOK && e.Heading >= 0 && d.within(e.Heading, p.heading)
-		})
-	}
-	if closed && public {
+	case next.announces(q) && !w.d.announces(p):
 		return unlike(p.from, "would be shown to more people")
 	}
 	return nil
+}
+
+// announces reports whether everybody who reads the public text of a document
+// sees a heading.
+func (d *Document) announces(p *piece) bool {
+	if p.entry >= 0 {
+		return d.Entries[p.entry].Partition.Visibility == PublicOK
+	}
+	return !d.private.closes(p.from, p.to) && slices.ContainsFunc(d.Entries, func(e Entry) bool {
+		return e.Partition.Visibility == PublicOK && e.Heading >= 0 && d.within(e.Heading, p.heading)
+	})
 }
 
 // within reports whether a heading is another one or stands below it.
@@ -214,6 +213,9 @@ func (w *work) checkEntry(a, b *Entry, c *entryChange) error {
 		if !ok {
 			want = s.State
 		}
+		if s.ID != t.ID && !(s.top && a.Attributes["id"] != b.Attributes["id"]) {
+			return unlike(s.Line, "would have a task with another id")
+		}
 		if t.State != want || s.Norm != t.Norm || s.Under != t.Under || s.Parent != t.Parent || s.InTasks != t.InTasks || s.FollowUp != t.FollowUp {
 			return unlike(s.Line, "would have other tasks than it should")
 		}
@@ -231,7 +233,7 @@ func (w *work) checkReaders(a, b *Entry, c *entryChange) error {
 		allowed = true
 		if v := ParseVisibility(x.value); x.value != "" && b.Partition.Visibility != v {
 			return unlike(a.Line, "stays private for another reason than its attribute")
-		} else if v == PublicOK && b.Partition.Owner == a.Partition.Owner {
+		} else if x.value != "" && v == PublicOK {
 			return nil
 		}
 	}

@@ -1,0 +1,88 @@
+package memory
+
+import "sort"
+
+// align pairs the lines that two texts have in common, in order: as many as are
+// the same at both ends, around lines that each text has once, and next to those.
+// It returns for each line of a the line of b that it is, or -1.
+//
+// It is the anchored diff of Go's own tools: in the worst case n log n, and
+// never misled by the blank lines and brackets that every text is full of.
+func align(a, b []string) []int {
+	pairs := make([]int, len(a))
+	for i := range pairs {
+		pairs[i] = -1
+	}
+	start, endA, endB := 0, len(a), len(b)
+	for start < endA && start < endB && a[start] == b[start] {
+		pairs[start] = start
+		start++
+	}
+	for endA > start && endB > start && a[endA-1] == b[endB-1] {
+		endA, endB = endA-1, endB-1
+		pairs[endA] = endB
+	}
+	doneA, doneB := start, start // what is paired up to here
+	for _, anchor := range anchors(a[start:endA], b[start:endB]) {
+		i, j := start+anchor[0], start+anchor[1]
+		if i < doneA {
+			continue // already the neighbour of another
+		}
+		for i > doneA && j > doneB && a[i-1] == b[j-1] {
+			i, j = i-1, j-1
+		}
+		for i < endA && j < endB && a[i] == b[j] {
+			pairs[i] = j
+			i, j = i+1, j+1
+		}
+		doneA, doneB = i, j
+	}
+	return pairs
+}
+
+// anchors is the longest sequence, in the order of both texts, of lines that
+// each has exactly once.
+func anchors(a, b []string) [][2]int {
+	type count struct{ inA, inB, atA, atB int }
+	seen := make(map[string]*count, len(a))
+	for i, s := range a {
+		if c := seen[s]; c != nil {
+			c.inA++
+		} else {
+			seen[s] = &count{inA: 1, atA: i}
+		}
+	}
+	for j, s := range b {
+		if c := seen[s]; c != nil {
+			c.inB, c.atB = c.inB+1, j
+		}
+	}
+	var list [][2]int
+	for i, s := range a {
+		if c := seen[s]; c.inA == 1 && c.inB == 1 {
+			list = append(list, [2]int{i, c.atB})
+		}
+	}
+	// The longest increasing subsequence: tails[n] ends the best one of n+1.
+	tails, before := []int{}, make([]int, len(list))
+	for i := range list {
+		n := sort.Search(len(tails), func(k int) bool { return list[tails[k]][1] >= list[i][1] })
+		if before[i] = -1; n > 0 {
+			before[i] = tails[n-1]
+		}
+		if n == len(tails) {
+			tails = append(tails, i)
+		} else {
+			tails[n] = i
+		}
+	}
+	out := make([][2]int, len(tails))
+	for n, i := len(tails)-1, -1; n >= 0; n-- {
+		if i < 0 {
+			i = tails[n]
+		}
+		out[n] = list[i]
+		i = before[i]
+	}
+	return out
+}

@@ -1,0 +1,147 @@
+package memory
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+func FuzzRevise(f *testing.F) {
+	paths := []string{"2026-02-04/a.md", "MEMORY.md", "memory/2026-02-04.md", "_longterms/acct_42/fact.md"}
+	for i, s := range seeds {
+		f.Add(paths[i%len(paths)], []byte(s), uint64(i))
+	}
+	f.Fuzz(func(t *testing.T, path string, src []byte, seed uint64) {
+		reviseAtRandom(t, path, src, rand.New(rand.NewPCG(seed, 11)))
+	})
+}
+
+func TestRevisionLawsOnRandomFiles(t *testing.T) {
+	paths := []string{"2026-02-04/a.md", "MEMORY.md"}
+	n, done := uint64(12_000), 0
+	if testing.Short() {
+		n = 1200
+	}
+	for seed := range n {
+		r := rand.New(rand.NewPCG(seed, 13))
+		var b strings.Builder
+		if r.IntN(4) == 0 {
+			b.WriteString([]string{"---\ntasks: 1/9\nsummary: >\n  a\n\n---\n", "\ufeff---\r\nfollow_ups: 0/0\r\n...\r\n", "---\nvisibility: private_only\n---\n"}[r.IntN(3)])
+		}
+		if seed%2 == 0 {
+			b.WriteString(join("", randomDocument(r, PublicOK)))
+		} else {
+			for range 1 + r.IntN(14) {
+				b.WriteString(pieces[r.IntN(len(pieces))])
+			}
+		}
+		if reviseAtRandom(t, paths[r.IntN(2)], []byte(b.String()), r) {
+			done++
+		}
+	}
+	t.Logf("%d of %d revisions were made", done, n)
+	if done < int(n)/4 {
+		t.Error("too few revisions can be made")
+	}
+}
+
+// reviseAtRandom makes one change of each sort that a document allows, alone,
+// and holds it against what it must not do. It knows nothing of how the
+// revision checks itself.
+func reviseAtRandom(t *testing.T, path string, src []byte, r *rand.Rand) (done bool) {
+	t.Helper()
+	l := testLayout()
+	parse := func(b []byte) *Document { return l.Parse(path, b, testMeta) }
+	d := parse(src)
+	if out, err := d.Revise().Apply(parse); err != nil || !bytes.Equal(out, src) {
+		t.Fatalf("an empty revision of %q gives %q, %v", src, out, err)
+	}
+	rev := d.Revise()
+	var added string
+	entry := -1
+	if len(d.Entries) > 0 {
+		entry = r.IntN(len(d.Entries))
+	}
+	op := r.IntN(7)
+	switch {
+	case op == 0 || entry < 0:
+		added = []string{"- added", "- [ ] added\n  more", "added", "```\nadded\n```", "> added"}[r.IntN(5)]
+		rev.Append([][]string{nil, {"Tasks"}, {"A", "B"}}[r.IntN(3)], added)
+	case op == 1:
+		rev.Remove(entry)
+	case op == 2:
+		added = "- added"
+		rev.Insert(entry, added)
+	case op == 3:
+		rev.SetAttribute(entry, "source", "x y")
+	case op == 4:
+		rev.SetField("summary", []string{"new", "a: b", "x\ny", ""}[r.IntN(4)])
+	case op == 5 && len(d.Entries[entry].Tasks) > 0:
+		task := r.IntN(len(d.Entries[entry].Tasks))
+		rev.SetTask(entry, task, 1-d.Entries[entry].Tasks[task].State)
+	default:
+		added = "- [x] added"
+		rev.Replace(entry, added)
+	}
+	out, err := rev.Apply(parse)
+	if d.Unsound && !rev.Empty() && err == nil {
+		t.Fatalf("%q is unsound, and edited to %q", src, out)
+	}
+	if err != nil {
+		return false
+	}
+	next := parse(out)
+	fail := func(what string) {
+		t.Helper()
+		t.Fatalf("%s %s: %+v\n%q\n=>\n%q", path, what, *rev, src, out)
+	}
+	if next.Unsound || !utf8.Valid(out) {
+		fail("is damaged")
+	}
+	if !bytes.Contains(bytes.ReplaceAll(src, []byte("\r\n"), nil), []byte("\n")) && bytes.Contains(src, []byte("\r\n")) && bytes.Contains(bytes.ReplaceAll(out, []byte("\r\n"), nil), []byte("\n")) {
+		fail("has line endings of another sort")
+	}
+	if bytes.HasPrefix(src, bom) != bytes.HasPrefix(out, bom) {
+		fail("loses its mark")
+	}
+	// What everybody sees was seen before, or is what was put there.
+	seen := strings.Split(string(src), "\n")
+	for _, line := range parse(src).Shown(View{}).Lines {
+		seen = append(seen, line)
+	}
+	was, is := d.Shown(View{}), next.Shown(View{})
+	for _, line := range is.Lines {
+		if !slices.Contains(was.Lines, line) && op != 3 && op != 4 && op != 5 &&
+			!strings.Contains(line, "added") && !strings.Contains(line, "```") && !strings.Contains(line, "more") && strings.Trim(line, " \t#AB") != "" && !strings.Contains(line, "Tasks") {
+			fail("shows everybody " + line)
+		}
+	}
+	// Every line that was there is there, but for those of the entry.
+	if op != 3 && op != 4 && op != 5 {
+		at := 0
+		for line := 1; line <= d.lines.count(); line++ {
+			e := -1
+			for i := range d.Entries {
+				if d.Entries[i].Line <= line && line <= d.Entries[i].EndLine {
+					e = i
+				}
+			}
+			if e == entry && (op == 1 || op > 5) || d.blankLine(line) {
+				continue
+			}
+			found := at
+			for found < next.lines.count() && next.line(found+1) != d.line(line) {
+				found++
+			}
+			if found < next.lines.count() {
+				at = found + 1
+			} else if op != 1 || !d.headingAt(line) {
+				fail("has lost " + d.line(line))
+			}
+		}
+	}
+	return !rev.Empty()
+}

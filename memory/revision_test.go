@@ -1,0 +1,134 @@
+package memory
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/tools/txtar"
+)
+
+// The archives of testdata/revise hold files, each followed by revisions of it
+// and what comes of them. A revision is lines like
+//
+//	task "buy milk" done          the task with that in its text
+//	field summary "new"           a key of the frontmatter
+//	attribute "milk" pin "true"   of the entry with that in its text
+//	remove "milk"
+//	replace "milk" "- tea"
+//	insert "milk" "- tea"         below it; "" is the top
+//	append "A" "B" "- tea"        to the section A › B
+//	counters
+//
+// The pictures for bytes that cannot be seen are those of testdata/parse.
+func TestRevisionGolden(t *testing.T) {
+	archives, err := filepath.Glob("testdata/revise/*.txtar")
+	if err != nil || len(archives) == 0 {
+		t.Fatal("no golden files")
+	}
+	for _, name := range archives {
+		t.Run(strings.TrimSuffix(filepath.Base(name), ".txtar"), func(t *testing.T) {
+			a, err := txtar.ParseFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var d *Document
+			var parse func([]byte) *Document
+			for i := 0; i < len(a.Files); i++ {
+				f := a.Files[i]
+				if f.Name != "edit" && f.Name != "→" {
+					parse = func(b []byte) *Document { return testLayout().Parse(f.Name, b, testMeta) }
+					d = parse(unpicture(f.Data))
+					continue
+				}
+				got := revised(t, d, string(f.Data), parse)
+				if i++; i == len(a.Files) || a.Files[i].Name != "→" {
+					a.Files = slices.Insert(a.Files, i, txtar.File{Name: "→"})
+				}
+				if *update {
+					a.Files[i].Data = []byte(got)
+				} else if diff := cmp.Diff(string(a.Files[i].Data), got); diff != "" {
+					t.Errorf("%s, %s(-want +got):\n%s", d.Place.Path, f.Data, diff)
+				}
+			}
+			if *update {
+				if err := os.WriteFile(name, txtar.Format(a), 0o666); err != nil {
+					t.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// revised is what a revision makes of a document, with pictures.
+func revised(t *testing.T, d *Document, script string, parse func([]byte) *Document) string {
+	t.Helper()
+	r := d.Revise()
+	for line := range strings.Lines(script) {
+		words := splitWords(t, line)
+		entry := func(s string) int {
+			return slices.IndexFunc(d.Entries, func(e Entry) bool { return s != "" && strings.Contains(e.Text, s) })
+		}
+		switch op, args := words[0], words[1:]; op {
+		case "task":
+			i := entry(args[0])
+			j := slices.IndexFunc(d.Entries[i].Tasks, func(t Task) bool { return strings.Contains(t.Text, args[0]) })
+			r.SetTask(i, j, map[string]TaskState{"done": Done, "open": Open}[args[1]])
+		case "field":
+			r.SetField(args[0], args[1])
+		case "attribute":
+			r.SetAttribute(entry(args[0]), args[1], args[2])
+		case "remove":
+			r.Remove(entry(args[0]))
+		case "replace":
+			r.Replace(entry(args[0]), args[1])
+		case "insert":
+			r.Insert(entry(args[0]), args[1])
+		case "append":
+			r.Append(args[:len(args)-1], args[len(args)-1])
+		case "counters":
+			r.SetCounters()
+		default:
+			t.Fatalf("no edit is called %q", op)
+		}
+	}
+	out, err := r.Apply(parse)
+	if err != nil {
+		return "error: " + err.Error() + "\n"
+	}
+	if r.Empty() != bytes.Equal(out, d.Source) {
+		t.Errorf("%s: Empty is %v", script, r.Empty())
+	}
+	return picture(out)
+}
+
+func splitWords(t *testing.T, line string) (words []string) {
+	t.Helper()
+	for line = strings.TrimSpace(line); line != ""; line = strings.TrimSpace(line) {
+		if quoted, err := strconv.QuotedPrefix(line); err == nil {
+			word, _ := strconv.Unquote(quoted)
+			words, line = append(words, word), line[len(quoted):]
+			continue
+		}
+		word, rest, _ := strings.Cut(line, " ")
+		words, line = append(words, word), rest
+	}
+	if len(words) == 0 {
+		t.Fatal("an empty line in an edit")
+	}
+	return words
+}
+
+// picture is the inverse of unpicture.
+func picture(b []byte) string {
+	s := strings.NewReplacer("\r\n", "␍␊\n", "\r", "␍\n", "\x00", "␀", "\xff", "⌧").Replace(string(b))
+	if !bytes.HasSuffix(b, []byte("\n")) && !strings.HasSuffix(s, "␍\n") {
+		s += "␤\n"
+	}
+	return s
+}

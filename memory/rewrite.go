@@ -1,0 +1,355 @@
+package memory
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// What [Document.Rewrite] fails with.
+var (
+	// ErrText: the text cannot be what the file says, whatever else is in it.
+	ErrText = errors.New("the text cannot be written")
+	// ErrUnwritable: the file is never written to as it is, or what the view
+	// may not read leaves no way.
+	ErrUnwritable = errors.New("the file cannot be written")
+)
+
+// Rewrite is the source with which the file shows text to a view: what
+// [Shown.Text] gives from then on. Lines that stay the same keep every byte; new
+// ones end as those around them do, and the file ends as it did. What the view
+// may not read stays as it is, where it is, or as near as the text leaves room.
+//
+// Whether there is something that the view may not read makes no difference to
+// the result that it can see. For that reason a view that would not be shown the
+// private text of the file cannot give it a frontmatter, nor change whose it is,
+// and blank lines around its text are left out.
+// Parse must read a source as the document was read.
+func (d *Document) Rewrite(v View, text string, parse func(source []byte) *Document) ([]byte, error) {
+	lines := textLines(text)
+	shown := d.Shown(v)
+	if !v.Readable(d.closed) {
+		lines = trimBlank(lines)
+	}
+	if slices.Equal(lines, shown.Lines) {
+		return d.Source, nil
+	}
+	if err := d.writable(v, lines, parse); err != nil {
+		return nil, err
+	}
+	if d.Unsound {
+		return nil, fmt.Errorf("%w until it is mended: %s", ErrUnwritable, d.whyUnsound())
+	}
+	r := &rewrite{d: d, v: v, lines: lines, pairs: align(shown.Lines, lines), shown: &shown}
+	var last error
+	for _, way := range []func() [][]byte{r.late, r.early, r.near, r.end, r.top} {
+		source := r.finish(way())
+		next := parse(source)
+		if last = r.check(next); last == nil {
+			return source, nil
+		}
+		if shown.Whole {
+			break // there is nothing to arrange
+		}
+	}
+	return nil, fmt.Errorf("%w: %w", ErrUnwritable, last)
+}
+
+// Written checks that a text could be a file that a view then reads as it is,
+// and returns it as it would be read. Parse reads a source at the file's path.
+func Written(v View, text string, parse func(source []byte) *Document) (*Document, error) {
+	d := parse([]byte(text))
+	return d, d.reads(v, textLines(text))
+}
+
+// textLines are the lines of a text, without endings.
+func textLines(text string) []string {
+	text = strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\r", "\n")
+	if text = strings.TrimPrefix(text, string(bom)); text == "" {
+		return nil
+	}
+	return strings.Split(strings.TrimSuffix(text, "\n"), "\n")
+}
+
+// trimBlank is lines without the blank ones around them.
+func trimBlank(lines []string) []string {
+	empty := func(s string) bool { return strings.Trim(s, " \t") == "" }
+	for len(lines) > 0 && empty(lines[0]) {
+		lines = lines[1:]
+	}
+	for len(lines) > 0 && empty(lines[len(lines)-1]) {
+		lines = lines[:len(lines)-1]
+	}
+	return lines
+}
+
+// reads says why a view would not read a text of its own as it was written.
+func (d *Document) reads(v View, lines []string) error {
+	if d.Unsound {
+		return fmt.Errorf("%w: %s", ErrText, d.whyUnsound())
+	}
+	if shown := d.Shown(v); d.For(v) == nil || shown.Empty() || !slices.Equal(shown.Lines, lines) {
+		return fmt.Errorf("%w: you could not read all of it afterwards", ErrText)
+	}
+	return nil
+}
+
+// writable decides by the text alone whether it can be what a view is shown.
+func (d *Document) writable(v View, lines []string, parse func([]byte) *Document) error {
+	alone := parse([]byte(strings.Join(append(slices.Clone(lines), ""), "\n")))
+	if strings.Contains(strings.Join(lines, ""), "\x00") {
+		return fmt.Errorf("%w: it has a NUL character", ErrText)
+	}
+	if err := alone.reads(v, lines); err != nil {
+		return err
+	}
+	if v.Readable(d.closed) {
+		return nil
+	}
+	var front Front
+	if v.Readable(d.Own) {
+		front = d.Front
+	}
+	if alone.Front.Present != front.Present || alone.Front.SubjectID != front.SubjectID || alone.Front.HasVisibility != front.HasVisibility || alone.Front.Visibility != front.Visibility {
+		return fmt.Errorf("%w: who reads the file is changed by its owner", ErrText)
+	}
+	return nil
+}
+
+// rewrite is the state of rewriting a file.
+type rewrite struct {
+	d     *Document
+	v     View
+	shown *Shown
+	lines []string // what it is to show
+	pairs []int    // for each line that is shown, which of lines it is; -1 for none
+}
+
+// source is a line of the file, with its ending, without a byte order mark.
+func (r *rewrite) source(line int) []byte {
+	s := r.d.lines.span(line, line)
+	b := r.d.Source[s.Start:s.End]
+	if line == 1 {
+		b = bytes.TrimPrefix(b, bom)
+	}
+	return b
+}
+
+// fresh is a new line, ended as the one of that number.
+func (r *rewrite) fresh(text string, line int) []byte {
+	return append([]byte(text), r.d.ending(max(line, 1))...)
+}
+
+// late keeps every line that is not shown where it is, and puts new lines where
+// old ones go, else directly above the next one that stays.
+func (r *rewrite) late() [][]byte { return r.inPlace(false) }
+
+// early puts new lines directly below the last one that stays instead.
+func (r *rewrite) early() [][]byte { return r.inPlace(true) }
+
+func (r *rewrite) inPlace(early bool) (out [][]byte) {
+	next := 0                 // of the new lines
+	put := func(to, at int) { // new lines up to one, at a line of the file
+		for ; next < to; next++ {
+			out = append(out, r.fresh(r.lines[next], at))
+		}
+	}
+	n := r.d.lines.count()
+	for line := 1; line <= n; line++ {
+		k := r.shown.Line(line) - 1
+		if k < 0 {
+			out = append(out, r.source(line))
+			continue
+		}
+		if j := r.pairs[k]; j >= 0 {
+			put(j, line)
+			out = append(out, r.source(line))
+			if next = j + 1; early && (k+1 == len(r.pairs) || r.pairs[k+1] >= 0) {
+				put(r.until(k+1), line)
+			}
+			continue
+		}
+		// A line that goes: the new ones take the places of the old ones as
+		// long as both last, and the last place takes all that are left.
+		until := r.until(k)
+		if k+1 == len(r.pairs) || r.pairs[k+1] >= 0 {
+			put(until, line)
+		} else {
+			put(min(next+1, until), line)
+		}
+	}
+	put(len(r.lines), n)
+	return out
+}
+
+// until is the new line before which those stand that come before an old one:
+// the next that stays, or the end.
+func (r *rewrite) until(k int) int {
+	for ; k < len(r.pairs); k++ {
+		if r.pairs[k] >= 0 {
+			return r.pairs[k]
+		}
+	}
+	return len(r.lines)
+}
+
+// A stretch is lines of the file that are not shown, from one that is not blank
+// to another, and how many of the new lines come before them.
+type stretch struct{ from, to, after int }
+
+func (r *rewrite) stretches() (list []stretch) {
+	after, open := 0, false
+	for line := 1; line <= r.d.lines.count(); line++ {
+		k := r.shown.Line(line) - 1
+		switch {
+		case k >= 0:
+			open = false
+			if r.pairs[k] >= 0 {
+				after = r.pairs[k] + 1
+			}
+		case r.d.blankLine(line):
+		case open:
+			list[len(list)-1].to = line
+		default:
+			list = append(list, stretch{line, line, after})
+			open = true
+		}
+	}
+	return list
+}
+
+// near puts what is not shown between the blocks of the text, at the blank lines
+// nearest to where it is.
+func (r *rewrite) near() [][]byte {
+	gaps := r.gaps()
+	return r.arrange(func(s stretch) int {
+		best := len(r.lines)
+		for _, g := range gaps {
+			if abs(g-s.after) < abs(best-s.after) {
+				best = g
+			}
+		}
+		return best
+	})
+}
+
+func abs(n int) int { return max(n, -n) }
+
+// end puts it at the end.
+func (r *rewrite) end() [][]byte { return r.arrange(func(stretch) int { return len(r.lines) }) }
+
+// top puts it above all, but for the frontmatter.
+func (r *rewrite) top() [][]byte {
+	_, _, body, _ := cutFront([]byte(strings.Join(append(slices.Clone(r.lines), ""), "\n")))
+	at := strings.Count(strings.Join(append(slices.Clone(r.lines), ""), "\n")[:body], "\n")
+	for at > 0 && at < len(r.lines) && strings.Trim(r.lines[at], " \t") == "" {
+		at++
+	}
+	return r.arrange(func(stretch) int { return at })
+}
+
+// gaps are the new lines above which a block begins and a blank line is.
+func (r *rewrite) gaps() (list []int) {
+	text := []byte(strings.Join(append(slices.Clone(r.lines), ""), "\n"))
+	_, _, body, _ := cutFront(text)
+	tops, _ := structure(text, body, splitLines(text))
+	for _, t := range tops {
+		if t.from > 1 && strings.Trim(r.lines[t.from-2], " \t") == "" {
+			list = append(list, t.from-1)
+		}
+	}
+	return list
+}
+
+// arrange puts each stretch of what is not shown above a new line, with blank
+// lines around it that are not shown either.
+func (r *rewrite) arrange(place func(stretch) int) (out [][]byte) {
+	list := r.stretches()
+	at := make([]int, len(list))
+	for i, s := range list {
+		at[i] = place(s)
+		if i > 0 {
+			at[i] = max(at[i], at[i-1]) // in the order of the file
+		}
+	}
+	old := make(map[int]int, len(r.pairs))
+	for k, j := range r.pairs {
+		old[j] = k
+	}
+	for j := 0; j <= len(r.lines); j++ {
+		for i, s := range list {
+			if at[i] != j {
+				continue
+			}
+			if n := len(out); n > 0 && !blank(out[n-1]) {
+				out = append(out, r.d.ending(s.from))
+			}
+			for line := s.from; line <= s.to; line++ {
+				out = append(out, r.source(line))
+			}
+			if j < len(r.lines) || i+1 < len(list) {
+				out = append(out, r.d.ending(s.to))
+			}
+		}
+		if j == len(r.lines) {
+			break
+		}
+		if k, ok := old[j]; ok {
+			out = append(out, r.source(r.shown.Source(k+1)))
+		} else {
+			out = append(out, r.fresh(r.lines[j], 1))
+		}
+	}
+	return out
+}
+
+// finish joins lines, so that all have an ending but the last one, which has
+// none if the file's last one has none.
+func (r *rewrite) finish(out [][]byte) []byte {
+	n := r.d.lines.count()
+	var b bytes.Buffer
+	if bytes.HasPrefix(r.d.Source, bom) {
+		b.Write(bom)
+	}
+	for i, line := range out {
+		bare := trimEnding(line)
+		switch last := i+1 == len(out); {
+		case last && n > 0 && !r.d.ended(n):
+			b.Write(bare)
+		case len(bare) == len(line):
+			b.Write(line)
+			b.Write(r.d.ending(n))
+		default:
+			b.Write(line)
+		}
+	}
+	return b.Bytes()
+}
+
+// check compares what the file has become with what was meant.
+func (r *rewrite) check(next *Document) error {
+	shown := next.Shown(r.v)
+	unread := func(d *Document) (list []*Entry) {
+		for i := range d.Entries {
+			if e := &d.Entries[i]; !e.Readable(r.v) {
+				list = append(list, e)
+			}
+		}
+		return list
+	}
+	same := slices.EqualFunc(unread(r.d), unread(next), func(a, b *Entry) bool {
+		return a.Text == b.Text && a.Block == b.Block && a.Partition == b.Partition && maps.Equal(a.Attributes, b.Attributes)
+	})
+	switch {
+	case next.Unsound:
+		return errors.New(next.whyUnsound())
+	case shown.Empty() || !slices.Equal(shown.Lines, r.lines):
+		return errors.New("it would not be shown as it is written")
+	case !same:
+		return errors.New("what else is in it would change")
+	}
+	return nil
+}
