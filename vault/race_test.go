@@ -111,20 +111,20 @@ func TestNoSaveIsLost(t *testing.T) {
 	if os.Getenv("FAULTS") != "" {
 		rounds = 1000
 	}
-	for _, keepOld := range []bool{false, true} {
+	for _, noLeases := range []bool{false, true} {
 		for _, p := range persons {
 			name := p.name
-			if keepOld {
+			if noLeases {
 				name += ", without leases"
 			}
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
 				w := newWriter(t, map[string]string{"2026-02-04/cli.md": "count: 0\n"})
-				if !keepOld {
+				if !noLeases {
 					needLeases(t, w.Vault)
 				}
-				w.keepOld, w.Fuse, w.lateAfter = keepOld, 1<<30, time.Millisecond
-				if keepOld {
+				w.Vault.noLeases, w.Fuse, w.lateAfter = noLeases, 1<<30, time.Millisecond
+				if noLeases {
 					w.lateAfter = 20 * time.Millisecond
 				}
 				race(t, w, p, rounds)
@@ -180,7 +180,7 @@ func race(t *testing.T, w *Writer, p person, rounds int) {
 		data, err := os.ReadFile(name)
 		var kept [][]byte
 		for _, path := range w.Status().Kept {
-			if data, err := os.ReadFile(w.Vault.Dir + "/" + path); err == nil && w.keepOld && p.appends {
+			if data, err := os.ReadFile(w.Vault.Dir + "/" + path); err == nil && w.Vault.noLeases && p.appends {
 				kept = append(kept, data)
 			}
 		}
@@ -197,7 +197,7 @@ func race(t *testing.T, w *Writer, p person, rounds int) {
 	names, err := os.ReadDir(w.Vault.Dir + "/2026-02-04")
 	must(t, err)
 	s := w.Status()
-	if !w.keepOld && len(s.Kept) > 0 {
+	if !w.Vault.noLeases && len(s.Kept) > 0 {
 		t.Errorf("left to a person: %v", s.Kept)
 	}
 	if len(names) != 1+len(s.Kept) {

@@ -117,7 +117,7 @@ func (v *Vault) readOnce(dir int, base string) ([]byte, memory.Stamp, readState,
 	if err := unix.Fstat(fd, &before); err != nil {
 		return nil, memory.Stamp{}, 0, err
 	}
-	switch l, err := takeLease(fd, leaseHold); {
+	switch l, err := v.lease(fd); {
 	case errors.Is(err, errWriter):
 		state = open
 	case err == nil && before.Size > leaseLimit:
@@ -149,6 +149,14 @@ func (v *Vault) readOnce(dir int, base string) ([]byte, memory.Stamp, readState,
 		state = changed
 	}
 	return data, stampOf(&before), state, nil
+}
+
+// lease keeps others from writing to an open file for a moment.
+func (v *Vault) lease(fd int) (*lease, error) {
+	if v.noLeases {
+		return nil, errors.ErrUnsupported
+	}
+	return takeLease(fd, leaseHold)
 }
 
 // doubt decides about an empty file that may be about to be filled. Time is
@@ -211,7 +219,7 @@ func (v *Vault) Writing(path string) bool {
 			return false, err
 		}
 		defer unix.Close(fd)
-		l, err := takeLease(fd, leaseHold)
+		l, err := v.lease(fd)
 		if err == nil {
 			l.release()
 		}

@@ -19,9 +19,9 @@ func removal(path string) Change {
 }
 
 func TestRemove(t *testing.T) {
-	for _, keepOld := range []bool{false, true} {
+	for _, noLeases := range []bool{false, true} {
 		w := newWriter(t, map[string]string{"a.md": "one\n", "b.md": "two\n"})
-		w.keepOld = keepOld
+		w.Vault.noLeases = noLeases
 		got, err := w.Write(t.Context(), removal("a.md"))
 		must(t, err)
 		if !got.Changed || got.Hash != [32]byte{} {
@@ -89,7 +89,7 @@ func TestRepairOfARemoval(t *testing.T) {
 // Who has the file open and saves after all finds it where it was.
 func TestRemoveAndSave(t *testing.T) {
 	w := newWriter(t, map[string]string{"a.md": "one\n"})
-	w.keepOld = true
+	w.Vault.noLeases = true
 	saved := false
 	w.fault = func(call string, do func() error) error {
 		if call != "sync directory" || saved {

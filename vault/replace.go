@@ -245,10 +245,7 @@ func (w *Writer) swap(s *spot, old *source, d *draft) error {
 
 // lease keeps others from writing to an open file; it is nil where nothing can.
 func (w *Writer) lease(fd int) (*lease, error) {
-	if w.keepOld {
-		return nil, nil
-	}
-	l, err := takeLease(fd, leaseHold)
+	l, err := w.Vault.lease(fd)
 	if errors.Is(err, errWriter) {
 		return nil, errLost
 	}

@@ -41,7 +41,9 @@ func (w *Writer) makeDraft(s *spot, data []byte, old *source) (*draft, error) {
 	d := &draft{name: draftName()}
 	var f *os.File
 	err := w.call("create temporary file", func() error {
-		fd, err := unix.Openat(s.dir, d.name, unix.O_RDWR|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
+		fd, err := retry(func() (int, error) {
+			return unix.Openat(s.dir, d.name, unix.O_RDWR|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
+		})
 		if err == nil {
 			f = os.NewFile(uintptr(fd), d.name)
 		}

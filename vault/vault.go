@@ -80,6 +80,8 @@ type Vault struct {
 	rules   atomic.Pointer[rules]
 	mu      sync.Mutex
 	emptied map[string]emptied // files last seen empty without a lease
+
+	noLeases bool // as on systems that have none
 }
 
 func (v *Vault) maxFileSize() int64 {

@@ -8,6 +8,8 @@ import (
 	"log/slog"
 	"sync"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // What a [Writer] does if it is not told otherwise.
@@ -79,7 +81,6 @@ type Writer struct {
 	counts  counts
 
 	// Tests stand in for the kernel, and for time, with these.
-	keepOld   bool                                     // there are no leases
 	fault     func(call string, do func() error) error // makes a system call, or not
 	lateAfter time.Duration                            // lateAfter if zero
 }
@@ -151,10 +152,19 @@ func (w *Writer) try(ctx context.Context, c Change, attempt func() (Written, err
 func inTurn[T any](ctx context.Context, w *Writer, do func() (T, error)) (T, error) {
 	var none, result T
 	w.init()
-	select {
-	case w.queue <- struct{}{}:
-	case <-ctx.Done():
-		return none, ctx.Err()
+	tick := time.NewTicker(answerTime / 5)
+	defer tick.Stop()
+	for waiting := true; waiting; {
+		select {
+		case w.queue <- struct{}{}:
+			waiting = false
+		case <-ctx.Done():
+			return none, ctx.Err()
+		case <-tick.C:
+			if w.Vault.steps.stuck() {
+				return none, rootError(w.Vault.Dir, errNoAnswer)
+			}
+		}
 	}
 	step, err := w.Vault.steps.begin()
 	if err != nil {
@@ -187,12 +197,14 @@ func (w *Writer) init() {
 // a signal interrupted it. The error says what it was for.
 func (w *Writer) call(what string, do func() error) error {
 	w.Vault.steps.next(w.step)
-	_, err := retry(func() (int, error) {
-		if w.fault != nil {
-			return 0, w.fault(what, do)
-		}
-		return 0, do()
-	})
+	if w.fault != nil {
+		real := do
+		do = func() error { return w.fault(what, real) }
+	}
+	err := do()
+	for errors.Is(err, unix.EINTR) {
+		err = do()
+	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", what, err)
 	}

@@ -2,12 +2,21 @@ package vault
 
 import (
 	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
 	"log/slog"
+	"os"
 	"path/filepath"
+	"strings"
+	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
 )
 
 // newWriter returns a writer that does not wait for anybody, on a new root.
@@ -42,9 +51,9 @@ func wantFiles(t *testing.T, w *Writer, want map[string]string) {
 }
 
 func TestWrite(t *testing.T) {
-	for _, keepOld := range []bool{false, true} {
+	for _, noLeases := range []bool{false, true} {
 		w := newWriter(t, map[string]string{"2026-02-04/cli.md": "- [ ] one\r\n- two"})
-		w.keepOld = keepOld
+		w.Vault.noLeases = noLeases
 		got, err := w.Write(t.Context(), change("2026-02-04/cli.md", "[ ]", "[x]"))
 		must(t, err)
 		after := "- [x] one\r\n- two"
@@ -65,5 +74,292 @@ func TestWrite(t *testing.T) {
 		if n := len(w.Journal.List(time.Time{}, "", 0)); n != 1 || len(w.Journal.Pending()) != 0 {
 			t.Errorf("%d changes in the journal, %v", n, w.Journal.Pending())
 		}
+	}
+}
+
+// What a person has made of a file stays: who may read it, and what they have
+// attached to it. When it was changed is when it was changed.
+func TestWhatIsKept(t *testing.T) {
+	w := newWriter(t, map[string]string{"d/a.md": "old"})
+	name, dir := filepath.Join(w.Vault.Dir, "d/a.md"), filepath.Join(w.Vault.Dir, "d")
+	must(t, os.Chmod(name, 0o640))
+	past := time.Now().Add(-time.Hour)
+	must(t, os.Chtimes(name, past, past))
+	if os.Geteuid() == 0 {
+		must(t, os.Chown(name, 0, 12345))
+	}
+	attach := func(name, attribute string, value []byte) {
+		if err := unix.Setxattr(name, attribute, value, 0); err == unix.ENOTSUP {
+			t.Logf("no %s here", attribute)
+		} else {
+			must(t, err)
+		}
+	}
+	attach(name, "user.color", []byte("green"))
+	attach(name, "user.empty", nil)
+	// The owner, user 12345, the group, the mask and others.
+	acl := func(user, mask byte) []byte {
+		return []byte{2, 0, 0, 0,
+			1, 0, 6, 0, 255, 255, 255, 255, 2, 0, user, 0, 0x39, 0x30, 0, 0, 4, 0, 4, 0, 255, 255, 255, 255,
+			16, 0, mask, 0, 255, 255, 255, 255, 32, 0, 0, 0, 255, 255, 255, 255}
+	}
+	attach(name, "system.posix_acl_access", acl(4, 4))
+	attach(dir, "system.posix_acl_default", acl(6, 6)) // which new files get
+	plain := filepath.Join(dir, "plain.md")
+	must(t, os.WriteFile(plain, []byte("old"), 0o600))
+	unix.Removexattr(plain, "system.posix_acl_access")
+	must(t, os.Chmod(plain, 0o604))
+	look := func(name string) (all []string) {
+		f, err := os.Open(name)
+		must(t, err)
+		defer f.Close()
+		info, err := f.Stat()
+		must(t, err)
+		st := info.Sys().(*syscall.Stat_t)
+		all = append(all, fmt.Sprint(info.Mode(), st.Uid, st.Gid))
+		names, err := attributes(int(f.Fd()))
+		must(t, err)
+		for _, name := range names {
+			value, err := attribute(int(f.Fd()), name)
+			must(t, err)
+			all = append(all, fmt.Sprintf("%s=%q", name, value))
+		}
+		return all
+	}
+	for _, path := range []string{"d/a.md", "d/plain.md"} {
+		name := filepath.Join(w.Vault.Dir, path)
+		want, before := look(name), time.Now().Add(-time.Second)
+		_, err := w.Write(t.Context(), change(path, "old", "new"))
+		must(t, err)
+		if diff := cmp.Diff(want, look(name)); diff != "" {
+			t.Errorf("%s (-before +after):\n%s", path, diff)
+		}
+		if info, err := os.Stat(name); err != nil || info.ModTime().Before(before) {
+			t.Errorf("%s is said to be from %v, %v", path, info.ModTime(), err)
+		}
+	}
+	w.fault = func(call string, do func() error) error {
+		if call == "copy" {
+			return unix.EPERM
+		}
+		return do()
+	}
+	var refused *RefusedError
+	if _, err := w.Write(t.Context(), change("d/a.md", "new", "old")); !errors.As(err, &refused) || !strings.Contains(err.Error(), "cannot be kept") {
+		t.Errorf("an attribute that cannot be copied: %v", err)
+	}
+	wantFiles(t, w, map[string]string{"d/a.md": "new", "d/plain.md": "new"})
+}
+
+// What is made is as accessible as the directory it is in, and never instead of
+// something.
+func TestCreate(t *testing.T) {
+	w := newWriter(t, map[string]string{"closed/a.md": "a", "open/a.md": "a"})
+	must(t, os.Chmod(filepath.Join(w.Vault.Dir, "open"), 0o755))
+	for _, path := range []string{"closed/b.md", "open/b.md", "open/d/e/b.md"} {
+		got, err := w.Write(t.Context(), change(path, "", "new "+path))
+		if err != nil || !got.Changed || !w.Own(path, hashOf([]byte("new "+path))) {
+			t.Errorf("%+v, %v", got, err)
+		}
+	}
+	modes := map[string]os.FileMode{
+		"closed/b.md": 0o600, "open/b.md": 0o644, "open/d": 0o755, "open/d/e": 0o755, "open/d/e/b.md": 0o644,
+	}
+	for path, want := range modes {
+		if info, err := os.Stat(filepath.Join(w.Vault.Dir, path)); err != nil || info.Mode().Perm() != want {
+			t.Errorf("%s: %v, %v, want %v", path, info.Mode(), err, want)
+		}
+	}
+	if got, err := w.Write(t.Context(), Change{Path: "x/y.md", Asked: true, Edit: func(f *File) ([]byte, error) { return nil, nil }}); err != nil || got.Changed {
+		t.Errorf("a file that is not wanted: %+v, %v", got, err)
+	}
+	if _, ok := w.Vault.Directory("x"); ok {
+		t.Error("a directory was made for nothing")
+	}
+	// Somebody makes the file in the same instant.
+	w.fault = func(call string, do func() error) error {
+		if call == "name file" {
+			write(t, w.Vault, "closed/c.md", "theirs, old")
+		}
+		return do()
+	}
+	if _, err := w.Write(t.Context(), change("closed/c.md", "old", "new")); err != nil {
+		t.Error(err)
+	}
+	if data, err := os.ReadFile(filepath.Join(w.Vault.Dir, "closed/c.md")); err != nil || string(data) != "theirs, new" {
+		t.Errorf("%q, %v", data, err)
+	}
+}
+
+func TestMove(t *testing.T) {
+	w := newWriter(t, map[string]string{"d/a.md": "a", "d/b.md": "b", "e/b.md": "theirs"})
+	got, err := w.Move(t.Context(), "d/a.md", "_archive/d/a.md", Change{Cause: "archive"})
+	if err != nil || !got.Changed || got.Hash != hashOf([]byte("a")) || !w.Own("_archive/d/a.md", got.Hash) {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if r, err := w.Journal.Get(got.ID); err != nil || r.Path != "d/a.md" || r.To != "_archive/d/a.md" || r.State != StateDone {
+		t.Errorf("%+v, %v", r, err)
+	}
+	for to, want := range map[string]string{"e/b.md": "there is a e/b.md already", "e/b.txt": "not a Markdown file", "../b.md": "not a path"} {
+		var refused *RefusedError
+		if _, err := w.Move(t.Context(), "d/b.md", to, Change{Asked: true}); !errors.As(err, &refused) || !strings.Contains(err.Error(), want) {
+			t.Errorf("to %s: %v, want %q", to, err, want)
+		}
+	}
+	for _, edit := range []func(*File) ([]byte, error){
+		func(*File) ([]byte, error) { return nil, errors.New("it is still needed") },
+		func(*File) ([]byte, error) { return []byte("changed"), nil },
+	} {
+		if _, err := w.Move(t.Context(), "d/b.md", "f/b.md", Change{Asked: true, Edit: edit}); err == nil {
+			t.Error("it was moved against its will")
+		}
+	}
+	if _, err := w.Move(t.Context(), "d/none.md", "f/none.md", Change{Asked: true}); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("nothing to move: %v", err)
+	}
+	wantFiles(t, w, map[string]string{"_archive/d/a.md": "a", "d/b.md": "b", "e/b.md": "theirs"})
+	if _, ok := w.Vault.Directory("f"); ok {
+		t.Error("a directory was made for nothing")
+	}
+	if len(w.Journal.Pending()) > 0 {
+		t.Errorf("pending: %v", w.Journal.Pending())
+	}
+}
+
+// Others save each time in the instant before the change is made.
+func TestAlwaysLost(t *testing.T) {
+	w := newWriter(t, map[string]string{"a.md": "old 0"})
+	saves := 0
+	w.fault = func(call string, do func() error) error {
+		if call == "exchange" {
+			saves++
+			name := filepath.Join(w.Vault.Dir, "a.md")
+			must(t, os.WriteFile(name+"~", fmt.Appendf(nil, "old %d", saves), 0o600))
+			must(t, os.Rename(name+"~", name))
+		}
+		return do()
+	}
+	if _, err := w.Write(t.Context(), change("a.md", "old", "new")); !errors.Is(err, ErrBusy) || strings.Count(err.Error(), "a.md") != 1 || saves != tries {
+		t.Errorf("%v, after %d saves", err, saves)
+	}
+	var wait *WaitError
+	if _, err := w.Write(t.Context(), unasked("a.md", "old", "new")); !errors.As(err, &wait) || saves != tries+1 {
+		t.Errorf("%v, after %d saves", err, saves)
+	}
+	if s := w.Status(); s.LostRaces != tries+1 || s.Applied != 0 {
+		t.Errorf("%+v", s)
+	}
+	wantFiles(t, w, map[string]string{"a.md": fmt.Sprintf("old %d", tries+1)})
+	if w.Own("a.md", hashOf([]byte("new 1"))) || len(w.Journal.Pending())+len(w.Journal.List(time.Time{}, "", 0)) > 0 {
+		t.Error("what was not written is said to be")
+	}
+}
+
+// A file is gone for a moment while programs save it that move it away first.
+func TestGoneForAMoment(t *testing.T) {
+	w := newWriter(t, map[string]string{"a.md": "old"})
+	now := time.Now()
+	w.Now = func() time.Time { return now }
+	_, err := w.Vault.Walk(t.Context(), "", nil)
+	must(t, err)
+	name := filepath.Join(w.Vault.Dir, "a.md")
+	must(t, os.Rename(name, name+"~"))
+	made := unasked("a.md", "old", "new")
+	var wait *WaitError
+	if _, err := w.Write(t.Context(), made); !errors.As(err, &wait) || wait.For != vanish {
+		t.Errorf("%v", err)
+	}
+	edits := 0
+	c := change("a.md", "old", "new")
+	edit := c.Edit
+	c.Edit = func(f *File) ([]byte, error) {
+		if edits++; f == nil {
+			t.Error("it is taken for gone")
+		}
+		return edit(f)
+	}
+	time.AfterFunc(5*lostPause, func() { os.Rename(name+"~", name) })
+	if _, err := w.Write(t.Context(), c); err != nil || edits != 1 {
+		t.Errorf("%v, %d edits", err, edits)
+	}
+	wantFiles(t, w, map[string]string{"a.md": "new"})
+	must(t, os.Remove(name))
+	if _, err := w.Write(t.Context(), made); !errors.As(err, &wait) {
+		t.Errorf("%v", err)
+	}
+	now = now.Add(vanish)
+	if got, err := w.Write(t.Context(), made); err != nil || !got.Changed {
+		t.Errorf("gone for good: %v", err)
+	}
+}
+
+// Nobody waits for ever for a disk that does not answer.
+func TestDiskDoesNotAnswerAWriter(t *testing.T) {
+	w := newWriter(t, map[string]string{"a.md": "old"})
+	synctest.Test(t, func(t *testing.T) {
+		hung := make(chan struct{})
+		w.fault = func(call string, do func() error) error {
+			if call == "sync temporary file" {
+				<-hung
+			}
+			return do()
+		}
+		for range 2 {
+			began := time.Now()
+			if _, err := w.Write(t.Context(), change("a.md", "old", "new")); !errors.Is(err, ErrRoot) {
+				t.Errorf("%v", err)
+			}
+			if took := time.Since(began); took > 2*answerTime {
+				t.Errorf("it took %v", took)
+			}
+		}
+		close(hung)
+		synctest.Wait()
+		if got, err := w.Write(t.Context(), change("a.md", "old", "new")); err != nil || got.Changed {
+			t.Errorf("when it answers again it is done: %+v, %v", got, err)
+		}
+		wantFiles(t, w, map[string]string{"a.md": "new"})
+	})
+}
+
+// Who waits for their turn can give up.
+func TestTurns(t *testing.T) {
+	w := newWriter(t, map[string]string{"a.md": "old"})
+	ctx, cancel := context.WithCancel(t.Context())
+	first := change("a.md", "old", "new")
+	edit := first.Edit
+	first.Edit = func(f *File) ([]byte, error) {
+		second := make(chan error)
+		go func() {
+			_, err := w.Write(ctx, change("b.md", "", "never"))
+			second <- err
+		}()
+		cancel()
+		if err := <-second; !errors.Is(err, context.Canceled) {
+			t.Errorf("%v", err)
+		}
+		return edit(f)
+	}
+	if _, err := w.Write(t.Context(), first); err != nil {
+		t.Error(err)
+	}
+	wantFiles(t, w, map[string]string{"a.md": "new"})
+}
+
+func TestWriteWithTooManyOpenFiles(t *testing.T) {
+	w := newWriter(t, map[string]string{"d/a.md": "old"})
+	w.Vault.Skips("d/a.md", false)
+	for _, left := range []int{0, 1, 2} { // it takes three
+		release := exhaust(t, left)
+		_, err := w.Write(t.Context(), change("d/a.md", "old", "new"))
+		release()
+		if !errors.Is(err, unix.EMFILE) {
+			t.Errorf("with %d to open: %v", left, err)
+		}
+		must(t, finishAll(t, w))
+		wantFiles(t, w, map[string]string{"d/a.md": "old"})
+	}
+	if _, err := w.Write(t.Context(), change("d/a.md", "old", "new")); err != nil {
+		t.Error(err)
 	}
 }

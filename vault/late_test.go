@@ -1,0 +1,336 @@
+package vault
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// onCall does something once, just before or just after a step.
+func onCall(w *Writer, call string, after bool, do func()) {
+	w.fault = func(name string, real func() error) error {
+		if name != call || do == nil {
+			return real()
+		}
+		once := do
+		do = nil
+		if !after {
+			once()
+		}
+		err := real()
+		if after {
+			once()
+		}
+		return err
+	}
+}
+
+// Somebody who had the file open when it was replaced saves after the answer was
+// given: what they saved takes its place again, and the journal knows.
+func TestLateWriter(t *testing.T) {
+	w := newWriter(t, map[string]string{"d/a.md": "- [ ] one\n"})
+	w.Vault.noLeases = true
+	ctx, end := context.WithCancel(t.Context())
+	ended := make(chan error)
+	go func() { ended <- w.Run(ctx) }()
+	waitFor(t, "it runs", func() bool { w.mu.Lock(); defer w.mu.Unlock(); return w.running })
+	name := filepath.Join(w.Vault.Dir, "d/a.md")
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_APPEND, 0)
+	must(t, err)
+	defer f.Close()
+	w.lateAfter = 200 * time.Millisecond
+	got, err := w.Write(t.Context(), change("d/a.md", "[ ]", "[x]"))
+	must(t, err)
+	if data, _ := os.ReadFile(name); string(data) != "- [x] one\n" {
+		t.Errorf("it was not changed: %q", data)
+	}
+	if r, err := w.Journal.Get(got.ID); err != nil || r.State != StateDone {
+		t.Errorf("right after the answer: %+v, %v", r, err)
+	}
+	_, err = f.WriteString("- two\n")
+	must(t, err)
+	waitFor(t, "what was saved is back", func() bool {
+		data, _ := os.ReadFile(name)
+		return string(data) == "- [ ] one\n- two\n"
+	})
+	// The next change waits for that, too.
+	if _, err := w.Write(t.Context(), change("d/a.md", "[ ]", "[x]")); err != nil {
+		t.Error(err)
+	}
+	if _, err := w.Journal.Get(got.ID); !errors.Is(err, ErrNoRecord) {
+		t.Errorf("the journal has what was taken back: %v", err)
+	}
+	if s := w.Status(); s.LostRaces != 1 {
+		t.Errorf("%+v", s)
+	}
+	// At the end what is left is looked at.
+	end()
+	must(t, <-ended)
+	wantFiles(t, w, map[string]string{"d/a.md": "- [x] one\n- two\n"})
+	if _, err := w.Write(t.Context(), change("d/a.md", "[x]", "[ ]")); err != nil {
+		t.Error(err)
+	}
+	wantFiles(t, w, map[string]string{"d/a.md": "- [ ] one\n- two\n"})
+}
+
+func waitFor(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(30 * time.Second); !ok(); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("in vain: %s", what)
+		}
+	}
+}
+
+// Somebody is about to open the file for writing when it is exchanged: it is
+// theirs again before they can write.
+func TestOpensWhenExchanged(t *testing.T) {
+	w := newWriter(t, map[string]string{"a.md": "- [ ] one\n"})
+	needLeases(t, w.Vault)
+	name := filepath.Join(w.Vault.Dir, "a.md")
+	saved := make(chan error, 1)
+	onCall(w, "exchange", false, func() {
+		go func() {
+			f, err := os.OpenFile(name, os.O_WRONLY|os.O_APPEND, 0) // waits
+			if err == nil {
+				_, err = f.WriteString("- two\n")
+				err = errors.Join(err, f.Close())
+			}
+			saved <- err
+		}()
+		waitFor(t, "somebody waits for the lease", func() bool {
+			locks, err := os.ReadFile("/proc/locks")
+			must(t, err)
+			for line := range strings.Lines(string(locks)) {
+				if strings.Contains(line, "LEASE  BREAKING") {
+					return true
+				}
+			}
+			return false
+		})
+	})
+	c := change("a.md", "[ ]", "[x]")
+	began := time.Now()
+	if _, err := w.Write(t.Context(), c); err != nil {
+		t.Error(err)
+	}
+	must(t, <-saved)
+	if took := time.Since(began); took > 30*time.Second {
+		t.Errorf("they waited for %v", took)
+	}
+	// Whether it was changed before they wrote or afterwards, both is there.
+	if _, err := w.Write(t.Context(), c); err != nil {
+		t.Error(err)
+	}
+	wantFiles(t, w, map[string]string{"a.md": "- [x] one\n- two\n"})
+	if s := w.Status(); s.LostRaces == 0 {
+		t.Errorf("%+v", s)
+	}
+}
+
+// A file that somebody has open for writing is not changed.
+func TestOpenForWriting(t *testing.T) {
+	w := newWriter(t, map[string]string{"a.md": "old"})
+	needLeases(t, w.Vault)
+	f, err := os.OpenFile(filepath.Join(w.Vault.Dir, "a.md"), os.O_WRONLY, 0)
+	must(t, err)
+	var wait *WaitError
+	if _, err := w.Write(t.Context(), unasked("a.md", "old", "new")); !errors.As(err, &wait) {
+		t.Error(err)
+	}
+	if _, err := w.Write(t.Context(), change("a.md", "old", "new")); !errors.Is(err, ErrBusy) {
+		t.Error(err)
+	}
+	must(t, f.Close())
+	if _, err := w.Write(t.Context(), unasked("a.md", "old", "new")); err != nil {
+		t.Error(err)
+	}
+}
+
+// Two people save in the same instant, one to the file that was replaced and one
+// to the new one: nothing is thrown away.
+func TestTwoSaveWhenReplaced(t *testing.T) {
+	w := newWriter(t, map[string]string{"d/a.md": "old"})
+	w.Vault.noLeases, w.lateAfter = true, time.Millisecond
+	name := filepath.Join(w.Vault.Dir, "d/a.md")
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_APPEND, 0)
+	must(t, err)
+	defer f.Close()
+	onCall(w, "sync directory", true, func() {
+		_, err := f.WriteString(" and one")
+		must(t, errors.Join(err, os.WriteFile(name, []byte("and another"), 0o600)))
+	})
+	got, err := w.Write(t.Context(), change("d/a.md", "old", "new"))
+	must(t, err)
+	kept := "d/a.md.kept-" + got.ID
+	wantFiles(t, w, map[string]string{"d/a.md": "and another", kept: "old and one"})
+	if s := w.Status(); len(s.Kept) != 1 || s.Kept[0] != kept {
+		t.Errorf("%+v", s)
+	}
+}
+
+// The same person saves twice while one change is tried: the second save counts.
+func TestSavesTwiceWhenExchanged(t *testing.T) {
+	w := newWriter(t, map[string]string{"a.md": "old 0"})
+	name := filepath.Join(w.Vault.Dir, "a.md")
+	save := func(text string) {
+		must(t, os.WriteFile(name+"~", []byte(text), 0o600))
+		must(t, os.Rename(name+"~", name))
+	}
+	saves := 0
+	w.fault = func(call string, do func() error) error {
+		if saves == 0 && call == "exchange" || saves == 1 && call == "put back" {
+			saves++
+			save([]string{"", "old 1", "old 2"}[saves])
+		}
+		return do()
+	}
+	if _, err := w.Write(t.Context(), change("a.md", "old", "new")); err != nil || saves != 2 {
+		t.Errorf("%v, %d saves", err, saves)
+	}
+	wantFiles(t, w, map[string]string{"a.md": "new 2"})
+
+	// The file is moved away when what they saved is to be put back.
+	saves = 0
+	w.fault = func(call string, do func() error) error {
+		switch {
+		case saves == 0 && call == "exchange":
+			saves++
+			save("new 3")
+		case saves == 1 && call == "put back":
+			saves++
+			must(t, os.Remove(name))
+		}
+		return do()
+	}
+	if _, err := w.Write(t.Context(), change("a.md", "new", "newer")); err != nil || saves != 2 {
+		t.Errorf("%v, %d saves", err, saves)
+	}
+	wantFiles(t, w, map[string]string{"a.md": "newer 3"})
+}
+
+// The directory is renamed right after the answer: nothing is left in it.
+func TestRenamedDirectory(t *testing.T) {
+	w := newWriter(t, map[string]string{"d/a.md": "old"})
+	ctx, end := context.WithCancel(t.Context())
+	ended := make(chan error)
+	go func() { ended <- w.Run(ctx) }()
+	waitFor(t, "it runs", func() bool { w.mu.Lock(); defer w.mu.Unlock(); return w.running })
+	_, err := w.Write(t.Context(), change("d/a.md", "old", "new"))
+	must(t, err)
+	must(t, os.Rename(filepath.Join(w.Vault.Dir, "d"), filepath.Join(w.Vault.Dir, "e")))
+	end()
+	must(t, <-ended)
+	wantFiles(t, w, map[string]string{"e/a.md": "new"})
+}
+
+// What a crash may leave, and what becomes of it.
+func TestRepair(t *testing.T) {
+	const before, after, others, newer = "before", "after", "saved by others", "saved later"
+	for _, test := range []struct {
+		name       string
+		done       bool   // the journal has the change as made
+		base, temp string // what lies there, "" if nothing does
+		want       string // what the file is then
+		kept       string
+		happened   bool
+	}{
+		{"not begun", false, before, "", before, "", false},
+		{"ready", false, before, after, before, "", false},
+		{"ready, and saved since", false, others, after, others, "", false},
+		{"exchanged", false, after, before, after, "", true},
+		{"exchanged and noted", true, after, before, after, "", true},
+		{"exchanged, and saved since", false, others, before, others, "", true},
+		{"exchanged, and removed since", false, "", before, "", "", true},
+		{"somebody was faster", false, after, others, others, "", false},
+		{"somebody came late", true, after, others, others, "", false},
+		{"somebody was faster, and it was moved away", false, "", others, others, "", false},
+		{"somebody was faster, and saved once more", false, newer, others, newer, others, false},
+		{"cleared away, not noted", false, after, "", after, "", true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			w := newWriter(t, map[string]string{"d/.memwatchd-x.part": "half a fi"})
+			r, err := w.Journal.Begin(record(&Change{Path: "d/a.md", Cause: "todo"}, ".memwatchd-x.tmp", []byte(before), []byte(after)))
+			must(t, err)
+			if test.done {
+				must(t, w.Journal.Done(r.ID, hashOf([]byte(after))))
+			}
+			for path, text := range map[string]string{"d/a.md": test.base, "d/" + r.Temp: test.temp} {
+				if text != "" {
+					write(t, w.Vault, path, text)
+				}
+			}
+			must(t, w.Repair(t.Context()))
+			want := map[string]string{}
+			for path, text := range map[string]string{"d/a.md": test.want, "d/a.md.kept-" + r.ID: test.kept} {
+				if text != "" {
+					want[path] = text
+				}
+			}
+			wantFiles(t, w, want)
+			if _, err := w.Journal.Get(r.ID); (err == nil) != test.happened || len(w.Journal.Pending()) > 0 {
+				t.Errorf("%v; pending: %v", err, w.Journal.Pending())
+			}
+			if kept := w.Status().Kept; (len(kept) == 1) != (test.kept != "") {
+				t.Errorf("kept: %v", kept)
+			}
+			if len(w.late) > 0 {
+				t.Errorf("not settled: %+v", w.late)
+			}
+		})
+	}
+}
+
+// A temporary file of which the journal knows nothing may be the only copy of
+// what somebody saved.
+func TestRepairKeepsWhatItDoesNotKnow(t *testing.T) {
+	w := newWriter(t, map[string]string{"d/e/.memwatchd-x.tmp": "whose?", "d/.memwatchd-y.part": "ours", ".hidden/.memwatchd-z.part": "not ours"})
+	must(t, unix.Mkfifo(filepath.Join(w.Vault.Dir, "d/.memwatchd-pipe.part"), 0o600))
+	must(t, w.Repair(t.Context()))
+	must(t, os.Remove(filepath.Join(w.Vault.Dir, "d/.memwatchd-pipe.part")))
+	wantFiles(t, w, map[string]string{"d/e/.memwatchd-x.tmp": "whose?", ".hidden/.memwatchd-z.part": "not ours"})
+	if s := w.Status(); len(s.Kept) != 1 || s.Kept[0] != "d/e/.memwatchd-x.tmp" {
+		t.Errorf("%+v", s)
+	}
+}
+
+// Its directory was renamed before the next start.
+func TestRepairInARenamedDirectory(t *testing.T) {
+	w := newWriter(t, map[string]string{"new/a.md": "after", "new/.memwatchd-x.tmp": "saved by others"})
+	r, err := w.Journal.Begin(record(&Change{Path: "old/a.md"}, ".memwatchd-x.tmp", []byte("before"), []byte("after")))
+	must(t, err)
+	gone, err := w.Journal.Begin(record(&Change{Path: "gone/a.md"}, ".memwatchd-y.tmp", []byte("before"), []byte("after")))
+	must(t, err)
+	must(t, w.Repair(t.Context()))
+	wantFiles(t, w, map[string]string{"new/a.md": "saved by others"})
+	if len(w.Journal.Pending()) > 0 {
+		t.Errorf("%s and %s: %v", r.ID, gone.ID, w.Journal.Pending())
+	}
+	w.Vault.Dir += "-2"
+	if err := w.Repair(t.Context()); !errors.Is(err, ErrRoot) {
+		t.Errorf("without a root: %v", err)
+	}
+}
+
+// What cannot be settled at the start is settled when it can be.
+func TestRepairLater(t *testing.T) {
+	w := newWriter(t, map[string]string{"d/a.md": "after", "d/.memwatchd-x.tmp": "before"})
+	_, err := w.Journal.Begin(record(&Change{Path: "d/a.md"}, ".memwatchd-x.tmp", []byte("before"), []byte("after")))
+	must(t, err)
+	w.fault = func(call string, do func() error) error { return unix.EIO }
+	must(t, w.Repair(t.Context()))
+	if _, err := w.Write(t.Context(), change("d/a.md", "after", "more")); !errors.Is(err, unix.EIO) {
+		t.Errorf("changed before that: %v", err)
+	}
+	w.fault = nil
+	if _, err := w.Write(t.Context(), change("d/a.md", "after", "more")); err != nil {
+		t.Error(err)
+	}
+	wantFiles(t, w, map[string]string{"d/a.md": "more"})
+}
