@@ -13,7 +13,7 @@ import (
 // create makes a file, if the change wants one: in one step, and only if nobody
 // else has made it meanwhile.
 func (w *Writer) create(ctx context.Context, c *Change) (Written, error) {
-	data, err := c.Edit(nil)
+	data, err := w.ask(c, nil)
 	if errors.Is(err, ErrRemove) {
 		return Written{}, nil
 	}

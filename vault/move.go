@@ -36,7 +36,7 @@ func (w *Writer) attemptMove(ctx context.Context, c *Change, to string) (Written
 	}
 	defer old.close()
 	if c.Edit != nil {
-		data, err := c.Edit(&old.File)
+		data, err := w.ask(c, old)
 		if err == nil && data != nil && !bytes.Equal(data, old.Data) {
 			err = errors.New("a file is either moved or changed")
 		}

@@ -59,7 +59,7 @@ func (w *Writer) attempt(ctx context.Context, c *Change) (Written, error) {
 	defer old.close()
 
 	refusal := w.refuses(old)
-	data, err := c.Edit(&old.File)
+	data, err := w.ask(c, old)
 	remove := errors.Is(err, ErrRemove)
 	switch {
 	case remove && refusal == nil:
