@@ -22,6 +22,10 @@ type Memory struct {
 	Scopes Scopes
 	Keeper Keeper
 	Undoer *vault.Undoer // nil if nothing can be written
+	Writer *vault.Writer // nil if nothing can be written
+
+	Parse    func(vault.File) *memory.Document // reads a file as Files does
+	Disabled bool                              // what would be written is not, and the answer says so
 
 	Owner     string         // the subject that owns the root
 	Location  *time.Location // of days; UTC if nil

@@ -19,6 +19,7 @@ type Operation struct {
 	Admin    bool // only on listeners without a fixed scope
 	ReadOnly bool // changes nothing that a person would notice
 	Long     bool // may take as long as it takes
+	Programs bool // for programs only: it has no command
 
 	Params []*Param // the fields of the request, in order
 

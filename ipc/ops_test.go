@@ -94,7 +94,7 @@ type opsAsk struct {
 }
 
 var (
-	opsSetting = regexp.MustCompile(`(?m)^(now|timezone|max_items|injection): (.*)$`)
+	opsSetting = regexp.MustCompile(`(?m)^(now|timezone|max_items|injection|enabled): (.*)$`)
 	opsTook    = regexp.MustCompile(`"took_ms":[0-9.e+-]+`)
 )
 
@@ -221,6 +221,12 @@ func (a *opsAsk) answer(t *testing.T, m *Memory, socket string) string {
 	if diff := cmp.Diff(string(direct), string(wire)); diff != "" {
 		t.Errorf("%s: the function and HTTP differ (-function +HTTP):\n%s", a.name, diff)
 	}
+	return a.render(t, direct, failure)
+}
+
+// render is an answer, or an error, as the archives show it.
+func (a *opsAsk) render(t *testing.T, direct []byte, failure error) string {
+	t.Helper()
 	if failure != nil {
 		e := asError(failure)
 		text := fmt.Sprintf("%s %d: %s\n", e.Code, e.Code.Status(), e.Message)

@@ -32,6 +32,12 @@ var Operations = []*Operation{
 		Command: "todo list", Example: "--state open", ReadOnly: true,
 	}, (*Memory).todos),
 	operation(Operation{
+		Name: "edit", Summary: "Replace a text in a file that has it once", Programs: true,
+	}, (*Memory).edit),
+	operation(Operation{
+		Name: "write", Summary: "Make a file, or replace what is in one", Programs: true,
+	}, (*Memory).write),
+	operation(Operation{
 		Name: "journal", Summary: "List what was written to files, and why",
 		Example: "--since 7d", Admin: true, ReadOnly: true,
 	}, (*Memory).journal),

@@ -31,17 +31,24 @@ var (
 func (d *Document) Rewrite(v View, text string, parse func(source []byte) *Document) ([]byte, error) {
 	lines := textLines(text)
 	shown := d.Shown(v)
-	if !v.Readable(d.closed) {
+	if !d.Owned(v) {
 		lines = trimBlank(lines)
 	}
 	if slices.Equal(lines, shown.Lines) {
 		return d.Source, nil
 	}
+	var unsound error
+	if d.Unsound {
+		unsound = fmt.Errorf("%w until it is mended: %s", ErrUnwritable, d.whyUnsound())
+	}
+	if unsound != nil && d.Owned(v) {
+		return nil, unsound
+	}
 	if err := d.writable(v, lines, parse); err != nil {
 		return nil, err
 	}
-	if d.Unsound {
-		return nil, fmt.Errorf("%w until it is mended: %s", ErrUnwritable, d.whyUnsound())
+	if unsound != nil {
+		return nil, unsound
 	}
 	r := &rewrite{d: d, v: v, lines: lines, pairs: align(shown.Lines, lines), shown: &shown}
 	var last error
@@ -58,12 +65,9 @@ func (d *Document) Rewrite(v View, text string, parse func(source []byte) *Docum
 	return nil, fmt.Errorf("%w: %w", ErrUnwritable, last)
 }
 
-// Written checks that a text could be a file that a view then reads as it is,
-// and returns it as it would be read. Parse reads a source at the file's path.
-func Written(v View, text string, parse func(source []byte) *Document) (*Document, error) {
-	d := parse([]byte(text))
-	return d, d.reads(v, textLines(text))
-}
+// Reads reports why a view would not read a text of its own, of which the
+// document was parsed, as it is written: an [ErrText], or nil.
+func (d *Document) Reads(v View, text string) error { return d.reads(v, textLines(text)) }
 
 // textLines are the lines of a text, without endings.
 func textLines(text string) []string {
@@ -106,7 +110,7 @@ func (d *Document) writable(v View, lines []string, parse func([]byte) *Document
 	if err := alone.reads(v, lines); err != nil {
 		return err
 	}
-	if v.Readable(d.closed) {
+	if d.Owned(v) {
 		return nil
 	}
 	var front Front
@@ -310,7 +314,7 @@ func (r *rewrite) arrange(place func(stretch) int) (out [][]byte) {
 // none if the file's last one has none.
 func (r *rewrite) finish(out [][]byte) []byte {
 	n := r.d.lines.count()
-	var b bytes.Buffer
+	b := bytes.NewBuffer([]byte{}) // not nil, which is no file
 	if bytes.HasPrefix(r.d.Source, bom) {
 		b.Write(bom)
 	}

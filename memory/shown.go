@@ -218,3 +218,8 @@ func (p *Progress) add(s TaskState) {
 		p.Done++
 	}
 }
+
+// Owned reports whether a view would be shown what is private in the file, too,
+// if there is anything. What happens to text that a view would not be shown must
+// make no difference to it, so it is not told why a file cannot be changed.
+func (d *Document) Owned(v View) bool { return v.Readable(d.closed) }

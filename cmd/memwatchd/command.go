@@ -16,6 +16,9 @@ import (
 // addOperations makes a command of every row of the table.
 func addOperations(root *cobra.Command, g *globals) {
 	for _, op := range ipc.Operations {
+		if op.Programs {
+			continue
+		}
 		parent := root
 		words := strings.Fields(op.Command)
 		for _, w := range words[:len(words)-1] {

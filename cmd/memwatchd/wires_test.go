@@ -91,7 +91,7 @@ func compareWires(t *testing.T, l *live, ask txtar.File) bool {
 		}
 	}
 	args, ok := commandLine(op, fields)
-	if !ok {
+	if !ok || op.Programs {
 		return false
 	}
 	body, err := json.Marshal(fields)

@@ -1,0 +1,54 @@
+package ipc
+
+import (
+	"context"
+	"errors"
+
+	"github.com/memwatchd/memwatchd/memory"
+	"github.com/memwatchd/memwatchd/vault"
+)
+
+// mayWrite says no to who may not change what is there: nobody, and whoever's
+// answer is for others to see. It is decided by the request alone.
+func (m *Memory) mayWrite(c Call) error {
+	switch {
+	case c.Scope.Subject == "":
+		return Errorf(NoSubject, "nobody cannot write").hint("say who asks in subject or external_key")
+	case c.Scope.Context != memory.Private:
+		return Errorf(Forbidden, "what is there is changed in a private context only")
+	case m.Writer == nil:
+		return Errorf(Unavailable, "nothing can be written").hint("status says why")
+	}
+	return nil
+}
+
+// errHidden stands for any reason not to write a file that may lie in what the
+// caller may not read of it.
+var errHidden = Errorf(Busy, "the file cannot be changed now").hint("get it again, and try later or with less changed")
+
+// writeError is the error of a change as the caller is told it. What a file is
+// like as a whole is told to those only who may read all of it.
+func writeError(err error, owned bool) error {
+	if e, ok := errors.AsType[*Error](err); ok {
+		return e
+	}
+	refused, isRefused := errors.AsType[*vault.RefusedError](err)
+	wait, isWait := errors.AsType[*vault.WaitError](err)
+	switch {
+	case errors.Is(err, memory.ErrText):
+		return Errorf(Invalid, "%v", err)
+	case errors.Is(err, vault.ErrBusy):
+		return Errorf(Busy, "the file keeps changing: others save it all the time").hint("get it again, and try later")
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return Errorf(Unavailable, "there was no time to write the file").hint("try again")
+	case isWait && owned:
+		return Errorf(Busy, "%v", wait)
+	case isRefused && owned:
+		return Errorf(Conflict, "%v", refused)
+	case errors.Is(err, memory.ErrUnwritable) && owned:
+		return Errorf(Conflict, "%v", err)
+	case isWait, isRefused, errors.Is(err, memory.ErrUnwritable):
+		return errHidden
+	}
+	return Errorf(Unavailable, "%v", err)
+}

@@ -1,0 +1,263 @@
+package ipc
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/tools/txtar"
+
+	"github.com/memwatchd/memwatchd/memory"
+	"github.com/memwatchd/memwatchd/vault"
+)
+
+// Each archive below testdata/writes is a memory on a disk, as those of
+// testdata/ops are in memory, and what is asked of it in turn. After a request,
+// the answer is followed by the files that it changed, as a difference of lines,
+// and $hash in a request is the hash in the last answer that had one.
+//
+// All is done twice, on two disks: as functions, and over HTTP on a Unix socket.
+func TestWrites(t *testing.T) {
+	names, err := filepath.Glob("testdata/writes/*.txtar")
+	if err != nil || len(names) == 0 {
+		t.Fatalf("no cases: %v", err)
+	}
+	for _, name := range names {
+		t.Run(strings.TrimSuffix(filepath.Base(name), ".txtar"), func(t *testing.T) {
+			archive, err := txtar.ParseFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			c := readOpsCase(t, archive)
+			direct, wire := c.disk(t), c.disk(t)
+			socket := serveOps(t, wire.memory)
+			hash := ""
+			for _, a := range c.asks {
+				a.request = []byte(strings.ReplaceAll(string(a.request), "$hash", hash))
+				said, failure := a.direct(t.Context(), direct.memory)
+				if failure != nil {
+					if said, err = encode(envelope{asError(failure)}); err != nil {
+						t.Fatal(err)
+					}
+				}
+				over := postOps(t, socket, a.op.Name, a.request)
+				if diff := cmp.Diff(opsTook.ReplaceAllString(string(said), ""), opsTook.ReplaceAllString(string(over), "")); diff != "" {
+					t.Errorf("%s: the function and HTTP differ (-function +HTTP):\n%s", a.name, diff)
+				}
+				answer := a.render(t, said, failure)
+				if _, rest, ok := strings.Cut(answer, `"hash": "`); ok {
+					hash = rest[:64]
+				}
+				changed := direct.changes(t)
+				if diff := cmp.Diff(changed, wire.changes(t)); diff != "" {
+					t.Errorf("%s: the files differ (-function +HTTP):\n%s", a.name, diff)
+				}
+				answer += changed
+				if *updateOps {
+					archive.Files[a.at+1].Data = []byte(answer)
+				} else if diff := cmp.Diff(string(archive.Files[a.at+1].Data), answer); diff != "" {
+					t.Errorf("%s (-want +got):\n%s", a.name, diff)
+				}
+			}
+			if *updateOps {
+				if err := os.WriteFile(name, txtar.Format(archive), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// A diskCase is the memory of a case on a disk of its own.
+type diskCase struct {
+	*opsRoot
+	dir    string
+	vault  *vault.Vault
+	parse  func(vault.File) *memory.Document
+	memory *Memory
+	was    map[string]string // the files, when they were last looked at
+}
+
+func (c *opsCase) disk(t *testing.T) *diskCase {
+	t.Helper()
+	m := c.memory(t)
+	d := &diskCase{opsRoot: m.Files.(*opsRoot), dir: t.TempDir(), memory: m, was: map[string]string{}}
+	for _, f := range c.files {
+		path := filepath.Join(d.dir, filepath.FromSlash(f.Name))
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, f.Data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	layout := &memory.Layout{Location: m.Location, Users: d.user}
+	now := m.now()
+	d.parse = func(f vault.File) *memory.Document {
+		return layout.Parse(f.Path, f.Data, memory.Meta{ModTime: now.AddDate(0, 0, -1), Unsettled: f.Unsettled})
+	}
+	d.vault = &vault.Vault{Dir: d.dir, Skip: layout.Skip}
+	journal, err := vault.OpenJournal(filepath.Join(t.TempDir(), "journal"), time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &vault.Writer{Vault: d.vault, Journal: journal, Logger: slog.New(slog.DiscardHandler)}
+	if err := w.Repair(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	m.Files, m.Parse, m.Writer, m.Disabled = d, d.parse, w, c.settings["enabled"] == "false"
+	d.changes(t)
+	return d
+}
+
+// Load implements [Files].
+func (d *diskCase) Load(path string) (*memory.Document, error) {
+	file, err := d.vault.Read(path)
+	if err != nil {
+		return nil, &fs.PathError{Op: "read", Path: path, Err: fs.ErrNotExist}
+	}
+	return d.parse(file), nil
+}
+
+// changes are the lines that are new and gone since it was called last, without
+// those of temporary files. Line endings other than a line feed show.
+func (d *diskCase) changes(t *testing.T) string {
+	t.Helper()
+	is := map[string]string{}
+	var b strings.Builder
+	err := filepath.WalkDir(d.dir, func(path string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() || strings.HasPrefix(e.Name(), ".memwatchd-") {
+			return err
+		}
+		name, _ := filepath.Rel(d.dir, path)
+		data, err := os.ReadFile(path)
+		is[name] = string(data)
+		if was, ok := d.was[name]; !ok || was != string(data) {
+			fmt.Fprintf(&b, "%s:\n%s", name, diffLines(was, string(data)))
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.was = is
+	return b.String()
+}
+
+// diffLines is the lines around which two texts differ.
+func diffLines(a, b string) string {
+	var out strings.Builder
+	for _, h := range vault.Hunks([]byte(a), []byte(b)) {
+		for _, side := range []struct {
+			sign string
+			text []byte
+		}{{"-", h.Old}, {"+", h.New}} {
+			for line := range strings.Lines(string(side.text)) {
+				fmt.Fprintf(&out, "  %s %s\n", side.sign, strings.Trim(fmt.Sprintf("%q", strings.TrimSuffix(line, "\n")), `"`))
+			}
+		}
+	}
+	return out.String()
+}
+
+// Others save a file all the time: who asked is told so, and nothing is lost.
+func TestWriteBusy(t *testing.T) {
+	c := readOpsCase(t, &txtar.Archive{Files: []txtar.File{{Name: "MEMORY.md", Data: []byte("- a\n")}}})
+	d := c.disk(t)
+	parse, n := d.memory.Parse, 0
+	d.memory.Parse = func(f vault.File) *memory.Document {
+		n++ // somebody saves between reading and writing
+		if err := os.WriteFile(filepath.Join(d.dir, "MEMORY.md"), fmt.Appendf(nil, "- a %d\n", n), 0o600); err != nil {
+			t.Error(err)
+		}
+		return parse(f)
+	}
+	call, err := d.memory.call(nil, Scope{}, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = d.memory.edit(context.Background(), call, &EditRequest{Path: "MEMORY.md", OldText: "- a", NewText: "- b"})
+	if got := asError(err).Code; got != Busy {
+		t.Errorf("the error is %v", err)
+	}
+	if data, err := os.ReadFile(filepath.Join(d.dir, "MEMORY.md")); err != nil || string(data) != fmt.Sprintf("- a %d\n", n) {
+		t.Errorf("the file is %q, %v: a save is lost", data, err)
+	}
+}
+
+// Who may not read all of a file does not notice, whatever it writes, what else
+// there is in it: the answers are, byte for byte, as if it were not there.
+func TestWritesAsIfTheRestDidNotExist(t *testing.T) {
+	const secret = " <!-- visibility=private_only -->"
+	const path = "2026-02-04/cli.md"
+	all := "---\nsummary: s\n---\n\n# Day\n\n- secret one" + secret + "\n- for all\n- secret two" + secret + "\n- for all too\n\n## Secret\n\nsecret words" + secret + "\n\n## Tasks\n\n- [ ] buy milk\n\n<private>\n\nsecret end\n\n</private>\n"
+	some := "---\nsummary: s\n---\n\n# Day\n\n- for all\n- for all too\n\n## Tasks\n\n- [ ] buy milk\n"
+	edit := func(from, to string) string {
+		return fmt.Sprintf(`{"path": %q, "old_text": %q, "new_text": %q, "subject": "acct:42", "context": "private"}`, path, from, to)
+	}
+	write := func(text, hash string) string {
+		return fmt.Sprintf(`{"path": %q, "text": %q, "hash": %q, "subject": "acct:42", "context": "private"}`, path, text, hash)
+	}
+	get := fmt.Sprintf(`{"path": %q, "subject": "acct:42", "context": "private"}`, path)
+	with := readOpsCase(t, &txtar.Archive{Files: []txtar.File{{Name: path, Data: []byte(all)}}})
+	without := readOpsCase(t, &txtar.Archive{Files: []txtar.File{{Name: path, Data: []byte(some)}}})
+	a, b := with.disk(t), without.disk(t)
+	for _, steps := range [][][2]string{
+		{{"edit", edit("milk", "bread")}, {"get", get}},
+		{{"edit", edit("- for all\n- for all too", "- for one")}, {"get", get}},
+		{{"edit", edit("secret", "open")}, {"edit", edit("secret one", "open")}, {"edit", edit("for all", "x")}},
+		{{"edit", edit("# Day\n", "# Another\n\nwords\n")}, {"edit", edit("words\n\n", "")}, {"get", get}},
+		{{"edit", edit("## Tasks\n\n- [ ] buy milk", "the end")}, {"get", get}},
+		{{"edit", edit("buy milk", "buy milk <private>")}, {"edit", edit("buy milk", "x"+secret)}},
+		{{"edit", edit("summary: s", "summary: t")}, {"edit", edit("summary: s\n", "summary: t\nsubject_id: acct:42\n")}, {"get", get}},
+		{{"edit", edit("summary: s", "visibility: private_only")}, {"edit", edit("- for all too\n\n", "- for all too\n")}, {"get", get}},
+		{{"get", get}, {"write", write("- all\n- is\n- new\n", "$hash")}, {"get", get}},
+		{{"get", get}, {"write", write("---\nsummary: s\n---\n\nwords\n", "$hash")}, {"get", get}, {"write", write("---\nsummary: s\n---\n\nmore\n\nwords\n", "$hash")}},
+		{{"get", get}, {"write", write("", "$hash")}, {"write", write("\n\n", "$hash")}, {"write", write("a\x00", "$hash")}, {"write", write("\n\nb\n\n", "$hash")}, {"get", get}},
+		{{"write", write("x", "")}, {"write", write("x", "1234")}},
+	} {
+		for d, text := range map[*diskCase]string{a: all, b: some} {
+			if err := os.WriteFile(filepath.Join(d.dir, path), []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		hash := ""
+		for _, step := range steps {
+			var said [2]string
+			for i, d := range []*diskCase{a, b} {
+				op, err := lookUp(step[0])
+				if err != nil {
+					t.Fatal(err)
+				}
+				ask := opsAsk{op: op, request: []byte(strings.ReplaceAll(step[1], "$hash", hash))}
+				answer, err := ask.direct(t.Context(), d.memory)
+				said[i] = opsTook.ReplaceAllString(string(answer), "")
+				if err != nil {
+					said[i] = asError(err).Error() + string(asError(err).Code)
+				}
+			}
+			if said[0] != said[1] {
+				t.Errorf("%s %s\nwith the rest:    %s\nwithout the rest: %s", step[0], step[1], said[0], said[1])
+			}
+			if _, rest, ok := strings.Cut(said[0], `"hash":"`); ok {
+				hash = rest[:64]
+			}
+		}
+		data, err := os.ReadFile(filepath.Join(a.dir, path))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range []string{"- secret one", "- secret two", "secret words", "secret end"} {
+			if !strings.Contains(string(data), s) {
+				t.Errorf("%v: %q is lost:\n%s", steps, s, data)
+			}
+		}
+	}
+}
