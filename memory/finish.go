@@ -42,7 +42,7 @@ func (p *parse) counters() {
 		counted      Progress
 	}{{"tasks", p.d.Front.Tasks, tasks}, {"follow_ups", p.d.Front.FollowUps, followUps}} {
 		if c.written != "" && c.written != c.counted.String() {
-			p.frontProblem("counter_wrong", c.key, c.key+" says "+strconv.Quote(c.written)+", but the boxes say "+c.counted.String())
+			p.frontProblem(CounterWrong, c.key, c.key+" says "+strconv.Quote(c.written)+", but the boxes say "+c.counted.String())
 		}
 	}
 }

@@ -95,6 +95,10 @@ func ParseContext(s string) (Context, bool) {
 	return Unknown, false
 }
 
+// CounterWrong is the code of a counter in the frontmatter that does not say
+// what the boxes say.
+const CounterWrong = "counter_wrong"
+
 // A Problem is something a person should know about a file: what is wrong and
 // where. Line is 1-based, 0 for the file as a whole.
 type Problem struct {

@@ -108,10 +108,6 @@ func reviseAtRandom(t *testing.T, path string, src []byte, r *rand.Rand) (done b
 		fail("loses its mark")
 	}
 	// What everybody sees was seen before, or is what was put there.
-	seen := strings.Split(string(src), "\n")
-	for _, line := range parse(src).Shown(View{}).Lines {
-		seen = append(seen, line)
-	}
 	was, is := d.Shown(View{}), next.Shown(View{})
 	for _, line := range is.Lines {
 		if !slices.Contains(was.Lines, line) && op != 3 && op != 4 && op != 5 &&
