@@ -200,7 +200,7 @@ func (d *daemon) run(ctx context.Context, listeners []*ipc.Listener) error {
 			Index: d.index, Files: catalogued{d.pipeline.documents}, Scopes: d.people, Keeper: d,
 			Owner: c.Memory.Owner, Location: c.location, Recent: c.Memory.ShortTermDays,
 			Injection: c.Memory.Enabled && c.Memory.Injection.Enabled, MaxItems: c.Memory.Injection.MaxItems,
-			Patience: c.IPC.SyncTimeout,
+			Patience: c.IPC.SyncTimeout, Parse: d.pipeline.parse, Disabled: !c.Memory.Enabled,
 		},
 		Limits: ipc.Limits{
 			MaxRequest: int64(c.IPC.MaxRequest), MaxHeader: int(c.IPC.MaxHeader),
@@ -209,6 +209,7 @@ func (d *daemon) run(ctx context.Context, listeners []*ipc.Listener) error {
 		},
 	}
 	if d.writer != nil {
+		server.Memory.Writer = d.writer
 		server.Memory.Undoer = &vault.Undoer{Vault: d.vault, Journal: d.writer.Journal, Writer: d.writer}
 	}
 	d.recall()
