@@ -55,6 +55,9 @@ type Keeper interface {
 	Rebuild(ctx context.Context) error
 	// Check compares files and index by content, below a path or everywhere.
 	Check(ctx context.Context, path string) (*CheckAnswer, error)
+	// Mend makes the index hold what the files at these paths say, whatever it
+	// holds and knows of them.
+	Mend(ctx context.Context, paths []string) error
 	// State says how far answers can be trusted. It is asked for with each of
 	// them, so it takes next to no time; Size may be missing.
 	State() IndexStatus

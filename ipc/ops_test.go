@@ -417,4 +417,6 @@ func (r *opsRoot) Check(context.Context, string) (*CheckAnswer, error) {
 	return nil, errors.ErrUnsupported
 }
 
+func (r *opsRoot) Mend(context.Context, []string) error { return errors.ErrUnsupported }
+
 func (r *opsRoot) Subscribe(context.Context, func(Event) error) error { return errors.ErrUnsupported }

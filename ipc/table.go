@@ -47,7 +47,7 @@ var Operations = []*Operation{
 	}, (*Memory).undo),
 	operation(Operation{
 		Name: "check", Summary: "Compare files and index, and list what is wrong with files",
-		Admin: true, ReadOnly: true, Long: true,
+		Example: "--fix", Admin: true, Long: true,
 	}, (*Memory).check),
 	operation(Operation{
 		Name: "sync", Summary: "Wait until everything that was saved is found",

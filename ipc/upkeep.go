@@ -8,44 +8,6 @@ import (
 	"github.com/memwatchd/memwatchd/memory"
 )
 
-// CheckRequest asks for a comparison of files and index.
-type CheckRequest struct {
-	Path string `json:"path" arg:"1" doc:"only this file or directory"`
-	Fresh
-	Scope
-}
-
-// CheckAnswer is what is wrong.
-type CheckAnswer struct {
-	Files     int           `json:"files"`     // compared
-	Problems  []FileProblem `json:"problems"`  // of files, by path and line
-	Conflicts []Contest     `json:"conflicts"` // directories that two subjects claim
-	Skipped   []Skipped     `json:"skipped"`   // what is not read, and why
-	Differing []Skipped     `json:"differing"` // files that the index holds otherwise, and how
-	TookMS    float64       `json:"took_ms"`
-}
-
-// Contest is a directory that more than one subject claims. It is opened to
-// none of them.
-type Contest struct {
-	Dir      string   `json:"dir"`
-	Subjects []string `json:"subjects"`
-	Paths    []string `json:"paths"`
-}
-
-func (m *Memory) check(ctx context.Context, c Call, r *CheckRequest) (*CheckAnswer, error) {
-	start := time.Now()
-	if _, err := m.sync(ctx, &c, r.Fresh); err != nil {
-		return nil, err
-	}
-	answer, err := m.Keeper.Check(ctx, r.Path)
-	if err != nil {
-		return nil, err
-	}
-	answer.TookMS = milliseconds(time.Since(start))
-	return answer, nil
-}
-
 // SyncRequest asks to wait.
 type SyncRequest struct {
 	Timeout string `json:"timeout" default:"10s" doc:"how long to wait at most, such as 500ms or 10s"`

@@ -60,6 +60,7 @@ type pipeline struct {
 
 // known is what is remembered of a file that was looked at.
 type known struct {
+	day      string // of the path, if it was later than tomorrow
 	problems []memory.Problem
 	reading  string // why it could not be read; what is indexed is older
 }
@@ -254,6 +255,26 @@ func (p *pipeline) apply(ctx context.Context, updates []index.Update) error {
 	return nil
 }
 
+// mend applies files to the index whether it seems to hold them or not. What is
+// gone is left to the next scan, which knows how much may be gone at once.
+func (p *pipeline) mend(ctx context.Context, paths []string) error {
+	p.changing.Lock()
+	defer p.changing.Unlock()
+	for _, path := range paths {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		l := p.lookOne(path, watcher.Verify)
+		if l.update.Doc == nil {
+			continue
+		}
+		if err := p.apply(ctx, []index.Update{l.update}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // measure notes how long it took from saves to here.
 func (p *pipeline) measure(looks []look) {
 	for _, l := range looks {
@@ -282,11 +303,25 @@ func (p *pipeline) remember(path string, doc *memory.Document) {
 	if p.known == nil {
 		p.known = map[string]known{}
 	}
-	if len(doc.Problems) == 0 {
+	k := known{problems: doc.Problems}
+	if doc.Place.Day > p.tomorrow() {
+		k.day = doc.Place.Day
+	}
+	if len(k.problems) == 0 && k.day == "" {
 		delete(p.known, path)
 		return
 	}
-	p.known[path] = known{problems: doc.Problems}
+	p.known[path] = k
+}
+
+// tomorrow is the last day that a file may be about: clocks and time zones
+// differ by less.
+func (p *pipeline) tomorrow() string {
+	now := time.Now()
+	if p.layout.Location != nil {
+		now = now.In(p.layout.Location)
+	}
+	return now.AddDate(0, 0, 1).Format(time.DateOnly)
 }
 
 func (p *pipeline) forget(path string) {

@@ -51,6 +51,12 @@ func (p *printer) todos(b *strings.Builder, a *ipc.TodosAnswer) {
 
 // check shows what is wrong, a line each.
 func (p *printer) check(b *strings.Builder, a *ipc.CheckAnswer) {
+	for _, s := range a.Mended {
+		fmt.Fprintf(b, "%s: %s %s\n", p.place(s.Path, 0), escapeLine(s.Reason), p.style(dim, "[mended]"))
+	}
+	for _, s := range a.Refused {
+		fmt.Fprintf(b, "%s: %s %s\n", p.place(s.Path, 0), escapeLine(s.Reason), p.style(dim, "[not mended]"))
+	}
 	for _, d := range a.Differing {
 		fmt.Fprintf(b, "%s: %s %s\n", p.place(d.Path, 0), escapeLine(d.Reason), p.style(dim, "[differs]"))
 	}

@@ -111,8 +111,14 @@ func (d *daemon) problems() []ipc.FileProblem {
 		}})
 	}
 	p := d.pipeline
+	tomorrow := p.tomorrow()
 	p.mu.Lock()
 	for path, k := range p.known {
+		if k.day > tomorrow {
+			list = append(list, ipc.FileProblem{Path: path, Problem: memory.Problem{
+				Code: "day_in_future", Message: k.day + " is later than tomorrow; if it is not meant, rename it",
+			}})
+		}
 		if k.reading != "" {
 			list = append(list, ipc.FileProblem{Path: path, Problem: memory.Problem{
 				Code: "unreadable", Message: "cannot be read, what was read of it last stays: " + k.reading,
@@ -194,6 +200,15 @@ func (d *daemon) Check(ctx context.Context, path string) (*ipc.CheckAnswer, erro
 		}
 	}
 	return a, nil
+}
+
+// Mend makes the index hold what the files say.
+func (d *daemon) Mend(ctx context.Context, paths []string) error {
+	if err := d.pipeline.mend(ctx, paths); err != nil {
+		return err
+	}
+	d.watcher.Rescan()
+	return d.watcher.Sync(ctx)
 }
 
 // heldMemory is what the runtime holds of the system's memory.

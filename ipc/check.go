@@ -1,0 +1,133 @@
+package ipc
+
+import (
+	"context"
+	"time"
+
+	"github.com/memwatchd/memwatchd/memory"
+	"github.com/memwatchd/memwatchd/vault"
+)
+
+// CheckRequest asks for a comparison of files and index.
+type CheckRequest struct {
+	Path string `json:"path" arg:"1" doc:"only this file or directory"`
+	Fix  bool   `json:"fix" doc:"put wrong counters in the frontmatter of files right, and the index where it differs"`
+	Fresh
+	Scope
+}
+
+// CheckAnswer is what is wrong.
+type CheckAnswer struct {
+	Files     int           `json:"files"`             // compared
+	Problems  []FileProblem `json:"problems"`          // of files, by path and line
+	Conflicts []Contest     `json:"conflicts"`         // directories that two subjects claim
+	Skipped   []Skipped     `json:"skipped"`           // what is not read, and why
+	Differing []Skipped     `json:"differing"`         // files that the index holds otherwise, and how
+	Mended    []Skipped     `json:"mended,omitempty"`  // what was wrong and is put right
+	Refused   []Skipped     `json:"refused,omitempty"` // what could not be, and why
+	TookMS    float64       `json:"took_ms"`
+}
+
+// Contest is a directory that more than one subject claims. It is opened to
+// none of them.
+type Contest struct {
+	Dir      string   `json:"dir"`
+	Subjects []string `json:"subjects"`
+	Paths    []string `json:"paths"`
+}
+
+// check compares, and puts right what can be: with that, the answer is what is
+// left.
+func (m *Memory) check(ctx context.Context, c Call, r *CheckRequest) (*CheckAnswer, error) {
+	start := time.Now()
+	if _, err := m.sync(ctx, &c, r.Fresh); err != nil {
+		return nil, err
+	}
+	answer, err := m.Keeper.Check(ctx, r.Path)
+	if err != nil {
+		return nil, err
+	}
+	if r.Fix {
+		f := fix{m: m}
+		f.counters(ctx, answer.Problems)
+		f.index(ctx, answer.Differing)
+		if len(f.mended) > 0 {
+			if err := m.Keeper.Sync(ctx); err != nil {
+				return nil, Errorf(Unavailable, "not everything that was put right is indexed yet").hint("check again")
+			}
+			if answer, err = m.Keeper.Check(ctx, r.Path); err != nil {
+				return nil, err
+			}
+		}
+		answer.Mended, answer.Refused = f.mended, f.refused
+	}
+	answer.TookMS = milliseconds(time.Since(start))
+	return answer, nil
+}
+
+// A fix puts right what a check has found.
+type fix struct {
+	m       *Memory
+	group   string // of what is written
+	mended  []Skipped
+	refused []Skipped
+}
+
+// counters writes counters that are wrong anew, and nothing else of a file.
+func (f *fix) counters(ctx context.Context, problems []FileProblem) {
+	last := ""
+	for _, p := range problems { // in the order of paths
+		if p.Code != memory.CounterWrong || p.Path == last {
+			continue
+		}
+		last = p.Path
+		if f.m.Writer == nil {
+			f.refused = append(f.refused, Skipped{Path: p.Path, Reason: "nothing can be written; status says why"})
+			continue
+		}
+		written, err := f.m.Writer.Write(ctx, vault.Change{
+			Path: p.Path, Cause: "check", Group: f.group, Reason: "counters put right", Asked: true,
+			Edit: func(old *vault.File) ([]byte, error) {
+				if old == nil {
+					return nil, nil
+				}
+				r := f.m.Parse(*old).Revise()
+				r.SetCounters()
+				return r.Apply(func(source []byte) *memory.Document {
+					next := *old
+					next.Data = source
+					return f.m.Parse(next)
+				})
+			},
+		})
+		switch {
+		case err != nil:
+			f.refused = append(f.refused, Skipped{Path: p.Path, Reason: err.Error()})
+		case written.Changed:
+			f.mended = append(f.mended, Skipped{Path: p.Path, Reason: "counters put right"})
+			if f.group == "" {
+				f.group = written.ID
+			}
+		}
+	}
+}
+
+// index makes the index hold what the files say.
+func (f *fix) index(ctx context.Context, differing []Skipped) {
+	var paths []string
+	for _, d := range differing {
+		paths = append(paths, d.Path)
+	}
+	if len(paths) == 0 {
+		return
+	}
+	if err := f.m.Keeper.Mend(ctx, paths); err != nil {
+		for _, p := range paths {
+			f.refused = append(f.refused, Skipped{Path: p, Reason: err.Error()})
+		}
+		return
+	}
+	for _, d := range differing {
+		f.mended = append(f.mended, Skipped{Path: d.Path, Reason: "indexed anew: it " + d.Reason})
+	}
+}
