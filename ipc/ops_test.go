@@ -40,7 +40,7 @@ var updateOps = flag.Bool("update", false, "write golden files anew")
 // section after it the answer. What is found is shown a line a hit; with "in
 // full" at the end of the name, as it goes over the wire.
 //
-// A section "write: PATH" is what is then written to a file, by a vault that
+// A section "written: PATH" is what is then written to a file, by a vault that
 // knows nothing but such files, for operations about that.
 //
 // Every request is asked of two such memories, as a function and over HTTP on a
@@ -107,7 +107,7 @@ func readOpsCase(t *testing.T, archive *txtar.Archive) *opsCase {
 	for i := 0; i < len(archive.Files); i++ {
 		f := archive.Files[i]
 		word, path, _ := strings.Cut(f.Name, ": ")
-		if word == "write" {
+		if word == "written" {
 			c.writes = append(c.writes, txtar.File{Name: path, Data: f.Data})
 			continue
 		}
