@@ -22,6 +22,7 @@ const module = "github.com/memwatchd/memwatchd"
 var floors = map[string]int{
 	"memory": 0,
 	"vault":  1, "watcher": 1, "index": 1,
+	"compactor":     2,
 	"ipc":           3,
 	"cmd/memwatchd": 4,
 }
@@ -39,7 +40,7 @@ var technology = map[string][]string{
 	"net/http":                   {"ipc"},
 	"os/exec":                    {},
 	"os":                         {"vault", "watcher", "index", "ipc", "cmd/memwatchd"},
-	"log/slog":                   {"vault", "watcher", "index", "ipc", "cmd/memwatchd"},
+	"log/slog":                   {"compactor", "vault", "watcher", "index", "ipc", "cmd/memwatchd"},
 	"golang.org/x/sys/unix":      {"vault", "watcher", "ipc", "cmd/memwatchd"},
 	"github.com/rogpeppe/":       {},
 	"golang.org/x/tools/":        {},
@@ -48,7 +49,7 @@ var technology = map[string][]string{
 	"gopkg.in/yaml.v3":           {"memory", "cmd/memwatchd"},
 	"github.com/adrg/xdg":        {"ipc", "cmd/memwatchd"},
 	"golang.org/x/text/":         {"memory", "index"},
-	"github.com/bmatcuk/":        {"index", "cmd/memwatchd"}, // patterns of paths
+	"github.com/bmatcuk/":        {"compactor", "index", "cmd/memwatchd"}, // patterns of paths
 	"golang.org/x/sync/errgroup": {"index", "ipc", "cmd/memwatchd"},
 	"golang.org/x/term":          {"cmd/memwatchd"},
 }

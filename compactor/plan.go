@@ -1,0 +1,378 @@
+package compactor
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/memwatchd/memwatchd/memory"
+)
+
+// An Action is what a plan does with an entry.
+type Action string
+
+// The actions.
+const (
+	Keep  Action = "keep"
+	Trim  Action = "trim"  // to the archive, to make room
+	Merge Action = "merge" // to the archive, because a newer entry says the same
+)
+
+// A State is how a file is doing after a plan.
+type State string
+
+// The states.
+const (
+	Within    State = "within"     // within its limit
+	Near      State = "near"       // within, but not by much
+	More      State = "more"       // over its limit: one run takes only so much, the next goes on
+	Waiting   State = "waiting"    // over its limit, and too little is known of what is used to choose
+	OverLimit State = "over_limit" // over its limit, and all that is left is protected
+	LeftAlone State = "left_alone" // nothing is ever taken out of it as it is
+)
+
+// A Plan says what goes from one file, and why.
+type Plan struct {
+	Path    string `json:"path"`
+	Archive string `json:"archive,omitempty"` // where it goes, as far as is known before
+	State   State  `json:"state"`
+	Problem string `json:"problem,omitempty"` // why it is left alone, or why something could not be done
+	Limit   Limit  `json:"limit"`
+	Before  Size   `json:"before"`
+	After   Size   `json:"after"`
+
+	Steps []Step `json:"steps"`          // what goes, in the order of lines
+	Kept  []Step `json:"kept,omitempty"` // the items that stay, when that is asked for
+}
+
+// A Step is what becomes of one entry.
+type Step struct {
+	ID      string   `json:"id"` // path#id
+	Line    int      `json:"line"`
+	EndLine int      `json:"end_line"`
+	Section []string `json:"section,omitempty"`
+	Text    string   `json:"text"` // as it is written, without comments
+	Action  Action   `json:"action"`
+	Reason  string   `json:"reason"` // for a person
+	Score   *Score   `json:"score,omitempty"`
+
+	entry int    // in the document
+	copy  []byte // as it is written into an archive
+}
+
+// Terms are what a plan is made on, beside the file.
+type Terms struct {
+	Limit   Limit
+	MaxLoss float64   // the share of a file's items that one plan may take; one may always go
+	Now     time.Time // that ages are counted from
+
+	Since time.Time                                             // since when uses are counted; zero if they are not
+	Uses  func(id string) Use                                   // of an entry of the file; nil for none
+	Links func(id string) int                                   // to an entry of the file; nil for none
+	Copy  func(*memory.Document, *memory.Entry) ([]byte, error) // what the archive is given; an error is why the entry cannot go there
+
+	Explain bool // list what stays, with every score
+}
+
+const (
+	// learn is how long uses are counted before anything goes for not being
+	// used, unless a file is more than twice over its limit.
+	learn = 14 * 24 * time.Hour
+	// important is the importance from which an entry is protected.
+	important = 0.8
+)
+
+// A planner makes one plan.
+type planner struct {
+	Terms
+	doc     *memory.Document
+	items   []candidate // the top-level list items, in the order of lines
+	size    Size
+	room    int // how many may still go
+	learned bool
+	plan    *Plan
+}
+
+// A candidate is an item that may go.
+type candidate struct {
+	entry     int
+	e         *memory.Entry
+	score     Score
+	reason    string // completed or superseded: goes first
+	protected string // why it may not go
+	gone      bool
+}
+
+// PlanFile plans what goes from a long-term file. It is a pure function: the
+// same file on the same terms gives the same plan.
+//
+// Items that say the same as a newer one in the same section go first. While
+// the file is then over its limit, completed tasks and superseded items go, then
+// those with the lowest score ([Score]); of equal ones the older, then the one
+// further up. What holds an open task never goes; nor does what is pinned or has
+// an importance of 0.8 or more, as far as that makes up no more than half of
+// the limit. Where what may not go is over the limit by itself, nothing goes for
+// its score alone: that would be lost on it.
+func PlanFile(doc *memory.Document, t Terms) *Plan {
+	p := &planner{Terms: t, doc: doc, size: Measure(doc)}
+	p.plan = &Plan{Path: doc.Place.Path, Limit: t.Limit, Before: p.size, After: p.size, Steps: []Step{}, State: LeftAlone}
+	if err := leftAlone(doc); err != nil {
+		p.plan.Problem = err.Error()
+		return p.plan
+	}
+	p.learned = !t.Since.IsZero() && t.Now.Sub(t.Since) >= learn
+	p.room = max(1, int(t.MaxLoss*float64(p.size.Items)))
+	p.gather()
+	p.merge()
+	p.trim()
+	slices.SortFunc(p.plan.Steps, func(a, b Step) int { return cmp.Compare(a.entry, b.entry) })
+	p.plan.After = p.size
+	if t.Explain {
+		p.explain()
+	}
+	return p.plan
+}
+
+// gather lists the items with what there is to say of each.
+func (p *planner) gather() {
+	superseded := p.superseded()
+	for i := range p.doc.Entries {
+		e := &p.doc.Entries[i]
+		if e.Block != memory.Item {
+			continue
+		}
+		var use Use
+		if p.Uses != nil {
+			use = p.Uses(e.ID)
+		}
+		links := 0
+		if p.Links != nil {
+			links = p.Links(e.ID)
+		}
+		c := candidate{entry: i, e: e, score: scoreOf(e, use, links, p.Now)}
+		switch {
+		case hasOpen(e):
+			c.protected = "open task"
+		case completed(e):
+			c.reason = "completed task"
+		case superseded[e.ID] != "":
+			c.reason = "superseded by " + superseded[e.ID]
+		}
+		p.items = append(p.items, c)
+	}
+	p.protect()
+}
+
+// protect says which of the pinned and important items may not go: pinned ones
+// first, then the more important, the higher score, the newer, the line. Beyond
+// half of the limit, and where one does not fit into that, they are items like
+// others: whoever marks everything as important has marked nothing.
+func (p *planner) protect() {
+	var order []*candidate
+	for i := range p.items {
+		if c := &p.items[i]; c.protected == "" && shielded(c.e) {
+			order = append(order, c)
+		}
+	}
+	slices.SortFunc(order, func(a, b *candidate) int {
+		pin := func(c *candidate) int {
+			if c.e.Pin {
+				return 0
+			}
+			return 1
+		}
+		return cmp.Or(cmp.Compare(pin(a), pin(b)), cmp.Compare(b.e.Importance, a.e.Importance), cmp.Compare(b.score.Total, a.score.Total),
+			b.e.Time.Compare(a.e.Time), cmp.Compare(a.entry, b.entry))
+	})
+	var sum Size
+	for _, c := range order {
+		with := Size{sum.Items + 1, sum.Characters + weight(p.doc, c.e)}
+		if half := (Size{2 * with.Items, 2 * with.Characters}); p.Limit.over(half, 1) {
+			continue
+		}
+		sum, c.protected = with, "important"
+		if c.e.Pin {
+			c.protected = "pinned"
+		}
+	}
+}
+
+// shielded reports whether an entry says that it is not to go.
+func shielded(e *memory.Entry) bool { return e.Pin || e.Importance >= important }
+
+func hasOpen(e *memory.Entry) bool {
+	return slices.ContainsFunc(e.Tasks, func(t memory.Task) bool { return t.State == memory.Open })
+}
+
+// completed reports whether an entry is itself a task, and it and those in it
+// are done.
+func completed(e *memory.Entry) bool {
+	return len(e.Tasks) > 0 && e.Tasks[0].Line == e.Line && !hasOpen(e)
+}
+
+// superseded maps the id of an entry to that of another in the file which says
+// that it takes its place.
+func (p *planner) superseded() map[string]string {
+	by := map[string]*memory.Entry{}
+	target := func(e *memory.Entry) string {
+		return strings.TrimPrefix(e.Supersedes, p.doc.Place.Path+"#")
+	}
+	for i := range p.doc.Entries {
+		if e := &p.doc.Entries[i]; e.Supersedes != "" && target(e) != e.ID {
+			by[target(e)] = e
+		}
+	}
+	out := map[string]string{}
+	for i := range p.doc.Entries {
+		e := &p.doc.Entries[i]
+		if other := by[e.ID]; other != nil && target(e) != other.ID { // two that name each other say nothing
+			out[e.ID] = other.ID
+		}
+	}
+	return out
+}
+
+// merge takes out what says the same as a newer item of its section, to the same
+// people. Titles play no part: many items of one section may be about the same
+// thing.
+func (p *planner) merge() {
+	type sameness struct {
+		heading   int
+		norm, typ string
+		partition memory.Partition
+	}
+	newest := map[sameness]*candidate{}
+	key := func(c *candidate) sameness { return sameness{c.e.Heading, c.e.Norm, c.e.Type, c.e.Partition} }
+	for i := range p.items {
+		c := &p.items[i]
+		if hasOpen(c.e) || c.e.Norm == "" {
+			continue
+		}
+		if other := newest[key(c)]; other == nil || !c.e.Time.Before(other.e.Time) {
+			newest[key(c)] = c
+		}
+	}
+	for i := range p.items {
+		c := &p.items[i]
+		if other := newest[key(c)]; other != nil && other != c && !hasOpen(c.e) && !shielded(c.e) {
+			p.take(c, Merge, fmt.Sprintf("the same as line %d, which is newer", other.e.Line))
+		}
+	}
+}
+
+// trim takes out items until the file is within its limit.
+func (p *planner) trim() {
+	var first, rest []*candidate
+	for i := range p.items {
+		switch c := &p.items[i]; {
+		case c.gone || c.protected != "":
+		case c.reason != "":
+			first = append(first, c)
+		default:
+			rest = append(rest, c)
+		}
+	}
+	slices.SortFunc(first, byScore)
+	slices.SortFunc(rest, byScore)
+	for _, c := range first {
+		if p.Limit.over(p.size, 1) {
+			p.take(c, Trim, c.reason)
+		}
+	}
+	times := 1 // how far over the limit something goes for its score alone
+	if !p.learned {
+		times = 2
+	}
+	for _, c := range rest {
+		if p.Limit.over(p.size, times) && !p.Limit.over(p.fixed(), 1) {
+			p.take(c, Trim, "lowest score")
+		}
+	}
+	left := func(c *candidate) bool { return !c.gone && c.protected == "" }
+	switch {
+	case !p.Limit.over(p.size, 1):
+		p.plan.State = Within
+		if p.Limit.share(p.size) >= nearShare {
+			p.plan.State = Near
+		}
+	case p.Limit.over(p.fixed(), 1):
+		p.plan.State = OverLimit
+	case slices.ContainsFunc(first, left) || p.Limit.over(p.size, times):
+		p.plan.State = More
+	default:
+		p.plan.State = Waiting
+	}
+}
+
+// fixed is how much of the file may not go.
+func (p *planner) fixed() Size {
+	s := p.size
+	for i := range p.items {
+		if c := &p.items[i]; !c.gone && c.protected == "" {
+			s.Items--
+			s.Characters -= weight(p.doc, c.e)
+		}
+	}
+	return s
+}
+
+func byScore(a, b *candidate) int {
+	return cmp.Or(cmp.Compare(a.score.Total, b.score.Total), a.e.Time.Compare(b.e.Time), cmp.Compare(a.entry, b.entry))
+}
+
+// take takes an item out, if there is room for that and the archive can hold it.
+func (p *planner) take(c *candidate, action Action, reason string) {
+	if p.room == 0 {
+		return
+	}
+	step := p.step(c, action, reason)
+	if p.Copy != nil {
+		var err error
+		if step.copy, err = p.Copy(p.doc, c.e); err != nil {
+			c.protected = "cannot be archived: " + err.Error()
+			return
+		}
+	}
+	c.gone = true
+	p.room--
+	p.size.Items--
+	p.size.Characters -= weight(p.doc, c.e)
+	p.plan.Steps = append(p.plan.Steps, step)
+}
+
+func (p *planner) step(c *candidate, action Action, reason string) Step {
+	s := Step{
+		ID: p.doc.Place.Path + "#" + c.e.ID, Line: c.e.Line, EndLine: c.e.EndLine, Section: c.e.Sections, Text: c.e.Text,
+		Action: action, Reason: reason, entry: c.entry,
+	}
+	if p.Explain {
+		s.Score = &c.score
+	}
+	return s
+}
+
+// explain lists what stays: those that would go next first, the protected ones
+// last.
+func (p *planner) explain() {
+	var stay []*candidate
+	for i := range p.items {
+		if !p.items[i].gone {
+			stay = append(stay, &p.items[i])
+		}
+	}
+	class := func(c *candidate) int {
+		switch {
+		case c.protected != "":
+			return 2
+		case c.reason == "":
+			return 1
+		}
+		return 0
+	}
+	slices.SortFunc(stay, func(a, b *candidate) int { return cmp.Or(cmp.Compare(class(a), class(b)), byScore(a, b)) })
+	for _, c := range stay {
+		p.plan.Kept = append(p.plan.Kept, p.step(c, Keep, cmp.Or(c.protected, c.reason, "score")))
+	}
+}

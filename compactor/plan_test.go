@@ -1,0 +1,140 @@
+package compactor
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/tools/txtar"
+
+	"github.com/memwatchd/memwatchd/memory"
+	"github.com/memwatchd/memwatchd/vault"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+var layout = &memory.Layout{Users: func(dir string) bool { return dir == "alice" }}
+
+// oldTime is when the files of tests were last changed, if they do not say.
+var oldTime = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+
+func parse(f vault.File) *memory.Document {
+	return layout.Parse(f.Path, f.Data, memory.Meta{ModTime: f.ModTime})
+}
+
+// The archives of testdata/plan each hold files and, behind each, what is
+// planned for it. Their comments say on which terms: items, characters, loss,
+// now, since, explain, and "use <id> <count>" and "link <id> <count>" a line
+// each.
+func TestPlanGolden(t *testing.T) {
+	names, err := filepath.Glob("testdata/plan/*.txtar")
+	if err != nil || len(names) == 0 {
+		t.Fatal("no golden files")
+	}
+	for _, name := range names {
+		t.Run(strings.TrimSuffix(filepath.Base(name), ".txtar"), func(t *testing.T) {
+			a, err := txtar.ParseFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			terms := termsOf(t, string(a.Comment))
+			want := map[string]string{}
+			for _, f := range a.Files {
+				if p, ok := strings.CutSuffix(f.Name, " →"); ok {
+					want[p] = string(f.Data)
+				}
+			}
+			out := &txtar.Archive{Comment: a.Comment}
+			for _, f := range a.Files {
+				if strings.HasSuffix(f.Name, " →") {
+					continue
+				}
+				doc := parse(vault.File{Path: f.Name, Data: f.Data, ModTime: oldTime})
+				got := dump(PlanFile(doc, terms))
+				out.Files = append(out.Files, f, txtar.File{Name: f.Name + " →", Data: []byte(got)})
+				if diff := cmp.Diff(want[f.Name], got); diff != "" && !*update {
+					t.Errorf("%s (-want +got):\n%s", f.Name, diff)
+				}
+			}
+			if *update {
+				if err := os.WriteFile(name, txtar.Format(out), 0o666); err != nil {
+					t.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+func termsOf(t *testing.T, comment string) Terms {
+	t.Helper()
+	terms := Terms{MaxLoss: 0.25, Now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)}
+	terms.Since = terms.Now.AddDate(0, -1, 0)
+	uses, links := map[string]float64{}, map[string]int{}
+	terms.Uses = func(id string) Use { return Use{Count: uses[id]} }
+	terms.Links = func(id string) int { return links[id] }
+	number := func(s string) float64 {
+		f, err := strconv.ParseFloat(s, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return f
+	}
+	when := func(s string) time.Time {
+		if s == "never" {
+			return time.Time{}
+		}
+		v, err := time.Parse(time.DateOnly, s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+	for line := range strings.Lines(comment) {
+		word := strings.Fields(line)
+		if len(word) < 2 {
+			continue
+		}
+		switch word[0] {
+		case "items":
+			terms.Limit.Items = int(number(word[1]))
+		case "characters":
+			terms.Limit.Characters = int(number(word[1]))
+		case "loss":
+			terms.MaxLoss = number(word[1])
+		case "now":
+			terms.Now = when(word[1])
+		case "since":
+			terms.Since = when(word[1])
+		case "explain":
+			terms.Explain = word[1] == "true"
+		case "use":
+			uses[word[1]] = number(word[2])
+		case "link":
+			links[word[1]] = int(number(word[2]))
+		}
+	}
+	return terms
+}
+
+func dump(p *Plan) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: %d items, %d characters → %d items, %d characters\n", p.State, p.Before.Items, p.Before.Characters, p.After.Items, p.After.Characters)
+	if p.Problem != "" {
+		fmt.Fprintf(&b, "problem: %s\n", p.Problem)
+	}
+	for _, s := range append(p.Steps[:len(p.Steps):len(p.Steps)], p.Kept...) {
+		first, _, _ := strings.Cut(s.Text, "\n")
+		fmt.Fprintf(&b, "%s %d-%d (%s) %s", s.Action, s.Line, s.EndLine, s.Reason, first)
+		if s.Score != nil {
+			fmt.Fprintf(&b, " [uses %.2f links %d age %.1f: %.3f + %.3f = %.3f]", s.Score.Uses, s.Score.Links, s.Score.AgeDays, s.Score.Use, s.Score.Recency, s.Score.Total)
+		}
+		b.WriteByte('\n')
+	}
+	return b.String()
+}

@@ -1,0 +1,53 @@
+package compactor
+
+import (
+	"math"
+	"time"
+
+	"github.com/memwatchd/memwatchd/memory"
+)
+
+// halfLife is how long it takes until a use, and being new, count half.
+const halfLife = 30 * 24 * time.Hour
+
+// A Use is how often and how recently something was returned or shown.
+type Use struct {
+	Count float64   // each use counts one, and half as much every 30 days
+	Last  time.Time // zero for never
+}
+
+// A Score says how much an entry is worth keeping, and takes itself apart. It
+// is that of use and recency:
+//
+//	use     = log2(1 + uses + links)
+//	recency = 2^(-age / 30 days)
+//	score   = use + recency
+//
+// Uses counts how often the entry was returned or shown, each time halved every
+// 30 days; links counts the entries that link to it. An entry of today that
+// nobody ever saw scores 1, and so does an old one that was used once just now;
+// each doubling of its use adds 1.
+type Score struct {
+	Uses    float64 `json:"uses"`
+	Links   int     `json:"links"`
+	AgeDays float64 `json:"age_days"`
+	Use     float64 `json:"use"`
+	Recency float64 `json:"recency"`
+	Total   float64 `json:"score"`
+}
+
+// scoreOf scores an entry.
+func scoreOf(e *memory.Entry, use Use, links int, now time.Time) Score {
+	s := Score{Uses: use.Count, Links: links}
+	if !e.Time.IsZero() {
+		age := max(0, now.Sub(e.Time))
+		s.AgeDays = age.Hours() / 24
+		s.Recency = decay(age)
+	}
+	s.Use = math.Log2(1 + s.Uses + float64(s.Links))
+	s.Total = s.Use + s.Recency
+	return s
+}
+
+// decay is what is left of one after a while.
+func decay(d time.Duration) float64 { return math.Exp2(-float64(d) / float64(halfLife)) }

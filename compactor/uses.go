@@ -1,0 +1,269 @@
+package compactor
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/memwatchd/memwatchd/memory"
+)
+
+const (
+	// saveAfter is how long counts may wait to be saved: what a crash takes is
+	// a minute of them.
+	saveAfter = time.Minute
+	// maxCounted is how many entries are counted at most; the least used are
+	// forgotten.
+	maxCounted = 20_000
+	// faded is the count below which a use is forgotten, some 200 days after
+	// it was the only one.
+	faded = 0.01
+	// forgetGone is how long the counts of a file are kept that is not there:
+	// it may come back, from a branch or a backup.
+	forgetGone = 30 * 24 * time.Hour
+)
+
+// Uses counts how often and how recently each entry was returned or shown. The
+// counts are kept in a file of the state, and follow an entry that is edited
+// where it stands. They decide what is trimmed, and nothing that anybody is
+// told: it is safe for concurrent use, and noting a use takes no time.
+type Uses struct {
+	Path   string                     // of the file
+	Counts func(path string) bool     // whether a file's entries are counted; nil: all
+	Write  func(string, []byte) error // writes a file of the state, whole or not at all
+	Read   func(string) ([]byte, error)
+	Files  Files
+	Logger *slog.Logger
+	Now    func() time.Time // time.Now when nil
+
+	mu     sync.Mutex
+	loaded bool
+	fresh  bool // there was no count from before
+	since  time.Time
+	files  map[string]*usedFile
+	news   map[string]bool // files with entries of which only the id is known
+	dirty  bool
+}
+
+// usedFile is a file with the entries of it that were used.
+type usedFile struct {
+	Gone    time.Time             `json:"gone,omitzero"` // since when it is not there
+	Entries map[string]*usedEntry `json:"entries"`       // by id
+}
+
+// A usedEntry is an entry that was used, with what it is known by when it is
+// edited.
+type usedEntry struct {
+	Count  float64   `json:"count"` // as it was at Last
+	Last   time.Time `json:"last"`
+	Title  string    `json:"title,omitempty"`
+	Within string    `json:"within,omitempty"` // its section
+	Before string    `json:"before,omitempty"` // ids of its neighbours
+	After  string    `json:"after,omitempty"`
+}
+
+// usesState is the file.
+type usesState struct {
+	Version int                  `json:"version"`
+	Since   time.Time            `json:"since"`
+	Files   map[string]*usedFile `json:"files"`
+}
+
+// Open reads the counts. What cannot be read is counted anew: that makes the
+// compactor wait, and nothing else.
+func (u *Uses) Open() error {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.loaded, u.fresh, u.since, u.files = true, true, u.now().UTC().Truncate(time.Second), map[string]*usedFile{}
+	data, err := u.Read(u.Path)
+	if errors.Is(err, fs.ErrNotExist) {
+		u.dirty = true
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("counts of use: %w", err)
+	}
+	var state usesState
+	if err := json.Unmarshal(data, &state); err != nil || state.Version != 1 || state.Since.IsZero() {
+		u.dirty = true
+		return fmt.Errorf("counts of use: %s cannot be read, they start anew: %w", u.Path, cmp.Or(err, errors.New("unknown version")))
+	}
+	u.fresh, u.since = false, state.Since
+	for path, f := range state.Files {
+		if f == nil {
+			continue
+		}
+		maps.DeleteFunc(f.Entries, func(_ string, e *usedEntry) bool { return e == nil || !(e.Count > 0) })
+		if len(f.Entries) > 0 {
+			u.files[path] = f
+		}
+	}
+	return nil
+}
+
+func (u *Uses) now() time.Time {
+	if u.Now != nil {
+		return u.Now()
+	}
+	return time.Now()
+}
+
+// Since is when counting began; zero before it is known.
+func (u *Uses) Since() time.Time {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.since
+}
+
+// Used notes that entries, as path#id, were returned or shown.
+func (u *Uses) Used(ids []string, now time.Time) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	for _, id := range ids {
+		i := strings.LastIndexByte(id, '#') // an id has none in it, a path may
+		if i < 0 || u.files == nil || u.Counts != nil && !u.Counts(id[:i]) {
+			continue
+		}
+		path, id := id[:i], id[i+1:]
+		f := u.files[path]
+		if f == nil {
+			f = &usedFile{Entries: map[string]*usedEntry{}}
+			u.files[path] = f
+		}
+		e := f.Entries[id]
+		if e == nil {
+			e = &usedEntry{}
+			f.Entries[id] = e
+			if u.news == nil {
+				u.news = map[string]bool{}
+			}
+			u.news[path] = true
+		}
+		e.Count, e.Last = e.at(now)+1, now.UTC().Truncate(time.Second)
+		u.dirty = true
+	}
+}
+
+// at is the count as it is at a time.
+func (e *usedEntry) at(now time.Time) float64 { return e.Count * decay(max(0, now.Sub(e.Last))) }
+
+// Of is the use of an entry of a file.
+func (u *Uses) Of(path, id string, now time.Time) Use {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if f := u.files[path]; f != nil {
+		if e := f.Entries[id]; e != nil {
+			return Use{e.at(now), e.Last}
+		}
+	}
+	return Use{}
+}
+
+// Changed tells what a file says now, or that it is gone: nil. Counts of entries
+// that were edited go over to what they have become.
+func (u *Uses) Changed(path string, doc *memory.Document) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	f := u.files[path]
+	switch {
+	case f == nil:
+	case doc == nil && f.Gone.IsZero():
+		f.Gone, u.dirty = u.now().UTC().Truncate(time.Second), true
+	case doc != nil:
+		f.Gone = time.Time{}
+		f.follow(doc)
+		delete(u.news, path)
+		u.dirty = true
+	}
+}
+
+// Run saves the counts now and then, until the context ends, and then for the
+// last time.
+func (u *Uses) Run(ctx context.Context) error {
+	for {
+		timer := time.NewTimer(saveAfter)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			u.Save()
+			return ctx.Err()
+		case <-timer.C:
+			u.Save()
+		}
+	}
+}
+
+// Save saves the counts if they have changed. That they cannot be saved is
+// logged, and tried again: nothing else depends on it.
+func (u *Uses) Save() {
+	u.learn()
+	u.mu.Lock()
+	if !u.dirty || !u.loaded {
+		u.mu.Unlock()
+		return
+	}
+	u.forget()
+	data, err := json.Marshal(usesState{Version: 1, Since: u.since, Files: u.files})
+	u.dirty = false
+	u.mu.Unlock()
+	if err == nil {
+		err = u.Write(u.Path, data)
+	}
+	if err != nil {
+		u.Logger.Warn("counts of use cannot be saved", "path", u.Path, "err", err)
+		u.mu.Lock()
+		u.dirty = true
+		u.mu.Unlock()
+	}
+}
+
+// learn looks at the files with entries of which only the id is known.
+func (u *Uses) learn() {
+	u.mu.Lock()
+	paths := slices.Sorted(maps.Keys(u.news))
+	u.news = nil
+	u.mu.Unlock()
+	for _, path := range paths {
+		if doc, err := u.Files.Load(path); err == nil {
+			u.Changed(path, doc)
+		}
+	}
+}
+
+// forget drops what is no longer worth keeping.
+func (u *Uses) forget() {
+	now := u.now()
+	type counted struct {
+		path, id string
+		count    float64
+	}
+	var all []counted
+	for path, f := range u.files {
+		if !f.Gone.IsZero() && now.Sub(f.Gone) > forgetGone {
+			delete(u.files, path)
+			continue
+		}
+		maps.DeleteFunc(f.Entries, func(_ string, e *usedEntry) bool { return e.at(now) < faded })
+		for id, e := range f.Entries {
+			all = append(all, counted{path, id, e.at(now)})
+		}
+	}
+	if len(all) > maxCounted {
+		slices.SortFunc(all, func(a, b counted) int {
+			return cmp.Or(cmp.Compare(b.count, a.count), strings.Compare(a.path, b.path), strings.Compare(a.id, b.id))
+		})
+		for _, c := range all[maxCounted:] {
+			delete(u.files[c.path].Entries, c.id)
+		}
+	}
+	maps.DeleteFunc(u.files, func(_ string, f *usedFile) bool { return len(f.Entries) == 0 })
+}
