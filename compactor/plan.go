@@ -285,8 +285,9 @@ func (p *planner) trim() {
 	if !p.learned {
 		times = 2
 	}
+	useless := p.Limit.over(p.fixed(), 1)
 	for _, c := range rest {
-		if p.Limit.over(p.size, times) && !p.Limit.over(p.fixed(), 1) {
+		if p.Limit.over(p.size, times) && !useless {
 			p.take(c, Trim, "lowest score")
 		}
 	}

@@ -1,0 +1,238 @@
+package compactor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"math"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/memwatchd/memwatchd/memory"
+	"github.com/memwatchd/memwatchd/vault"
+)
+
+const indexPath = "_longterms/acct_42/_index.md"
+
+// usesAt are counts that are kept in a file, as of a time.
+func usesAt(t *testing.T, path string, now *time.Time) *Uses {
+	t.Helper()
+	u := &Uses{
+		Path: path, Read: vault.ReadState, Write: vault.WriteState, Logger: slog.New(slog.DiscardHandler),
+		Now: func() time.Time { return *now }, Files: noFiles{},
+	}
+	if err := u.Open(); err != nil {
+		t.Fatal(err)
+	}
+	return u
+}
+
+type noFiles struct{}
+
+func (noFiles) Load(string) (*memory.Document, error) { return nil, fs.ErrNotExist }
+
+func parseText(path, text string) *memory.Document {
+	return parse(vault.File{Path: path, Data: []byte(text), ModTime: oldTime})
+}
+
+func near(a, b float64) bool { return math.Abs(a-b) < 1e-9 }
+
+func TestUsesHalveInThirtyDays(t *testing.T) {
+	now := time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
+	u := usesAt(t, filepath.Join(t.TempDir(), "uses"), &now)
+	id := indexPath + "#a"
+	u.Used([]string{id, id}, now)
+	if got := u.Of(indexPath, "a", now); !near(got.Count, 2) || !got.Last.Equal(now) {
+		t.Errorf("used twice just now: %+v", got)
+	}
+	if got := u.Of(indexPath, "a", now.AddDate(0, 0, 30)); !near(got.Count, 1) {
+		t.Errorf("used twice 30 days ago: %+v", got)
+	}
+	u.Used([]string{id}, now.AddDate(0, 0, 60))
+	if got := u.Of(indexPath, "a", now.AddDate(0, 0, 60)); !near(got.Count, 1.5) {
+		t.Errorf("used twice 60 days ago, and now: %+v", got)
+	}
+	if got := u.Of(indexPath, "b", now); got != (Use{}) {
+		t.Errorf("never used: %+v", got)
+	}
+	if got := u.Of(indexPath, "a", now.AddDate(0, 0, -60)); got.Count > 3 {
+		t.Errorf("a clock that was set back makes counts grow: %+v", got)
+	}
+	u.Used([]string{"no path", ""}, now) // says nothing
+}
+
+func TestUsesAreKept(t *testing.T) {
+	now := time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
+	path := filepath.Join(t.TempDir(), "uses")
+	u := usesAt(t, path, &now)
+	u.Used([]string{indexPath + "#a", "a#b.md#~x"}, now)
+	u.Save()
+	now = now.AddDate(0, 0, 30)
+	v := usesAt(t, path, &now)
+	if got := v.Since(); !got.Equal(u.Since()) {
+		t.Errorf("counting began at %s, and after a restart at %s", u.Since(), got)
+	}
+	for _, id := range [][2]string{{indexPath, "a"}, {"a#b.md", "~x"}} {
+		if got := v.Of(id[0], id[1], now); !near(got.Count, 0.5) {
+			t.Errorf("%s after a restart: %+v", id, got)
+		}
+	}
+
+	// What cannot be read is counted anew.
+	if err := vault.WriteState(path, []byte(`{"version":1,"since":"2026-`)); err != nil {
+		t.Fatal(err)
+	}
+	w := &Uses{Path: path, Read: vault.ReadState, Write: vault.WriteState, Now: func() time.Time { return now }}
+	if err := w.Open(); err == nil {
+		t.Error("a damaged file is not reported")
+	}
+	if got := w.Since(); !got.Equal(now) {
+		t.Errorf("after damage, counting began at %s, want %s", got, now)
+	}
+	w.Used([]string{indexPath + "#a"}, now)
+	w.Files = noFiles{}
+	w.Save()
+	if got := usesAt(t, path, &now).Of(indexPath, "a", now); !near(got.Count, 1) {
+		t.Errorf("counted anew: %+v", got)
+	}
+}
+
+func TestUsesAreSavedNowAndThen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var saved []string
+		fail := errors.New("disk full")
+		u := &Uses{
+			Read: func(string) ([]byte, error) { return nil, fs.ErrNotExist }, Files: noFiles{}, Logger: slog.New(slog.DiscardHandler),
+			Write: func(_ string, data []byte) error {
+				saved = append(saved, string(data))
+				return fail
+			},
+		}
+		if err := u.Open(); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() { done <- u.Run(ctx) }()
+		time.Sleep(saveAfter + 1)
+		synctest.Wait()
+		if len(saved) != 1 {
+			t.Fatalf("saved %d times, want once: when counting began", len(saved))
+		}
+		fail = nil
+		time.Sleep(saveAfter) // the disk has room again
+		synctest.Wait()
+		time.Sleep(10 * saveAfter) // nothing happens
+		synctest.Wait()
+		if len(saved) != 2 {
+			t.Fatalf("saved %d times, want twice", len(saved))
+		}
+		u.Used([]string{"a.md#x"}, time.Now())
+		cancel()
+		if err := <-done; !errors.Is(err, context.Canceled) {
+			t.Errorf("Run ended with %v", err)
+		}
+		if len(saved) != 3 || !strings.Contains(saved[2], `"x"`) {
+			t.Errorf("what was counted last is not saved: %q", saved)
+		}
+	})
+}
+
+// An edit changes the id of an entry that has none of its own.
+func TestUsesFollowEdits(t *testing.T) {
+	const before = "## Key Facts\n- **Home**: Lisbon\n- likes tea\n- **Car**: none\n- **Car**: red\n\n## Other\n- likes tea too\n"
+	for _, test := range []struct{ name, entry, after, want string }{
+		{"the same", "likes tea", before, "likes tea"},
+		{"moved", "likes tea", "## Key Facts\n- **Car**: none\n- **Home**: Lisbon\n- likes tea\n", "likes tea"},
+		{"title stays", "**Home**: Lisbon", strings.ReplaceAll(before, "Lisbon", "Porto"), "**Home**: Porto"},
+		{"title stays, and it moves", "**Home**: Lisbon", "## Key Facts\n- new\n- likes tea\n- **Home**: Porto\n", "**Home**: Porto"},
+		{"between the same", "likes tea", strings.Replace(before, "likes tea", "likes coffee", 1), "likes coffee"},
+		{"the first", "**Home**: Lisbon", strings.ReplaceAll(before, "**Home**: Lisbon", "lives in Lisbon"), "lives in Lisbon"},
+		{"the last", "likes tea too", strings.ReplaceAll(before, "tea too", "coffee too"), "likes coffee too"},
+		{"removed", "likes tea", strings.Replace(before, "- likes tea\n", "", 1), ""},
+		{"other section", "likes tea", "## Other\n- **Home**: Lisbon\n- likes coffee\n- **Car**: none\n", ""},
+		{"title of several", "**Car**: none", "## Key Facts\n- **Car**: blue\n", ""},
+		{"a new one in between", "likes tea", strings.Replace(before, "likes tea", "one\n- two", 1), ""},
+		{"gone with everything", "likes tea", "", ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			now := time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
+			u := usesAt(t, filepath.Join(t.TempDir(), "uses"), &now)
+			doc := parseText(indexPath, before)
+			id := ""
+			for _, e := range doc.Entries {
+				if e.Text == "- "+test.entry {
+					id = e.ID
+				}
+			}
+			u.Used([]string{indexPath + "#" + id}, now)
+			u.Changed(indexPath, doc)
+			doc = parseText(indexPath, test.after)
+			u.Changed(indexPath, doc)
+			u.Changed(indexPath, doc) // nothing new
+			got := ""
+			for _, e := range doc.Entries {
+				if u.Of(indexPath, e.ID, now).Count > 0 {
+					got += strings.TrimPrefix(e.Text, "- ")
+				}
+			}
+			if got != test.want {
+				t.Errorf("the count of %q is now that of %q, want %q", test.entry, got, test.want)
+			}
+			if test.want == "" { // an edit that is taken back
+				u.Changed(indexPath, parseText(indexPath, before))
+				if got := u.Of(indexPath, id, now); !near(got.Count, 1) {
+					t.Errorf("taken back: %+v", got)
+				}
+			}
+		})
+	}
+}
+
+func TestUsesAreForgotten(t *testing.T) {
+	now := time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
+	path := filepath.Join(t.TempDir(), "uses")
+	u := usesAt(t, path, &now)
+	u.Used([]string{"gone.md#a", "there.md#b"}, now)
+	u.Changed("gone.md", nil)
+	for _, days := range []int{29, 2, 200} {
+		now = now.AddDate(0, 0, days)
+		u.Used([]string{"other.md#c"}, now)
+		u.Changed("gone.md", nil)
+		u.Save()
+		v := usesAt(t, path, &now)
+		has := func(path, id string) bool { return v.Of(path, id, now).Count > 0 }
+		if got, want := has("gone.md", "a"), days == 29; got != want {
+			t.Errorf("after %d more days, the file that is gone is known: %v", days, got)
+		}
+		if got, want := has("there.md", "b"), days != 200; got != want {
+			t.Errorf("after %d more days, what was used once is known: %v", days, got)
+		}
+	}
+
+	ids := make([]string, 0, 2*maxCounted)
+	for i := range 2 * maxCounted {
+		ids = append(ids, fmt.Sprintf("many.md#~%d", i))
+	}
+	u.Used(ids, now)
+	u.Used(ids[maxCounted:], now)
+	u.Save()
+	v := usesAt(t, path, &now)
+	kept := 0
+	for i := range ids {
+		if v.Of("many.md", fmt.Sprintf("~%d", i), now).Count > 0 {
+			kept++
+			if i < maxCounted {
+				t.Fatalf("%d is kept, and one that was used more often is not", i)
+			}
+		}
+	}
+	if kept > maxCounted || kept < maxCounted-1 {
+		t.Errorf("%d entries are counted, want %d", kept, maxCounted)
+	}
+}
