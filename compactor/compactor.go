@@ -21,7 +21,11 @@ package compactor
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"log/slog"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -71,4 +75,142 @@ type Compactor struct {
 
 	running sync.Mutex // one run at a time
 	fills   fills
+}
+
+// A Request asks for a run.
+type Request struct {
+	Path    string // only files of this path, below this directory, or matching this pattern; empty for all
+	DryRun  bool   // plan, and change nothing
+	Explain bool   // with every score, and what stays
+	Asked   bool   // by somebody who waits for it, not by the clock
+}
+
+// A Report says what a run did.
+type Report struct {
+	Time    time.Time     `json:"time"`    // that ages were counted from
+	Plans   []*Plan       `json:"plan"`    // of the files that are not simply within their limits, by path
+	Applied int           `json:"applied"` // items that have gone to an archive
+	Wait    time.Duration `json:"-"`       // after which it is worth another try, where somebody was at a file; zero if nobody was
+}
+
+// What callers tell apart.
+var (
+	// ErrRunning: there is one run at a time.
+	ErrRunning = errors.New("a run is under way")
+	// ErrUnlimited: no limit says how large a file may be.
+	ErrUnlimited = errors.New("no limit in compactor.limits is for a long-term file of that path")
+)
+
+// Compact makes one run over the files with a limit. What cannot be done with
+// one file is said in its plan, and keeps nobody from the others.
+func (c *Compactor) Compact(ctx context.Context, r Request) (*Report, error) {
+	if !c.running.TryLock() {
+		return nil, fmt.Errorf("compact: %w", ErrRunning)
+	}
+	defer c.running.Unlock()
+	report := &Report{Time: c.now().UTC().Truncate(time.Second), Plans: []*Plan{}}
+	paths := c.Paths()
+	slices.Sort(paths)
+	found := false
+	for _, path := range paths {
+		limit, ok := matching(c.limits(), path)
+		if !ok || !asked(r.Path, path) {
+			continue
+		}
+		if err := ctx.Err(); err != nil {
+			return report, fmt.Errorf("compact: %w", err)
+		}
+		doc, err := c.Files.Load(path)
+		if err != nil || doc.Place.Kind != memory.Longterm {
+			continue // it has gone, or it is another kind of file that a wide pattern names
+		}
+		found = true
+		terms, err := c.terms(ctx, doc, limit, report.Time)
+		if err != nil {
+			return report, fmt.Errorf("compact %s: %w", path, err)
+		}
+		terms.Explain = r.Explain
+		plan := PlanFile(doc, terms)
+		if err := c.carryOut(ctx, doc, plan, terms, r, report); err != nil {
+			return report, fmt.Errorf("compact: %w", err)
+		}
+		if len(plan.Steps) > 0 || plan.Problem != "" || plan.State != Within || r.Path != "" || r.Explain {
+			report.Plans = append(report.Plans, plan)
+		}
+	}
+	if r.Path != "" && !found {
+		return nil, fmt.Errorf("compact %s: %w", r.Path, ErrUnlimited)
+	}
+	return report, nil
+}
+
+// asked reports whether a path is meant.
+func asked(pattern, path string) bool {
+	if pattern == "" || path == pattern || strings.HasPrefix(path, strings.TrimSuffix(pattern, "/")+"/") {
+		return true
+	}
+	_, ok := matching([]Limit{{Pattern: pattern}}, path)
+	return ok
+}
+
+// carryOut does what a plan says. Only that nothing may be written at all is an
+// error.
+func (c *Compactor) carryOut(ctx context.Context, doc *memory.Document, plan *Plan, terms Terms, r Request, report *Report) error {
+	if len(plan.Steps) == 0 {
+		return nil
+	}
+	if dir, _, err := archiveOf(doc); err == nil {
+		plan.Archive = c.archiveName(dir, terms.Now, 1)
+	}
+	if r.DryRun {
+		return nil
+	}
+	gone, err := c.apply(ctx, doc, plan, terms, r.Asked)
+	report.Applied += gone
+	switch wait, waits := errors.AsType[*vault.WaitError](err); {
+	case err == nil:
+		if gone > 0 {
+			c.Logger.Info("long-term file compacted", "path", plan.Path, "items", gone, "archive", plan.Archive)
+		}
+	case errors.Is(err, vault.ErrOff) || ctx.Err() != nil:
+		return err
+	case waits:
+		report.Wait = max(report.Wait, wait.For)
+		fallthrough
+	default:
+		plan.Problem = err.Error()
+		c.Logger.Warn("long-term file could not be compacted", "path", plan.Path, "err", err)
+	}
+	return nil
+}
+
+// terms are those on which a file is planned.
+func (c *Compactor) terms(ctx context.Context, doc *memory.Document, limit Limit, now time.Time) (Terms, error) {
+	t := Terms{
+		Limit: limit, MaxLoss: c.MaxLoss, Now: now,
+		Copy: func(doc *memory.Document, e *memory.Entry) ([]byte, error) { return c.copyOf(doc, e, now) },
+		Stuck: func(doc *memory.Document, entries []int) []int {
+			_, stuck := c.takeOut(doc, entries)
+			return stuck
+		},
+	}
+	if c.Uses != nil {
+		t.Since = c.Uses.Since()
+		t.Uses = func(id string) Use { return c.Uses.Of(doc.Place.Path, id, now) }
+	}
+	if c.Links != nil {
+		links, err := c.Links(ctx, doc)
+		if err != nil {
+			return t, err
+		}
+		t.Links = func(id string) int { return links[id] }
+	}
+	return t, nil
+}
+
+func (c *Compactor) now() time.Time {
+	if c.Now != nil {
+		return c.Now()
+	}
+	return time.Now()
 }

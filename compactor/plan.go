@@ -68,10 +68,16 @@ type Terms struct {
 	MaxLoss float64   // the share of a file's items that one plan may take; one may always go
 	Now     time.Time // that ages are counted from
 
-	Since time.Time                                             // since when uses are counted; zero if they are not
-	Uses  func(id string) Use                                   // of an entry of the file; nil for none
-	Links func(id string) int                                   // to an entry of the file; nil for none
-	Copy  func(*memory.Document, *memory.Entry) ([]byte, error) // what the archive is given; an error is why the entry cannot go there
+	Since time.Time           // since when uses are counted; zero if they are not
+	Uses  func(id string) Use // of an entry of the file; nil for none
+	Links func(id string) int // to an entry of the file; nil for none
+
+	// Copy is what the archive is given of an entry; an error is why it cannot go
+	// there. Nil: everything can.
+	Copy func(*memory.Document, *memory.Entry) ([]byte, error)
+	// Stuck says which of some entries cannot be taken out of the file without
+	// changing what is left. Nil: none.
+	Stuck func(*memory.Document, []int) []int
 
 	Explain bool // list what stays, with every score
 }
@@ -102,6 +108,7 @@ type candidate struct {
 	score     Score
 	reason    string // completed or superseded: goes first
 	protected string // why it may not go
+	copy      []byte // for the archive
 	gone      bool
 }
 
@@ -123,16 +130,47 @@ func PlanFile(doc *memory.Document, t Terms) *Plan {
 		return p.plan
 	}
 	p.learned = !t.Since.IsZero() && t.Now.Sub(t.Since) >= learn
-	p.room = max(1, int(t.MaxLoss*float64(p.size.Items)))
 	p.gather()
-	p.merge()
-	p.trim()
+	for again := true; again; {
+		p.choose()
+		again = p.unstick()
+	}
 	slices.SortFunc(p.plan.Steps, func(a, b Step) int { return cmp.Compare(a.entry, b.entry) })
 	p.plan.After = p.size
 	if t.Explain {
 		p.explain()
 	}
 	return p.plan
+}
+
+// choose says what goes.
+func (p *planner) choose() {
+	p.size, p.plan.Steps = p.plan.Before, p.plan.Steps[:0]
+	p.room = max(1, int(p.MaxLoss*float64(p.size.Items)))
+	for i := range p.items {
+		p.items[i].gone = false
+	}
+	p.merge()
+	p.trim()
+}
+
+// unstick finds what cannot be taken out after all, so that it has to be chosen
+// anew.
+func (p *planner) unstick() bool {
+	if p.Stuck == nil || len(p.plan.Steps) == 0 {
+		return false
+	}
+	entries := make([]int, len(p.plan.Steps))
+	for i, s := range p.plan.Steps {
+		entries[i] = s.entry
+	}
+	stuck := p.Stuck(p.doc, entries)
+	for i := range p.items {
+		if c := &p.items[i]; slices.Contains(stuck, c.entry) {
+			c.protected = "what stands around it would run together"
+		}
+	}
+	return len(stuck) > 0
 }
 
 // gather lists the items with what there is to say of each.
@@ -256,7 +294,7 @@ func (p *planner) merge() {
 	}
 	for i := range p.items {
 		c := &p.items[i]
-		if other := newest[key(c)]; other != nil && other != c && !hasOpen(c.e) && !shielded(c.e) {
+		if other := newest[key(c)]; other != nil && other != c && !hasOpen(c.e) && !shielded(c.e) && c.protected == "" {
 			p.take(c, Merge, fmt.Sprintf("the same as line %d, which is newer", other.e.Line))
 		}
 	}
@@ -329,13 +367,14 @@ func (p *planner) take(c *candidate, action Action, reason string) {
 		return
 	}
 	step := p.step(c, action, reason)
-	if p.Copy != nil {
+	if p.Copy != nil && c.copy == nil {
 		var err error
-		if step.copy, err = p.Copy(p.doc, c.e); err != nil {
+		if c.copy, err = p.Copy(p.doc, c.e); err != nil {
 			c.protected = "cannot be archived: " + err.Error()
 			return
 		}
 	}
+	step.copy = c.copy
 	c.gone = true
 	p.room--
 	p.size.Items--

@@ -19,7 +19,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-var layout = &memory.Layout{Users: func(dir string) bool { return dir == "alice" }}
+var layout = &memory.Layout{Users: func(dir string) bool { return dir == "alice" || dir == "bob" }}
 
 // oldTime is when the files of tests were last changed, if they do not say.
 var oldTime = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)

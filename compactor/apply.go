@@ -1,0 +1,246 @@
+package compactor
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/memwatchd/memwatchd/memory"
+	"github.com/memwatchd/memwatchd/vault"
+)
+
+// errFull: a file of an archive is large enough.
+var errFull = errors.New("the archive is continued in another file")
+
+// A move takes what a plan names from one file to its archive.
+type move struct {
+	*Compactor
+	terms   Terms
+	doc     *memory.Document
+	plan    *Plan
+	asked   bool
+	dir     string          // of the archive
+	subject string          // that the archive has to name
+	group   string          // of the changes
+	where   []string        // files of the archive that may hold copies
+	said    map[string]bool // what the entries say, normalised
+}
+
+// apply does what is planned: it copies the entries to the archive, and then
+// removes from the file those that are safely there. It returns how many have
+// gone. What a crash or an error leaves in between is a copy too many, which the
+// next run finds.
+func (c *Compactor) apply(ctx context.Context, doc *memory.Document, plan *Plan, terms Terms, asked bool) (int, error) {
+	m := &move{Compactor: c, terms: terms, doc: doc, plan: plan, asked: asked}
+	var err error
+	if m.dir, m.subject, err = archiveOf(doc); err != nil {
+		return 0, err
+	}
+	if c.contested(m.dir, m.subject) {
+		return 0, fmt.Errorf("its archive, %s, is another subject's", m.dir)
+	}
+	for _, p := range c.Paths() {
+		if strings.HasPrefix(p, m.dir+"/") && strings.Count(p, "/") == 3 {
+			m.where = append(m.where, p)
+		}
+	}
+	for n := 1; ; n++ { // what was made a moment ago may not be among all files yet
+		p := c.archiveName(m.dir, terms.Now, n)
+		if _, err := c.Disk.Read(p); err != nil {
+			break
+		}
+		if !slices.Contains(m.where, p) {
+			m.where = append(m.where, p)
+		}
+	}
+	if err := m.copy(ctx); err != nil {
+		return 0, err
+	}
+	return m.remove(ctx)
+}
+
+// copy writes what is planned into the archive, as far as it is not there yet.
+// Of those that are the same to the byte, as items are that were said twice, the
+// archive has one: the copy of a run that was cut short cannot be told from it.
+func (m *move) copy(ctx context.Context) error {
+	m.said = map[string]bool{}
+	for _, s := range m.plan.Steps {
+		m.said[m.doc.Entries[s.entry].Norm] = true
+	}
+	have := m.have()
+	var steps []Step
+	for _, s := range m.plan.Steps {
+		if o := originOf(m.doc, &m.doc.Entries[s.entry]); !have[o] {
+			have[o] = true
+			steps = append(steps, s)
+		}
+	}
+	for n := 1; len(steps) > 0; n++ {
+		path := m.archiveName(m.dir, m.terms.Now, n)
+		w, err := m.Writer.Write(ctx, vault.Change{
+			Path: path, Cause: "archive", Asked: m.asked, Group: m.group,
+			Reason: fmt.Sprintf("%s of %s", count(len(steps)), m.plan.Path),
+			Edit:   func(old *vault.File) ([]byte, error) { return m.extend(path, old, steps) },
+		})
+		if errors.Is(err, errFull) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		m.plan.Archive, m.group = path, w.ID
+		if !slices.Contains(m.where, path) {
+			m.where = append(m.where, path)
+		}
+		return nil
+	}
+	return nil
+}
+
+// extend is a file of the archive with copies added.
+func (m *move) extend(path string, old *vault.File, steps []Step) ([]byte, error) {
+	if old == nil {
+		old = &vault.File{Path: path, Data: newArchive(m.subject), ModTime: m.terms.Now}
+	}
+	if len(old.Data) >= maxArchive {
+		return nil, errFull
+	}
+	list := make([]placing, len(steps))
+	for i, s := range steps {
+		list[i] = placing{heading(m.plan.Path, s.Section), s.copy}
+	}
+	return place(m.Parse(*old), list, func(b []byte) *memory.Document {
+		return m.Parse(vault.File{Path: path, Data: b, ModTime: old.ModTime})
+	})
+}
+
+// have is what the archive has of the entries at this moment, on the disk.
+func (m *move) have() map[origin]bool {
+	have := map[origin]bool{}
+	for _, p := range m.where {
+		file, err := m.Disk.Read(p)
+		if err != nil || file.Unsettled {
+			continue
+		}
+		archive := m.Parse(file)
+		for i := range archive.Entries {
+			if e := &archive.Entries[i]; m.said[e.Norm] && e.Attributes[attrFrom] == m.plan.Path {
+				if o, ok := m.archived(archive, e); ok {
+					have[o] = true
+				}
+			}
+		}
+	}
+	return have
+}
+
+// remove removes what is planned, as far as it is still the plan for what the
+// file says now, and the archive holds it.
+func (m *move) remove(ctx context.Context) (int, error) {
+	gone := 0
+	_, err := m.Writer.Write(ctx, vault.Change{
+		Path: m.plan.Path, Cause: "compact", Asked: m.asked, Group: m.group,
+		Reason: fmt.Sprintf("%s moved to %s", count(len(m.plan.Steps)), m.dir),
+		Edit: func(old *vault.File) (text []byte, err error) {
+			if old == nil {
+				return nil, nil // it is gone, and the archive has a copy too many
+			}
+			text, gone, err = m.without(*old)
+			return text, err
+		},
+	})
+	if err != nil {
+		return 0, err
+	}
+	return gone, nil
+}
+
+// without is a file without what is archived of it.
+func (m *move) without(old vault.File) (text []byte, gone int, err error) {
+	doc, plan := m.doc, m.plan
+	if !bytes.Equal(old.Data, doc.Source) {
+		doc = m.Parse(old)
+		plan = PlanFile(doc, m.terms)
+	}
+	planned := map[string]bool{}
+	for _, s := range m.plan.Steps {
+		planned[s.ID] = true
+	}
+	have := m.have()
+	var entries []int
+	for _, s := range plan.Steps {
+		if planned[s.ID] && have[originOf(doc, &doc.Entries[s.entry])] {
+			entries = append(entries, s.entry)
+		}
+	}
+	text, stuck := m.takeOut(doc, entries)
+	return text, len(entries) - len(stuck), nil
+}
+
+// takeOut is a file without some of its entries, nil if none can go, and those
+// that cannot: without them others would become something else.
+func (c *Compactor) takeOut(doc *memory.Document, entries []int) (text []byte, stuck []int) {
+	parse := func(b []byte) *memory.Document { return c.Parse(vault.File{Path: doc.Place.Path, Data: b}) }
+	entries, stuck = separators(doc, entries)
+	var out []int
+	var try func([]int)
+	try = func(more []int) {
+		r := doc.Revise()
+		for _, i := range slices.Concat(out, more) {
+			r.Remove(i)
+		}
+		r.SetCounters()
+		without, err := r.Apply(parse)
+		switch {
+		case err == nil:
+			text, out = without, append(out, more...)
+		case len(more) == 1:
+			stuck = append(stuck, more[0])
+		default:
+			try(more[:len(more)/2])
+			try(more[len(more)/2:])
+		}
+	}
+	if len(entries) > 0 {
+		try(entries)
+	}
+	return text, stuck
+}
+
+// separators parts the entries into those that can go and those that cannot,
+// because they keep a paragraph from a block of code, which it would introduce
+// if it came to stand above it.
+func separators(doc *memory.Document, entries []int) (free, stuck []int) {
+	going := map[int]bool{}
+	for _, i := range entries {
+		going[i] = true
+	}
+	above := -1 // the last entry that stays
+	for i := range doc.Entries {
+		e := &doc.Entries[i]
+		if going[i] {
+			continue
+		}
+		if above >= 0 && above < i-1 && e.Block == memory.Code && doc.Entries[above].Block == memory.Paragraph && doc.Entries[above].Heading == e.Heading {
+			stuck = append(stuck, i-1)
+			going[i-1] = false
+		}
+		above = i
+	}
+	for _, i := range entries {
+		if going[i] {
+			free = append(free, i)
+		}
+	}
+	return free, stuck
+}
+
+func count(n int) string {
+	if n == 1 {
+		return "1 item"
+	}
+	return fmt.Sprintf("%d items", n)
+}

@@ -1,0 +1,263 @@
+package compactor
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"path"
+	"strings"
+	"time"
+
+	"github.com/memwatchd/memwatchd/memory"
+	"github.com/memwatchd/memwatchd/vault"
+)
+
+// The attributes that an archived entry has beside its own.
+const (
+	attrFrom      = "from"      // path of the file that it comes from
+	attrSection   = "section"   // its section there: see sectionText
+	attrArchived  = "archived"  // when it was archived
+	attrInherited = "inherited" // which of its other attributes say what its file said for it
+)
+
+// maxArchive is the size from which an archive is continued in another file: it
+// is read as a whole whenever something is added.
+const maxArchive = 512 << 10
+
+// An origin is what tells archived entries apart: where an entry comes from and
+// its lines there, byte for byte.
+type origin struct{ from, section, lines string }
+
+// originOf is the origin of an entry that is going to be archived.
+func originOf(doc *memory.Document, e *memory.Entry) origin {
+	return origin{doc.Place.Path, sectionText(e.Sections), string(linesOf(doc, e))}
+}
+
+// linesOf are an entry's lines, each ended by a line feed.
+func linesOf(doc *memory.Document, e *memory.Entry) []byte {
+	b := bytes.TrimPrefix(doc.Source[e.Span.Start:e.Span.End], []byte("\ufeff"))
+	b = bytes.ReplaceAll(b, []byte("\r\n"), []byte("\n"))
+	b = bytes.ReplaceAll(b, []byte("\r"), []byte("\n"))
+	if !bytes.HasSuffix(b, []byte("\n")) {
+		b = append(bytes.Clone(b), '\n')
+	}
+	return b
+}
+
+// sectionText is a section path as an attribute has it: its names, separated by
+// slashes.
+func sectionText(sections []string) string {
+	escape := strings.NewReplacer("%", "%25", "/", "%2F")
+	names := make([]string, len(sections))
+	for i, s := range sections {
+		names[i] = escape.Replace(s)
+	}
+	return strings.Join(names, "/")
+}
+
+// sectionPath is the inverse of sectionText.
+func sectionPath(text string) []string {
+	if text == "" {
+		return nil
+	}
+	names := strings.Split(text, "/")
+	for i, s := range names {
+		if name, err := url.PathUnescape(s); err == nil {
+			names[i] = name
+		}
+	}
+	return names
+}
+
+// heading is the section of an archive in which entries of a section are kept:
+// the same, so that what they mean does not change. Those without a section are
+// kept under the name of their file.
+func heading(from string, section []string) []string {
+	if len(section) == 0 {
+		return []string{from}
+	}
+	return section
+}
+
+// alone reads lines as a file that has nothing else in it. The lines must be one
+// entry.
+func (c *Compactor) alone(lines []byte, modified time.Time) (*memory.Document, error) {
+	doc := c.Parse(vault.File{Path: "_longterms/x/_archive/alone.md", Data: lines, ModTime: modified})
+	if doc.Unsound || len(doc.Problems) > 0 && doc.Problems[0].Code == "comment_unclosed" || len(doc.Entries) != 1 || doc.Entries[0].Block != memory.Item ||
+		len(doc.Hidden)+len(doc.Headings) > 0 || !bytes.Equal(linesOf(doc, &doc.Entries[0]), lines) {
+		return nil, errors.New("it does not stand for itself")
+	}
+	return doc, nil
+}
+
+// copyOf is an entry as it is written into an archive: its lines, with
+// attributes that say where it comes from, when it was archived, and what was
+// said of it by the file around it. It is checked that the lines can be had back
+// byte for byte: an error says why the entry stays where it is.
+func (c *Compactor) copyOf(doc *memory.Document, e *memory.Entry, now time.Time) ([]byte, error) {
+	lines := linesOf(doc, e)
+	alone, err := c.alone(lines, e.Time)
+	if err != nil {
+		return nil, err
+	}
+	it := &alone.Entries[0]
+	if it.Norm != e.Norm || it.Title != e.Title {
+		return nil, errors.New("it says something else by itself")
+	}
+	r := alone.Revise()
+	var inherited []string
+	set := func(key, value string) {
+		r.SetAttribute(0, key, value)
+		inherited = append(inherited, key)
+	}
+	_, written := e.Attributes["visibility"]
+	switch {
+	case it.Partition.Visibility == e.Partition.Visibility:
+	case written || e.Partition.Visibility != memory.PublicOK:
+		return nil, errors.New("who may read it depends on what stands around it")
+	default:
+		set("visibility", memory.PublicOK.String())
+	}
+	if _, written := e.Attributes["updated"]; !written && e.Added == "" && !e.Time.IsZero() {
+		set("updated", e.Time.UTC().Format(time.RFC3339))
+	}
+	if len(inherited) > 0 {
+		r.SetAttribute(0, attrInherited, strings.Join(inherited, ","))
+	}
+	for _, key := range []string{attrFrom, attrSection, attrArchived} {
+		if _, written := e.Attributes[key]; written {
+			return nil, fmt.Errorf("it has an attribute %s already", key)
+		}
+	}
+	r.SetAttribute(0, attrFrom, doc.Place.Path)
+	r.SetAttribute(0, attrSection, sectionText(e.Sections))
+	r.SetAttribute(0, attrArchived, now.UTC().Format(time.RFC3339))
+	copied, err := r.Apply(func(b []byte) *memory.Document {
+		return c.Parse(vault.File{Path: alone.Place.Path, Data: b, ModTime: e.Time})
+	})
+	if err != nil {
+		return nil, err
+	}
+	if back, err := c.originals(copied); err != nil || !bytes.Equal(back, lines) {
+		return nil, errors.New("it could not be brought back as it is")
+	}
+	if err := c.placeable(copied, doc.Place.Path, e); err != nil {
+		return nil, err
+	}
+	return copied, nil
+}
+
+// placeable checks that a copy means in an archive what the entry means.
+func (c *Compactor) placeable(copied []byte, from string, e *memory.Entry) error {
+	parse := func(b []byte) *memory.Document {
+		return c.Parse(vault.File{Path: "_longterms/x/_archive/alone.md", Data: b, ModTime: e.Time})
+	}
+	b, err := place(parse(nil), []placing{{heading(from, e.Sections), copied}}, parse)
+	if err != nil {
+		return err
+	}
+	it := &parse(b).Entries[0]
+	if it.Type != e.Type || it.Partition.Visibility != e.Partition.Visibility {
+		return errors.New("it would mean something else in the archive")
+	}
+	return nil
+}
+
+// originals are the lines that an archived entry had.
+func (c *Compactor) originals(copied []byte) ([]byte, error) {
+	doc, err := c.alone(copied, time.Time{})
+	if err != nil {
+		return nil, err
+	}
+	r := doc.Revise()
+	for key := range strings.SplitSeq(doc.Entries[0].Attributes[attrInherited], ",") {
+		if key == "visibility" || key == "updated" {
+			r.SetAttribute(0, key, "")
+		}
+	}
+	for _, key := range []string{attrInherited, attrFrom, attrSection, attrArchived} {
+		if _, ok := doc.Entries[0].Attributes[key]; ok {
+			r.SetAttribute(0, key, "")
+		}
+	}
+	return r.Apply(func(b []byte) *memory.Document { return c.Parse(vault.File{Path: doc.Place.Path, Data: b}) })
+}
+
+// archived is the origin of an entry of an archive; false for one that was not
+// archived by itself.
+func (c *Compactor) archived(archive *memory.Document, e *memory.Entry) (origin, bool) {
+	from := e.Attributes[attrFrom]
+	if from == "" {
+		return origin{}, false
+	}
+	lines, err := c.originals(linesOf(archive, e))
+	if err != nil {
+		return origin{}, false
+	}
+	return origin{from, e.Attributes[attrSection], string(lines)}, true
+}
+
+// archiveOf is the directory of the archive for a file's entries, and the
+// subject that its files have to name; empty where the directory says it.
+//
+// What lies below _longterms has its archive in its own directory. The owner's
+// and a user's MEMORY.md have it in the directory of their subject. That of a
+// user's directory which does not name its subject is not known: it could be
+// somebody else's.
+func archiveOf(doc *memory.Document) (dir, subject string, err error) {
+	below, longterm := strings.CutPrefix(doc.Place.Path, "_longterms/")
+	switch {
+	case longterm:
+		name, _, _ := strings.Cut(below, "/")
+		return "_longterms/" + name + "/_archive", "", nil
+	case doc.Place.Dir == "":
+		subject = doc.Own.Owner
+	default:
+		subject = doc.Claim
+	}
+	if subject == "" {
+		return "", "", errors.New("whose it is, is not known: write its subject_id into its frontmatter")
+	}
+	return "_longterms/" + memory.SubjectDir(subject) + "/_archive", subject, nil
+}
+
+// contested reports whether the directory of an archive is another subject's.
+func (c *Compactor) contested(dir, subject string) bool {
+	for _, p := range c.Paths() {
+		if subject == "" || !strings.HasPrefix(p, path.Dir(dir)+"/") {
+			continue
+		}
+		if doc, err := c.Files.Load(p); err == nil && doc.Claim != "" && doc.Claim != subject {
+			return true
+		}
+	}
+	return false
+}
+
+// archiveName is the n-th file, from 1, of a month in an archive. The host is in
+// it so that two machines that share a directory never write the same one.
+func (c *Compactor) archiveName(dir string, now time.Time, n int) string {
+	loc, host := c.Location, c.Host
+	if loc == nil {
+		loc = time.UTC
+	}
+	if host == "" {
+		host = "local"
+	}
+	name := now.In(loc).Format("2006-01") + "." + host
+	if n > 1 {
+		name += fmt.Sprintf("-%d", n)
+	}
+	return dir + "/" + memory.SessionFile(name)
+}
+
+// newArchive is a file of an archive with nothing in it yet.
+func newArchive(subject string) []byte {
+	if subject == "" {
+		return []byte{}
+	}
+	quoted, _ := json.Marshal(subject) // a string of JSON is one of YAML too
+	return fmt.Appendf(nil, "---\nsubject_id: %s\n---\n", quoted)
+}

@@ -1,0 +1,75 @@
+package compactor
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/tools/txtar"
+)
+
+// unpicture makes visible what an archive cannot hold: ␍ is a carriage return, ␤
+// at the end means no final newline.
+func unpicture(b []byte) []byte {
+	return []byte(strings.NewReplacer("␍\n", "\r\n", "␤\n", "").Replace(string(b)))
+}
+
+func picture(s string) string {
+	s = strings.ReplaceAll(s, "\r\n", "␍\n")
+	if s != "" && !strings.HasSuffix(s, "\n") {
+		s += "␤\n"
+	}
+	return s
+}
+
+// The archives of testdata/compact are the files of a root, then the same after
+// one run (with → behind their names), and after everything that went was
+// brought back (with ← behind).
+func TestCompactGolden(t *testing.T) {
+	names, err := filepath.Glob("testdata/compact/*.txtar")
+	if err != nil || len(names) == 0 {
+		t.Fatal("no golden files")
+	}
+	for _, name := range names {
+		t.Run(strings.TrimSuffix(filepath.Base(name), ".txtar"), func(t *testing.T) {
+			a, err := txtar.ParseFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			terms := termsOf(t, string(a.Comment))
+			var files []txtar.File
+			out := &txtar.Archive{Comment: a.Comment}
+			for _, f := range a.Files {
+				if !strings.HasSuffix(f.Name, " →") && !strings.HasSuffix(f.Name, " ←") {
+					files = append(files, txtar.File{Name: f.Name, Data: unpicture(f.Data)})
+					out.Files = append(out.Files, f)
+				}
+			}
+			r := newRoom(t, t.TempDir(), files)
+			r.MaxLoss = terms.MaxLoss
+			r.Limits = []Limit{terms.Limit}
+			r.Limits[0].Pattern = "**/{_index,MEMORY}.md"
+			r.compact(Request{})
+			shown := func(mark string) {
+				for _, f := range r.sorted() {
+					out.Files = append(out.Files, txtar.File{Name: f + mark, Data: []byte(picture(r.text(f)))})
+				}
+			}
+			shown(" →")
+			for _, e := range r.archivedItems() {
+				r.restore(e[0], e[1])
+			}
+			shown(" ←")
+			got := string(txtar.Format(out))
+			if *update {
+				if err := os.WriteFile(name, []byte(got), 0o666); err != nil {
+					t.Fatal(err)
+				}
+			} else if diff := cmp.Diff(string(txtar.Format(a)), got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}

@@ -1,0 +1,429 @@
+package compactor
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/tools/txtar"
+
+	"github.com/memwatchd/memwatchd/memory"
+	"github.com/memwatchd/memwatchd/vault"
+)
+
+var (
+	english = strings.Fields("the passport expires in March and has to be renewed before we fly to Lisbon where my sister keeps a blue bicycle with two broken lamps")
+	chinese = strings.Fields("护照 三月 到期 里斯本 自行车 姐姐 喜欢 绿茶 每周 跑步 上海 搬家 项目 上线 数据库 迁移 医生 预约 周五")
+)
+
+// longtermFile is a long-term file of some items, with everything else that may
+// stand in one.
+func longtermFile(r *rand.Rand, items int, words []string) string {
+	var b strings.Builder
+	sep := " "
+	if words[0] == chinese[0] {
+		sep = ""
+	}
+	text := func(n int) string {
+		var w []string
+		for range n + r.IntN(n) {
+			w = append(w, words[r.IntN(len(words))])
+		}
+		return strings.Join(w, sep)
+	}
+	b.WriteString("---\nsummary: about them\nupdated_at: 2026-02-01\ntasks: 0/9999\n---\n# Long-term Memory\n\n" + text(8) + "\n")
+	protected := 0
+	last := ""
+	for i := range items {
+		if i%40 == 0 {
+			heading := []string{"Key Facts", "Preferences", "重要事件", "Tasks", "Goals / Projects"}[r.IntN(5)]
+			fmt.Fprintf(&b, "\n## %s %d\n\n", heading, i)
+		}
+		switch r.IntN(40) {
+		case 0:
+			fmt.Fprintf(&b, "\n%s\n\n", text(5))
+		case 1:
+			fmt.Fprintf(&b, "\n| %s | b |\n|---|---|\n| %s | d |\n\n", text(1), text(1))
+		case 2:
+			fmt.Fprintf(&b, "\n```\n- [x] %s\n```\n\n", text(2))
+		case 3:
+			fmt.Fprintf(&b, "\n> %s\n\n", text(2))
+		case 4:
+			b.WriteString("\n<!-- words for people -->\n\n")
+		}
+		item := fmt.Sprintf("%s %d", text(3), i)
+		switch n := r.IntN(30); {
+		case n < 3:
+			item = "[x] " + item
+		case n == 3 && protected < 20:
+			item, protected = "[ ] "+item, protected+1
+		case n == 4 && protected < 20:
+			item, protected = item+"\n  - a part\n  - [ ] "+text(2), protected+1
+		case n == 5 && protected < 20:
+			item, protected = item+" <!-- pin -->", protected+1
+		case n == 6 && protected < 20:
+			item, protected = item+" <!-- importance=0.8"+fmt.Sprint(r.IntN(10))+" -->", protected+1
+		case n == 7:
+			item += fmt.Sprintf(" <!-- id=e%d visibility=public_ok -->", i)
+		case n == 8:
+			item += "\n  ```\n  code\n  ```"
+		case n == 9:
+			item = "**" + text(1) + "**: " + item
+		case n == 10 && last != "":
+			item = last // said twice
+		case n == 11:
+			item += fmt.Sprintf(" (added 2025-%02d-%02d)", 1+r.IntN(12), 1+r.IntN(28))
+		case n == 12 && i > 20:
+			item += fmt.Sprintf(" <!-- supersedes=e%d -->", r.IntN(i))
+		}
+		if last = item; strings.Contains(item, "id=") {
+			last = ""
+		}
+		b.WriteString(marker(item, r) + item + "\n")
+	}
+	return b.String()
+}
+
+// marker is that of a list; what is nested in an item is indented for the
+// shortest.
+func marker(item string, r *rand.Rand) string {
+	if strings.Contains(item, "\n") {
+		return "- "
+	}
+	return []string{"- ", "- ", "- ", "* ", "1. "}[r.IntN(5)]
+}
+
+// parts are the items of a file, and everything else in it, as it is written.
+func parts(doc *memory.Document) (items map[string]int, rest []string) {
+	items = map[string]int{}
+	for i := range doc.Entries {
+		e := &doc.Entries[i]
+		switch e.Block {
+		case memory.Item:
+			items[within(e)+"\x00"+string(linesOf(doc, e))]++
+		case memory.EmptyHeading:
+		default:
+			rest = append(rest, within(e)+"\x00"+string(linesOf(doc, e)))
+		}
+	}
+	return items, rest
+}
+
+// archivedParts are the items of the archives as they were.
+func (r *room) archivedParts() map[string]int {
+	r.t.Helper()
+	items := map[string]int{}
+	for _, path := range r.sorted() {
+		if !strings.Contains(path, "/_archive/") {
+			continue
+		}
+		doc, err := r.Load(path)
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		if len(doc.Problems) > 0 {
+			r.t.Errorf("%s: %v", path, doc.Problems)
+		}
+		for i := range doc.Entries {
+			e := &doc.Entries[i]
+			if e.Block == memory.EmptyHeading {
+				continue
+			}
+			o, ok := r.archived(doc, e)
+			if !ok || o.from != indexPath {
+				r.t.Fatalf("%s:%d does not say where it comes from: %s", path, e.Line, e.Text)
+			}
+			if !slices.Equal(heading(o.from, sectionPath(o.section)), e.Sections) {
+				r.t.Fatalf("%s:%d stands below %q, and comes from %q", path, e.Line, e.Sections, o.section)
+			}
+			items[strings.Join(sectionPath(o.section), "\x1f")+"\x00"+o.lines]++
+		}
+	}
+	return items
+}
+
+// sum adds up counted things.
+func sum(a, b map[string]int) map[string]int {
+	out := map[string]int{}
+	for _, m := range []map[string]int{a, b} {
+		for k, n := range m {
+			out[k] += n
+		}
+	}
+	return out
+}
+
+func (r *room) index() *memory.Document {
+	r.t.Helper()
+	doc, err := r.Load(indexPath)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return doc
+}
+
+// protectedIn counts the items that must never go.
+func protectedIn(doc *memory.Document) (n int) {
+	for i := range doc.Entries {
+		if e := &doc.Entries[i]; e.Block == memory.Item && (hasOpen(e) || shielded(e)) {
+			n++
+		}
+	}
+	return n
+}
+
+func TestLargeFilesComeWithinTheirLimits(t *testing.T) {
+	for _, n := range []int{150, 600, 5000} {
+		for language, words := range map[string][]string{"english": english, "chinese": chinese} {
+			t.Run(fmt.Sprint(n, " ", language), func(t *testing.T) {
+				random := rand.New(rand.NewPCG(uint64(n), uint64(len(words))))
+				r := newRoom(t, t.TempDir(), []txtar.File{{Name: indexPath, Data: []byte(longtermFile(random, n, words))}})
+				// As many characters are in paragraphs that never go.
+				_, text := parts(r.index())
+				r.Limits = []Limit{{Pattern: "_longterms/*/_index.md", Items: 100, Characters: 8000 + len(strings.Join(text, ""))}}
+				first := r.index()
+				all, rest := parts(first)
+				protected := protectedIn(first)
+				if len(first.Problems) != 1 { // the counter
+					t.Fatalf("%v", first.Problems)
+				}
+				runs := 0
+				for {
+					before := Measure(r.index())
+					report := r.compact(Request{})
+					now := r.index()
+					if report.Applied == 0 {
+						for _, p := range report.Plans {
+							if p.Problem != "" {
+								t.Errorf("run %d: %s", runs, p.Problem)
+							}
+						}
+						break
+					}
+					runs++
+					if most := max(1, before.Items/4); report.Applied > most || before.Items-Measure(now).Items != report.Applied {
+						t.Fatalf("run %d says %d of %d items went, and %d are left", runs, report.Applied, before.Items, Measure(now).Items)
+					}
+					left, restNow := parts(now)
+					if got := sum(left, r.archivedParts()); (n < 1000 || runs%5 == 0) && !whole(got, all) {
+						t.Fatalf("run %d: file and archive are not what the file was:\n%s", runs, cmp.Diff(all, got))
+					}
+					if !slices.Equal(rest, restNow) {
+						t.Fatalf("run %d: what is no item has changed", runs)
+					}
+					if got := protectedIn(now); got != protected {
+						t.Fatalf("run %d: %d protected items are left, of %d", runs, got, protected)
+					}
+					r.now = r.now.AddDate(0, 0, 1)
+				}
+				size := Measure(r.index())
+				if r.Limits[0].over(size, 1) || r.Limits[0].share(size) < 0.7 {
+					t.Errorf("after %d runs: %+v", runs, size)
+				}
+				if doc := r.index(); doc.Front.Tasks == "0/9999" {
+					t.Error("the counter is still wrong")
+				}
+				if runs < 1 || n == 150 && runs > 3 || n == 5000 && runs < 10 {
+					t.Errorf("%d runs", runs)
+				}
+				items := r.archivedItems()
+				for i := 0; i < len(items); i += 1 + len(items)/10 {
+					r.restore(items[i][0], items[i][1])
+				}
+				left, restNow := parts(r.index())
+				if got := sum(left, r.archivedParts()); !whole(got, all) || !slices.Equal(rest, restNow) {
+					t.Error("after some came back: file and archive are not what the file was")
+				}
+			})
+		}
+	}
+}
+
+// whole reports whether everything is still there, and nothing of it more often.
+// What was said twice may be there once.
+func whole(got, all map[string]int) bool {
+	for k, n := range all {
+		if got[k] < 1 || got[k] > n {
+			return false
+		}
+	}
+	return len(got) == len(all)
+}
+
+// Whatever is written fails, or the process dies there: nothing is lost, and the
+// next run neither loses nor doubles anything.
+func TestFailuresLoseNothing(t *testing.T) {
+	failure := errors.New("no space left on device")
+	for failing := range 4 {
+		for _, after := range []bool{false, true} {
+			t.Run(fmt.Sprint(failing, after), func(t *testing.T) {
+				random := rand.New(rand.NewPCG(1, 2))
+				r := newRoom(t, t.TempDir(), []txtar.File{{Name: indexPath, Data: []byte(longtermFile(random, 150, english))}})
+				all, rest := parts(r.index())
+				writes := 0
+				r.before = func(c vault.Change) error {
+					if writes++; writes-1 != failing {
+						return nil
+					}
+					if after { // it is made, but nobody learns of that
+						if _, err := r.writer.Write(t.Context(), c); err != nil {
+							t.Fatal(err)
+						}
+					}
+					return failure
+				}
+				for range 8 {
+					report, err := r.Compact(t.Context(), Request{Asked: true})
+					if err != nil {
+						t.Fatal(err)
+					}
+					left, restNow := parts(r.index())
+					got := sum(left, r.archivedParts())
+					for k := range all {
+						if got[k] == 0 {
+							t.Fatalf("after %d writes, %q is lost", writes, k)
+						}
+					}
+					if !slices.Equal(rest, restNow) {
+						t.Fatal("what is no item has changed")
+					}
+					if report.Applied > 0 && writes > failing+1 && !whole(got, all) {
+						t.Fatalf("after %d writes, file and archive are not what the file was", writes)
+					}
+				}
+				left, _ := parts(r.index())
+				if got := sum(left, r.archivedParts()); !whole(got, all) {
+					t.Fatalf("at the end, after %d writes, file and archive are not what the file was", writes)
+				}
+				if Measure(r.index()).Items > 100 {
+					t.Error("it never came within its limit")
+				}
+			})
+		}
+	}
+}
+
+// Somebody saves the file between the archiving and the removal.
+func TestWhatChangesMeanwhileStays(t *testing.T) {
+	const text = "- one\n- two\n- three\n- [x] four\n- five\n"
+	for _, test := range []struct{ name, now, want string }{
+		{"edited", strings.Replace(text, "four", "four, but not five", 1), "- one\n- two\n- three\n- [x] four, but not five\n- five\n"},
+		{"opened again", strings.Replace(text, "[x]", "[ ]", 1), "- one\n- two\n- three\n- [ ] four\n- five\n"},
+		{"pinned", strings.Replace(text, "four\n", "four <!-- pin -->\n", 1), "- one\n- two\n- three\n- [x] four <!-- pin -->\n- five\n"},
+		{"made shorter", "- one\n- [x] four\n", "- one\n- [x] four\n"},
+		{"moved", "- [x] four\n- one\n- two\n- three\n- five\n", "- one\n- two\n- three\n- five\n"},
+		{"removed", "- one\n- two\n- three\n- five\n- six\n", "- one\n- two\n- three\n- five\n- six\n"},
+		{"broken", "---\nx: [\n---\n" + text, "---\nx: [\n---\n" + text},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			r := newRoom(t, t.TempDir(), []txtar.File{{Name: indexPath, Data: []byte(text)}})
+			r.Limits = []Limit{{Pattern: "**/_index.md", Items: 4}}
+			r.before = func(c vault.Change) error {
+				if c.Path == indexPath {
+					r.save(indexPath, test.now)
+				}
+				return nil
+			}
+			r.compact(Request{})
+			if got := r.text(indexPath); got != test.want {
+				t.Errorf("got:\n%swant:\n%s", got, test.want)
+			}
+		})
+	}
+	t.Run("the archive is gone", func(t *testing.T) {
+		r := newRoom(t, t.TempDir(), []txtar.File{{Name: indexPath, Data: []byte(text)}})
+		r.Limits = []Limit{{Pattern: "**/_index.md", Items: 4}}
+		r.before = func(c vault.Change) error {
+			if c.Path == indexPath {
+				r.save("_longterms/acct_42/_archive/2026-03.desk.md", "- something else\n")
+			}
+			return nil
+		}
+		if report := r.compact(Request{}); report.Applied != 0 || r.text(indexPath) != text {
+			t.Errorf("%d went without being in the archive:\n%s", report.Applied, r.text(indexPath))
+		}
+	})
+}
+
+// A run of a month later goes into another file, and so does what no longer fits
+// into the first.
+func TestArchivesAreContinued(t *testing.T) {
+	long := strings.Repeat("many words ", maxArchive/4/11)
+	text := fmt.Sprintf("- 1 %s\n- 2 %s\n- 3 %s\n- 4 %s\n- 5 %s\n- 6 %s\n- 7\n", long, long, long, long, long, long)
+	r := newRoom(t, t.TempDir(), []txtar.File{{Name: indexPath, Data: []byte(text)}})
+	r.Limits, r.MaxLoss = []Limit{{Pattern: "**/_index.md", Items: 1}}, 0
+	all, _ := parts(r.index())
+	for range 5 {
+		r.compact(Request{})
+	}
+	r.now = time.Date(2026, 4, 1, 12, 0, 0, 0, time.UTC)
+	r.compact(Request{})
+	want := "_longterms/acct_42/_archive/2026-03.desk-2.md _longterms/acct_42/_archive/2026-03.desk.md _longterms/acct_42/_archive/2026-04.desk.md _longterms/acct_42/_index.md"
+	if got := strings.Join(r.sorted(), " "); got != want {
+		t.Errorf("files: %s, want %s", got, want)
+	}
+	left, _ := parts(r.index())
+	if !whole(sum(left, r.archivedParts()), all) {
+		t.Error("file and archive are not what the file was")
+	}
+}
+
+func TestNothingIsWrittenUnasked(t *testing.T) {
+	random := rand.New(rand.NewPCG(3, 4))
+	text := longtermFile(random, 300, english)
+	r := newRoom(t, t.TempDir(), []txtar.File{
+		{Name: indexPath, Data: []byte(text)}, {Name: "MEMORY.md", Data: []byte(text)}, {Name: "2026-01-01/cli.md", Data: []byte(text)},
+		{Name: "_longterms/acct_42/preference.md", Data: []byte(text)}, {Name: "_longterms/acct_42/_archive/2026-01.desk.md", Data: []byte(text)},
+	})
+	before := r.String()
+	if report := r.compact(Request{DryRun: true, Explain: true}); len(report.Plans) != 1 || len(report.Plans[0].Steps) == 0 {
+		t.Fatalf("%+v", report)
+	}
+	if r.String() != before {
+		t.Error("a dry run changes something")
+	}
+	r.before = func(vault.Change) error { return vault.ErrOff }
+	if _, err := r.Compact(t.Context(), Request{}); !errors.Is(err, vault.ErrOff) {
+		t.Errorf("got %v, want %v", err, vault.ErrOff)
+	}
+	if r.String() != before {
+		t.Error("something is written although that is turned off")
+	}
+	r.before = nil
+	r.compact(Request{})
+	for _, path := range []string{"MEMORY.md", "2026-01-01/cli.md", "_longterms/acct_42/preference.md", "_longterms/acct_42/_archive/2026-01.desk.md"} {
+		if r.text(path) != text {
+			t.Errorf("%s has changed", path)
+		}
+	}
+}
+
+func TestPlansAreForWhatIsAsked(t *testing.T) {
+	r := newRoom(t, t.TempDir(), []txtar.File{
+		{Name: "_longterms/a/_index.md", Data: []byte("- one\n- two\n")}, {Name: "_longterms/b/_index.md", Data: []byte("- one\n- two\n")},
+		{Name: "_longterms/c/_index.md", Data: []byte("- one\n")}, {Name: "MEMORY.md", Data: []byte("- one\n- two\n")},
+	})
+	r.Limits = []Limit{{Pattern: "_longterms/*/_index.md", Items: 1}}
+	for asked, want := range map[string]string{
+		"": "a b c", "_longterms/a/_index.md": "a", "_longterms/a": "a", "_longterms/a/": "a", "_longterms/{a,b}/*.md": "a b", "_longterms/c": "c", "_longterms": "a b c",
+	} {
+		report := r.compact(Request{DryRun: true, Path: asked})
+		var got []string
+		for _, p := range report.Plans {
+			got = append(got, strings.Split(p.Path, "/")[1])
+		}
+		if strings.Join(got, " ") != want {
+			t.Errorf("%q: plans for %v, want %s", asked, got, want)
+		}
+	}
+	for _, path := range []string{"MEMORY.md", "nothing", "_longterms/a/_index"} {
+		if _, err := r.Compact(t.Context(), Request{Path: path}); !errors.Is(err, ErrUnlimited) {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+}
