@@ -87,10 +87,11 @@ type Request struct {
 
 // A Report says what a run did.
 type Report struct {
-	Time    time.Time     `json:"time"`    // that ages were counted from
-	Plans   []*Plan       `json:"plan"`    // of the files that are not simply within their limits, by path
-	Applied int           `json:"applied"` // items that have gone to an archive
-	Wait    time.Duration `json:"-"`       // after which it is worth another try, where somebody was at a file; zero if nobody was
+	Time    time.Time     // that ages were counted from
+	Plans   []*Plan       // of the files that are not simply within their limits, by path
+	Since   time.Time     // since when uses are counted; zero if they are not
+	Applied int           // items that have gone to an archive
+	Wait    time.Duration // after which it is worth another try, where somebody was at a file; zero if nobody was
 }
 
 // What callers tell apart.
@@ -109,6 +110,9 @@ func (c *Compactor) Compact(ctx context.Context, r Request) (*Report, error) {
 	}
 	defer c.running.Unlock()
 	report := &Report{Time: c.now().UTC().Truncate(time.Second), Plans: []*Plan{}}
+	if c.Uses != nil {
+		report.Since = c.Uses.Since()
+	}
 	paths := c.Paths()
 	slices.Sort(paths)
 	found := false

@@ -45,6 +45,7 @@ func (m *Memory) context(ctx context.Context, c Call, r *ContextRequest) (*Conte
 	if r.MaxItems != nil {
 		most = min(most, *r.MaxItems)
 	}
+	answer.Hints = append(answer.Hints, m.nearLimits(c)...)
 	answer.Text, answer.Items, answer.LeftOut = m.summaries(c, r.Session, r.Days, most)
 	answer.Chars = utf8.RuneCountInString(answer.Text)
 	answer.Tokens = tokens(answer.Text)

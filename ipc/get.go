@@ -57,6 +57,7 @@ func (m *Memory) get(ctx context.Context, c Call, r *GetRequest) (*GetAnswer, er
 		shown := doc.Shown(c.View)
 		path, from = doc.Place.Path, shown.Line(e.Line)
 		lines = shown.Line(e.EndLine) - from + 1
+		defer m.used(path + "#" + e.ID)
 	}
 	doc, shown, err := m.load(c, path)
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/memwatchd/memwatchd/compactor"
 	"github.com/memwatchd/memwatchd/index"
 	"github.com/memwatchd/memwatchd/memory"
 	"github.com/memwatchd/memwatchd/vault"
@@ -26,6 +27,9 @@ type Memory struct {
 
 	Parse    func(vault.File) *memory.Document // reads a file as Files does
 	Disabled bool                              // what would be written is not, and the answer says so
+
+	Compactor *compactor.Compactor              // nil if nothing can be written
+	Used      func(ids []string, now time.Time) // is told, as path#id, which entries were returned; may be nil
 
 	Owner     string         // the subject that owns the root
 	Location  *time.Location // of days; UTC if nil

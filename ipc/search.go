@@ -32,6 +32,7 @@ type SearchRequest struct {
 	Session         string   `json:"session" doc:"only entries of this session"`
 	Contact         string   `json:"contact" doc:"only entries of sessions with this contact"`
 	IncludeArchived bool     `json:"include_archived" doc:"archived entries too"`
+	Count           bool     `json:"count" default:"true" doc:"what is returned counts as used, and is kept longer when long-term memory is tidied up"`
 	Explain         bool     `json:"explain" doc:"take every score apart"`
 	Fresh
 	Scope
@@ -134,7 +135,7 @@ func (m *Memory) search(ctx context.Context, c Call, r *SearchRequest) (*SearchA
 	if _, q.Filter.Until, err = m.times("until", r.Until); err != nil {
 		return nil, err
 	}
-	return m.find(ctx, c, q, r.AsOf, r.Fresh)
+	return m.find(ctx, c, q, r.AsOf, r.Fresh, r.Count)
 }
 
 func (m *Memory) recent(ctx context.Context, c Call, r *RecentRequest) (*SearchAnswer, error) {
@@ -147,11 +148,11 @@ func (m *Memory) recent(ctx context.Context, c Call, r *RecentRequest) (*SearchA
 		from = m.now()
 	}
 	q.Filter.Since = from.Add(-time.Duration(r.Hours * float64(time.Hour)))
-	return m.find(ctx, c, q, r.AsOf, r.Fresh)
+	return m.find(ctx, c, q, r.AsOf, r.Fresh, true)
 }
 
 // find asks the index.
-func (m *Memory) find(ctx context.Context, c Call, q index.Query, asOf string, f Fresh) (*SearchAnswer, error) {
+func (m *Memory) find(ctx context.Context, c Call, q index.Query, asOf string, f Fresh, count bool) (*SearchAnswer, error) {
 	start := time.Now()
 	var err error
 	if q.AsOf, _, err = m.times("as_of", asOf); err != nil {
@@ -180,6 +181,13 @@ func (m *Memory) find(ctx context.Context, c Call, q index.Query, asOf string, f
 	}
 	if answer.Total == 0 && answer.Note == "" {
 		answer.Note = nothing(c)
+	}
+	if count {
+		ids := make([]string, len(answer.Hits))
+		for i, h := range answer.Hits {
+			ids[i] = h.ID
+		}
+		m.used(ids...)
 	}
 	return answer, nil
 }

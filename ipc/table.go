@@ -46,6 +46,14 @@ var Operations = []*Operation{
 		Example: "--since 1h --dry-run", Admin: true, Long: true,
 	}, (*Memory).undo),
 	operation(Operation{
+		Name: "compact", Summary: "Make room in long-term files: move what is least used to the archive",
+		Example: "--dry-run --explain", Admin: true, Long: true,
+	}, (*Memory).compact),
+	operation(Operation{
+		Name: "restore", Summary: "Bring an archived entry back to where it was",
+		Example: "_longterms/owner/_archive/2026-02.desk.md#wifi", Admin: true, Long: true,
+	}, (*Memory).restore),
+	operation(Operation{
 		Name: "check", Summary: "Compare files and index, and list what is wrong with files",
 		Example: "--fix", Admin: true, Long: true,
 	}, (*Memory).check),

@@ -57,6 +57,10 @@ func (p *printer) print(answer any) error {
 		b.WriteString(escapeText(a.Text))
 	case *ipc.TodosAnswer:
 		p.todos(&b, a)
+	case *ipc.CompactAnswer:
+		p.compact(&b, a)
+	case *ipc.RestoreAnswer:
+		fmt.Fprintf(&b, "%s\n", p.place(a.Path, a.Line))
 	case *ipc.CheckAnswer:
 		p.check(&b, a)
 	case *ipc.SyncAnswer:

@@ -1,0 +1,160 @@
+package ipc
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/memwatchd/memwatchd/compactor"
+	"github.com/memwatchd/memwatchd/memory"
+	"github.com/memwatchd/memwatchd/vault"
+)
+
+// CompactRequest asks to make room in long-term files.
+type CompactRequest struct {
+	Path    string `json:"path" arg:"1" doc:"only this long-term file, those below this directory, or those matching this glob"`
+	DryRun  bool   `json:"dry_run" doc:"tell what would go, and change nothing"`
+	Explain bool   `json:"explain" doc:"take every score apart, and list what stays as well"`
+	Fresh
+	Scope
+}
+
+// CompactAnswer says what goes, or has gone, to the archive.
+type CompactAnswer struct {
+	Plan    []*compactor.Plan `json:"plan"`    // of the files that are not well within their limits, by path
+	Applied int               `json:"applied"` // items that have gone
+	DryRun  bool              `json:"dry_run"`
+	AsOf    time.Time         `json:"as_of"`          // that ages are counted from
+	Since   time.Time         `json:"since,omitzero"` // since when uses are counted
+}
+
+// compact tells and does what makes room. The plans have the text of all files.
+func (m *Memory) compact(ctx context.Context, c Call, r *CompactRequest) (*CompactAnswer, error) {
+	if err := m.mayCompact(c.Whole); err != nil {
+		return nil, err
+	}
+	if _, err := m.sync(ctx, &c, r.Fresh); err != nil {
+		return nil, err
+	}
+	report, err := m.Compactor.Compact(ctx, compactor.Request{Path: r.Path, DryRun: r.DryRun, Explain: r.Explain, Asked: true})
+	switch {
+	case errors.Is(err, compactor.ErrRunning):
+		return nil, Errorf(Busy, "a run is under way").hint("ask again when it has ended")
+	case errors.Is(err, compactor.ErrUnlimited):
+		return nil, Errorf(Invalid, "path: %q is no long-term file with a limit", r.Path).hint("compactor.limits in the configuration names those that have one")
+	case err != nil:
+		return nil, Errorf(Unavailable, "%v", err)
+	}
+	return &CompactAnswer{Plan: report.Plans, Applied: report.Applied, DryRun: r.DryRun, AsOf: report.Time, Since: report.Since}, nil
+}
+
+// mayCompact says no to who may not do it, and where nothing can be done.
+func (m *Memory) mayCompact(allowed bool) error {
+	switch {
+	case !allowed:
+		return Errorf(Forbidden, "what was archived, and what is to be, is changed in private only")
+	case m.Compactor == nil:
+		return Errorf(Unavailable, "nothing can be written to files").hint("status says why")
+	}
+	return nil
+}
+
+// RestoreRequest asks to bring an archived entry back.
+type RestoreRequest struct {
+	ID string `json:"id" arg:"1" doc:"the archived entry, as path#id, or by the id that was given to it"`
+	Fresh
+	Scope
+}
+
+// RestoreAnswer says where the entry is now.
+type RestoreAnswer struct {
+	ID   string `json:"id"`
+	Path string `json:"path"`
+	Line int    `json:"line"`
+}
+
+// restore brings an archived entry back to where it comes from.
+func (m *Memory) restore(ctx context.Context, c Call, r *RestoreRequest) (*RestoreAnswer, error) {
+	if err := m.mayCompact(c.View.Private()); err != nil {
+		return nil, err
+	}
+	if r.ID == "" {
+		return nil, Errorf(Invalid, "id is needed").hint("search with include_archived finds it")
+	}
+	if _, err := m.sync(ctx, &c, r.Fresh); err != nil {
+		return nil, err
+	}
+	id, err := m.archived(ctx, c, r.ID)
+	if err != nil {
+		return nil, err
+	}
+	doc, e, err := m.entry(ctx, c, id)
+	if err != nil {
+		return nil, err
+	}
+	back, err := m.Compactor.Restore(ctx, doc.Place.Path, e.ID)
+	if err != nil {
+		return nil, restoreError(id, err)
+	}
+	return &RestoreAnswer{ID: back.Path + "#" + back.ID, Path: back.Path, Line: back.Line}, nil
+}
+
+// archived makes path#id of an id: of several entries that have it, the one in
+// an archive is meant.
+func (m *Memory) archived(ctx context.Context, c Call, id string) (string, error) {
+	if strings.Contains(id, "#") {
+		return id, nil
+	}
+	refs, err := m.Index.ByID(ctx, c.View, id)
+	if err != nil {
+		return "", err
+	}
+	kept := refs[:0]
+	for _, ref := range refs {
+		if info, ok := m.Index.File(ref.Path); ok && info.Kind == memory.Archive {
+			kept = append(kept, ref)
+		}
+	}
+	switch len(kept) {
+	case 0:
+		return "", notFound("archived entry", id)
+	case 1:
+		return kept[0].Path + "#" + kept[0].ID, nil
+	}
+	return "", Errorf(Conflict, "more than one archived entry has the id %q", id).hint("%s", candidates(kept))
+}
+
+// restoreError is why an entry is where it was.
+func restoreError(id string, err error) error {
+	switch {
+	case errors.Is(err, compactor.ErrNotArchived):
+		return Errorf(Invalid, "%s is not an archived entry that says where it comes from", id)
+	case errors.Is(err, vault.ErrBusy):
+		return Errorf(Busy, "%v", err).hint("ask again when it is left alone")
+	}
+	return Errorf(Unavailable, "%v", err)
+}
+
+// used notes that entries were returned: what is hardly ever used is what goes
+// first when there must be room. Nothing that is answered depends on it.
+func (m *Memory) used(ids ...string) {
+	if m.Used != nil && len(ids) > 0 {
+		m.Used(ids, m.now())
+	}
+}
+
+// nearLimits are hints for those long-term files of the caller that are nearly
+// full.
+func (m *Memory) nearLimits(c Call) []string {
+	if m.Compactor == nil || !c.View.Private() {
+		return nil
+	}
+	var hints []string
+	for _, f := range m.longTerm(c) {
+		if fill, ok := m.Compactor.FillOf(f.doc); ok && fill.Hint() != "" {
+			hints = append(hints, fill.Hint())
+		}
+	}
+	return hints
+}
