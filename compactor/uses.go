@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/memwatchd/memwatchd/memory"
+	"github.com/memwatchd/memwatchd/vault"
 )
 
 const (
@@ -37,13 +38,12 @@ const (
 // where it stands. They decide what is trimmed, and nothing that anybody is
 // told: it is safe for concurrent use, and noting a use takes no time.
 type Uses struct {
-	Path   string                     // of the file
-	Counts func(path string) bool     // whether a file's entries are counted; nil: all
-	Write  func(string, []byte) error // writes a file of the state, whole or not at all
-	Read   func(string) ([]byte, error)
+	Path   string                 // of the file
+	Counts func(path string) bool // whether a file's entries are counted; nil: all
 	Files  Files
 	Logger *slog.Logger
-	Now    func() time.Time // time.Now when nil
+	Now    func() time.Time           // time.Now when nil
+	Write  func(string, []byte) error // vault.WriteState when nil
 
 	mu     sync.Mutex
 	loaded bool
@@ -84,7 +84,7 @@ func (u *Uses) Open() error {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.loaded, u.fresh, u.since, u.files = true, true, u.now().UTC().Truncate(time.Second), map[string]*usedFile{}
-	data, err := u.Read(u.Path)
+	data, err := vault.ReadState(u.Path)
 	if errors.Is(err, fs.ErrNotExist) {
 		u.dirty = true
 		return nil
@@ -216,7 +216,11 @@ func (u *Uses) Save() {
 	u.dirty = false
 	u.mu.Unlock()
 	if err == nil {
-		err = u.Write(u.Path, data)
+		write := u.Write
+		if write == nil {
+			write = vault.WriteState
+		}
+		err = write(u.Path, data)
 	}
 	if err != nil {
 		u.Logger.Warn("counts of use cannot be saved", "path", u.Path, "err", err)

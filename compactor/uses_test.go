@@ -23,7 +23,7 @@ const indexPath = "_longterms/acct_42/_index.md"
 func usesAt(t *testing.T, path string, now *time.Time) *Uses {
 	t.Helper()
 	u := &Uses{
-		Path: path, Read: vault.ReadState, Write: vault.WriteState, Logger: slog.New(slog.DiscardHandler),
+		Path: path, Logger: slog.New(slog.DiscardHandler),
 		Now: func() time.Time { return *now }, Files: noFiles{},
 	}
 	if err := u.Open(); err != nil {
@@ -87,7 +87,7 @@ func TestUsesAreKept(t *testing.T) {
 	if err := vault.WriteState(path, []byte(`{"version":1,"since":"2026-`)); err != nil {
 		t.Fatal(err)
 	}
-	w := &Uses{Path: path, Read: vault.ReadState, Write: vault.WriteState, Now: func() time.Time { return now }}
+	w := &Uses{Path: path, Now: func() time.Time { return now }}
 	if err := w.Open(); err == nil {
 		t.Error("a damaged file is not reported")
 	}
@@ -107,7 +107,7 @@ func TestUsesAreSavedNowAndThen(t *testing.T) {
 		var saved []string
 		fail := errors.New("disk full")
 		u := &Uses{
-			Read: func(string) ([]byte, error) { return nil, fs.ErrNotExist }, Files: noFiles{}, Logger: slog.New(slog.DiscardHandler),
+			Path: filepath.Join(t.TempDir(), "uses"), Files: noFiles{}, Logger: slog.New(slog.DiscardHandler),
 			Write: func(_ string, data []byte) error {
 				saved = append(saved, string(data))
 				return fail
