@@ -16,6 +16,7 @@ import (
 	"github.com/adrg/xdg"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/memwatchd/memwatchd/compactor"
 	"github.com/memwatchd/memwatchd/index"
 	"github.com/memwatchd/memwatchd/ipc"
 	"github.com/memwatchd/memwatchd/memory"
@@ -36,6 +37,8 @@ type daemon struct {
 	pipeline *pipeline
 	watcher  *watcher.Watcher
 	writer   *vault.Writer // nil if there is no journal, without which nothing is written
+
+	compactor *compactor.Compactor // nil if there is no writer
 
 	lost  chan struct{} // the index was set aside, and every file must be applied again
 	locks []*vault.Lock
@@ -99,6 +102,10 @@ func (d *daemon) open() error {
 		Reconcile: c.Watch.Reconcile, Verify: c.Watch.Verify, Poll: c.Watch.Poll,
 	}
 	d.openWriter()
+	if d.writer != nil {
+		d.compactor = d.openCompactor(d.writer)
+		d.pipeline.compactor = d.compactor
+	}
 	return nil
 }
 
@@ -211,6 +218,7 @@ func (d *daemon) run(ctx context.Context, listeners []*ipc.Listener) error {
 	if d.writer != nil {
 		server.Memory.Writer = d.writer
 		server.Memory.Undoer = &vault.Undoer{Vault: d.vault, Journal: d.writer.Journal, Writer: d.writer}
+		server.Memory.Compactor, server.Memory.Used = d.compactor, d.compactor.Uses.Used
 	}
 	d.recall()
 	group, ctx := errgroup.WithContext(ctx)
@@ -219,6 +227,7 @@ func (d *daemon) run(ctx context.Context, listeners []*ipc.Listener) error {
 	group.Go(func() error { return d.lookAtUsers(ctx) })
 	if d.writer != nil {
 		group.Go(func() error { return d.write(ctx) })
+		group.Go(func() error { return d.compactor.Uses.Run(ctx) })
 	}
 	group.Go(func() error { return server.Run(ctx, listeners...) })
 	err := group.Wait()
@@ -276,6 +285,11 @@ func (d *daemon) whole(ctx context.Context) error {
 			return ctx.Err()
 		case err == nil:
 			status := d.index.Status()
+			if d.compactor != nil {
+				if err := d.compactor.Survey(ctx); err != nil {
+					d.logger.Warn("how full long-term files are is not known", "err", err)
+				}
+			}
 			d.logger.Info("index is whole", "files", status.Files, "entries", status.Entries,
 				"took", time.Since(d.started).Round(time.Millisecond))
 			return nil

@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/memwatchd/memwatchd/compactor"
 	"github.com/memwatchd/memwatchd/index"
 	"github.com/memwatchd/memwatchd/ipc"
 	"github.com/memwatchd/memwatchd/memory"
@@ -44,6 +45,7 @@ type pipeline struct {
 	people    *people
 	documents *documents
 	index     *index.Index
+	compactor *compactor.Compactor
 	logger    *slog.Logger
 	events    hub
 
@@ -298,6 +300,9 @@ func (p *pipeline) read(_ context.Context, path string) (index.Update, error) {
 }
 
 func (p *pipeline) remember(path string, doc *memory.Document) {
+	if p.compactor != nil {
+		p.compactor.Changed(path, doc)
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.known == nil {
@@ -326,6 +331,9 @@ func (p *pipeline) tomorrow() string {
 
 func (p *pipeline) forget(path string) {
 	p.people.gone(path)
+	if p.compactor != nil {
+		p.compactor.Changed(path, nil)
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.known, path)
