@@ -30,27 +30,31 @@ func place(doc *memory.Document, list []placing, parse func([]byte) *memory.Docu
 		return nil, errors.New("something in the file cannot be read for sure: see check")
 	}
 	// Lists may run into each other: then blank lines keep them apart, or, for
-	// an item that is indented, a comment.
-	for _, gap := range []spacing{{}, {comment: true}, {blank: true}, {blank: true, comment: true}} {
-		source, err := placeAll(doc, list, gap)
-		if err != nil {
-			return nil, err
-		}
-		if placed(doc, parse(source), list) {
-			return source, nil
+	// an item that is indented, a comment. Below what has no end, as a block of
+	// code may, there is no place: then it is above everything.
+	for _, top := range []bool{false, true} {
+		for _, gap := range []spacing{{}, {comment: true}, {blank: true}, {blank: true, comment: true}} {
+			gap.top = top
+			source, err := placeAll(doc, list, gap)
+			if err != nil {
+				return nil, err
+			}
+			if placed(doc, parse(source), list) {
+				return source, nil
+			}
 		}
 	}
 	return nil, errors.New("it would not be the same there")
 }
 
-// spacing is what is put between entries.
-type spacing struct{ blank, comment bool }
+// spacing is how entries are kept apart from each other and from the rest.
+type spacing struct{ blank, comment, top bool }
 
 // placeAll writes the entries, and the sections that are missing, into the file.
 func placeAll(doc *memory.Document, list []placing, gap spacing) ([]byte, error) {
 	var spots []*spot
 	for _, p := range list {
-		s, err := spotFor(doc, p.section)
+		s, err := spotFor(doc, p.section, gap.top)
 		if err != nil {
 			return nil, err
 		}
@@ -153,14 +157,14 @@ func ending(source []byte) []byte {
 	return []byte("\r")
 }
 
-// spotFor finds the end of what stands directly in a section, or in the innermost
-// of the sections around it that is there.
-func spotFor(doc *memory.Document, section []string) (*spot, error) {
+// spotFor finds the place behind the last item of a section, else the end of
+// what stands directly in it, else that of the innermost of the sections around
+// it that is there. Top is the place above everything in it instead.
+func spotFor(doc *memory.Document, section []string, top bool) (*spot, error) {
+	if at, ok := endOf(doc, section); ok && !top {
+		return &spot{at: at, section: section}, nil
+	}
 	if len(section) == 0 {
-		if at, ok := endOf(doc, section); ok {
-			return &spot{at: at}, nil
-		}
-		// There are only sections, or nothing: above them.
 		at := doc.Front.Span.End
 		if at == 0 && bytes.HasPrefix(doc.Source, []byte("\ufeff")) {
 			at = len("\ufeff")
@@ -169,9 +173,6 @@ func spotFor(doc *memory.Document, section []string) (*spot, error) {
 	}
 	if slices.ContainsFunc(section, func(name string) bool { return name == "" || strings.ContainsAny(name, "\r\n") }) {
 		return nil, errors.New("its section cannot be made")
-	}
-	if at, ok := endOf(doc, section); ok {
-		return &spot{at: at, section: section}, nil
 	}
 	for n := len(section); n > 0; n-- {
 		h := headingOf(doc, section[:n])
@@ -225,20 +226,29 @@ func lineEnd(source []byte, line int) int {
 	return at
 }
 
-// endOf is the offset behind the last entry that stands directly in a section,
-// or behind its heading; false if there is none.
+// endOf is the offset behind the last item that stands directly in a section, or
+// behind whatever does, or behind its heading; false if there is none. Of several
+// sections of one name it is the first.
 func endOf(doc *memory.Document, section []string) (int, bool) {
-	at := -1
+	at, item := -1, -1
 	for i := range doc.Entries {
 		e := &doc.Entries[i]
 		switch {
 		case e.Block != memory.EmptyHeading && slices.Equal(e.Sections, section):
-			at = e.Span.End
+			if at = e.Span.End; e.Block == memory.Item {
+				item = at
+			}
+			continue
 		case at >= 0:
-			return at, true // the first such section, if there are several
 		case e.Block == memory.EmptyHeading && slices.Equal(append(slices.Clone(e.Sections), headingText(e)), section):
 			return e.Span.End, true
+		default:
+			continue
 		}
+		break
+	}
+	if item >= 0 {
+		at = item
 	}
 	return at, at >= 0
 }
