@@ -1,0 +1,133 @@
+package compactor
+
+import (
+	"strings"
+	"testing"
+	"time"
+	_ "time/tzdata" // a machine need not have it
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func zone(t testing.TB, name string) *time.Location {
+	t.Helper()
+	loc, err := time.LoadLocation(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return loc
+}
+
+func TestScheduleNext(t *testing.T) {
+	for _, test := range []struct {
+		spec, zone, from string
+		want             string // the next times, in that zone
+	}{
+		{"0 3 * * *", "UTC", "2026-02-04T03:00:00Z", "2026-02-05 03:00+00, 2026-02-06 03:00+00"},
+		{"@daily", "UTC", "2026-02-04T03:00:00Z", "2026-02-05 00:00+00, 2026-02-06 00:00+00"},
+		{" 30 4 1 jan,jul * ", "UTC", "2026-02-04T03:00:00Z", "2026-07-01 04:30+00, 2027-01-01 04:30+00"},
+		{"0 0 29 2 *", "UTC", "2026-02-04T03:00:00Z", "2028-02-29 00:00+00, 2032-02-29 00:00+00"},
+		{"@every 90m", "Europe/Berlin", "2026-03-28T23:30:00Z", "2026-03-29 03:00+02, 2026-03-29 04:30+02, 2026-03-29 06:00+02"},
+
+		// The clock jumps from 02:00 to 03:00.
+		{"30 2 * * *", "Europe/Berlin", "2026-03-28T00:00:00Z", "2026-03-28 02:30+01, 2026-03-29 03:00+02, 2026-03-30 02:30+02"},
+		{"0 3 * * *", "Europe/Berlin", "2026-03-28T00:00:00Z", "2026-03-28 03:00+01, 2026-03-29 03:00+02, 2026-03-30 03:00+02"},
+		{"*/20 2 * * *", "Europe/Berlin", "2026-03-28T01:30:00Z", "2026-03-28 02:40+01, 2026-03-29 03:00+02, 2026-03-30 02:00+02"},
+		{"30 * * * *", "Europe/Berlin", "2026-03-29T00:00:00Z", "2026-03-29 01:30+01, 2026-03-29 03:30+02, 2026-03-29 04:30+02"},
+		{"0 */2 * * *", "Europe/Berlin", "2026-03-28T23:00:00Z", "2026-03-29 03:00+02, 2026-03-29 04:00+02"},
+
+		// From 03:00 back to 02:00.
+		{"30 2 * * *", "Europe/Berlin", "2026-10-24T12:00:00Z", "2026-10-25 02:30+02, 2026-10-26 02:30+01"},
+		{"30 2 * * *", "Europe/Berlin", "2026-10-25T00:30:00Z", "2026-10-26 02:30+01"},
+		{"30 2 * * *", "Europe/Berlin", "2026-10-25T01:10:00Z", "2026-10-26 02:30+01"},
+		{"0 3 * * *", "Europe/Berlin", "2026-10-24T12:00:00Z", "2026-10-25 03:00+01, 2026-10-26 03:00+01"},
+		{"0 * * * *", "Europe/Berlin", "2026-10-24T23:00:00Z", "2026-10-25 02:00+02, 2026-10-25 02:00+01, 2026-10-25 03:00+01"},
+		{"*/30 0-23 * * *", "Europe/Berlin", "2026-10-25T00:00:00Z", "2026-10-25 02:30+02, 2026-10-25 02:00+01, 2026-10-25 02:30+01, 2026-10-25 03:00+01"},
+
+		{"15 2 * * *", "Australia/Lord_Howe", "2026-10-03T15:00:00Z", "2026-10-04 02:30+11, 2026-10-05 02:15+11"}, // by half an hour
+		{"0 0 * * *", "America/Santiago", "2026-09-05T12:00:00Z", "2026-09-06 01:00-03, 2026-09-07 00:00-03"},     // at midnight
+		{"0 3 * * *", "Pacific/Apia", "2011-12-29T15:00:00Z", "2011-12-31 00:00+14, 2011-12-31 03:00+14"},         // a whole day
+	} {
+		s, err := ParseSchedule(test.spec)
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		loc := zone(t, test.zone)
+		at, err := time.Parse(time.RFC3339, test.from)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for range strings.Split(test.want, ", ") {
+			next := s.Next(at, loc)
+			if !next.After(at) {
+				t.Fatalf("%s in %s: after %s comes %s", test.spec, test.zone, at, next)
+			}
+			got, at = append(got, next.Format("2006-01-02 15:04-07")), next
+		}
+		if diff := cmp.Diff(test.want, strings.Join(got, ", ")); diff != "" {
+			t.Errorf("%s in %s after %s (-want +got):\n%s", test.spec, test.zone, test.from, diff)
+		}
+	}
+}
+
+func TestBadSchedules(t *testing.T) {
+	for spec, want := range map[string]string{
+		"":                       `schedule "": empty spec string`,
+		"3":                      "expected exactly 5 fields, found 1",
+		"0 3 * * * *":            "expected exactly 5 fields, found 6",
+		"60 3 * * *":             "above maximum (59)",
+		"0 24 * * *":             "above maximum (23)",
+		"0 3 * * 8":              "above maximum (6)",
+		"five 3 * * *":           "failed to parse int",
+		"*/0 3 * * *":            "should be a positive number",
+		"5-1 3 * * *":            "beyond end of range",
+		"0 3 30 feb *":           "there is no such day",
+		"0 3 31 4,6,9,11 *":      "there is no such day",
+		"TZ=":                    "use memory.timezone",
+		"TZ=0":                   "use memory.timezone",
+		"CRON_TZ=UTC":            "use memory.timezone",
+		"cron_tz=UTC 0 3 * * *":  "use memory.timezone",
+		"TZ=Mars/One 0 3 * * *":  "use memory.timezone",
+		"@reboot":                "unrecognized descriptor",
+		"@every":                 "unrecognized descriptor",
+		"@every 1":               "missing unit",
+		"@every 30s":             "more often than once a minute",
+		"@every -1h":             "more often than once a minute",
+		"@every 9223372036854ms": "",
+	} {
+		_, err := ParseSchedule(spec)
+		switch {
+		case want == "" && err != nil:
+			t.Errorf("%q: %v", spec, err)
+		case want != "" && (err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "write five fields")):
+			t.Errorf("%q: %v, not %q", spec, err, want)
+		}
+	}
+}
+
+// Whatever is typed: no panic; and what is a schedule goes on, later and later.
+func FuzzSchedule(f *testing.F) {
+	for _, spec := range []string{"0 3 * * *", "TZ=0", "@every 1h", "*/7 2-4 1,15 * mon", "0 0 29 2 *", "? ? ? ? ?", "0 0 31 * 1", "@yearly"} {
+		f.Add(spec, int64(1_774_700_000), uint8(0))
+	}
+	zones := []*time.Location{time.UTC, zone(f, "Europe/Berlin"), zone(f, "Australia/Lord_Howe"), zone(f, "America/Santiago"), zone(f, "Africa/Casablanca")}
+	f.Fuzz(func(t *testing.T, spec string, from int64, in uint8) {
+		s, err := ParseSchedule(spec)
+		if err != nil || len(spec) > 100 {
+			return
+		}
+		at, loc := time.Unix(from%4_000_000_000, 0), zones[int(in)%len(zones)]
+		for range 50 {
+			next := s.Next(at, loc)
+			if next.IsZero() && at.Year()%100 > 90 {
+				return // no leap year within five years
+			}
+			if !next.After(at) {
+				t.Fatalf("%q in %s: after %s comes %s", spec, loc, at, next)
+			}
+			at = next
+		}
+	})
+}
