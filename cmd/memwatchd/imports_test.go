@@ -38,6 +38,7 @@ var technology = map[string][]string{
 	"github.com/schollz/":        {"cmd/memwatchd"},
 	"net":                        {"ipc"},
 	"net/http":                   {"ipc"},
+	"github.com/robfig/":         {"compactor"},
 	"os/exec":                    {},
 	"os":                         {"vault", "watcher", "index", "ipc", "cmd/memwatchd"},
 	"log/slog":                   {"compactor", "vault", "watcher", "index", "ipc", "cmd/memwatchd"},
