@@ -122,7 +122,7 @@ func (p *parse) time(e *Entry, dr *draft, s section) time.Time {
 	switch updated, ok := p.updated(e, dr); {
 	case ok:
 		t = updated
-	case p.dated && s.clock && p.d.Place.Kind != Session:
+	case p.dated && s.clock && (p.d.Place.Kind == Daily || p.d.Place.daily()):
 		t = time.Date(from.Year(), from.Month(), from.Day(), s.hour, s.minute, s.second, 0, loc)
 	case e.Added != "":
 		t, _, _ = dayBounds(e.Added, loc)

@@ -147,6 +147,9 @@ func (l *Layout) longterm(path, dir string, below []string, name, base string) P
 		p.Kind, p.Namespace = Items, base
 	case len(below) == 2 && below[0] == archiveDir && IsDay(below[1]):
 		p.Kind, p.Day, p.Session, p.Visibility = Archive, below[1], base, PublicOK
+		if p.daily() {
+			p.Visibility = orDefault(l.Daily, PublicOK)
+		}
 	case len(below) > 0 && below[0] == archiveDir:
 		p.Kind = Archive
 	}

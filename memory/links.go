@@ -24,8 +24,9 @@ func hasScheme(s string) bool {
 	return true
 }
 
-// resolve lists where a link may lead: from the root, from the file, and to
-// where a moved day or file is archived. Links out of the root lead nowhere.
+// resolve lists where a link may lead: from the root, from the file, from where
+// the file was before it was archived, and to where a moved day or file is
+// archived. Links out of the root lead nowhere.
 func (p *parse) resolve(link *Link) {
 	if link.Target == "" || hasScheme(link.Target) || strings.HasPrefix(link.Target, "//") {
 		return
@@ -49,6 +50,9 @@ func (p *parse) resolve(link *Link) {
 	if rooted == target {
 		dir, _ := path.Split(p.d.Place.Path)
 		add(dir + target)
+		for _, dir := range p.d.Place.before() {
+			add(dir + target)
+		}
 	}
 	for _, s := range link.Paths[:len(link.Paths):len(link.Paths)] {
 		p.archived(s, add)
@@ -65,14 +69,31 @@ func (p *parse) archived(s string, add func(string)) {
 		return
 	}
 	s = strings.TrimPrefix(s, memoryDir+"/")
-	if day, name, ok := strings.Cut(s, "/"); !ok || !IsDay(day) || strings.Contains(name, "/") {
+	day, name, ok := strings.Cut(s, "/")
+	if !ok { // a daily note lies in its day, too
+		if day, ok = trimMD(s); ok {
+			name = s
+		}
+	}
+	if !ok || !IsDay(day) || strings.Contains(name, "/") {
 		return
 	}
 	if strings.HasPrefix(p.d.Place.Path, longtermsDir+"/") {
-		add(longtermsDir + "/" + p.d.Place.Dir + "/" + archiveDir + "/" + s)
+		add(archivedDay(p.d.Place.Dir, day, name))
 	}
 	if ValidSubject(p.d.Front.SubjectID) == nil {
-		add(longtermsDir + "/" + SubjectDir(p.d.Front.SubjectID) + "/" + archiveDir + "/" + s)
+		add(archivedDay(SubjectDir(p.d.Front.SubjectID), day, name))
 	}
-	add(longtermsDir + "/" + p.dir + "/" + archiveDir + "/" + s)
+	add(archivedDay(p.dir, day, name))
+}
+
+// before lists the directories in which a file of an archived day may have been.
+func (p Place) before() []string {
+	switch {
+	case p.daily():
+		return []string{memoryDir + "/"}
+	case p.Kind == Archive && p.Day != "":
+		return []string{p.Day + "/", memoryDir + "/" + p.Day + "/"}
+	}
+	return nil
 }

@@ -158,9 +158,12 @@ func (p *parse) own() {
 	p.owner = place.Owner
 	switch {
 	case place.Kind == Archive && place.Day != "":
-		if subject != "" {
+		switch root := place.Dir == SubjectDir(p.l.owner()); { // where what names nobody is archived
+		case subject != "":
 			p.owner = subject
-		} else if d.Front.SessionID != "" {
+		case root && place.daily():
+			p.owner = p.l.owner()
+		case root || d.Front.SessionID != "":
 			p.owner = ""
 		}
 	case place.Dir != "":
