@@ -1,0 +1,231 @@
+package compactor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/memwatchd/memwatchd/memory"
+	"github.com/memwatchd/memwatchd/vault"
+)
+
+// oldDays moves what is before 2026-02-03 in a tree.
+func oldDays(tr *tree) *OldDays {
+	return &OldDays{
+		Files: tr, Paths: tr.paths, Layout: tr.layout, Parse: tr.parse, Mover: tr, After: 90 * 24 * time.Hour,
+		Now: func() time.Time { return time.Date(2026, 5, 4, 3, 0, 0, 0, time.UTC) },
+	}
+}
+
+func TestPlanDays(t *testing.T) {
+	goldens(t, "testdata/olddays/*.txtar", func(t *testing.T, _ string, tr *tree) string {
+		plan, err := oldDays(tr).Plan(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		var b strings.Builder
+		for _, m := range plan.Moves {
+			fmt.Fprintf(&b, "%s: %s → %s\n", m.Day, m.From, m.To)
+		}
+		for _, s := range plan.Stay {
+			fmt.Fprintf(&b, "%s: %s stays: %s\n", s.Day, s.Path, s.Reason)
+		}
+		return b.String()
+	})
+}
+
+// What people read is the same before and after, and everything comes back.
+func TestOldDaysMove(t *testing.T) {
+	for _, a := range archives(t, "testdata/olddays/*.txtar") {
+		tr := newTree(a.Files[:len(a.Files)-1])
+		before, seen := tr.String(), tr.seen(t)
+		report, err := oldDays(tr).Run(t.Context(), false)
+		if err != nil || len(report.Left) > 0 || len(report.Moved) != len(report.Plan.Moves) || len(report.Moved) == 0 {
+			t.Fatalf("report %+v, %v", report, err)
+		}
+		tr.group(t)
+		if diff := cmp.Diff(seen, tr.seen(t)); diff != "" {
+			t.Errorf("%s: what people read (-before +after):\n%s", a.name, diff)
+		}
+		if again, err := oldDays(tr).Run(t.Context(), false); err != nil || len(again.Moved) > 0 || len(again.Plan.Moves) > 0 {
+			t.Errorf("%s: again: %+v, %v", a.name, again, err)
+		}
+		tr.undo()
+		if diff := cmp.Diff(before, tr.String()); diff != "" {
+			t.Errorf("%s: undone (-before +after):\n%s", a.name, diff)
+		}
+	}
+}
+
+// Killed at any move, nothing is lost, and the next run does the rest.
+func TestOldDaysKilled(t *testing.T) {
+	for _, a := range archives(t, "testdata/olddays/*.txtar") {
+		whole := newTree(a.Files[:len(a.Files)-1])
+		seen := whole.seen(t)
+		if _, err := oldDays(whole).Run(t.Context(), false); err != nil {
+			t.Fatal(err)
+		}
+		for k := range whole.writes {
+			tr := newTree(a.Files[:len(a.Files)-1])
+			tr.left = k
+			report, err := oldDays(tr).Run(t.Context(), false)
+			if err != nil || len(report.Moved) != k || len(report.Left) != len(whole.writes)-k {
+				t.Fatalf("killed at %d: %+v, %v", k, report, err)
+			}
+			if diff := cmp.Diff(seen, tr.seen(t)); diff != "" {
+				t.Errorf("killed at %d, what people read (-before +after):\n%s", k, diff)
+			}
+			tr.left = -1
+			if _, err := oldDays(tr).Run(t.Context(), false); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(whole.String(), tr.String()); diff != "" {
+				t.Errorf("killed at %d, then finished (-want +got):\n%s", k, diff)
+			}
+		}
+	}
+}
+
+// Links lead to what has moved, and from it to what has not.
+func TestLinksFollowOldDays(t *testing.T) {
+	tr := newTree(archives(t, "testdata/olddays/days.txtar")[0].Files)
+	if _, err := oldDays(tr).Run(t.Context(), false); err != nil {
+		t.Fatal(err)
+	}
+	for from, want := range map[string]string{
+		"MEMORY.md":                                    "_longterms/owner/_archive/2026-01-01/cli.md _longterms/owner/_archive/2026-01-01/2026-01-01.md",
+		"_longterms/owner/profile.md":                  "", // the session names acct:42, and its link does not
+		"_longterms/acct_42/_index.md":                 "_longterms/acct_42/_archive/2026-01-01/work.md",
+		"_longterms/owner/_archive/2026-01-01/chat.md": "_longterms/owner/_archive/2026-01-01/cli.md",
+		"_longterms/owner/_archive/2026-02-02/last.md": "2026-02-03/first.md",
+	} {
+		switch from {
+		case "_longterms/acct_42/_index.md":
+			tr.files[from] = "- [work](memory/2026-01-01/work.md)\n"
+		case "_longterms/owner/_archive/2026-02-02/last.md":
+			tr.files[from] = "- [next](../2026-02-03/first.md)\n"
+		}
+		doc, err := tr.Load(from)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, e := range doc.Entries {
+			for _, l := range e.Links {
+				for _, p := range l.Paths {
+					if _, ok := tr.files[p]; ok {
+						got = append(got, p)
+						break
+					}
+				}
+			}
+		}
+		if diff := cmp.Diff(want, strings.Join(got, " ")); diff != "" {
+			t.Errorf("links of %s (-want +got):\n%s", from, diff)
+		}
+	}
+}
+
+// Nothing moves that would be read by others afterwards, whatever the
+// configuration says of daily notes.
+func TestOldDaysOfPrivateNotes(t *testing.T) {
+	tr := newTree(archives(t, "testdata/olddays/days.txtar")[0].Files)
+	private := memory.PrivateOnly
+	tr.layout.Daily = &private
+	seen := tr.seen(t)
+	if report, err := oldDays(tr).Run(t.Context(), false); err != nil || !slices.Contains(report.Moved, "_longterms/owner/_archive/2026-01-01/2026-01-01.md") {
+		t.Fatalf("report %+v, %v", report, err)
+	}
+	if diff := cmp.Diff(seen, tr.seen(t)); diff != "" {
+		t.Errorf("what people read (-before +after):\n%s", diff)
+	}
+}
+
+func TestOldDaysMeanwhile(t *testing.T) {
+	t.Run("a task is opened", func(t *testing.T) {
+		tr := newTree(archives(t, "testdata/olddays/days.txtar")[0].Files)
+		tr.before = func(path string) {
+			if path == "2026-01-01/cli.md" {
+				tr.files[path] += "- [ ] open\n"
+			}
+		}
+		report, err := oldDays(tr).Run(t.Context(), false)
+		if err != nil || len(report.Left) != 1 || report.Left[0].Path != "2026-01-01/cli.md" || !strings.Contains(report.Left[0].Reason, "open task") {
+			t.Errorf("left %+v, %v", report.Left, err)
+		}
+	})
+	t.Run("it becomes another's", func(t *testing.T) {
+		tr := newTree(archives(t, "testdata/olddays/days.txtar")[0].Files)
+		tr.before = func(path string) {
+			if path == "2026-01-01/cli.md" {
+				tr.files[path] = "---\nsubject_id: acct:7\n---\n- x\n"
+			}
+		}
+		report, err := oldDays(tr).Run(t.Context(), false)
+		if err != nil || len(report.Left) != 1 || !strings.Contains(report.Left[0].Reason, "changed meanwhile") {
+			t.Errorf("left %+v, %v", report.Left, err)
+		}
+	})
+	t.Run("writing is turned off", func(t *testing.T) {
+		tr := newTree(archives(t, "testdata/olddays/days.txtar")[0].Files)
+		o := oldDays(tr)
+		o.Mover = offMover{}
+		if report, err := o.Run(t.Context(), false); !errors.Is(err, vault.ErrOff) || len(report.Plan.Moves) == 0 {
+			t.Errorf("report %+v, %v", report, err)
+		}
+	})
+	t.Run("it is told to stop", func(t *testing.T) {
+		tr := newTree(archives(t, "testdata/olddays/days.txtar")[0].Files)
+		ctx, cancel := context.WithCancel(t.Context())
+		tr.before = func(string) {
+			if len(tr.writes) == 1 {
+				cancel()
+			}
+		}
+		if report, err := oldDays(tr).Run(ctx, false); !errors.Is(err, context.Canceled) || len(tr.writes) != 2 {
+			t.Errorf("report %+v, %v; %d writes", report, err, len(tr.writes))
+		}
+	})
+	t.Run("it is off", func(t *testing.T) {
+		tr := newTree(archives(t, "testdata/olddays/days.txtar")[0].Files)
+		o := oldDays(tr)
+		o.After = 0
+		if report, err := o.Run(t.Context(), false); err != nil || len(report.Plan.Moves)+len(report.Plan.Stay) > 0 {
+			t.Errorf("report %+v, %v", report, err)
+		}
+	})
+}
+
+type offMover struct{}
+
+func (offMover) Move(context.Context, string, string, vault.Change) (vault.Written, error) {
+	return vault.Written{}, fmt.Errorf("move: %w", vault.ErrOff)
+}
+
+func TestPlanDaysLooksAtWhoReads(t *testing.T) {
+	tr := newTree(nil)
+	at := func(path string) *memory.Document {
+		return tr.layout.Parse(path, []byte("- said\n- in private <!-- visibility=private_only -->\n"), memory.Meta{})
+	}
+	session := at("2026-01-01/x.md")
+	for path, want := range map[string]bool{
+		"_longterms/owner/_archive/2026-01-01/x.md":          true,
+		"_longterms/owner/_archive/2026-01-01/2026-01-01.md": false,
+		"_longterms/acct_42/_archive/2026-01-01/x.md":        false,
+		"_longterms/owner/_archive/x.md":                     false,
+	} {
+		if got := sameReaders(session, at(path)); got != want {
+			t.Errorf("%s: %v", path, got)
+		}
+	}
+	terms := DayTerms{Before: "2026-01-01", Layout: tr.layout, Taken: func(string) bool { return false }}
+	if plan := PlanDays([]*memory.Document{session, at("MEMORY.md")}, terms); len(plan.Moves)+len(plan.Stay) > 0 {
+		t.Errorf("plan %+v", plan)
+	}
+}

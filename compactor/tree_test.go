@@ -1,0 +1,232 @@
+package compactor
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/tools/txtar"
+
+	"github.com/memwatchd/memwatchd/memory"
+	"github.com/memwatchd/memwatchd/vault"
+)
+
+// A tree is the files of a memory, and whoever writes them. It takes back what
+// was done, and can be made to fail at any write, as a process does that is
+// killed there.
+type tree struct {
+	layout *memory.Layout
+	files  map[string]string
+	done   []func()       // takes back what was done, oldest first
+	writes []vault.Change // what was done
+	left   int            // how many writes still succeed; below zero for all
+	before func(path string)
+}
+
+var errKilled = errors.New("killed")
+
+func newTree(files []txtar.File) *tree {
+	tr := &tree{layout: &memory.Layout{Location: time.UTC}, files: map[string]string{}, left: -1}
+	for _, f := range files {
+		tr.files[f.Name] = string(f.Data)
+	}
+	return tr
+}
+
+func (tr *tree) parse(f vault.File) *memory.Document {
+	return tr.layout.Parse(f.Path, f.Data, memory.Meta{ModTime: f.ModTime})
+}
+
+func (tr *tree) paths() []string { return slices.Collect(maps.Keys(tr.files)) }
+
+func (tr *tree) Read(path string) (vault.File, error) {
+	text, ok := tr.files[path]
+	if !ok {
+		return vault.File{}, &fs.PathError{Op: "read", Path: path, Err: fs.ErrNotExist}
+	}
+	return vault.File{Path: path, Data: []byte(text)}, nil
+}
+
+func (tr *tree) Load(path string) (*memory.Document, error) {
+	f, err := tr.Read(path)
+	if err != nil {
+		return nil, err
+	}
+	return tr.parse(f), nil
+}
+
+func (tr *tree) Write(ctx context.Context, c vault.Change) (vault.Written, error) {
+	return tr.change(ctx, c, c.Path)
+}
+
+func (tr *tree) Move(ctx context.Context, from, to string, c vault.Change) (vault.Written, error) {
+	if _, err := tr.Read(from); err != nil {
+		return vault.Written{}, err
+	}
+	if _, err := tr.Read(to); err == nil {
+		return vault.Written{}, &vault.RefusedError{Path: to, Reason: "there is one already"}
+	}
+	return tr.change(ctx, c, to)
+}
+
+func (tr *tree) change(ctx context.Context, c vault.Change, to string) (vault.Written, error) {
+	if err := ctx.Err(); err != nil {
+		return vault.Written{}, err
+	}
+	if tr.before != nil {
+		tr.before(c.Path)
+	}
+	var old *vault.File
+	if f, err := tr.Read(c.Path); err == nil {
+		old = &f
+	}
+	data, err := c.Edit(old)
+	if err != nil || data == nil || old != nil && string(data) == string(old.Data) && to == c.Path {
+		return vault.Written{}, err
+	}
+	if tr.left == 0 {
+		return vault.Written{}, errKilled
+	}
+	tr.left--
+	before := maps.Clone(tr.files)
+	delete(tr.files, c.Path)
+	tr.files[to] = string(data)
+	tr.done = append(tr.done, func() { tr.files = before })
+	tr.writes = append(tr.writes, c)
+	return vault.Written{ID: fmt.Sprint(len(tr.done)), Changed: true}, nil
+}
+
+// undo takes everything back.
+func (tr *tree) undo() {
+	for _, back := range slices.Backward(tr.done) {
+		back()
+	}
+	tr.done = nil
+}
+
+// String is all files.
+func (tr *tree) String() string {
+	var b strings.Builder
+	for _, path := range slices.Sorted(maps.Keys(tr.files)) {
+		fmt.Fprintf(&b, "-- %s --\n%s", path, tr.files[path])
+	}
+	return b.String()
+}
+
+// group expects all changes to be of one group.
+func (tr *tree) group(t *testing.T) {
+	t.Helper()
+	for i, c := range tr.writes {
+		want := "1"
+		if i == 0 {
+			want = ""
+		}
+		if c.Group != want {
+			t.Errorf("change %d, of %s, is of group %q, not %q", i+1, c.Path, c.Group, want)
+		}
+	}
+}
+
+// seen lists what each of several people reads anywhere, without where it
+// stands.
+func (tr *tree) seen(t *testing.T) string {
+	t.Helper()
+	var dirs memory.Directories
+	docs := map[string]*memory.Document{}
+	for _, path := range tr.paths() {
+		docs[path], _ = tr.Load(path)
+		dirs.Set(docs[path].Place, docs[path].Claim)
+	}
+	var b strings.Builder
+	for _, subject := range []string{"", "owner", "acct:42", "acct:7", "eve"} {
+		for _, context := range []memory.Context{memory.Private, memory.Public} {
+			v, err := dirs.View(memory.Scope{Subject: subject, Context: context})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var list []string
+			for _, d := range docs {
+				d = d.For(v)
+				if d == nil {
+					continue
+				}
+				if s := d.Summary(v); s != "" {
+					list = append(list, "summary "+s)
+				}
+				for _, e := range d.Entries {
+					if e.Readable(v) {
+						list = append(list, fmt.Sprintf("%s %s %s %v %s", e.Time.Format(time.RFC3339), e.Type, v.SubjectOf(e.Partition), e.Tags, e.Text))
+					}
+				}
+			}
+			slices.Sort(list)
+			fmt.Fprintf(&b, "%q in %s:\n%s\n\n", subject, context, strings.Join(list, "\n"))
+		}
+	}
+	return b.String()
+}
+
+// goldens runs the archives of a directory: files, and at the end one named want
+// that holds what f makes of them.
+func goldens(t *testing.T, pattern string, f func(t *testing.T, comment string, tr *tree) string) {
+	t.Helper()
+	for _, a := range archives(t, pattern) {
+		t.Run(a.name, func(t *testing.T) {
+			n := len(a.Files) - 1
+			if n < 0 || a.Files[n].Name != "want" {
+				t.Fatal("it does not end with want")
+			}
+			got := f(t, string(a.Comment), newTree(a.Files[:n]))
+			if diff := cmp.Diff(string(a.Files[n].Data), got); diff != "" {
+				if *rewrite {
+					a.Files[n].Data = []byte(got)
+					a.save(t)
+					return
+				}
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+var rewrite = flag.Bool("rewrite", false, "rewrite what the archives of testdata want")
+
+// archive is a txtar archive with its file.
+type archive struct {
+	*txtar.Archive
+	name, file string
+}
+
+func archives(t *testing.T, pattern string) []archive {
+	t.Helper()
+	names, err := filepath.Glob(pattern)
+	if err != nil || len(names) == 0 {
+		t.Fatalf("no golden files: %v", err)
+	}
+	var list []archive
+	for _, name := range names {
+		a, err := txtar.ParseFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, archive{a, strings.TrimSuffix(filepath.Base(name), ".txtar"), name})
+	}
+	return list
+}
+
+func (a archive) save(t *testing.T) {
+	t.Helper()
+	if err := os.WriteFile(a.file, txtar.Format(a.Archive), 0o666); err != nil {
+		t.Fatal(err)
+	}
+}
