@@ -1,0 +1,282 @@
+package compactor
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/memwatchd/memwatchd/memory"
+)
+
+// CompressTerms are what [PlanCompress] goes by, beside the files.
+type CompressTerms struct {
+	Before string         // days before this one are summed up, YYYY-MM-DD
+	Layout *memory.Layout // of the root
+
+	// Archive is a file of the archive that is there already; nil for none.
+	Archive func(path string) *memory.Document
+	// Contested reports whether the directory of a subject below _longterms is
+	// another's.
+	Contested func(subject string) bool
+}
+
+// A CompressPlan says which sessions and daily notes are summed up and archived,
+// in the order of days and paths, and what stays although it is as old.
+type CompressPlan struct {
+	Files []Compressed `json:"files"`
+	Stay  []DayStay    `json:"stay"`
+}
+
+// Compressed is one file that is summed up. What is summed up moves to the
+// archive; if there is an open task in the file, the entries with one stay.
+type Compressed struct {
+	Day   string        `json:"day"`
+	From  string        `json:"from"`
+	To    string        `json:"to"`
+	Part  bool          `json:"part"` // entries with open tasks stay
+	Lines []SummaryLine `json:"lines"`
+
+	archived, stays []byte // the two files that it becomes, if it is parted
+	subject         string // whose summary it goes into
+}
+
+// A SummaryLine is what is said of the entries of one file with one project, or
+// with none, that the same people may read.
+type SummaryLine struct {
+	Path       string   `json:"path"` // of the summary
+	Project    string   `json:"project,omitempty"`
+	Visibility string   `json:"visibility"`
+	Text       string   `json:"text"` // the sentences
+	Evidence   []string `json:"evidence"`
+
+	title, norm string // of the item
+	item        string // as it is written
+}
+
+// summaries is the section of profile.md and project.md that summaries are put
+// into.
+var summaries = []string{"Summaries"}
+
+// PlanCompress plans what is summed up. It is a pure function of the files, in
+// any order; only sessions and daily notes are looked at.
+//
+// A summary is made of sentences that stand in the file, at most three of those
+// entries that have the same #project: tag, or none, and the same readers:
+// decisions first, then the more important, then the newer, then in the order of
+// the file. Projects are summed up in the subject's project.md, the rest in its
+// profile.md; the subject is the one that the file names, else the owner.
+func PlanCompress(docs []*memory.Document, t CompressTerms) CompressPlan {
+	docs = slices.DeleteFunc(slices.Clone(docs), func(d *memory.Document) bool {
+		return d.Place.Kind != memory.Session && d.Place.Kind != memory.Daily || d.Place.Day >= t.Before
+	})
+	slices.SortFunc(docs, func(a, b *memory.Document) int {
+		return cmp.Or(strings.Compare(a.Place.Day, b.Place.Day), strings.Compare(a.Place.Path, b.Place.Path))
+	})
+	plan := CompressPlan{Files: []Compressed{}, Stay: []DayStay{}}
+	taken := map[string]bool{}
+	for _, d := range docs {
+		f, err := compressFile(d, t, taken)
+		if err != nil {
+			plan.Stay = append(plan.Stay, DayStay{d.Place.Day, d.Place.Path, err.Error()})
+			continue
+		}
+		taken[f.To] = true
+		plan.Files = append(plan.Files, *f)
+	}
+	return plan
+}
+
+// compressFile plans one file.
+func compressFile(d *memory.Document, t CompressTerms, taken map[string]bool) (*Compressed, error) {
+	f := &Compressed{Day: d.Place.Day, From: d.Place.Path, subject: d.Front.SubjectID}
+	if memory.ValidSubject(f.subject) != nil {
+		f.subject = cmp.Or(t.Layout.Owner, "owner")
+	}
+	if t.Contested(f.subject) {
+		return nil, fmt.Errorf("the directory of %s is another subject's", f.subject)
+	}
+	var stay, gone []int
+	for i := range d.Entries {
+		switch e := &d.Entries[i]; {
+		case hasOpenTask(e):
+			stay = append(stay, i)
+		case e.Block != memory.EmptyHeading:
+			gone = append(gone, i)
+		}
+	}
+	if len(gone) == 0 && len(stay) > 0 {
+		return nil, errors.New("there is nothing but open tasks in it")
+	}
+	archived := d
+	if f.Part = len(stay) > 0; f.Part && !d.Unsound {
+		var err error
+		if f.archived, err = without(d, stay, t.Layout); err != nil {
+			return nil, err
+		}
+		if f.stays, err = without(d, gone, t.Layout); err != nil {
+			return nil, err
+		}
+		archived = t.Layout.Parse(d.Place.Path, f.archived, memory.Meta{})
+	}
+	var err error
+	if f.To, err = f.place(archived, t, taken); err != nil {
+		return nil, err
+	}
+	if f.Lines, err = summaryLines(d, gone, f.subject, t.Layout); err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+// without is a file without some of its entries.
+func without(d *memory.Document, entries []int, l *memory.Layout) ([]byte, error) {
+	r := d.Revise()
+	for _, i := range entries {
+		r.Remove(i)
+	}
+	r.SetCounters()
+	return r.Apply(func(source []byte) *memory.Document { return l.Parse(d.Place.Path, source, memory.Meta{}) })
+}
+
+// place finds the place of a file in the archive. One that is parted may have
+// been put there already, by a run that was ended before it was done.
+func (f *Compressed) place(d *memory.Document, t CompressTerms, taken map[string]bool) (string, error) {
+	to, err := archivedAt(d, t.Layout)
+	if err != nil {
+		return "", err
+	}
+	stem := strings.TrimSuffix(to, ".md")
+	for n := 2; ; n++ {
+		there := t.Archive(to)
+		switch {
+		case taken[to]:
+		case there == nil, f.Part && bytes.Equal(there.Source, f.archived):
+			if !sameReaders(d, t.Layout.Parse(to, d.Source, memory.Meta{})) {
+				return "", fmt.Errorf("there is a %s.md already", stem)
+			}
+			return to, nil
+		}
+		to = fmt.Sprintf("%s-%d.md", stem, n)
+	}
+}
+
+// summaryLines sums up some entries of a file.
+func summaryLines(d *memory.Document, entries []int, subject string, l *memory.Layout) ([]SummaryLine, error) {
+	type about struct {
+		project    string
+		visibility memory.Visibility
+	}
+	groups := map[about][]int{}
+	var order []about
+	add := func(a about, i int) {
+		if groups[a] == nil {
+			order = append(order, a)
+		}
+		groups[a] = append(groups[a], i)
+	}
+	for _, i := range entries {
+		e, projects := &d.Entries[i], 0
+		for _, tag := range e.Tags {
+			if name, ok := strings.CutPrefix(tag, "project:"); ok && name != "" {
+				add(about{name, e.Partition.Visibility}, i)
+				projects++
+			}
+		}
+		if projects == 0 {
+			add(about{"", e.Partition.Visibility}, i)
+		}
+	}
+	slices.SortFunc(order, func(a, b about) int {
+		return cmp.Or(strings.Compare(a.project, b.project), cmp.Compare(a.visibility, b.visibility))
+	})
+	var lines []SummaryLine
+	for _, a := range order {
+		chosen := choose(d, groups[a])
+		if len(chosen) == 0 {
+			continue
+		}
+		line, err := summaryLine(d, chosen, subject, a.project, a.visibility, l)
+		if err != nil {
+			return nil, err
+		}
+		lines = append(lines, line)
+	}
+	if len(lines) == 0 {
+		return nil, errors.New("nothing in it can be summed up")
+	}
+	return lines, nil
+}
+
+// summaryLine makes a line, and checks that it says what it is meant to say.
+func summaryLine(d *memory.Document, chosen []sentence, subject, project string, v memory.Visibility, l *memory.Layout) (SummaryLine, error) {
+	s := SummaryLine{
+		Path: "_longterms/" + memory.SubjectDir(subject) + "/profile.md", Project: project, Visibility: v.String(), Text: join(chosen),
+		title: d.Place.Day,
+	}
+	if d.Place.Kind == memory.Session {
+		s.title += "/" + d.Place.Session
+	}
+	if project != "" {
+		s.Path = "_longterms/" + memory.SubjectDir(subject) + "/project.md"
+		s.title = project + " " + s.title
+	}
+	s.title = strings.Map(func(r rune) rune {
+		if strings.ContainsRune("*_`\\<>[]", r) {
+			return '-'
+		}
+		return r
+	}, s.title)
+	var updated time.Time
+	for _, c := range chosen {
+		e := &d.Entries[c.entry]
+		if e.Time.After(updated) {
+			updated = e.Time
+		}
+		evidence := d.Place.Path
+		if e.Given { // others have another id when they lie elsewhere
+			evidence += "#" + e.ID
+		}
+		if !slices.Contains(s.Evidence, evidence) {
+			s.Evidence = append(s.Evidence, evidence)
+		}
+	}
+	encoded := make([]string, len(s.Evidence))
+	for i, e := range s.Evidence {
+		encoded[i] = encodeEvidence(e)
+	}
+	s.item = fmt.Sprintf("- **%s**: %s <!-- visibility=%s updated=%s evidence=%s -->", s.title, s.Text, s.Visibility,
+		updated.UTC().Format(time.RFC3339), strings.Join(encoded, ","))
+	alone := l.Parse(s.Path, []byte(s.item+"\n"), memory.Meta{})
+	if len(alone.Entries) == 1 && len(alone.Problems) == 0 && !alone.Unsound {
+		e := &alone.Entries[0]
+		s.norm = e.Norm
+		if s.is(e) && e.Title == s.title && len(e.Tasks) == 0 && strings.HasSuffix(e.Text, s.Text) {
+			return s, nil
+		}
+	}
+	return s, errors.New("what it says cannot be put into one line")
+}
+
+// is reports whether an entry is this line, whatever list it stands in.
+func (s *SummaryLine) is(e *memory.Entry) bool {
+	return e.Block == memory.Item && e.Norm == s.norm && e.Partition.Visibility.String() == s.Visibility && slices.Equal(e.Evidence, s.Evidence)
+}
+
+// encodeEvidence writes a piece of evidence as it stands in a list of them.
+func encodeEvidence(s string) string {
+	var b strings.Builder
+	for i := range len(s) {
+		switch c := s[i]; {
+		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', c >= 0x80, strings.IndexByte("._/#~^:@+=()", c) >= 0,
+			c == '-' && i+1 < len(s) && s[i+1] != '-':
+			b.WriteByte(c)
+		default:
+			fmt.Fprintf(&b, "%%%02X", c)
+		}
+	}
+	return b.String()
+}

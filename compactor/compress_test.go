@@ -1,0 +1,326 @@
+package compactor
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/memwatchd/memwatchd/memory"
+	"github.com/memwatchd/memwatchd/vault"
+)
+
+// compressing sums up what is before 2026-02-03 in a tree.
+func compressing(tr *tree) *Compress {
+	return &Compress{
+		Files: tr, Disk: tr, Writer: tr, Mover: tr, Parse: tr.parse, Paths: tr.paths, Layout: tr.layout,
+		Now: func() time.Time { return time.Date(2026, 2, 5, 3, 0, 0, 0, time.UTC) },
+	}
+}
+
+func TestCompressGolden(t *testing.T) {
+	goldens(t, "testdata/compress/*.txtar", func(t *testing.T, _ string, tr *tree) string {
+		before := maps.Clone(tr.files)
+		report, err := compressing(tr).Run(t.Context(), 0, false)
+		if err != nil || len(report.Left) > 0 || report.Applied != len(report.Plan.Files) {
+			t.Fatalf("report %+v, %v", report, err)
+		}
+		tr.group(t)
+		var b strings.Builder
+		for _, f := range report.Plan.Files {
+			fmt.Fprintf(&b, "%s → %s", f.From, f.To)
+			if f.Part {
+				b.WriteString(", but for open tasks")
+			}
+			b.WriteByte('\n')
+		}
+		for _, s := range report.Plan.Stay {
+			fmt.Fprintf(&b, "%s stays: %s\n", s.Path, s.Reason)
+		}
+		for _, path := range slices.Sorted(maps.Keys(tr.files)) {
+			moved := slices.ContainsFunc(report.Plan.Files, func(f Compressed) bool { return f.To == path && !f.Part && tr.files[path] == before[f.From] })
+			if tr.files[path] != before[path] && !moved {
+				fmt.Fprintf(&b, "\n=== %s\n%s", path, tr.files[path])
+			}
+		}
+		return b.String()
+	})
+}
+
+// texts counts what stands in a tree, entry by entry, but for what is in the
+// summaries.
+func (tr *tree) texts() map[string]int {
+	count := map[string]int{}
+	for _, path := range tr.paths() {
+		doc, _ := tr.Load(path)
+		for _, e := range doc.Entries {
+			if !slices.Contains(e.Sections, "Summaries") && e.Block != memory.EmptyHeading {
+				count[fmt.Sprint(e.Partition, e.Time, e.Type, e.Tags, e.Text)]++
+			}
+		}
+	}
+	return count
+}
+
+func TestCompressLosesNothing(t *testing.T) {
+	for _, a := range archives(t, "testdata/compress/*.txtar") {
+		whole := newTree(a.Files[:len(a.Files)-1])
+		before, texts := whole.String(), whole.texts()
+		if _, err := compressing(whole).Run(t.Context(), 0, false); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(texts, whole.texts()); diff != "" {
+			t.Errorf("%s: texts (-before +after):\n%s", a.name, diff)
+		}
+		done := whole.String()
+		again, err := compressing(whole).Run(t.Context(), 0, false)
+		if err != nil || again.Applied > 0 || len(again.Plan.Files) > 0 {
+			t.Errorf("%s: again: %+v, %v", a.name, again, err)
+		}
+		writes := len(whole.writes)
+		whole.undo()
+		if diff := cmp.Diff(before, whole.String()); diff != "" {
+			t.Errorf("%s: undone (-before +after):\n%s", a.name, diff)
+		}
+
+		for k := range writes { // killed at each write
+			tr := newTree(a.Files[:len(a.Files)-1])
+			tr.left = k
+			if report, err := compressing(tr).Run(t.Context(), 0, false); err != nil || len(report.Left) == 0 {
+				t.Fatalf("killed at %d: %+v, %v", k, report, err)
+			}
+			left := tr.texts()
+			for text, n := range texts {
+				if left[text] < n {
+					t.Errorf("killed at %d, lost: %s", k, text)
+				}
+			}
+			tr.left = -1
+			if report, err := compressing(tr).Run(t.Context(), 0, false); err != nil || len(report.Left) > 0 {
+				t.Fatalf("after it was killed at %d: %+v, %v", k, report, err)
+			}
+			if diff := cmp.Diff(done, tr.String()); diff != "" {
+				t.Errorf("killed at %d, then finished (-want +got):\n%s", k, diff)
+			}
+		}
+	}
+}
+
+// Nobody reads more than before, in what moves and in the summaries.
+func TestCompressShowsNobodyMore(t *testing.T) {
+	tr := newTree(archives(t, "testdata/compress/days.txtar")[0].Files)
+	tr.files["2026-01-01/secrets.md"] = "- public\n- #project:x canary one. <!-- visibility=private_only -->\n<private>\ncanary two.\n</private>\n"
+	if _, err := compressing(tr).Run(t.Context(), 0, false); err != nil {
+		t.Fatal(err)
+	}
+	for who := range strings.SplitSeq(tr.seen(t), "\n\n") {
+		heading, _, _ := strings.Cut(who, "\n")
+		sees := strings.Count(who, "canary")
+		if want := map[bool]int{true: 3}[heading == `"owner" in private:`]; sees != want {
+			t.Errorf("%s sees %d of them, not %d", heading, sees, want)
+		}
+	}
+}
+
+func TestCompressMeanwhile(t *testing.T) {
+	cli := "2026-01-01/cli.md"
+	for _, test := range []struct{ name, at, path, text, want string }{
+		{"a person writes more before it is summed up", "_longterms/owner/project.md", cli, "- #project:atlas is done <!-- type=decision -->\n", "changed meanwhile"},
+		{"a task is opened before it moves", cli, cli, "- [ ] open\n", "changed meanwhile"},
+		{"it is gone", cli, cli, "", "changed meanwhile"},
+		{"the archive has another file", "2026-01-02/parted.md", "_longterms/owner/_archive/2026-01-02/parted.md", "- other\n", "is something else"},
+		{"the summary becomes another's", "_longterms/acct_42/profile.md", "_longterms/acct_42/profile.md", "---\nsubject_id: acct_42\n---\n", "another subject's"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			tr := newTree(archives(t, "testdata/compress/days.txtar")[0].Files)
+			tr.before = func(path string) {
+				if path == test.at {
+					if test.text == "" {
+						delete(tr.files, test.path)
+					} else {
+						tr.files[test.path] += test.text
+					}
+				}
+			}
+			report, err := compressing(tr).Run(t.Context(), 0, false)
+			if err != nil || len(report.Left) != 1 || !strings.Contains(report.Left[0].Reason, test.want) {
+				t.Errorf("left %+v, %v", report.Left, err)
+			}
+			if test.text != "" && !strings.HasSuffix(tr.files[test.path], test.text) {
+				t.Errorf("what was written is not there: %s", tr.files[test.path])
+			}
+		})
+	}
+	t.Run("writing is turned off", func(t *testing.T) {
+		tr := newTree(archives(t, "testdata/compress/days.txtar")[0].Files)
+		c := compressing(tr)
+		c.Writer = offWriter{}
+		if report, err := c.Run(t.Context(), 0, false); !errors.Is(err, vault.ErrOff) || report.Applied > 0 || len(tr.writes) > 0 {
+			t.Errorf("report %+v, %v", report, err)
+		}
+	})
+}
+
+type offWriter struct{}
+
+func (offWriter) Write(context.Context, vault.Change) (vault.Written, error) {
+	return vault.Written{}, fmt.Errorf("write: %w", vault.ErrOff)
+}
+
+func TestSentences(t *testing.T) {
+	long := strings.Repeat("word ", 60)
+	for text, want := range map[string][]string{
+		"- One. Two! Three? four":                 {"One.", "Two!", "Three? four"},
+		"- e.g. this, i.e. that. 3.14 is pi.":     {"e.g. this, i.e. that.", "3.14 is pi."},
+		"一句。两句！三句？四":                              {"一句。", "两句！", "三句？", "四"},
+		"- a\n  continued\n  - nested\n  - [x] b": {"a continued", "nested", "b"},
+		"1. numbered\n2. next":                    {"numbered"}, // the second is another entry
+		"> quoted\n> text":                        {"quoted text"},
+		"- with `code`. Without.":                 {"Without."},
+		"- has\n  ```\n  code\n  ```\n  more":     {"has", "more"},
+		"- ...":                                   nil,
+		"```\ncode\n```":                          nil,
+		"- " + long:                               {strings.TrimSpace(strings.Repeat("word ", 47)) + "…"},
+		"- " + strings.Repeat("字", 300):           {strings.Repeat("字", 239) + "…"},
+		"- **Title**: text #tag":                  {"**Title**: text #tag"},
+	} {
+		doc := (&memory.Layout{}).Parse("2026-01-01/x.md", []byte(text+"\n"), memory.Meta{})
+		var got []string
+		for _, s := range sentencesOf(doc, 0) {
+			got = append(got, s.text)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%q (-want +got):\n%s", text, diff)
+		}
+	}
+}
+
+func TestEvidence(t *testing.T) {
+	tr := newTree(nil)
+	tr.files = map[string]string{
+		"2026-01-01/cli.md":                                  "- public <!-- id=a -->\n- private <!-- id=b visibility=private_only -->\n",
+		"_longterms/owner/_archive/2025-12-31/old.md":        "- archived <!-- id=c -->\n",
+		"_longterms/owner/_archive/2025-12-31/2025-12-31.md": "- a note\n",
+		"_longterms/acct_42/_archive/2025-12-30/theirs.md":   "---\nsubject_id: acct:42\n---\n- theirs\n",
+		"_longterms/acct_42/_index.md":                       "---\nsubject_id: acct:42\n---\n- theirs, in private\n",
+		"empty.md":                                           "",
+	}
+	var dirs memory.Directories
+	check := func(subject string, c memory.Context, pieces ...string) error {
+		view, err := dirs.View(memory.Scope{Subject: subject, Context: c})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return (&Evidence{Files: tr, Layout: tr.layout, View: view}).Check(pieces)
+	}
+	if err := check("owner", memory.Private); !errors.Is(err, ErrNoEvidence) {
+		t.Errorf("none: %v", err)
+	}
+	for _, good := range []struct {
+		subject string
+		context memory.Context
+		piece   string
+	}{
+		{"owner", memory.Private, "2026-01-01/cli.md"},
+		{"owner", memory.Private, "2026-01-01/cli.md#a"},
+		{"owner", memory.Private, "2026-01-01/cli.md#b"},
+		{"owner", memory.Private, "2025-12-31/old.md"},
+		{"owner", memory.Private, "memory/2025-12-31/old.md#c"},
+		{"owner", memory.Private, "memory/2025-12-31.md"},
+		{"owner", memory.Private, "https://example.com/a#b"},
+		{"", memory.Public, "2026-01-01/cli.md#a"},
+		{"acct:42", memory.Private, "2025-12-30/theirs.md"},
+		{"acct:42", memory.Private, "_longterms/acct_42/_index.md"},
+	} {
+		if err := check(good.subject, good.context, good.piece); err != nil {
+			t.Errorf("%+v: %v", good, err)
+		}
+	}
+	missing := check("owner", memory.Public, "2026-01-01/none.md").Error()
+	for _, bad := range []struct {
+		subject string
+		context memory.Context
+		piece   string
+	}{
+		{"owner", memory.Public, "2026-01-01/cli.md#b"},
+		{"owner", memory.Private, "2026-01-01/cli.md#c"},
+		{"owner", memory.Private, "2026-01-01/cli.md#"},
+		{"owner", memory.Private, "../etc/passwd"},
+		{"owner", memory.Private, ""},
+		{"owner", memory.Private, "_longterms/acct_42/_index.md"},
+		{"acct:42", memory.Public, "_longterms/acct_42/_index.md"},
+		{"owner", memory.Private, "2025-12-30/theirs.md"},
+		{"", memory.Public, "memory/2025-12-31.md"},
+		{"owner", memory.Private, "https://"},
+		{"owner", memory.Private, "://x"},
+	} {
+		err := check(bad.subject, bad.context, "2026-01-01/cli.md#a", bad.piece)
+		if err == nil {
+			t.Errorf("%+v is evidence", bad)
+		} else if want := strings.ReplaceAll(missing, "2026-01-01/none.md", bad.piece); err.Error() != want && !strings.Contains(bad.piece, "://") {
+			t.Errorf("%+v: %v, not %s", bad, err, want)
+		}
+	}
+}
+
+// What a summary is based on is there, before the file moves and after.
+func TestCompressEvidenceHolds(t *testing.T) {
+	tr := newTree(archives(t, "testdata/compress/days.txtar")[0].Files)
+	plan, err := compressing(tr).Plan(t.Context(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	check := func(when string) {
+		for _, f := range plan.Files {
+			var dirs memory.Directories
+			view, err := dirs.View(memory.Scope{Subject: f.subject, Context: memory.Private})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, l := range f.Lines {
+				if err := (&Evidence{Files: tr, Layout: tr.layout, View: view}).Check(l.Evidence); err != nil {
+					t.Errorf("%s, %s: %v", when, f.From, err)
+				}
+			}
+		}
+	}
+	check("before")
+	if _, err := compressing(tr).Run(t.Context(), 0, false); err != nil {
+		t.Fatal(err)
+	}
+	check("after")
+	if data, err := json.Marshal(plan); err != nil || strings.Contains(string(data), "null") {
+		t.Errorf("plan: %s, %v", data, err)
+	}
+}
+
+// A plan does not depend on the order in which files are seen, and whatever is
+// in a file, what is summed up of it is one line that can be read back.
+func FuzzCompress(f *testing.F) {
+	for _, a := range []string{"- a. B!\n- [ ] open\n", "para\n\n- x <!-- id=1 -->\n", "<private>\n- x\n</private>\n- *b*. **c\n", "- [link](a b) ] **\n", "#project:a/b c\n\n> q\n", "- 字。\\\n  x"} {
+		f.Add(a, "x")
+	}
+	f.Fuzz(func(t *testing.T, text, session string) {
+		tr := newTree(nil)
+		path := "2026-01-01/" + strings.ReplaceAll(session, "/", "_") + ".md"
+		tr.files = map[string]string{path: text, "2026-01-01/other.md": "- other\n", "memory/2026-01-01.md": "- note\n"}
+		texts := tr.texts()
+		report, err := compressing(tr).Run(t.Context(), 0, false)
+		if err != nil || len(report.Left) > 0 {
+			t.Fatalf("report %+v, %v", report, err)
+		}
+		if diff := cmp.Diff(texts, tr.texts()); diff != "" {
+			t.Errorf("texts (-before +after):\n%s", diff)
+		}
+		if again, err := compressing(tr).Run(t.Context(), 0, false); err != nil || len(again.Plan.Files) > 0 {
+			t.Errorf("again %+v, %v", again, err)
+		}
+	})
+}
