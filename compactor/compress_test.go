@@ -115,7 +115,7 @@ func TestCompressLosesNothing(t *testing.T) {
 
 // Nobody reads more than before, in what moves and in the summaries.
 func TestCompressShowsNobodyMore(t *testing.T) {
-	tr := newTree(archives(t, "testdata/compress/days.txtar")[0].Files)
+	tr := treeOf(t, "testdata/compress/days.txtar")
 	tr.files["2026-01-01/secrets.md"] = "- public\n- #project:x canary one. <!-- visibility=private_only -->\n<private>\ncanary two.\n</private>\n"
 	if _, err := compressing(tr).Run(t.Context(), 0, false); err != nil {
 		t.Fatal(err)
@@ -132,14 +132,14 @@ func TestCompressShowsNobodyMore(t *testing.T) {
 func TestCompressMeanwhile(t *testing.T) {
 	cli := "2026-01-01/cli.md"
 	for _, test := range []struct{ name, at, path, text, want string }{
-		{"a person writes more before it is summed up", "_longterms/owner/project.md", cli, "- #project:atlas is done <!-- type=decision -->\n", "changed meanwhile"},
+		{"a person writes more before it is summed up", "_longterms/owner/profile.md", cli, "- #project:atlas is done <!-- type=decision -->\n", "changed meanwhile"},
 		{"a task is opened before it moves", cli, cli, "- [ ] open\n", "changed meanwhile"},
 		{"it is gone", cli, cli, "", "changed meanwhile"},
 		{"the archive has another file", "2026-01-02/parted.md", "_longterms/owner/_archive/2026-01-02/parted.md", "- other\n", "is something else"},
 		{"the summary becomes another's", "_longterms/acct_42/profile.md", "_longterms/acct_42/profile.md", "---\nsubject_id: acct_42\n---\n", "another subject's"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			tr := newTree(archives(t, "testdata/compress/days.txtar")[0].Files)
+			tr := treeOf(t, "testdata/compress/days.txtar")
 			tr.before = func(path string) {
 				if path == test.at {
 					if test.text == "" {
@@ -149,9 +149,16 @@ func TestCompressMeanwhile(t *testing.T) {
 					}
 				}
 			}
-			report, err := compressing(tr).Run(t.Context(), 0, false)
+			c := compressing(tr)
+			c.Files = treeOf(t, "testdata/compress/days.txtar") // as it was
+			report, err := c.Run(t.Context(), 0, false)
 			if err != nil || len(report.Left) != 1 || !strings.Contains(report.Left[0].Reason, test.want) {
 				t.Errorf("left %+v, %v", report.Left, err)
+			}
+			for path, text := range tr.files {
+				if summed := strings.Contains(text, "2026-01-01/cli**:"); summed && test.at == "_longterms/owner/profile.md" {
+					t.Errorf("%s says what it was:\n%s", path, text)
+				}
 			}
 			if test.text != "" && !strings.HasSuffix(tr.files[test.path], test.text) {
 				t.Errorf("what was written is not there: %s", tr.files[test.path])
@@ -159,7 +166,7 @@ func TestCompressMeanwhile(t *testing.T) {
 		})
 	}
 	t.Run("writing is turned off", func(t *testing.T) {
-		tr := newTree(archives(t, "testdata/compress/days.txtar")[0].Files)
+		tr := treeOf(t, "testdata/compress/days.txtar")
 		c := compressing(tr)
 		c.Writer = offWriter{}
 		if report, err := c.Run(t.Context(), 0, false); !errors.Is(err, vault.ErrOff) || report.Applied > 0 || len(tr.writes) > 0 {
@@ -272,7 +279,7 @@ func TestEvidence(t *testing.T) {
 
 // What a summary is based on is there, before the file moves and after.
 func TestCompressEvidenceHolds(t *testing.T) {
-	tr := newTree(archives(t, "testdata/compress/days.txtar")[0].Files)
+	tr := treeOf(t, "testdata/compress/days.txtar")
 	plan, err := compressing(tr).Plan(t.Context(), 0)
 	if err != nil {
 		t.Fatal(err)

@@ -165,7 +165,7 @@ func (c *compression) file(f *Compressed) error {
 	}
 	if err := c.write(f.To, "what was summed up of "+f.From, func(old *vault.File) ([]byte, error) {
 		if old != nil {
-			return nil, c.isThere(f, old.Data)
+			return nil, nil // it was put there by a run that was ended, else nothing is taken out of the file below
 		}
 		return f.archived, c.stillThere(f)
 	}); err != nil {
@@ -179,7 +179,10 @@ func (c *compression) file(f *Compressed) error {
 		if err != nil {
 			return nil, err
 		}
-		return f.stays, c.isThere(f, archived.Data)
+		if !bytes.Equal(archived.Data, f.archived) {
+			return nil, fmt.Errorf("%s is something else", f.To)
+		}
+		return f.stays, nil
 	})
 }
 
@@ -263,14 +266,6 @@ func (c *compression) asPlanned(f *Compressed, now *vault.File) error {
 	same := slices.EqualFunc(f.Lines, g.Lines, func(a, b SummaryLine) bool { return a.Path == b.Path && a.item == b.item })
 	if !same || f.Part != g.Part || f.subject != g.subject || !bytes.Equal(f.archived, g.archived) || !bytes.Equal(f.stays, g.stays) {
 		return errOtherwise
-	}
-	return nil
-}
-
-// isThere says why what is in the archive is not what was put there.
-func (c *compression) isThere(f *Compressed, archived []byte) error {
-	if !bytes.Equal(archived, f.archived) {
-		return fmt.Errorf("%s is something else", f.To)
 	}
 	return nil
 }

@@ -94,7 +94,7 @@ func TestOldDaysKilled(t *testing.T) {
 
 // Links lead to what has moved, and from it to what has not.
 func TestLinksFollowOldDays(t *testing.T) {
-	tr := newTree(archives(t, "testdata/olddays/days.txtar")[0].Files)
+	tr := treeOf(t, "testdata/olddays/days.txtar")
 	if _, err := oldDays(tr).Run(t.Context(), false); err != nil {
 		t.Fatal(err)
 	}
@@ -135,7 +135,7 @@ func TestLinksFollowOldDays(t *testing.T) {
 // Nothing moves that would be read by others afterwards, whatever the
 // configuration says of daily notes.
 func TestOldDaysOfPrivateNotes(t *testing.T) {
-	tr := newTree(archives(t, "testdata/olddays/days.txtar")[0].Files)
+	tr := treeOf(t, "testdata/olddays/days.txtar")
 	private := memory.PrivateOnly
 	tr.layout.Daily = &private
 	seen := tr.seen(t)
@@ -149,7 +149,7 @@ func TestOldDaysOfPrivateNotes(t *testing.T) {
 
 func TestOldDaysMeanwhile(t *testing.T) {
 	t.Run("a task is opened", func(t *testing.T) {
-		tr := newTree(archives(t, "testdata/olddays/days.txtar")[0].Files)
+		tr := treeOf(t, "testdata/olddays/days.txtar")
 		tr.before = func(path string) {
 			if path == "2026-01-01/cli.md" {
 				tr.files[path] += "- [ ] open\n"
@@ -161,7 +161,7 @@ func TestOldDaysMeanwhile(t *testing.T) {
 		}
 	})
 	t.Run("it becomes another's", func(t *testing.T) {
-		tr := newTree(archives(t, "testdata/olddays/days.txtar")[0].Files)
+		tr := treeOf(t, "testdata/olddays/days.txtar")
 		tr.before = func(path string) {
 			if path == "2026-01-01/cli.md" {
 				tr.files[path] = "---\nsubject_id: acct:7\n---\n- x\n"
@@ -173,7 +173,7 @@ func TestOldDaysMeanwhile(t *testing.T) {
 		}
 	})
 	t.Run("writing is turned off", func(t *testing.T) {
-		tr := newTree(archives(t, "testdata/olddays/days.txtar")[0].Files)
+		tr := treeOf(t, "testdata/olddays/days.txtar")
 		o := oldDays(tr)
 		o.Mover = offMover{}
 		if report, err := o.Run(t.Context(), false); !errors.Is(err, vault.ErrOff) || len(report.Plan.Moves) == 0 {
@@ -181,7 +181,7 @@ func TestOldDaysMeanwhile(t *testing.T) {
 		}
 	})
 	t.Run("it is told to stop", func(t *testing.T) {
-		tr := newTree(archives(t, "testdata/olddays/days.txtar")[0].Files)
+		tr := treeOf(t, "testdata/olddays/days.txtar")
 		ctx, cancel := context.WithCancel(t.Context())
 		tr.before = func(string) {
 			if len(tr.writes) == 1 {
@@ -193,7 +193,7 @@ func TestOldDaysMeanwhile(t *testing.T) {
 		}
 	})
 	t.Run("it is off", func(t *testing.T) {
-		tr := newTree(archives(t, "testdata/olddays/days.txtar")[0].Files)
+		tr := treeOf(t, "testdata/olddays/days.txtar")
 		o := oldDays(tr)
 		o.After = 0
 		if report, err := o.Run(t.Context(), false); err != nil || len(report.Plan.Moves)+len(report.Plan.Stay) > 0 {

@@ -224,6 +224,13 @@ func archives(t *testing.T, pattern string) []archive {
 	return list
 }
 
+// treeOf is the files of an archive, without what is wanted of them.
+func treeOf(t *testing.T, name string) *tree {
+	t.Helper()
+	files := archives(t, name)[0].Files
+	return newTree(files[:len(files)-1])
+}
+
 func (a archive) save(t *testing.T) {
 	t.Helper()
 	if err := os.WriteFile(a.file, txtar.Format(a.Archive), 0o666); err != nil {
