@@ -34,16 +34,17 @@ type Compress struct {
 	Parse    func(vault.File) *memory.Document
 	Paths    func() []string // of all files of memory, in any order
 	Layout   *memory.Layout
-	Cutoff   time.Duration    // DefaultCutoff if zero
-	Location *time.Location   // of days; UTC if nil
-	Now      func() time.Time // time.Now if nil
+	Claim    func(ctx context.Context, asked bool) error // before anything is written, if it is not nil; see [Host.Claim]
+	Cutoff   time.Duration                               // DefaultCutoff if zero
+	Location *time.Location                              // of days; UTC if nil
+	Now      func() time.Time                            // time.Now if nil
 }
 
 // A CompressReport says what became of a plan.
 type CompressReport struct {
-	Plan    CompressPlan
-	Applied int       // files that were summed up and archived
-	Left    []DayStay // what could not be, this time
+	Plan    CompressPlan `json:"plan"`
+	Applied int          `json:"applied"` // files that were summed up and archived
+	Left    []DayStay    `json:"left"`    // what could not be, this time
 }
 
 // errOtherwise: what was planned does not hold any more.
@@ -110,13 +111,18 @@ func (c *Compress) contested(subject string) bool {
 
 // Run sums up what is old, as one group of changes. What cannot be done now is in
 // the report; it is tried again the next time. An error is that of the context,
-// or that nothing may be written at all.
+// that of the claim, or that nothing may be written at all.
 func (c *Compress) Run(ctx context.Context, cutoff time.Duration, asked bool) (*CompressReport, error) {
 	plan, err := c.Plan(ctx, cutoff)
 	if err != nil {
 		return nil, err
 	}
 	report := &CompressReport{Plan: plan, Left: []DayStay{}}
+	if len(plan.Files) > 0 && c.Claim != nil {
+		if err := c.Claim(ctx, asked); err != nil {
+			return report, err
+		}
+	}
 	w := &compression{Compress: c, ctx: ctx, asked: asked}
 	for i := range plan.Files {
 		switch err := w.file(&plan.Files[i]); {

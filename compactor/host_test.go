@@ -170,3 +170,28 @@ func TestHostClaims(t *testing.T) {
 		t.Errorf("when it cannot be known: %v", err)
 	}
 }
+
+// What has something to do asks first whether it may, and what has not asks
+// nobody.
+func TestRunsClaim(t *testing.T) {
+	passive := &PassiveError{"laptop"}
+	asked := 0
+	claim := func(context.Context, bool) error { asked++; return passive }
+	tr := treeOf(t, "testdata/olddays/days.txtar")
+	o, c := oldDays(tr), compressing(tr)
+	o.Claim, c.Claim = claim, claim
+	if r, err := o.Run(t.Context(), false); err != passive || len(r.Plan.Moves) == 0 {
+		t.Errorf("old days: %+v, %v", r, err)
+	}
+	if r, err := c.Run(t.Context(), 0, false); err != passive || len(r.Plan.Files) == 0 {
+		t.Errorf("compress: %+v, %v", r, err)
+	}
+	if len(tr.writes) > 0 || asked != 2 {
+		t.Errorf("%d writes, asked %d times", len(tr.writes), asked)
+	}
+	tr.files = map[string]string{"2026-02-04/new.md": "- new\n"}
+	_, err := o.Run(t.Context(), false)
+	if _, err2 := c.Run(t.Context(), 0, false); err != nil || err2 != nil || asked != 2 {
+		t.Errorf("%v, %v, asked %d times", err, err2, asked)
+	}
+}

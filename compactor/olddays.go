@@ -128,9 +128,10 @@ type OldDays struct {
 	Layout   *memory.Layout
 	Parse    func(vault.File) *memory.Document
 	Mover    Mover
-	After    time.Duration    // how old a day is then; none ever if zero
-	Location *time.Location   // of days; UTC if nil
-	Now      func() time.Time // time.Now if nil
+	Claim    func(ctx context.Context, asked bool) error // before anything moves, if it is not nil; see [Host.Claim]
+	After    time.Duration                               // how old a day is then; none ever if zero
+	Location *time.Location                              // of days; UTC if nil
+	Now      func() time.Time                            // time.Now if nil
 }
 
 // A DayReport says what became of a plan.
@@ -171,13 +172,18 @@ func (o *OldDays) Plan(ctx context.Context) (DayPlan, error) {
 
 // Run moves what is old, as one group of changes. What cannot be moved now is in
 // the report; it is tried again the next time. An error is that of the context,
-// or that nothing may be written at all.
+// that of the claim, or that nothing may be written at all.
 func (o *OldDays) Run(ctx context.Context, asked bool) (*DayReport, error) {
 	plan, err := o.Plan(ctx)
 	if err != nil {
 		return nil, err
 	}
 	report := &DayReport{Plan: plan, Moved: []string{}, Left: []DayStay{}}
+	if len(plan.Moves) > 0 && o.Claim != nil {
+		if err := o.Claim(ctx, asked); err != nil {
+			return report, err
+		}
+	}
 	group := ""
 	for _, m := range plan.Moves {
 		written, err := o.Mover.Move(ctx, m.From, m.To, vault.Change{
