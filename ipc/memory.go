@@ -38,6 +38,9 @@ type Memory struct {
 	MaxItems  int            // in a context block
 	Patience  time.Duration  // how long an answer waits to be fresh
 
+	Compress *compactor.Compress // nil if nothing can be written
+	Turn     *compactor.Turn     // of whoever tidies up; not nil if Compress is not
+
 	Now func() time.Time // time.Now if nil
 
 	queries  Window

@@ -38,6 +38,10 @@ var Operations = []*Operation{
 		Name: "write", Summary: "Make a file, or replace what is in one", Programs: true,
 	}, (*Memory).write),
 	operation(Operation{
+		Name: "compress", Summary: "Sum up old sessions and daily notes, and archive them",
+		Example: "--cutoff 7d --dry-run", Admin: true, Long: true,
+	}, (*Memory).compress),
+	operation(Operation{
 		Name: "journal", Summary: "List what was written to files, and why",
 		Example: "--since 7d", Admin: true, ReadOnly: true,
 	}, (*Memory).journal),

@@ -67,6 +67,8 @@ func (p *printer) print(answer any) error {
 		fmt.Fprintln(&b, "everything that was saved is found")
 	case *ipc.RebuildAnswer:
 		fmt.Fprintf(&b, "%s indexed in %.1f s\n", plural(a.Entries, "entry"), a.TookMS/1000)
+	case *ipc.CompressAnswer:
+		p.compress(&b, a)
 	case *ipc.JournalAnswer:
 		p.journal(&b, a)
 	case *ipc.UndoAnswer:

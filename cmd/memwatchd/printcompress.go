@@ -1,0 +1,35 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/memwatchd/memwatchd/ipc"
+)
+
+// compress shows what is summed up of each file, where that is written, and what
+// stays as it is.
+func (p *printer) compress(b *strings.Builder, a *ipc.CompressAnswer) {
+	for _, f := range a.Plan.Files {
+		part := ""
+		if f.Part {
+			part = "  " + p.style(dim, "(but for open tasks)")
+		}
+		fmt.Fprintf(b, "%s → %s%s\n", p.style(bold, escapeLine(f.From)), escapeLine(f.To), part)
+		for _, l := range f.Lines {
+			fmt.Fprintf(b, "  %s %s: %s\n", p.style(added, "+"), escapeLine(l.Path), escapeLine(l.Text))
+			fmt.Fprintf(b, "    %s\n", p.style(dim, escapeLine(l.Visibility+", from "+strings.Join(l.Evidence, ", "))))
+		}
+	}
+	for _, s := range append(a.Plan.Stay[:len(a.Plan.Stay):len(a.Plan.Stay)], a.Left...) {
+		fmt.Fprintf(b, "%s stays: %s\n", p.place(s.Path, 0), escapeLine(s.Reason))
+	}
+	switch {
+	case len(a.Plan.Files)+len(a.Plan.Stay) == 0:
+		fmt.Fprintln(b, p.style(dim, "(nothing is as old)"))
+	case a.DryRun:
+		fmt.Fprintf(b, "%s would be summed up and archived\n", plural(len(a.Plan.Files), "file"))
+	default:
+		fmt.Fprintf(b, "%s summed up and archived\n", plural(a.Applied, "file"))
+	}
+}
