@@ -1,0 +1,309 @@
+package vault
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// run runs a command that has to succeed.
+func run(t *testing.T, args ...string) {
+	t.Helper()
+	if out, err := exec.Command(args[0], args[1:]...).CombinedOutput(); err != nil {
+		t.Fatalf("%s: %v %s", strings.Join(args, " "), err, out)
+	}
+}
+
+// mounted mounts something at a new directory until the test ends.
+func mounted(t *testing.T, args ...string) (dir string) {
+	t.Helper()
+	faults(t)
+	dir = filepath.Join(t.TempDir(), "mounted")
+	must(t, os.Mkdir(dir, 0o700))
+	if out, err := exec.Command(args[0], append(args[1:], dir)...).CombinedOutput(); err != nil {
+		t.Skipf("%s: not possible here: %v %s", strings.Join(args, " "), err, out)
+	}
+	t.Cleanup(func() {
+		if exec.Command("umount", dir).Run() != nil {
+			exec.Command("umount", "-l", dir).Run()
+		}
+	})
+	return dir
+}
+
+func faults(t *testing.T) {
+	t.Helper()
+	if os.Getenv("FAULTS") == "" {
+		t.Skip("takes long, or mounts disks; FAULTS=1 runs it")
+	}
+}
+
+func onDisk(t *testing.T, dir string, files map[string]string) *Writer {
+	v := &Vault{Dir: filepath.Join(dir, "root")}
+	must(t, os.Mkdir(v.Dir, 0o700))
+	for path, text := range files {
+		write(t, v, path, text)
+	}
+	return writerOn(t, v, filepath.Join(t.TempDir(), "journal"))
+}
+
+// Where there is no room nothing happens, until there is.
+func TestWriteToAFullDisk(t *testing.T) {
+	disk := mounted(t, "mount", "-t", "tmpfs", "-o", "mode=700,size=256k", "tmpfs")
+	long := strings.Repeat("- [ ] one\n", 8000)
+	w := onDisk(t, disk, map[string]string{"d/a.md": long})
+	filler := filepath.Join(disk, "filler")
+	f, err := os.Create(filler)
+	must(t, err)
+	for err == nil {
+		_, err = f.Write(make([]byte, 4096))
+	}
+	must(t, f.Close())
+	for _, c := range []Change{change("d/a.md", "[ ]", "[x]"), change("d/b.md", "", long), change("e/f/b.md", "", long)} {
+		if _, err := w.Write(t.Context(), c); !errors.Is(err, unix.ENOSPC) {
+			t.Errorf("%s: %v", c.Path, err)
+		}
+	}
+	wantFiles(t, w, map[string]string{"d/a.md": long})
+	if _, ok := w.Vault.Directory("e"); ok {
+		t.Error("a directory was left")
+	}
+	must(t, os.Remove(filler))
+	if _, err := w.Write(t.Context(), change("d/a.md", "[ ]", "[x]")); err != nil {
+		t.Error(err)
+	}
+	wantFiles(t, w, map[string]string{"d/a.md": strings.Replace(long, "[ ]", "[x]", 1)})
+}
+
+// wantRefused wants every kind of change to be refused, without a trace.
+func wantRefused(t *testing.T, w *Writer, files map[string]string, what string) {
+	t.Helper()
+	for _, do := range []func() (Written, error){
+		func() (Written, error) { return w.Write(t.Context(), change("d/a.md", "old", "new")) },
+		func() (Written, error) { return w.Write(t.Context(), unasked("d/a.md", "old", "new")) },
+		func() (Written, error) { return w.Write(t.Context(), change("d/b.md", "", "new")) },
+		func() (Written, error) { return w.Move(t.Context(), "d/a.md", "d/c.md", Change{Asked: true}) },
+		func() (Written, error) { return w.Write(t.Context(), removal("d/a.md")) },
+	} {
+		_, err := do()
+		var refused *RefusedError
+		if !errors.As(err, &refused) || !strings.Contains(refused.Reason, what) {
+			t.Errorf("%v, want %q", err, what)
+		}
+	}
+	wantFiles(t, w, files)
+	if s := w.Status(); len(s.Refused) != 2 {
+		t.Errorf("refused: %v", s.Refused)
+	}
+	if len(w.Journal.Pending())+len(w.Journal.List(time.Time{}, "", 0)) > 0 {
+		t.Error("the journal has something that has not happened")
+	}
+}
+
+func TestReadOnlyDisk(t *testing.T) {
+	disk := mounted(t, "mount", "-t", "tmpfs", "-o", "mode=700,size=256k", "tmpfs")
+	files := map[string]string{"d/a.md": "old"}
+	w := onDisk(t, disk, files)
+	run(t, "mount", "-o", "remount,ro", disk)
+	wantRefused(t, w, files, "read-only")
+	run(t, "mount", "-o", "remount,rw", disk)
+	if _, err := w.Write(t.Context(), change("d/a.md", "old", "new")); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestReadOnlyDirectory(t *testing.T) {
+	if os.Geteuid() == 0 {
+		t.Skip("as root every directory can be written to; run the tests as an ordinary user, too")
+	}
+	files := map[string]string{"d/a.md": "old"}
+	w := newWriter(t, files)
+	dir := filepath.Join(w.Vault.Dir, "d")
+	must(t, os.Chmod(dir, 0o500))
+	t.Cleanup(func() { os.Chmod(dir, 0o700) })
+	wantRefused(t, w, files, "allow memwatchd to write")
+	must(t, os.Chmod(dir, 0o700))
+	if _, err := w.Write(t.Context(), change("d/a.md", "old", "new")); err != nil {
+		t.Error(err)
+	}
+}
+
+// A file that even its owner cannot change is not.
+func TestImmutable(t *testing.T) {
+	faults(t)
+	w := newWriter(t, map[string]string{"d/a.md": "old"})
+	name := filepath.Join(w.Vault.Dir, "d/a.md")
+	if out, err := exec.Command("chattr", "+i", name).CombinedOutput(); err != nil {
+		t.Skipf("files cannot be made immutable here: %v %s", err, out)
+	}
+	t.Cleanup(func() { exec.Command("chattr", "-i", name).Run() })
+	var refused *RefusedError
+	if _, err := w.Write(t.Context(), change("d/a.md", "old", "new")); !errors.As(err, &refused) {
+		t.Error(err)
+	}
+	wantFiles(t, w, map[string]string{"d/a.md": "old"})
+}
+
+// Where two files cannot change places nothing is written, and the status says so.
+func TestNoExchange(t *testing.T) {
+	if _, err := exec.LookPath("bindfs"); err != nil {
+		t.Skip("bindfs is not installed")
+	}
+	back := t.TempDir()
+	front := mounted(t, "bindfs", "--no-allow-other", back)
+	files := map[string]string{"d/a.md": "old"}
+	w := onDisk(t, front, files)
+	wantRefused(t, w, files, "cannot exchange two files")
+	if s := w.Status(); !strings.Contains(s.Unable, "cannot exchange two files") {
+		t.Errorf("%+v", s)
+	}
+}
+
+// On every file system that can, a file is changed, made, moved and removed.
+func TestFileSystems(t *testing.T) {
+	faults(t)
+	for _, kind := range []string{"ext4", "xfs", "btrfs", "tmpfs", "overlay"} {
+		t.Run(kind, func(t *testing.T) {
+			var disk string
+			switch kind {
+			case "tmpfs":
+				disk = mounted(t, "mount", "-t", "tmpfs", "tmpfs")
+			case "overlay":
+				dirs := t.TempDir()
+				for _, dir := range []string{"lower", "upper", "work"} {
+					must(t, os.Mkdir(filepath.Join(dirs, dir), 0o700))
+				}
+				disk = mounted(t, "mount", "-t", "overlay", "overlay",
+					"-o", fmt.Sprintf("lowerdir=%s/lower,upperdir=%s/upper,workdir=%s/work", dirs, dirs, dirs))
+			default:
+				if _, err := exec.LookPath("mkfs." + kind); err != nil {
+					t.Skipf("mkfs.%s is not installed", kind)
+				}
+				disk = mounted(t, "mount", "-o", "loop", newImage(t, kind, 400<<20))
+			}
+			for _, deed := range deeds {
+				w := onDisk(t, disk, deed.before)
+				got, err := deed.do(t.Context(), w)
+				if err != nil || !got.Changed {
+					t.Errorf("%s: %+v, %v", deed.name, got, err)
+				}
+				wantFiles(t, w, deed.after)
+				must(t, os.RemoveAll(w.Vault.Dir))
+			}
+		})
+	}
+}
+
+// newImage makes a disk in a file.
+func newImage(t *testing.T, kind string, size int64) string {
+	image := filepath.Join(t.TempDir(), "image")
+	f, err := os.Create(image)
+	must(t, err)
+	must(t, errors.Join(f.Truncate(size), f.Close()))
+	run(t, "mkfs."+kind, "-q", image)
+	return image
+}
+
+// The power fails while files are changed, which are on a disk of which what it
+// holds at that moment is all that there is afterwards: each is one of its
+// versions, none older than what was answered, and the journal agrees.
+func TestPowerCutWhileWriting(t *testing.T) {
+	faults(t)
+	const cuts, files = 25, 20
+	image := newImage(t, "ext4", 64<<20)
+	cutOff := 0
+	for cut := range cuts {
+		func() {
+			disk := filepath.Join(t.TempDir(), "disk")
+			must(t, os.Mkdir(disk, 0o700))
+			if out, err := exec.Command("mount", "-o", "loop", image, disk).CombinedOutput(); err != nil {
+				t.Skipf("a disk in a file cannot be mounted here: %v %s", err, out)
+			}
+			defer exec.Command("umount", "-l", disk).Run()
+			v := &Vault{Dir: filepath.Join(disk, "root")}
+			journal := filepath.Join(disk, "journal")
+			if cut == 0 {
+				for n := range files {
+					write(t, v, fmt.Sprintf("d/%d.md", n), "count: 0\nend\n")
+				}
+				run(t, "sync", "-f", disk)
+			} else {
+				cutOff += settleAfterCut(t, cut, v, journal, files, nil)
+			}
+			acked := make([]atomic.Int64, files)
+			cmd := child(t, v.Dir, journal, fmt.Sprintf("VAULT_TEST_FILES=%d", files))
+			out, err := cmd.StdoutPipe()
+			must(t, err)
+			must(t, cmd.Start())
+			read := make(chan struct{})
+			go func() {
+				defer close(read)
+				for lines := bufio.NewReader(out); ; {
+					var file int
+					var n int64
+					if _, err := fmt.Fscanf(lines, "%d %d\n", &file, &n); err == io.EOF {
+						return
+					} else if err == nil {
+						acked[file].Store(n)
+					}
+				}
+			}()
+			time.Sleep(time.Duration(50+rand.IntN(500)) * time.Millisecond) // a random moment
+			must(t, cmd.Process.Signal(unix.SIGSTOP))
+			certain := make([]int64, files)
+			for i := range acked {
+				certain[i] = acked[i].Load()
+			}
+			run(t, "cp", "--sparse=always", image, image+".cut")
+			must(t, cmd.Process.Kill())
+			<-read
+			cmd.Wait()
+			run(t, "umount", disk)
+			must(t, os.Rename(image+".cut", image))
+			run(t, "mount", "-o", "loop", image, disk)
+			cutOff += settleAfterCut(t, cut, v, journal, files, certain)
+		}()
+		if t.Failed() {
+			return
+		}
+	}
+	t.Logf("%d cuts, %d changes settled", cuts, cutOff)
+}
+
+// settleAfterCut starts as a daemon does, and looks at what there is.
+func settleAfterCut(t *testing.T, cut int, v *Vault, journal string, files int, certain []int64) (settled int) {
+	t.Helper()
+	w := writerOn(t, v, journal)
+	settled = len(w.Journal.Pending())
+	must(t, w.Repair(t.Context()))
+	tree := w.tree(t)
+	for n := range files {
+		path := fmt.Sprintf("d/%d.md", n)
+		var count int64
+		text := tree[path]
+		if _, err := fmt.Sscanf(text, "count: %d\nend\n", &count); err != nil || text != fmt.Sprintf("count: %d\nend\n", count) {
+			t.Errorf("cut %d: %s is %q", cut, path, text)
+		}
+		if certain != nil && count < certain[n] {
+			t.Errorf("cut %d: %s has %d, and %d was answered", cut, path, count, certain[n])
+		}
+		if made := w.Journal.List(time.Time{}, path, 1); (len(made) == 0) != (count == 0) || len(made) > 0 && made[0].After != Digest([]byte(text)) {
+			t.Errorf("cut %d: the journal has %+v for %q", cut, made, text)
+		}
+	}
+	if len(tree) != files || len(w.Journal.Pending()) > 0 || len(w.Journal.Problems()) > 0 {
+		t.Errorf("cut %d: left are %d files, %v, %v", cut, len(tree), w.Journal.Pending(), w.Journal.Problems())
+	}
+	return settled
+}
