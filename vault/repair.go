@@ -2,6 +2,7 @@ package vault
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"os"
 	"slices"
@@ -14,8 +15,9 @@ import (
 // Repair settles what a crash has left: changes of which the journal does not know
 // whether they have happened, and temporary files. What is neither the old nor
 // the new version of a change was written by others: it is put where it belongs,
-// or, if there is something newer, kept beside it. It is called before anything
-// is written; what cannot be settled yet is tried again by [Writer.Run].
+// or, if there is something newer, kept beside it. What cannot be settled yet is
+// tried again by [Writer.Run]. Nothing is written before it has succeeded: the
+// first change does what is left to do.
 //
 // The error is an [ErrRoot], or the context's.
 func (w *Writer) Repair(ctx context.Context) error {
@@ -24,11 +26,16 @@ func (w *Writer) Repair(ctx context.Context) error {
 }
 
 func (w *Writer) repair(ctx context.Context) error {
-	found, err := w.leftovers(ctx)
+	found, empty, err := w.leftovers(ctx)
 	if err != nil {
 		return err
 	}
-	for _, r := range w.Journal.Pending() {
+	pending := w.Journal.Pending()
+	if empty && len(pending) > 0 {
+		return rootError(w.Vault.Dir, errEmpty)
+	}
+	w.repaired = true
+	for _, r := range pending {
 		path := r.Path
 		if dir, ok := found[r.Temp]; ok {
 			delete(found, r.Temp)
@@ -51,6 +58,10 @@ func (w *Writer) repair(ctx context.Context) error {
 	return nil
 }
 
+// errEmpty: that a file is not there says nothing of what became of a change of
+// it, where there are no files at all. Most probably its disk is not mounted.
+var errEmpty = errors.New("it is empty, and files in it were about to be changed; mount its disk, or put a file there")
+
 // resume settles a change that was begun before the daemon was started.
 func (w *Writer) resume(path string, r Record, made bool) {
 	r.Path = path
@@ -61,30 +72,31 @@ func (w *Writer) resume(path string, r Record, made bool) {
 }
 
 // leftovers removes drafts, and finds the directories of other temporary files by
-// their names.
-func (w *Writer) leftovers(ctx context.Context) (map[string]string, error) {
+// their names. It reports whether there is nothing at all below the root.
+func (w *Writer) leftovers(ctx context.Context) (found map[string]string, empty bool, err error) {
 	root, err := w.Vault.openRoot()
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	defer unix.Close(root)
-	found := map[string]string{}
+	found, empty = map[string]string{}, true
 	for todo := []string{""}; len(todo) > 0; {
 		if err := ctx.Err(); err != nil {
-			return nil, err
+			return nil, false, err
 		}
 		w.Vault.steps.next(w.step)
 		dir := todo[len(todo)-1]
 		todo = todo[:len(todo)-1]
 		fd, err := openDir(root, dir, unix.O_RDONLY)
 		if exhausted(err) {
-			return nil, rootError(w.Vault.Dir, err)
+			return nil, false, rootError(w.Vault.Dir, err)
 		}
 		if err != nil {
 			continue // nothing is written there, either
 		}
 		f := os.NewFile(uintptr(fd), dir)
 		entries, _ := f.ReadDir(-1)
+		empty = empty && len(entries) == 0
 		for _, e := range entries {
 			name := e.Name()
 			switch {
@@ -101,7 +113,7 @@ func (w *Writer) leftovers(ctx context.Context) (map[string]string, error) {
 		}
 		f.Close()
 	}
-	return found, nil
+	return found, empty, nil
 }
 
 func joinPath(dir, base string) string {

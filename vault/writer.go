@@ -71,6 +71,8 @@ type Writer struct {
 	wake  chan struct{} // tells Run that there is something to look at
 	step  step          // of whoever's turn it is
 
+	repaired bool // Repair has succeeded; for whoever's turn it is
+
 	mu      sync.Mutex
 	running bool                // Run is
 	ours    map[string]ours     // what we wrote last, by path
@@ -120,6 +122,11 @@ func (w *Writer) try(ctx context.Context, c Change, attempt func() (Written, err
 		return Written{}, &RefusedError{c.Path, reason + ": what is not read as memory is not written either"}
 	}
 	written, err := inTurn(ctx, w, func() (Written, error) {
+		if !w.repaired {
+			if err := w.repair(ctx); err != nil {
+				return Written{}, err
+			}
+		}
 		for n := 1; ; n++ {
 			if err := ctx.Err(); err != nil {
 				return Written{}, err

@@ -1,0 +1,53 @@
+package vault
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+// Where a disk is not mounted there is an empty directory. Nothing is known of
+// any file then, least of all that a change of it has not happened.
+func TestRepairWaitsForTheDisk(t *testing.T) {
+	w := newWriter(t, map[string]string{"d/a.md": "theirs\n", "d/.memwatchd-x.tmp": "old\n", "b.md": "new\n"})
+	_, err := w.Journal.Begin(record(&Change{Path: "d/a.md"}, ".memwatchd-x.tmp", []byte("old\n"), []byte("new\n")))
+	must(t, err)
+	made, err := w.Journal.Begin(record(&Change{Path: "b.md"}, ".memwatchd-y.tmp", []byte("old\n"), []byte("new\n")))
+	must(t, err)
+
+	disk := w.Vault.Dir + "~"
+	must(t, os.Rename(w.Vault.Dir, disk))
+	must(t, os.Mkdir(w.Vault.Dir, 0o700))
+	w = writerOn(t, w.Vault, w.Journal.dir)
+	if err := w.Repair(t.Context()); !errors.Is(err, ErrRoot) {
+		t.Errorf("got %v, want %v", err, ErrRoot)
+	}
+	if _, err := w.Write(t.Context(), change("c.md", "", "c\n")); !errors.Is(err, ErrRoot) {
+		t.Errorf("write: got %v, want %v", err, ErrRoot)
+	}
+	wantFiles(t, w, map[string]string{})
+	if n := len(w.Journal.Pending()); n != 2 {
+		t.Errorf("%d changes are pending, want 2", n)
+	}
+
+	must(t, os.Remove(w.Vault.Dir))
+	must(t, os.Rename(disk, w.Vault.Dir))
+	_, err = w.Write(t.Context(), change("c.md", "", "c\n")) // which sees to it first
+	must(t, err)
+	wantFiles(t, w, map[string]string{"d/a.md": "theirs\n", "b.md": "new\n", "c.md": "c\n"})
+	if list := w.Journal.List(time.Time{}, "b.md", 0); len(list) != 1 || list[0].ID != made.ID || len(w.Journal.Pending()) > 0 {
+		t.Errorf("the journal has %+v, pending %+v", list, w.Journal.Pending())
+	}
+}
+
+// A root that was empty from the beginning is one to write to.
+func TestRepairOfAnEmptyRoot(t *testing.T) {
+	w := newWriter(t, nil)
+	must(t, w.Repair(t.Context()))
+	_, err := w.Write(t.Context(), change("a.md", "", "a\n"))
+	must(t, err)
+	must(t, os.Remove(filepath.Join(w.Vault.Dir, "a.md")))
+	must(t, writerOn(t, w.Vault, w.Journal.dir).Repair(t.Context()))
+}
