@@ -128,8 +128,13 @@ func (d *daemon) openWriter() {
 // write settles what was interrupted, and then goes on looking after what was
 // written.
 func (d *daemon) write(ctx context.Context) error {
-	if err := d.writer.Repair(ctx); err != nil && ctx.Err() == nil {
-		d.logger.Warn("what was interrupted cannot be settled yet", "err", err)
+	for err := d.writer.Repair(ctx); err != nil; err = d.writer.Repair(ctx) {
+		if ctx.Err() == nil {
+			d.logger.Warn("what was interrupted cannot be settled yet", "err", err)
+		}
+		if err := sleep(ctx, lookAgain); err != nil {
+			return err
+		}
 	}
 	if err := d.writer.Journal.Prune(time.Now()); err != nil {
 		d.logger.Warn("old changes cannot be forgotten", "err", err)
