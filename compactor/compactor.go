@@ -26,7 +26,6 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/memwatchd/memwatchd/memory"
@@ -73,8 +72,11 @@ type Compactor struct {
 	Location *time.Location   // of the months of archives; UTC when nil
 	Now      func() time.Time // time.Now when nil
 
-	running sync.Mutex // one run at a time
-	fills   fills
+	// Claim is called before anything is changed, if it is not nil. See
+	// [Host.Claim].
+	Claim func(ctx context.Context, asked bool) error
+
+	fills fills
 }
 
 // A Request asks for a run.
@@ -94,21 +96,13 @@ type Report struct {
 	Wait    time.Duration // after which it is worth another try, where somebody was at a file; zero if nobody was
 }
 
-// What callers tell apart.
-var (
-	// ErrRunning: there is one run at a time.
-	ErrRunning = errors.New("a run is under way")
-	// ErrUnlimited: no limit says how large a file may be.
-	ErrUnlimited = errors.New("no limit in compactor.limits is for a long-term file of that path")
-)
+// ErrUnlimited: no limit says how large a file may be.
+var ErrUnlimited = errors.New("no limit in compactor.limits is for a long-term file of that path")
 
 // Compact makes one run over the files with a limit. What cannot be done with
-// one file is said in its plan, and keeps nobody from the others.
+// one file is said in its plan, and keeps nobody from the others. Runs that
+// change something share a [Turn].
 func (c *Compactor) Compact(ctx context.Context, r Request) (*Report, error) {
-	if !c.running.TryLock() {
-		return nil, fmt.Errorf("compact: %w", ErrRunning)
-	}
-	defer c.running.Unlock()
 	report := &Report{Time: c.now().UTC().Truncate(time.Second), Plans: []*Plan{}}
 	if c.Uses != nil {
 		report.Since = c.Uses.Since()
@@ -168,6 +162,11 @@ func (c *Compactor) carryOut(ctx context.Context, doc *memory.Document, plan *Pl
 	}
 	if r.DryRun {
 		return nil
+	}
+	if c.Claim != nil {
+		if err := c.Claim(ctx, r.Asked); err != nil {
+			return err
+		}
 	}
 	gone, err := c.apply(ctx, doc, plan, terms, r.Asked)
 	report.Applied += gone

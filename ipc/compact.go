@@ -37,16 +37,29 @@ func (m *Memory) compact(ctx context.Context, c Call, r *CompactRequest) (*Compa
 	if _, err := m.sync(ctx, &c, r.Fresh); err != nil {
 		return nil, err
 	}
+	if !r.DryRun {
+		back, err := m.Turn.Take(ctx)
+		if err != nil {
+			return nil, err
+		}
+		defer back()
+	}
 	report, err := m.Compactor.Compact(ctx, compactor.Request{Path: r.Path, DryRun: r.DryRun, Explain: r.Explain, Asked: true})
 	switch {
-	case errors.Is(err, compactor.ErrRunning):
-		return nil, Errorf(Busy, "a run is under way").hint("ask again when it has ended")
 	case errors.Is(err, compactor.ErrUnlimited):
 		return nil, Errorf(Invalid, "path: %q is no long-term file with a limit", r.Path).hint("compactor.limits in the configuration names those that have one")
 	case err != nil:
-		return nil, Errorf(Unavailable, "%v", err)
+		return nil, tidyError(err)
 	}
 	return &CompactAnswer{Plan: report.Plans, Applied: report.Applied, DryRun: r.DryRun, AsOf: report.Time, Since: report.Since}, nil
+}
+
+// tidyError is why nothing was tidied up, or not all.
+func tidyError(err error) error {
+	if p, ok := errors.AsType[*compactor.PassiveError](err); ok {
+		return Errorf(Conflict, "%s tidies up this memory", p.Host).hint("ask there, or set compactor.host on each machine")
+	}
+	return Errorf(Unavailable, "%v", err)
 }
 
 // mayCompact says no to who may not do it, and where nothing can be done.

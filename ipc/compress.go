@@ -2,11 +2,9 @@ package ipc
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/memwatchd/memwatchd/compactor"
-	"github.com/memwatchd/memwatchd/vault"
 )
 
 // CompressRequest asks to sum up old sessions and daily notes.
@@ -54,14 +52,8 @@ func (m *Memory) compress(ctx context.Context, c Call, r *CompressRequest) (*Com
 	}
 	defer back()
 	report, err := m.Compress.Run(ctx, cutoff, true)
-	passive, others := errors.AsType[*compactor.PassiveError](err)
-	switch {
-	case others:
-		return nil, Errorf(Conflict, "%s tidies up this memory", passive.Host).hint("ask there, or set compactor.host on each machine")
-	case errors.Is(err, vault.ErrRoot):
-		return nil, Errorf(Unavailable, "%v", err)
-	case err != nil:
-		return nil, err
+	if err != nil {
+		return nil, tidyError(err)
 	}
 	return &CompressAnswer{*report, false}, nil
 }

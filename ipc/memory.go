@@ -22,14 +22,17 @@ type Memory struct {
 	Files  Files
 	Scopes Scopes
 	Keeper Keeper
-	Undoer *vault.Undoer // nil if nothing can be written
-	Writer *vault.Writer // nil if nothing can be written
+
+	// What changes files: nil if nothing can be written.
+	Writer    *vault.Writer
+	Undoer    *vault.Undoer
+	Compactor *compactor.Compactor
+	Compress  *compactor.Compress
+	Turn      *compactor.Turn // of whoever tidies up
 
 	Parse    func(vault.File) *memory.Document // reads a file as Files does
 	Disabled bool                              // what would be written is not, and the answer says so
-
-	Compactor *compactor.Compactor              // nil if nothing can be written
-	Used      func(ids []string, now time.Time) // is told, as path#id, which entries were returned; may be nil
+	Used     func(ids []string, now time.Time) // is told, as path#id, which entries were returned; may be nil
 
 	Owner     string         // the subject that owns the root
 	Location  *time.Location // of days; UTC if nil
@@ -37,9 +40,6 @@ type Memory struct {
 	Injection bool           // whether context blocks have content
 	MaxItems  int            // in a context block
 	Patience  time.Duration  // how long an answer waits to be fresh
-
-	Compress *compactor.Compress // nil if nothing can be written
-	Turn     *compactor.Turn     // of whoever tidies up; not nil if Compress is not
 
 	Now func() time.Time // time.Now if nil
 

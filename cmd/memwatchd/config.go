@@ -15,6 +15,7 @@ import (
 	"github.com/adrg/xdg"
 	"github.com/bmatcuk/doublestar/v4"
 
+	"github.com/memwatchd/memwatchd/compactor"
 	"github.com/memwatchd/memwatchd/ipc"
 	"github.com/memwatchd/memwatchd/memory"
 )
@@ -122,6 +123,7 @@ type Config struct {
 
 	file     string // where it was read from; empty if nowhere
 	location *time.Location
+	schedule *compactor.Schedule
 }
 
 // A listenerConfig is one place to listen. One that names a subject, a context
@@ -213,6 +215,9 @@ func (c *Config) finish() error {
 	}
 	if c.Watch.MaxWait < c.Watch.Settle {
 		return fmt.Errorf("watch.max_wait: %s is less than watch.settle, %s", c.Watch.MaxWait, c.Watch.Settle)
+	}
+	if c.schedule, err = compactor.ParseSchedule(c.Compactor.Schedule); err != nil {
+		return fmt.Errorf("compactor.schedule: %w", err)
 	}
 	for _, l := range c.Compactor.Limits {
 		if !doublestar.ValidatePattern(l.Path) || l.Path == "" {

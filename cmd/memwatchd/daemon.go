@@ -16,7 +16,6 @@ import (
 	"github.com/adrg/xdg"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/memwatchd/memwatchd/compactor"
 	"github.com/memwatchd/memwatchd/index"
 	"github.com/memwatchd/memwatchd/ipc"
 	"github.com/memwatchd/memwatchd/memory"
@@ -38,8 +37,9 @@ type daemon struct {
 	watcher  *watcher.Watcher
 	writer   *vault.Writer // nil if there is no journal, without which nothing is written
 
-	compactor *compactor.Compactor // nil if there is no writer
+	upkeep *upkeep // nil if there is no writer
 
+	known chan struct{} // is closed when every file has been seen
 	lost  chan struct{} // the index was set aside, and every file must be applied again
 	locks []*vault.Lock
 }
@@ -48,7 +48,7 @@ var _ ipc.Keeper = (*daemon)(nil)
 
 // openDaemon takes the locks and opens what needs to be opened.
 func openDaemon(c *Config, logger *slog.Logger) (*daemon, error) {
-	d := &daemon{config: c, logger: logger, started: time.Now(), lost: make(chan struct{}, 1)}
+	d := &daemon{config: c, logger: logger, started: time.Now(), known: make(chan struct{}), lost: make(chan struct{}, 1)}
 	for _, l := range c.IPC.Listeners {
 		d.sockets = append(d.sockets, or(l.Path, l.Address))
 	}
@@ -102,10 +102,13 @@ func (d *daemon) open() error {
 		Reconcile: c.Watch.Reconcile, Verify: c.Watch.Verify, Poll: c.Watch.Poll,
 	}
 	d.openWriter()
-	if d.writer != nil {
-		d.compactor = d.openCompactor(d.writer)
-		d.pipeline.compactor = d.compactor
+	if d.writer == nil {
+		return nil
 	}
+	if d.upkeep, err = d.openUpkeep(); err != nil {
+		return err
+	}
+	d.pipeline.compactor = d.upkeep.compactor
 	return nil
 }
 
@@ -223,7 +226,8 @@ func (d *daemon) run(ctx context.Context, listeners []*ipc.Listener) error {
 	if d.writer != nil {
 		server.Memory.Writer = d.writer
 		server.Memory.Undoer = &vault.Undoer{Vault: d.vault, Journal: d.writer.Journal, Writer: d.writer}
-		server.Memory.Compactor, server.Memory.Used = d.compactor, d.compactor.Uses.Used
+		server.Memory.Compactor, server.Memory.Used = d.upkeep.compactor, d.upkeep.compactor.Uses.Used
+		server.Memory.Compress, server.Memory.Turn = d.upkeep.compress, &d.upkeep.turn
 	}
 	d.recall()
 	group, ctx := errgroup.WithContext(ctx)
@@ -232,7 +236,7 @@ func (d *daemon) run(ctx context.Context, listeners []*ipc.Listener) error {
 	group.Go(func() error { return d.lookAtUsers(ctx) })
 	if d.writer != nil {
 		group.Go(func() error { return d.write(ctx) })
-		group.Go(func() error { return d.compactor.Uses.Run(ctx) })
+		group.Go(func() error { return d.runUpkeep(ctx) })
 	}
 	group.Go(func() error { return server.Run(ctx, listeners...) })
 	err := group.Wait()
@@ -260,12 +264,15 @@ const lookAgain = 30 * time.Second
 // complete makes the index whole after the first scan, and whenever it had to be
 // opened again.
 func (d *daemon) complete(ctx context.Context) error {
-	for {
+	for first := true; ; first = false {
 		built := roomToBuild()
 		err := d.whole(ctx)
 		built()
 		if err != nil {
 			return err
+		}
+		if first {
+			close(d.known)
 		}
 		select {
 		case <-ctx.Done():
@@ -290,8 +297,8 @@ func (d *daemon) whole(ctx context.Context) error {
 			return ctx.Err()
 		case err == nil:
 			status := d.index.Status()
-			if d.compactor != nil {
-				if err := d.compactor.Survey(ctx); err != nil {
+			if d.upkeep != nil {
+				if err := d.upkeep.compactor.Survey(ctx); err != nil {
 					d.logger.Warn("how full long-term files are is not known", "err", err)
 				}
 			}
