@@ -39,6 +39,9 @@ type Status struct {
 	Watch   WatchStatus `json:"watch"`
 	Latency Latency     `json:"latency"`
 
+	Write     WriteStatus      `json:"write"`
+	Compactor *CompactorStatus `json:"compactor,omitempty"`
+
 	SkippedFiles int           `json:"skipped_files"`
 	Skipped      []Skipped     `json:"skipped"` // the first of them
 	ProblemCount int           `json:"problem_count"`
@@ -71,6 +74,35 @@ type WatchStatus struct {
 	Overflows     int       `json:"overflows"`
 	LastReconcile time.Time `json:"last_reconcile"`
 	Problem       string    `json:"problem,omitempty"`
+}
+
+// WriteStatus is how writing to people's files is going.
+type WriteStatus struct {
+	Enabled   bool      `json:"enabled"` // changes are made that nobody asked for
+	Applied   int       `json:"applied"` // changes since the start
+	Waiting   []Skipped `json:"waiting"` // files that somebody is at
+	Refused   []Skipped `json:"refused"` // files that are not changed as they are
+	Kept      []string  `json:"kept"`    // files with what was saved at the moment of a crash, for a person to compare
+	LostRaces int       `json:"lost_races"`
+	Problem   string    `json:"problem,omitempty"` // why nothing can be written
+}
+
+// CompactorStatus is how it is going to make room in long-term files.
+type CompactorStatus struct {
+	Enabled   bool        `json:"enabled"`
+	LastRun   time.Time   `json:"last_run,omitzero"`
+	NextRun   time.Time   `json:"next_run,omitzero"`
+	Passive   bool        `json:"passive"` // another machine does it
+	Host      string      `json:"host"`    // the machine that does it
+	NearLimit []NearLimit `json:"near_limit"`
+	Problem   string      `json:"problem,omitempty"` // of the last run
+}
+
+// NearLimit is a long-term file that is nearly full, or fuller than it should be.
+type NearLimit struct {
+	Path  string  `json:"path"`
+	Share float64 `json:"share"` // 1 is full
+	Hint  string  `json:"hint"`
 }
 
 // Latency is how long things took of late, in milliseconds.

@@ -37,7 +37,8 @@ type daemon struct {
 	watcher  *watcher.Watcher
 	writer   *vault.Writer // nil if there is no journal, without which nothing is written
 
-	upkeep *upkeep // nil if there is no writer
+	upkeep     *upkeep // nil if there is no writer
+	unwritable error   // why there is no writer
 
 	known chan struct{} // is closed when every file has been seen
 	lost  chan struct{} // the index was set aside, and every file must be applied again
@@ -119,6 +120,7 @@ func (d *daemon) openWriter() {
 	journal, err := vault.OpenJournal(filepath.Join(c.State.Dir, "journal"), c.Journal.Keep)
 	if err != nil {
 		d.logger.Error("no file is changed without a journal", "err", err)
+		d.unwritable = err
 		return
 	}
 	journal.Happened = func(r vault.Record) { d.pipeline.events.publish(ipc.WriteEvent(r)) }

@@ -2,7 +2,9 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/memwatchd/memwatchd/ipc"
 )
@@ -42,12 +44,60 @@ func (p *printer) status(b *strings.Builder, a *ipc.StatusAnswer) {
 	if s.Watch.Problem != "" {
 		p.row(b, "", "%s", s.Watch.Problem)
 	}
+	p.writing(b, s)
 	p.row(b, "latency", "save to search %.0f ms (p99 %.0f), query %.1f ms (p99 %.1f)",
 		s.Latency.SaveToSearch.P50, s.Latency.SaveToSearch.P99, s.Latency.Query.P50, s.Latency.Query.P99)
 	p.row(b, "process", "%s of memory, %s, %s", bytesOf(int64(s.MemoryBytes)),
 		plural(s.OpenFiles, "open file"), plural(s.Goroutines, "goroutine"))
 	for _, f := range s.Problems {
 		p.problem(b, f)
+	}
+}
+
+// writing says how writing to files is going, and what a person may do about it.
+func (p *printer) writing(b *strings.Builder, s *ipc.Status) {
+	w := s.Write
+	line := plural(w.Applied, "change") + " made"
+	if !w.Enabled {
+		line += ", none that nobody asked for"
+	}
+	if n := len(w.Waiting); n > 0 {
+		line += fmt.Sprintf(", %d waiting", n)
+	}
+	if n := len(w.Refused); n > 0 {
+		line += fmt.Sprintf(", %d refused", n)
+	}
+	p.row(b, "writing", "%s", line)
+	if w.Problem != "" {
+		p.row(b, "", "%s", w.Problem)
+	}
+	for _, h := range slices.Concat(w.Waiting, w.Refused) {
+		p.row(b, "", "%s: %s", h.Path, h.Reason)
+	}
+	for _, path := range w.Kept {
+		p.row(b, "", "%s: what was saved at the moment of a crash; compare it with the file, then remove it", path)
+	}
+	c := s.Compactor
+	if c == nil {
+		return
+	}
+	switch {
+	case c.Passive:
+		line = "done by " + c.Host
+	case !c.Enabled:
+		line = "only on request"
+	default:
+		line = "next at " + c.NextRun.Local().Format(time.DateTime)
+		if !c.LastRun.IsZero() {
+			line += ", last at " + c.LastRun.Local().Format(time.DateTime)
+		}
+	}
+	p.row(b, "tidying", "%s", line)
+	if c.Problem != "" {
+		p.row(b, "", "%s", c.Problem)
+	}
+	for _, f := range c.NearLimit {
+		p.row(b, "", "%s: %s", f.Path, f.Hint)
 	}
 }
 

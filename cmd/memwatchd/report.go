@@ -86,7 +86,27 @@ func (d *daemon) Report() ipc.Status {
 	}
 	s.ProblemCount = len(s.Problems)
 	s.Problems = s.Problems[:min(len(s.Problems), maxListed)]
-	s.Healthy = w.Root != watcher.RootMissing && w.Held == 0 && s.Index.Problem == ""
+	s.Write, s.Compactor = d.writing(), d.upkeep.status(d.config.Compactor.Enabled)
+	s.Healthy = w.Root != watcher.RootMissing && w.Held == 0 && s.Index.Problem == "" && d.writer != nil
+	return s
+}
+
+// writing is how writing to files is going.
+func (d *daemon) writing() ipc.WriteStatus {
+	s := ipc.WriteStatus{Enabled: d.config.Write.Enabled, Waiting: []ipc.Skipped{}, Refused: []ipc.Skipped{}, Kept: []string{}}
+	if d.writer == nil {
+		s.Problem = "no file is changed without a journal: " + d.unwritable.Error()
+		return s
+	}
+	w := d.writer.Status()
+	s.Applied, s.LostRaces, s.Problem = w.Applied, w.LostRaces, w.Unable
+	for _, h := range w.Waiting[:min(len(w.Waiting), maxListed)] {
+		s.Waiting = append(s.Waiting, ipc.Skipped{Path: h.Path, Reason: h.Reason})
+	}
+	for _, h := range w.Refused[:min(len(w.Refused), maxListed)] {
+		s.Refused = append(s.Refused, ipc.Skipped{Path: h.Path, Reason: h.Reason})
+	}
+	s.Kept = append(s.Kept, w.Kept...)
 	return s
 }
 

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/memwatchd/memwatchd/compactor"
+	"github.com/memwatchd/memwatchd/ipc"
 	"github.com/memwatchd/memwatchd/memory"
 	"github.com/memwatchd/memwatchd/vault"
 )
@@ -117,6 +118,26 @@ func (d *daemon) runUpkeep(ctx context.Context) error {
 		})
 	}
 	return group.Wait()
+}
+
+// status is how it is going; nil where nothing is written.
+func (u *upkeep) status(enabled bool) *ipc.CompactorStatus {
+	if u == nil {
+		return nil
+	}
+	s := &ipc.CompactorStatus{Enabled: enabled, NearLimit: []ipc.NearLimit{}}
+	if enabled {
+		runs := u.scheduler.Status()
+		s.LastRun, s.NextRun, s.Problem = runs.LastRun, runs.NextRun, runs.Problem
+	}
+	duty, err := u.host.Duty()
+	if err == nil {
+		s.Passive, s.Host = !duty.Ours, duty.Host
+	}
+	for _, f := range u.compactor.Near() {
+		s.NearLimit = append(s.NearLimit, ipc.NearLimit{Path: f.Path, Share: f.Share, Hint: f.Hint()})
+	}
+	return s
 }
 
 // hostName is the name of this machine, as it was when the daemon was first
