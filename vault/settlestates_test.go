@@ -1,0 +1,64 @@
+package vault
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+)
+
+// Whatever lies at the path of a file and under the temporary name of a change
+// when the daemon starts, what others wrote is there afterwards: in its place if
+// it was there, or if nothing is.
+func TestRepairLosesNothing(t *testing.T) {
+	const none = "none"
+	contents := []string{none, "before\n", "after\n", "theirs\n", "theirs, too\n", ""}
+	for _, kind := range []string{"write", "create", "remove"} {
+		for _, made := range []bool{false, true} {
+			for _, there := range contents {
+				for _, temp := range contents {
+					name := fmt.Sprintf("%s, made: %v, there is %q, beside it %q", kind, made, there, temp)
+					w := newWriter(t, map[string]string{"b.md": ""})
+					before, after := []byte("before\n"), []byte("after\n")
+					switch kind {
+					case "create":
+						before = nil
+					case "remove":
+						after = nil
+					}
+					r, err := w.Journal.Begin(record(&Change{Path: "a.md"}, ".memwatchd-x.tmp", before, after))
+					must(t, err)
+					if made {
+						var hash [32]byte
+						if after != nil {
+							hash = hashOf(after)
+						}
+						must(t, w.Journal.Done(r.ID, hash))
+					}
+					for base, text := range map[string]string{"a.md": there, r.Temp: temp} {
+						if text != none {
+							must(t, os.WriteFile(filepath.Join(w.Vault.Dir, base), []byte(text), 0o600))
+						}
+					}
+					must(t, w.Repair(t.Context()))
+					tree := w.tree(t)
+					left := slices.Collect(maps.Values(tree))
+					theirs := func(text string) bool { return !slices.Contains([]string{none, string(before), string(after)}, text) }
+					for _, text := range []string{there, temp} {
+						if theirs(text) && !slices.Contains(left, text) {
+							t.Errorf("%s: %q is lost: %q", name, text, tree)
+						}
+					}
+					if got, ok := tree["a.md"]; theirs(there) && got != there || there == none && theirs(temp) && (!ok || got != temp) {
+						t.Errorf("%s: it is not in its place: %q", name, tree)
+					}
+					if n := len(w.Journal.Pending()) + len(w.late); n > 0 {
+						t.Errorf("%s: %d left to be done", name, n)
+					}
+				}
+			}
+		}
+	}
+}
