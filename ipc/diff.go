@@ -8,8 +8,11 @@ import (
 	"github.com/memwatchd/memwatchd/vault"
 )
 
-// maxDiff is how many bytes of one change are told.
-const maxDiff = 64 << 10
+// How many bytes of one change are told at most, and of all those of an answer.
+const (
+	maxDiff  = 64 << 10
+	maxDiffs = 4 << 20
+)
 
 // A DiffHunk is lines that were replaced by others.
 type DiffHunk struct {
@@ -19,9 +22,9 @@ type DiffHunk struct {
 }
 
 // diffOf shows the hunks of a change, or so many of them as there is room for.
-func diffOf(hunks []vault.Hunk) (list []DiffHunk, truncated bool) {
+func diffOf(hunks []vault.Hunk, room int) (list []DiffHunk, truncated bool) {
 	list = []DiffHunk{}
-	room, moved := maxDiff, 0 // how much further down lines are than they were
+	moved := 0 // how much further down lines are than they were
 	for _, h := range hunks {
 		diff := unified(h, h.Line+moved)
 		if len(diff) > room {

@@ -74,18 +74,18 @@ func (m *Memory) journal(_ context.Context, c Call, r *JournalRequest) (*Journal
 		return nil, err
 	}
 	path := strings.TrimSuffix(r.Path, "/")
-	answer := &JournalAnswer{Writes: []Wrote{}}
+	answer, tell := &JournalAnswer{Writes: []Wrote{}}, teller{}
 	for _, known := range m.Undoer.Journal.List(since, path, r.Limit) {
 		whole, err := m.Undoer.Journal.Get(known.ID)
 		switch {
 		case errors.Is(err, vault.ErrNoRecord):
 			continue // it was just now too old to be kept
 		case err != nil:
-			w := wrote(known)
+			w := tell.wrote(known)
 			w.Problem = err.Error()
 			answer.Writes = append(answer.Writes, w)
 		default:
-			answer.Writes = append(answer.Writes, wrote(whole))
+			answer.Writes = append(answer.Writes, tell.wrote(whole))
 		}
 	}
 	return answer, nil
@@ -112,9 +112,9 @@ func (m *Memory) undo(ctx context.Context, c Call, r *UndoRequest) (*UndoAnswer,
 		}
 		list = m.Undoer.UndoSince(ctx, since, r.DryRun)
 	}
-	answer := &UndoAnswer{Undone: []Unwrote{}, DryRun: r.DryRun}
+	answer, tell := &UndoAnswer{Undone: []Unwrote{}, DryRun: r.DryRun}, teller{}
 	for _, u := range list {
-		w := Unwrote{Wrote: wrote(u.Record), By: u.By}
+		w := Unwrote{Wrote: tell.wrote(u.Record), By: u.By}
 		if u.Err != nil {
 			answer.Refused++
 			w.Refusal = reasonOf(u.Err)
@@ -175,8 +175,11 @@ func (m *Memory) ago(name, s string) (time.Time, error) {
 	return t, nil
 }
 
+// A teller tells changes, in an answer that is not without bounds.
+type teller struct{ told int }
+
 // wrote is a change as it is told.
-func wrote(r vault.Record) Wrote {
+func (t *teller) wrote(r vault.Record) Wrote {
 	w := Wrote{
 		ID: r.ID, Group: r.Group, Time: r.Time, Path: r.Path, To: r.To, What: "changed",
 		Cause: r.Cause, Reason: r.Reason, State: string(r.State), Undoes: r.Undoes,
@@ -189,7 +192,10 @@ func wrote(r vault.Record) Wrote {
 	case r.After == "":
 		w.What = "removed"
 	}
-	w.Hunks, w.Truncated = diffOf(r.Hunks)
+	w.Hunks, w.Truncated = diffOf(r.Hunks, min(maxDiff, maxDiffs-t.told))
+	for _, h := range w.Hunks {
+		t.told += len(h.Diff)
+	}
 	return w
 }
 
