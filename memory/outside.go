@@ -1,0 +1,95 @@
+package memory
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+)
+
+// Text that programs give is data: it becomes one block of a file, and says
+// nothing to those who read the file's structure. [CheckText] refuses what
+// cannot be told from structure; [Line] and [ListItem] make the rest into text.
+
+// CheckText says why a text from outside is not put into a file, or nil: it has
+// a comment, a tag that hides text, or a marker of ours, or it is not text.
+func CheckText(text string) error {
+	switch {
+	case !utf8.ValidString(text):
+		return errors.New("the text is not valid UTF-8")
+	case strings.Contains(text, "<!--"), strings.Contains(text, "-->"):
+		return errors.New("the text has a comment (<!-- -->), which would be taken for attributes; leave it out")
+	case strings.Contains(text, "memwatchd:generated"):
+		return errors.New("the text has a marker of generated text; leave it out")
+	}
+	for _, r := range text {
+		if r < ' ' && r != '\n' && r != '\r' && r != '\t' || r == 0x7f {
+			return fmt.Errorf("the text has the control character %U; leave it out", r)
+		}
+	}
+	for at := range len(text) {
+		if text[at] != '<' {
+			continue
+		}
+		if n, _ := privateTag([]byte(text[at:])); n > 0 {
+			return errors.New("the text has a <private> tag; set its visibility instead")
+		}
+	}
+	for line := range strings.Lines(text) {
+		if line = strings.TrimSpace(line); line == filteredHeader || injectedRE.MatchString(line) {
+			return errors.New("the text has the header of a block of injected memory; leave that block out")
+		}
+	}
+	return nil
+}
+
+// Line is a text from outside as one line of Markdown: what breaks lines is a
+// space, and it begins no block but a paragraph.
+func Line(text string) string { return escapeStart(strings.Join(strings.Fields(text), " ")) }
+
+// ListItem is a text from outside as one item of a list: its lines, but for
+// blank ones, are those of one paragraph in the item.
+func ListItem(text string) string {
+	var lines []string
+	for line := range strings.Lines(strings.ReplaceAll(text, "\r", "\n")) {
+		if line = Line(line); line != "" {
+			lines = append(lines, line)
+		}
+	}
+	return "- " + strings.Join(lines, "\n  ")
+}
+
+// escapeStart puts a backslash before what would begin a block, or a task, at
+// the beginning of a line.
+func escapeStart(s string) string {
+	if s == "" {
+		return ""
+	}
+	n := len(s) - len(strings.TrimLeft(s, "0123456789"))
+	switch c := s[0]; {
+	case n > 0 && n < 10 && n < len(s) && (s[n] == '.' || s[n] == ')') && (n+1 == len(s) || s[n+1] == ' '):
+		return s[:n] + `\` + s[n:]
+	case strings.IndexByte("#>-+*_=~`|<[:", c) >= 0 && startsBlock(s):
+		return `\` + s
+	}
+	return s
+}
+
+// startsBlock reports whether a line that begins with a special character would
+// begin, or continue, something other than a paragraph.
+func startsBlock(s string) bool {
+	switch s[0] {
+	case '#':
+		hashes := runLen([]byte(s), '#')
+		return hashes == len(s) || s[hashes] == ' '
+	case '-', '+', '*', '_', '=':
+		return len(s) == 1 || s[1] == ' ' || strings.Trim(s, s[:1]+" ") == "" || strings.Trim(s, "-:| ") == ""
+	case '~', '`':
+		return runLen([]byte(s), s[0]) > 2
+	case '[':
+		return len(s) > 2 && s[2] == ']' && (len(s) == 3 || s[3] == ' ') || strings.Contains(s, "]:")
+	case ':':
+		return strings.Trim(s, "-:| ") == ""
+	}
+	return true
+}
