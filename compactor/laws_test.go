@@ -105,13 +105,18 @@ func parts(doc *memory.Document) (items map[string]int, rest []string) {
 		e := &doc.Entries[i]
 		switch e.Block {
 		case memory.Item:
-			items[within(e)+"\x00"+string(linesOf(doc, e))]++
+			items[said(e, within(e), string(linesOf(doc, e)))]++
 		case memory.EmptyHeading:
 		default:
 			rest = append(rest, within(e)+"\x00"+string(linesOf(doc, e)))
 		}
 	}
 	return items, rest
+}
+
+// said is an item with what it means: its type, and who may read it.
+func said(e *memory.Entry, section, lines string) string {
+	return fmt.Sprintf("%s %s %q %s", e.Type, e.Partition.Visibility, section, lines)
 }
 
 // archivedParts are the items of the archives as they were.
@@ -141,7 +146,7 @@ func (r *room) archivedParts() map[string]int {
 			if !slices.Equal(heading(o.from, sectionPath(o.section)), e.Sections) {
 				r.t.Fatalf("%s:%d stands below %q, and comes from %q", path, e.Line, e.Sections, o.section)
 			}
-			items[strings.Join(sectionPath(o.section), "\x1f")+"\x00"+o.lines]++
+			items[said(e, strings.Join(sectionPath(o.section), "\x1f"), o.lines)]++
 		}
 	}
 	return items

@@ -33,7 +33,7 @@ type Score struct {
 	AgeDays float64 `json:"age_days"`
 	Use     float64 `json:"use"`
 	Recency float64 `json:"recency"`
-	Total   float64 `json:"score"`
+	Total   float64 `json:"total"`
 }
 
 // scoreOf scores an entry.

@@ -31,8 +31,11 @@ type CompactAnswer struct {
 
 // compact tells and does what makes room. The plans have the text of all files.
 func (m *Memory) compact(ctx context.Context, c Call, r *CompactRequest) (*CompactAnswer, error) {
-	if err := m.mayCompact(c.Whole); err != nil {
-		return nil, err
+	switch {
+	case !c.Whole:
+		return nil, Errorf(Forbidden, "making room is for the owner, in private")
+	case m.Compactor == nil:
+		return nil, cannotWrite()
 	}
 	if _, err := m.sync(ctx, &c, r.Fresh); err != nil {
 		return nil, err
@@ -62,15 +65,8 @@ func tidyError(err error) error {
 	return Errorf(Unavailable, "%v", err)
 }
 
-// mayCompact says no to who may not do it, and where nothing can be done.
-func (m *Memory) mayCompact(allowed bool) error {
-	switch {
-	case !allowed:
-		return Errorf(Forbidden, "what was archived, and what is to be, is changed in private only")
-	case m.Compactor == nil:
-		return Errorf(Unavailable, "nothing can be written to files").hint("status says why")
-	}
-	return nil
+func cannotWrite() *Error {
+	return Errorf(Unavailable, "nothing can be written to files").hint("status says why")
 }
 
 // RestoreRequest asks to bring an archived entry back.
@@ -89,11 +85,13 @@ type RestoreAnswer struct {
 
 // restore brings an archived entry back to where it comes from.
 func (m *Memory) restore(ctx context.Context, c Call, r *RestoreRequest) (*RestoreAnswer, error) {
-	if err := m.mayCompact(c.View.Private()); err != nil {
-		return nil, err
-	}
-	if r.ID == "" {
+	switch {
+	case !c.View.Private():
+		return nil, Errorf(Forbidden, "what is archived comes back in private only")
+	case r.ID == "":
 		return nil, Errorf(Invalid, "id is needed").hint("search with include_archived finds it")
+	case m.Compactor == nil:
+		return nil, cannotWrite()
 	}
 	if _, err := m.sync(ctx, &c, r.Fresh); err != nil {
 		return nil, err
@@ -105,6 +103,9 @@ func (m *Memory) restore(ctx context.Context, c Call, r *RestoreRequest) (*Resto
 	doc, e, err := m.entry(ctx, c, id)
 	if err != nil {
 		return nil, err
+	}
+	if doc.Place.Kind != memory.Archive {
+		return nil, restoreError(id, compactor.ErrNotArchived)
 	}
 	back, err := m.Compactor.Restore(ctx, doc.Place.Path, e.ID)
 	if err != nil {

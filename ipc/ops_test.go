@@ -23,6 +23,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/tools/txtar"
 
+	"github.com/memwatchd/memwatchd/compactor"
 	"github.com/memwatchd/memwatchd/index"
 	"github.com/memwatchd/memwatchd/memory"
 	"github.com/memwatchd/memwatchd/vault"
@@ -173,6 +174,14 @@ func (c *opsCase) memory(t *testing.T) *Memory {
 		Index: x, Files: root, Scopes: root, Keeper: root, Owner: "owner", Location: location, MaxItems: most,
 		Injection: c.settings["injection"] == "true", Patience: time.Second, Now: func() time.Time { return now },
 		Undoer: c.undoer(t, now),
+		Compactor: &compactor.Compactor{
+			Files: root, Disk: &vault.Vault{Dir: t.TempDir()}, Paths: func() []string { return slices.Clone(root.paths) },
+			MaxLoss: 0.25, Host: "desk", Location: location, Logger: slog.New(slog.DiscardHandler), Now: func() time.Time { return now },
+			Limits: []compactor.Limit{{Pattern: "_longterms/*/_index.md", Items: 4, Characters: 3000}},
+			Parse: func(f vault.File) *memory.Document {
+				return layout.Parse(f.Path, f.Data, memory.Meta{ModTime: f.ModTime})
+			},
+		},
 	}
 }
 
