@@ -2,6 +2,7 @@ package compactor
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -239,18 +240,11 @@ func (c *Compactor) contested(dir, subject string) bool {
 // archiveName is the n-th file, from 1, of a month in an archive. The host is in
 // it so that two machines that share a directory never write the same one.
 func (c *Compactor) archiveName(dir string, now time.Time, n int) string {
-	loc, host := c.Location, c.Host
-	if loc == nil {
-		loc = time.UTC
-	}
-	if host == "" {
-		host = "local"
-	}
-	name := now.In(loc).Format("2006-01") + "." + host
+	name := now.In(cmp.Or(c.Location, time.UTC)).Format("2006-01") + "." + HostName(c.Host)
 	if n > 1 {
 		name += fmt.Sprintf("-%d", n)
 	}
-	return dir + "/" + memory.SessionFile(name)
+	return dir + "/" + name + ".md"
 }
 
 // newArchive is a file of an archive with nothing in it yet.

@@ -64,7 +64,7 @@ type Compactor struct {
 	Links func(context.Context, *memory.Document) (map[string]int, error)
 
 	Owner   string  // the subject that owns the root, as in memory.Layout; "owner" when empty
-	Host    string  // the name of this machine, as it stands in the names of archives; "local" when empty
+	Host    string  // the name of this machine, which stands in the names of archives: see [HostName]
 	Limits  []Limit // the first that a path matches counts; DefaultLimits when nil
 	Soft    []Limit // those that only lead to hints; SoftLimits when nil
 	MaxLoss float64 // the share of a file's items that one run may take; one may always go, and no more does when this is zero
