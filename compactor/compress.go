@@ -57,9 +57,21 @@ type SummaryLine struct {
 	item        string // as it is written
 }
 
-// summaries is the section of profile.md and project.md that summaries are put
-// into.
-var summaries = []string{"Summaries"}
+// section is where a line is put in profile.md and project.md. A heading that
+// stands above private lines must not be shown because of a public one.
+func (s *SummaryLine) section() []string {
+	if s.Visibility == memory.PublicOK.String() {
+		return []string{"Public summaries"}
+	}
+	return []string{"Summaries"}
+}
+
+// inPrivate is the same line for fewer people.
+func (s SummaryLine) inPrivate() SummaryLine {
+	was, now := "<!-- visibility="+s.Visibility+" ", "<!-- visibility="+memory.PrivateOnly.String()+" "
+	s.item, s.Visibility = strings.Replace(s.item, was, now, 1), memory.PrivateOnly.String()
+	return s
+}
 
 // PlanCompress plans what is summed up. It is a pure function of the files, in
 // any order; only sessions and daily notes are looked at.

@@ -61,7 +61,7 @@ func (tr *tree) texts() map[string]int {
 	for _, path := range tr.paths() {
 		doc, _ := tr.Load(path)
 		for _, e := range doc.Entries {
-			if !slices.Contains(e.Sections, "Summaries") && e.Block != memory.EmptyHeading {
+			if !strings.Contains(strings.ToLower(strings.Join(e.Sections, "/")), "summaries") && e.Block != memory.EmptyHeading {
 				count[fmt.Sprint(e.Partition, e.Time, e.Type, e.Tags, e.Text)]++
 			}
 		}

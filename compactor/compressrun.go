@@ -221,19 +221,36 @@ func (c *compression) sumUp(f *Compressed, target string, old *vault.File) ([]by
 	if doc.Claim != "" && doc.Claim != f.subject {
 		return nil, fmt.Errorf("%s is another subject's", target)
 	}
-	r := doc.Revise()
-	for i := range f.Lines {
-		l := &f.Lines[i]
-		switch has := slices.ContainsFunc(doc.Entries, func(e memory.Entry) bool { return l.is(&e) }); {
+	var missing []SummaryLine
+	for _, l := range f.Lines {
+		closed := l.inPrivate()
+		switch has := slices.ContainsFunc(doc.Entries, func(e memory.Entry) bool { return l.is(&e) || closed.is(&e) }); {
 		case l.Path != target, has:
 		case len(l.Evidence) == 0:
 			return nil, ErrNoEvidence
 		default:
-			r.Append(summaries, l.item)
+			missing = append(missing, l)
 		}
 	}
-	if r.Empty() {
-		return nil, nil
+	source, err := withLines(doc, missing, parse)
+	if err != nil {
+		// What is public cannot stand there without showing a heading that only
+		// some may read now: then only they read it.
+		for i := range missing {
+			missing[i] = missing[i].inPrivate()
+		}
+		if closed, err := withLines(doc, missing, parse); err == nil {
+			return closed, nil
+		}
+	}
+	return source, err
+}
+
+// withLines is a summary with further lines.
+func withLines(doc *memory.Document, lines []SummaryLine, parse func([]byte) *memory.Document) ([]byte, error) {
+	r := doc.Revise()
+	for i := range lines {
+		r.Append(lines[i].section(), lines[i].item)
 	}
 	return r.Apply(parse)
 }
