@@ -142,6 +142,26 @@ func (d *Directories) Remove(path string) {
 	}
 }
 
+// Subject is the subject behind an owner key, as far as it is known. A directory
+// is the subject's that its files claim it for, else the one's of its own name;
+// one that is contested is nobody else's.
+func (d *Directories) Subject(owner string) string {
+	if !strings.HasPrefix(owner, "?") {
+		return owner
+	}
+	subject := ""
+	for _, claim := range d.claims[owner] {
+		if subject != "" && claim != subject {
+			return owner
+		}
+		subject = claim
+	}
+	if subject == "" {
+		subject = strings.Trim(owner, "?/")
+	}
+	return subject
+}
+
 func (d *Directories) owner() string { return (&Layout{Owner: d.Owner}).owner() }
 
 // opens reports whether a subject that maps to a directory may open it: nobody

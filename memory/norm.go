@@ -268,3 +268,8 @@ func taskNorm(text string) string {
 		return unicode.IsSpace(r) || strings.ContainsRune(".,;:!?。，；：！？、…", r)
 	})
 }
+
+// TaskNorm is a task's text as copies of one task are compared: without what
+// [Task] leaves out of its text, and without case, width, white space, emphasis,
+// tags, the date when it was added and punctuation at the end.
+func TaskNorm(text string) string { return taskNorm(taskText(text)) }

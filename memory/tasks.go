@@ -106,7 +106,11 @@ func (p *parse) readTasks(e *Entry, b *block) {
 			}
 			if lead := b.items[up].lead; lead >= 0 && t.Under == "" {
 				text := p.show(b.leaves[lead].clean(0))
-				t.Under = taskNorm(taskText(text[boxLen(text):]))
+				text = text[boxLen(text):]
+				if s.commitment && up == 0 { // done or not, it is the same
+					text = strings.TrimPrefix(strings.TrimPrefix(text, "✅"), "\ufe0f")
+				}
+				t.Under = taskNorm(taskText(text))
 			}
 		}
 		t.ID = taskID(lf)
