@@ -22,7 +22,7 @@ const module = "github.com/memwatchd/memwatchd"
 var floors = map[string]int{
 	"memory": 0,
 	"vault":  1, "watcher": 1, "index": 1,
-	"compactor":     2,
+	"todosync": 2, "compactor": 2,
 	"ipc":           3,
 	"cmd/memwatchd": 4,
 }
@@ -41,7 +41,7 @@ var technology = map[string][]string{
 	"github.com/robfig/":         {"compactor"},
 	"os/exec":                    {},
 	"os":                         {"vault", "watcher", "index", "ipc", "cmd/memwatchd"},
-	"log/slog":                   {"compactor", "vault", "watcher", "index", "ipc", "cmd/memwatchd"},
+	"log/slog":                   {"compactor", "todosync", "vault", "watcher", "index", "ipc", "cmd/memwatchd"},
 	"golang.org/x/sys/unix":      {"vault", "watcher", "ipc", "cmd/memwatchd"},
 	"github.com/rogpeppe/":       {},
 	"golang.org/x/tools/":        {},

@@ -1,0 +1,361 @@
+package todosync
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/memwatchd/memwatchd/memory"
+)
+
+// A tale is a random tree, and what people do to it. Its files hold few
+// different tasks, so that there are many copies.
+type tale struct{ *rand.Rand }
+
+func (r tale) pick(list ...string) string { return list[r.IntN(len(list))] }
+
+func (r tale) path() string {
+	day := fmt.Sprintf("2026-02-%02d", 3+r.IntN(4))
+	return r.pick(day+"/a.md", day+"/b.md", "memory/"+day+".md", "alice/memory/"+day+".md", "MEMORY.md", "_longterms/anna/_index.md", "notes/x.md")
+}
+
+// file is the text of a random file.
+func (r tale) file() string {
+	var b strings.Builder
+	eol := r.pick("\n", "\n", "\n", "\r\n")
+	line := func(format string, args ...any) { fmt.Fprintf(&b, format, args...); b.WriteString(eol) }
+	if r.IntN(3) == 0 {
+		line("---")
+		if r.IntN(2) == 0 {
+			line("subject_id: %s", r.pick("anna", "bert", "alice", "owner"))
+		}
+		if r.IntN(2) == 0 {
+			line("contact_id: %s", r.pick("tg:1", "tg:2"))
+		}
+		if r.IntN(2) == 0 {
+			line("tasks: %q", "0/9")
+		}
+		if r.IntN(4) == 0 {
+			line("visibility: private_only")
+		}
+		line("---")
+	}
+	for range 1 + r.IntN(3) {
+		line("## %s", r.pick("Tasks", "Tasks", "Follow Ups", "Notes", "待办与承诺"))
+		for range r.IntN(4) {
+			indent := r.pick("", "", "", "  ", "\t")
+			line("%s- %s%s%s", indent, r.pick("[ ] ", "[ ] ", "[x] ", "[X] ", "", "✅ "), r.pick("Call Bob", "call *bob*.", "Pay", "Pay #work", "Sweep #recurring", "打电话"),
+				r.pick("", "", "", " <!-- id=k1 -->", " <!-- id=k2 -->", " <!-- visibility=private_only -->"))
+		}
+		if r.IntN(3) == 0 {
+			line("")
+		}
+	}
+	out := b.String()
+	if r.IntN(5) == 0 {
+		out = strings.TrimSuffix(out, eol)
+	}
+	return out
+}
+
+// edit is a file after somebody was at it.
+func (r tale) edit(text []byte) []byte {
+	lines := bytes.SplitAfter(text, []byte("\n"))
+	i := r.IntN(len(lines))
+	switch r.IntN(5) {
+	case 0, 1, 2:
+		for range len(lines) { // some box or other
+			if l := lines[i]; bytes.Contains(l, []byte("[ ]")) {
+				lines[i] = bytes.Replace(l, []byte("[ ]"), []byte("[x]"), 1)
+				break
+			} else if bytes.Contains(l, []byte("[x]")) && r.IntN(3) == 0 {
+				lines[i] = bytes.Replace(l, []byte("[x]"), []byte("[ ]"), 1)
+				break
+			}
+			i = (i + 1) % len(lines)
+		}
+	case 3:
+		lines = slices.Delete(lines, i, i+1)
+	case 4:
+		return []byte(r.file())
+	}
+	return bytes.Join(lines, nil)
+}
+
+// tickAll is a file with what wishes want ticked in it; nil if it cannot be
+// written.
+func (w *world) tickAll(path string, wishes []Wish) []byte {
+	doc := w.parse(path)
+	if doc.Unsound {
+		return nil
+	}
+	out, err := w.rules.Tick(doc, wishes, func(source []byte) *memory.Document {
+		return w.layout.Parse(path, source, memory.Meta{})
+	})
+	if err != nil {
+		w.t.Fatalf("tick %s: %v\n%s", path, err, w.files[path])
+	}
+	return out
+}
+
+// step is what a daemon does about files that changed: it returns those that it
+// wrote.
+func (w *world) step(changed []string) []string {
+	wishes, _ := w.plan(changed)
+	byFile := map[string][]Wish{}
+	for _, wish := range wishes {
+		byFile[wish.Path] = append(byFile[wish.Path], wish)
+	}
+	var files []*File
+	var wrote []string
+	for _, path := range sortedKeys(byFile) {
+		if out := w.tickAll(path, byFile[path]); out != nil {
+			w.files[path] = out
+			files, wrote = append(files, w.seen(path)), append(wrote, path)
+		}
+	}
+	if done, _ := w.catalogue.Learn(files, wishes, &w.rules); len(done) > 0 {
+		w.t.Fatalf("what was ticked completes something: %+v", done)
+	}
+	return wrote
+}
+
+// checkWritten is what may become of files: boxes that were open are done, each
+// with a twin that is done; counters change with them; nothing else does.
+func (w *world) checkWritten(was map[string][]byte) {
+	for path, before := range was {
+		after := w.files[path]
+		if bytes.Equal(before, after) {
+			continue
+		}
+		a, b := w.layout.Parse(path, before, memory.Meta{}), w.parse(path)
+		fa, fb := FileOf(a), FileOf(b)
+		if len(fa.Boxes) != len(fb.Boxes) || bytes.Count(before, []byte("\n")) != bytes.Count(after, []byte("\n")) {
+			w.t.Fatalf("%s has other lines or tasks:\n%s\n%s", path, before, after)
+		}
+		for i := range fa.Boxes {
+			x, y := fa.Boxes[i], fb.Boxes[i]
+			switch {
+			case !x.is(&y) || x.State.done() && !y.State.done():
+				w.t.Fatalf("%s: task %d became another:\n%s\n%s", path, i, before, after)
+			case !x.State.done() && y.State.done():
+				c := fa.Copy(i)
+				if !w.hasTwin(was, &c) {
+					w.t.Fatalf("%s: task %d is done and nowhere else:\n%s", path, i, before)
+				}
+			}
+		}
+	}
+}
+
+func (w *world) hasTwin(files map[string][]byte, c *Copy) bool {
+	for path, text := range files {
+		if path == c.Path {
+			continue
+		}
+		f := FileOf(w.layout.Parse(path, text, memory.Meta{}))
+		for i := range f.Boxes {
+			if d := f.Copy(i); !f.Gone && d.State.done() && w.rules.Same(&d, c) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func (w *world) copyOf() *world {
+	v := newWorld(w.t, "2026-02-06", 7)
+	v.files = maps.Clone(w.files)
+	if w.catalogue != nil {
+		v.catalogue = w.catalogue.clone()
+	}
+	return v
+}
+
+// FuzzLaws is what holds on every tree, whatever people do:
+//
+//   - planning again on the result plans nothing, and it is not touched again
+//   - the order in which files are seen does not matter
+//   - the bytes written depend on the bytes read alone
+//   - only boxes and counters change, from open to done, and with a twin
+//   - a box that was ticked and then unticked by hand stays open
+func FuzzLaws(f *testing.F) {
+	for seed := range uint64(300) {
+		f.Add(seed, seed)
+	}
+	f.Fuzz(func(t *testing.T, a, b uint64) {
+		r := tale{rand.New(rand.NewPCG(a, b))}
+		w := newWorld(t, "2026-02-06", 7)
+		for range 3 + r.IntN(5) {
+			w.save(r.path(), []byte(r.file()))
+		}
+		was := maps.Clone(w.files)
+		if wrote := w.step(nil); len(wrote) > 0 {
+			t.Fatalf("the first start writes %v", wrote)
+		}
+		ticked := map[string]Copy{}
+		for range 6 {
+			changed := r.people(w)
+			was = maps.Clone(w.files)
+			other, kept := w.copyOf(), w.copyOf()
+			wrote := w.step(changed)
+			w.checkWritten(was)
+			if again := w.step(wrote); len(again) > 0 {
+				t.Fatalf("on its own result it writes %v", again)
+			}
+			r.Shuffle(len(changed), func(i, j int) { changed[i], changed[j] = changed[j], changed[i] })
+			other.step(changed)
+			sameFiles(t, "seen in another order", w, other)
+			for _, path := range wrote {
+				for i, box := range w.seen(path).Boxes {
+					if !kept.seen(path).Boxes[i].State.done() && box.State.done() {
+						c := w.seen(path).Copy(i)
+						ticked[path] = c
+					}
+				}
+			}
+		}
+		// A person has the last word.
+		for _, path := range sortedKeys(ticked) {
+			c := ticked[path]
+			if !w.untick(&c) {
+				continue
+			}
+			w.step([]string{path})
+			for i := range 3 {
+				source := fmt.Sprintf("2026-02-06/last%d.md", i)
+				w.save(source, []byte("## Tasks\n- [x] Call Bob\n- [x] Pay\n- [x] x <!-- id=k1 -->\n- [x] y <!-- id=k2 -->\n## Follow Ups\n- [x] Call Bob\n- [x] Pay\n"))
+				w.step([]string{source})
+			}
+			if f := w.seen(path); !slices.ContainsFunc(f.Boxes, func(b Box) bool { return b.is(&c.Box) && b.State == Open }) {
+				t.Fatalf("%s was unticked by hand and ticked again:\n%s", path, w.files[path])
+			}
+		}
+	})
+}
+
+// untick unticks a box by hand, if it still is what reconciliation ticked, and
+// the only one of its kind.
+func (w *world) untick(c *Copy) bool {
+	text, ok := w.files[c.Path]
+	f := w.catalogue.File(c.Path)
+	if !ok || f == nil {
+		return false
+	}
+	doc := w.parse(c.Path)
+	found := 0
+	for i, b := range FileOf(doc).Boxes {
+		t := doc.Entries[b.Entry].Tasks[b.Task]
+		if !b.is(&c.Box) {
+			continue
+		}
+		if found++; i >= len(f.Boxes) || !f.Boxes[i].is(&b) || f.Boxes[i].State != Ticked || t.Box.Start == t.Box.End {
+			return false
+		}
+		text = bytes.Clone(text)
+		text[t.Box.Start] = ' '
+	}
+	w.files[c.Path] = text
+	return found == 1
+}
+
+// people change some files, and returns which.
+func (r tale) people(w *world) []string {
+	changed := map[string]bool{}
+	for range 1 + r.IntN(3) {
+		path := r.path()
+		if _, ok := w.files[path]; ok && r.IntN(8) > 0 {
+			w.save(path, r.edit(w.files[path]))
+		} else {
+			w.save(path, []byte(r.file()))
+		}
+		changed[path] = true
+	}
+	if paths := sortedKeys(w.files); len(paths) > 0 && r.IntN(6) == 0 { // one moves
+		from, to := paths[r.IntN(len(paths))], r.path()
+		w.save(to, w.files[from])
+		if from != to {
+			w.save(from, nil)
+		}
+		changed[from], changed[to] = true, true
+	}
+	return sortedKeys(changed)
+}
+
+func sameFiles(t *testing.T, what string, a, b *world) {
+	t.Helper()
+	for _, path := range sortedKeys(a.files) {
+		if !bytes.Equal(a.files[path], b.files[path]) {
+			t.Fatalf("%s: %s differs:\n%s\n%s", what, path, a.files[path], b.files[path])
+		}
+	}
+	if len(a.files) != len(b.files) {
+		t.Fatalf("%s: there are %d and %d files", what, len(a.files), len(b.files))
+	}
+}
+
+// FuzzTwo is two daemons on two copies of a tree. People work on either; the
+// copies are synchronised by hand, as a program does it that carries over the
+// newer file. What both have changed is the same, or it is a conflict that
+// people settle: here, the second copy's.
+func FuzzTwo(f *testing.F) {
+	for seed := range uint64(300) {
+		f.Add(seed, seed)
+	}
+	f.Fuzz(func(t *testing.T, a, b uint64) {
+		r := tale{rand.New(rand.NewPCG(a, b))}
+		here := newWorld(t, "2026-02-06", 7)
+		for range 3 + r.IntN(5) {
+			here.save(r.path(), []byte(r.file()))
+		}
+		here.step(nil)
+		there := here.copyOf()
+		base := maps.Clone(here.files)
+		for range 5 {
+			for _, w := range []*world{here, there} {
+				if r.IntN(2) == 0 {
+					w.step(r.people(w))
+				}
+			}
+			rounds := 0
+			for ; synchronise(here, there, base); rounds++ {
+				if rounds == 20 {
+					t.Fatal("they do not come to rest")
+				}
+			}
+			sameFiles(t, "synchronised", here, there)
+		}
+	})
+}
+
+// synchronise carries over what changed since the last time, and lets both
+// daemons do their work. It is false if nothing happened.
+func synchronise(here, there *world, base map[string][]byte) bool {
+	var toHere, toThere []string
+	all := map[string]bool{}
+	for _, m := range []map[string][]byte{here.files, there.files, base} {
+		for path := range m {
+			all[path] = true
+		}
+	}
+	for _, path := range sortedKeys(all) {
+		x, y, was := here.files[path], there.files[path], base[path]
+		switch {
+		case bytes.Equal(x, y):
+		case bytes.Equal(y, was):
+			there.save(path, x)
+			toThere = append(toThere, path)
+		default:
+			here.save(path, y)
+			toHere = append(toHere, path)
+		}
+	}
+	clear(base)
+	maps.Copy(base, here.files)
+	wrote := append(here.step(toHere), there.step(toThere)...)
+	return len(toHere)+len(toThere)+len(wrote) > 0
+}

@@ -1,0 +1,156 @@
+package todosync
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
+// A Wish is that a box be ticked in a file, because its task was done elsewhere.
+type Wish struct {
+	Done Copy   `json:"done"`
+	Path string `json:"path"`
+}
+
+func (w Wish) compare(v Wish) int {
+	return cmp.Or(strings.Compare(w.Path, v.Path), strings.Compare(w.Done.Path, v.Done.Path), strings.Compare(w.Done.ID, v.Done.ID),
+		slices.Compare(w.Done.Text[:], v.Done.Text[:]), slices.Compare(w.Done.Under[:], v.Done.Under[:]), cmp.Compare(w.Done.Section, v.Done.Section),
+		strings.Compare(w.Done.Owner, v.Done.Owner))
+}
+
+// Resolve says what completions complete elsewhere, given all that is known.
+// Where more than one box of a file may be meant, none is: that is ambiguous.
+// Both lists are sorted, and do not depend on the order of the completions.
+func (c *Catalogue) Resolve(done []Copy, r *Rules) (wishes, ambiguous []Wish) {
+	if len(done) == 0 {
+		return nil, nil
+	}
+	x := newIndex(c)
+	for _, d := range done {
+		for _, f := range x.files(&d) {
+			w := Wish{d, f.Path}
+			switch c.judge(w, r, x) {
+			case wanted:
+				wishes = append(wishes, w)
+			case unclear:
+				ambiguous = append(ambiguous, w)
+			}
+		}
+	}
+	return merge(wishes, nil), merge(ambiguous, nil)
+}
+
+// merge is two lists as one, sorted, each wish once.
+func merge(a, b []Wish) []Wish {
+	list := slices.Concat(a, b)
+	slices.SortFunc(list, Wish.compare)
+	return slices.CompactFunc(list, func(a, b Wish) bool { return a.compare(b) == 0 })
+}
+
+// Standing are the wishes that still make sense, given all that is known.
+func (c *Catalogue) Standing(wishes []Wish, r *Rules) []Wish {
+	if len(wishes) == 0 {
+		return nil
+	}
+	x := newIndex(c)
+	return slices.DeleteFunc(slices.Clone(wishes), func(w Wish) bool { return c.judge(w, r, x) != wanted })
+}
+
+// Completed are all boxes that count as done by hand.
+func (c *Catalogue) Completed() []Copy {
+	var list []Copy
+	for _, f := range c.Files() {
+		for i := range f.Boxes {
+			if !f.Gone && f.Boxes[i].State == Done {
+				list = append(list, f.Copy(i))
+			}
+		}
+	}
+	return list
+}
+
+// A verdict is what there is to be said of a wish.
+type verdict uint8
+
+const (
+	unwanted verdict = iota
+	unclear          // more than one box fits equally
+	wanted
+)
+
+// judge decides whether a completion ticks a box of a file: one that is open,
+// within the days, on the same day or an earlier one, and that no person has
+// unticked; if the completion is still there, and no copy of an earlier day was
+// done by hand, because then the task is done again and again.
+func (c *Catalogue) judge(w Wish, r *Rules, x *boxIndex) verdict {
+	f, source := c.files[w.Path], c.files[w.Done.Path]
+	switch {
+	case f == nil || f.Gone || source == nil || source.Gone || f == source:
+		return unwanted
+	case f.Day != "" && (f.Day < r.First || f.Day > r.Last):
+		return unwanted
+	case w.Done.Day != "" && (f.Day > w.Done.Day || w.Done.Day > r.Last):
+		return unwanted
+	case !source.holds(&w.Done):
+		return unwanted
+	}
+	list := r.candidates(f, &w.Done)
+	open := func(i int) bool { return f.Boxes[i].State == Open }
+	switch {
+	case !slices.ContainsFunc(list, open):
+		return unwanted
+	case len(list) > 1:
+		return unclear
+	}
+	target := f.Copy(list[0])
+	for _, earlier := range x.files(&target) {
+		if earlier.Day == "" || earlier.Day >= f.Day {
+			continue
+		}
+		for i := range earlier.Boxes {
+			if copied := earlier.Copy(i); copied.State == Done && r.Same(&target, &copied) {
+				return unwanted
+			}
+		}
+	}
+	return wanted
+}
+
+// holds reports whether a box is still done.
+func (f *File) holds(d *Copy) bool {
+	return slices.ContainsFunc(f.Boxes, func(b Box) bool {
+		return b.State == Done && b.is(&d.Box)
+	})
+}
+
+// A boxIndex finds the files that may hold copies of a task.
+type boxIndex struct {
+	texts map[Digest][]*File
+	ids   map[string][]*File
+}
+
+func newIndex(c *Catalogue) *boxIndex {
+	x := &boxIndex{map[Digest][]*File{}, map[string][]*File{}}
+	for _, f := range c.Files() {
+		if f.Gone {
+			continue
+		}
+		for i := range f.Boxes {
+			b := &f.Boxes[i]
+			if b.Text != (Digest{}) {
+				x.texts[b.Text] = append(x.texts[b.Text], f)
+			}
+			if b.ID != "" {
+				x.ids[b.ID] = append(x.ids[b.ID], f)
+			}
+		}
+	}
+	return x
+}
+
+// files are those with a box of the same words or the same id, by path.
+func (x *boxIndex) files(c *Copy) []*File {
+	list := slices.Concat(x.texts[c.Text], x.ids[c.ID])
+	slices.SortFunc(list, byPath)
+	return slices.Compact(list)
+}

@@ -1,0 +1,174 @@
+package todosync
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/tools/txtar"
+
+	"github.com/memwatchd/memwatchd/memory"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+// The archives of testdata/rules are stories. Their files are what people save,
+// a path without a text what they delete; then, behind "→", stands what
+// reconciliation does about it, which is done before the story goes on. Before
+// the first "→" it only records. The comment may set today and days; a file
+// called "forget" loses the state.
+func TestRules(t *testing.T) {
+	archives, err := filepath.Glob("testdata/rules/*.txtar")
+	if err != nil || len(archives) == 0 {
+		t.Fatal("no stories")
+	}
+	for _, name := range archives {
+		t.Run(strings.TrimSuffix(filepath.Base(name), ".txtar"), func(t *testing.T) {
+			a, err := txtar.ParseFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			w := newWorld(t, "2026-02-06", 7)
+			for _, m := range regexp.MustCompile(`(?m)^(today|days): (.*)$`).FindAllSubmatch(a.Comment, -1) {
+				switch string(m[1]) {
+				case "today":
+					w.rules.First, w.rules.Last = window(string(m[2]), 7)
+				}
+			}
+			var saved []string
+			for i, f := range a.Files {
+				switch f.Name {
+				case "→":
+					got := w.reconcile(saved)
+					if saved = nil; *update {
+						a.Files[i].Data = []byte(got)
+					} else if diff := cmp.Diff(string(f.Data), got); diff != "" {
+						t.Errorf("section %d (-want +got):\n%s", i+1, diff)
+					}
+				case "forget":
+					w.catalogue = nil
+				default:
+					w.save(f.Name, f.Data)
+					saved = append(saved, f.Name)
+				}
+			}
+			if *update {
+				if err := os.WriteFile(name, txtar.Format(a), 0o666); err != nil {
+					t.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// A world is a directory, and what reconciliation knows of it.
+type world struct {
+	t         testing.TB
+	layout    memory.Layout
+	rules     Rules
+	files     map[string][]byte
+	catalogue *Catalogue // nil before the first start
+}
+
+func newWorld(t testing.TB, today string, days int) *world {
+	w := &world{t: t, files: map[string][]byte{}}
+	w.layout.Users = func(dir string) bool { return dir == "alice" }
+	w.rules.First, w.rules.Last = window(today, days)
+	w.rules.Subject = func(owner string) string { return strings.Trim(owner, "?/") }
+	return w
+}
+
+func (w *world) save(path string, text []byte) {
+	w.files[path] = text
+	if len(text) == 0 {
+		delete(w.files, path)
+	}
+}
+
+func (w *world) parse(path string) *memory.Document {
+	return w.layout.Parse(path, w.files[path], memory.Meta{})
+}
+
+func (w *world) seen(path string) *File {
+	if _, ok := w.files[path]; !ok {
+		return &File{Path: path, Gone: true}
+	}
+	return FileOf(w.parse(path))
+}
+
+// plan learns files and says what is to be done about them.
+func (w *world) plan(paths []string) (wishes, unclear []Wish) {
+	first := w.catalogue == nil
+	if first {
+		w.catalogue = &Catalogue{}
+		paths = sortedKeys(w.files)
+	}
+	var files []*File
+	for _, p := range paths {
+		files = append(files, w.seen(p))
+	}
+	done, _ := w.catalogue.Learn(files, nil, &w.rules)
+	w.catalogue.Forget(w.rules.First)
+	if first {
+		return nil, nil
+	}
+	return w.catalogue.Resolve(done, &w.rules)
+}
+
+// reconcile plans, does what was planned, and says what that was.
+func (w *world) reconcile(paths []string) string {
+	wishes, unclear := w.plan(paths)
+	var b strings.Builder
+	for _, wish := range unclear {
+		fmt.Fprintf(&b, "%s: more than one fits %s\n", wish.Path, wish.Done.Path)
+	}
+	var changed []string
+	for _, wish := range wishes {
+		doc := w.parse(wish.Path)
+		after := w.tick(wish)
+		for i, line := range bytes.Split(after, []byte("\n")) {
+			if was := bytes.Split(doc.Source, []byte("\n"))[i]; !bytes.Equal(was, line) {
+				fmt.Fprintf(&b, "%s:%d %s (%s)\n", wish.Path, i+1, bytes.TrimSpace(line), wish.Done.Path)
+			}
+		}
+		w.files[wish.Path] = after
+		if !slices.Contains(changed, wish.Path) {
+			changed = append(changed, wish.Path)
+		}
+	}
+	var files []*File
+	for _, p := range changed {
+		files = append(files, w.seen(p))
+	}
+	if done, _ := w.catalogue.Learn(files, wishes, &w.rules); len(done) > 0 {
+		w.t.Errorf("what reconciliation ticked completes something: %v", done)
+	}
+	return b.String()
+}
+
+// tick is a file with what a wish is about ticked.
+func (w *world) tick(wish Wish) []byte {
+	out, err := w.rules.Tick(w.parse(wish.Path), []Wish{wish}, func(source []byte) *memory.Document {
+		return w.layout.Parse(wish.Path, source, memory.Meta{})
+	})
+	if err != nil || out == nil {
+		w.t.Fatalf("tick %s: %v", wish.Path, err)
+	}
+	return out
+}
+
+func sortedKeys[V any](m map[string]V) []string {
+	var keys []string
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}
