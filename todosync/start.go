@@ -1,0 +1,84 @@
+package todosync
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"github.com/memwatchd/memwatchd/vault"
+)
+
+// Start compares all files with what was known of them when the last process
+// ended. It is called when every file was found, and may be called again. What
+// it finds for the first time ever is noted and nothing more.
+func (s *Syncer) Start(ctx context.Context) error {
+	s.turn.Lock()
+	defer s.turn.Unlock()
+	first := s.recall()
+	rules := s.Rules()
+	s.mu.Lock()
+	known := s.catalogue.clone()
+	s.mu.Unlock()
+	known.Forget(rules.First)
+	var files []*File
+	for _, listed := range s.List() {
+		if err := ctx.Err(); err != nil {
+			return fmt.Errorf("compare tasks: %w", err)
+		}
+		was := known.files[listed.Path]
+		delete(known.files, listed.Path)
+		if listed.Day != "" && listed.Day < rules.First || was != nil && !was.Gone && was.Hash == HashDigest(listed.Hash) {
+			continue
+		}
+		if f := s.read(listed.Path, rules); f != nil {
+			files = append(files, f)
+		}
+	}
+	for _, f := range known.Files() {
+		if f := s.read(f.Path, rules); f != nil { // it may have lost its tasks
+			files = append(files, f)
+		}
+	}
+	if first {
+		s.mu.Lock()
+		s.catalogue.Learn(files, nil, rules)
+		s.catalogue.Forget(rules.First)
+		s.dirty = s.now()
+		s.mu.Unlock()
+		s.save(true)
+		s.logger().Info("tasks are noted as they are, what is done from now on is ticked elsewhere too", "files", len(files))
+	} else {
+		s.learn(files, rules)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.started = true
+	s.wakeUpLocked()
+	return nil
+}
+
+// recall reads what was known when the last process ended. It reports whether
+// that was nothing.
+func (s *Syncer) recall() (first bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.catalogue != nil {
+		return s.first && !s.started
+	}
+	data, err := vault.ReadState(s.State)
+	if err == nil {
+		s.catalogue, s.wishes, err = decodeState(s.Root, data)
+	}
+	if s.Off && len(s.wishes) > 0 {
+		s.wishes, s.dirty = nil, s.now()
+	}
+	if err == nil {
+		return false
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
+		s.logger().Warn("what was known of tasks is lost, none are ticked until something changes", "err", err)
+	}
+	s.catalogue, s.wishes, s.first = &Catalogue{}, nil, true
+	return true
+}

@@ -1,0 +1,586 @@
+package todosync
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/memwatchd/memwatchd/memory"
+	"github.com/memwatchd/memwatchd/vault"
+)
+
+// A disk is a directory in which time passes as a test wants it to. It stands in
+// for the files, and for the one who writes them: a file that a person has saved
+// is not written for a while.
+type disk struct {
+	*world
+	syncer *Syncer
+	quiet  time.Duration
+	saved  map[string]time.Time
+	locked map[string]error // what a write of the file answers
+	writes []string
+}
+
+func newDisk(t *testing.T) *disk {
+	d := &disk{world: newWorld(t, "2026-02-06", 7), quiet: 10 * time.Second, saved: map[string]time.Time{}, locked: map[string]error{}}
+	d.boot(filepath.Join(t.TempDir(), "todosync.json"))
+	return d
+}
+
+// boot makes another process of it.
+func (d *disk) boot(state string) {
+	d.syncer = &Syncer{
+		Files: d, Writer: d, List: d.list, Parse: d.parseFile, Subject: d.rules.Subject, State: state,
+		Logger: slog.New(slog.DiscardHandler),
+		Now:    func() time.Time { return time.Now().AddDate(26, 1, 5) }, // in a synctest bubble it is 2000-01-01
+	}
+}
+
+func (d *disk) list() []Listed {
+	var list []Listed
+	for _, path := range sortedKeys(d.files) {
+		doc := d.parse(path)
+		list = append(list, Listed{path, doc.Place.Day, sha256.Sum256(doc.Source)})
+	}
+	return list
+}
+
+func (d *disk) parseFile(f vault.File) *memory.Document {
+	return d.layout.Parse(f.Path, f.Data, memory.Meta{})
+}
+
+// Load implements [Files].
+func (d *disk) Load(path string) (*memory.Document, error) {
+	if _, ok := d.files[path]; !ok {
+		return nil, fs.ErrNotExist
+	}
+	return d.parse(path), nil
+}
+
+// Write implements [Writer].
+func (d *disk) Write(_ context.Context, c vault.Change) (vault.Written, error) {
+	old, ok := d.files[c.Path]
+	if !ok {
+		return vault.Written{}, fs.ErrNotExist
+	}
+	if err := d.locked[c.Path]; err != nil {
+		return vault.Written{}, err
+	}
+	if wait := d.quiet - time.Since(d.saved[c.Path]); wait > 0 && !c.Asked {
+		return vault.Written{}, &vault.WaitError{Path: c.Path, Reason: "it was changed a moment ago", For: wait}
+	}
+	out, err := c.Edit(&vault.File{Path: c.Path, Data: old})
+	if err != nil || out == nil || bytes.Equal(out, old) {
+		return vault.Written{}, err
+	}
+	d.files[c.Path] = out
+	d.writes = append(d.writes, c.Path)
+	d.syncer.Changed(c.Path, d.parse(c.Path)) // as a watcher would
+	return vault.Written{ID: fmt.Sprint(len(d.writes)), Changed: true}, nil
+}
+
+// person saves a file; without a text it is removed.
+func (d *disk) person(path, text string) {
+	d.save(path, []byte(text))
+	d.saved[path] = time.Now()
+	doc, _ := d.Load(path)
+	d.syncer.Changed(path, doc)
+}
+
+// run lets some time pass with a process.
+func (d *disk) run(t *testing.T, passes time.Duration) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- d.syncer.Run(ctx) }()
+	if !d.syncer.isStarted() {
+		if err := d.syncer.Start(ctx); err != nil {
+			t.Error(err)
+		}
+	}
+	time.Sleep(passes)
+	synctest.Wait()
+	cancel()
+	<-done
+}
+
+func (d *disk) wrote(t *testing.T, want ...string) {
+	t.Helper()
+	if diff := cmp.Diff(want, d.writes); diff != "" {
+		t.Errorf("written (-want +got):\n%s", diff)
+	}
+	d.writes = nil
+}
+
+func (d *disk) is(t *testing.T, path, want string) {
+	t.Helper()
+	if got := string(d.files[path]); got != want {
+		t.Errorf("%s is %q, want %q", path, got, want)
+	}
+}
+
+const (
+	openTask = "## Tasks\n- [ ] Call Bob\n"
+	doneTask = "## Tasks\n- [x] Call Bob\n"
+	before   = "2026-02-04/a.md"
+	today    = "2026-02-06/b.md"
+)
+
+func TestSyncer(t *testing.T) {
+	// begin has two open copies, and has noted them.
+	begin := func(t *testing.T) *disk {
+		d := newDisk(t)
+		d.save(before, []byte(openTask))
+		d.save(today, []byte(openTask))
+		d.run(t, time.Hour)
+		d.wrote(t)
+		return d
+	}
+	for name, f := range map[string]func(*testing.T, *disk){
+		"ticks, once": func(t *testing.T, d *disk) {
+			d.person(today, doneTask)
+			d.run(t, 3*time.Second)
+			d.is(t, before, doneTask)
+			d.run(t, time.Hour)
+			d.wrote(t, before)
+		},
+		"in one write": func(t *testing.T, d *disk) {
+			d.save(before, []byte("## Tasks\n- [ ] One\n- [ ] Two\n"))
+			d.run(t, time.Minute)
+			d.person("2026-02-05/c.md", "## Tasks\n- [x] One\n")
+			d.person(today, "## Tasks\n- [x] Two\n")
+			d.person(before, "## Tasks\n- [ ] One\n- [ ] Two\n")
+			d.run(t, time.Hour)
+			d.wrote(t, before)
+			d.is(t, before, "## Tasks\n- [x] One\n- [x] Two\n")
+		},
+		"a person unticks": func(t *testing.T, d *disk) {
+			d.person(today, doneTask)
+			d.run(t, time.Minute)
+			d.person(before, openTask)
+			d.run(t, time.Hour)
+			d.person(today, doneTask+"- [ ] More\n")
+			d.run(t, time.Hour)
+			d.boot(d.syncer.State)
+			d.run(t, time.Hour)
+			d.person("2026-02-06/c.md", doneTask)
+			d.run(t, time.Hour)
+			d.is(t, before, openTask)
+			d.wrote(t, before)
+		},
+		"unticked before anything was written": func(t *testing.T, d *disk) {
+			d.person(before, openTask+"- [ ] More\n")
+			d.person(today, doneTask)
+			d.run(t, 5*time.Second)
+			if st := d.syncer.Status(); st.Planned != 1 || len(st.Waiting) != 1 || st.Waiting[0].Path != before {
+				t.Errorf("status %+v", st)
+			}
+			d.person(today, openTask)
+			d.run(t, time.Hour)
+			d.wrote(t)
+		},
+		"the source is unticked at the last moment": func(t *testing.T, d *disk) {
+			d.person(before, openTask+"- [ ] More\n")
+			d.person(today, doneTask)
+			d.run(t, 9*time.Second+900*time.Millisecond)
+			d.person(today, openTask) // when it could be written it is not known yet what this says
+			d.run(t, time.Hour)
+			d.wrote(t)
+		},
+		"the source is removed": func(t *testing.T, d *disk) {
+			d.person(before, openTask+"- [ ] More\n")
+			d.person(today, doneTask)
+			d.run(t, 5*time.Second)
+			d.person(today, "")
+			d.run(t, time.Hour)
+			d.wrote(t)
+		},
+		"the target is removed, and comes back": func(t *testing.T, d *disk) {
+			d.person(before, openTask+"- [ ] More\n")
+			d.person(today, doneTask)
+			d.run(t, 5*time.Second)
+			d.person(before, "")
+			d.run(t, time.Hour)
+			d.person(before, openTask)
+			d.run(t, time.Hour)
+			d.wrote(t)
+		},
+		"the target is removed for a while": func(t *testing.T, d *disk) {
+			d.person(before, openTask+"- [ ] More\n")
+			d.person(today, doneTask)
+			d.run(t, 3*time.Second)
+			d.person(before, "")
+			d.run(t, 3*time.Second)
+			d.person(before, openTask)
+			d.run(t, time.Hour)
+			d.wrote(t)
+		},
+		"the target is edited so that nothing fits": func(t *testing.T, d *disk) {
+			d.person(before, openTask+"- [ ] More\n")
+			d.person(today, doneTask)
+			d.run(t, 5*time.Second)
+			d.person(before, "## Tasks\n- [ ] Call Bob's sister\n")
+			d.run(t, time.Hour)
+			d.person(before, openTask)
+			d.run(t, time.Hour)
+			d.wrote(t)
+		},
+		"it waits until its day is too long ago": func(t *testing.T, d *disk) {
+			d.locked[before] = vault.ErrBusy
+			d.person(today, doneTask)
+			d.run(t, 6*24*time.Hour)
+			delete(d.locked, before)
+			d.boot(d.syncer.State)
+			d.locked[before] = vault.ErrBusy
+			d.run(t, 3*24*time.Hour)
+			clear(d.locked)
+			d.run(t, time.Hour)
+			d.wrote(t)
+		},
+		"the target becomes unclear": func(t *testing.T, d *disk) {
+			d.person(today, doneTask)
+			d.person(before, openTask+"- [ ] call bob\n")
+			d.run(t, time.Hour)
+			d.wrote(t)
+			if st := d.syncer.Status(); st.Unclear != 1 {
+				t.Errorf("status %+v", st)
+			}
+		},
+		"the target is edited elsewhere": func(t *testing.T, d *disk) {
+			d.person(before, openTask+"- [ ] More\n")
+			d.person(today, doneTask)
+			d.run(t, 5*time.Second)
+			d.person(before, "Words\n\n"+openTask)
+			d.run(t, 5*time.Second)
+			d.wrote(t)
+			d.run(t, time.Hour)
+			d.wrote(t, before)
+			d.is(t, before, "Words\n\n"+doneTask)
+		},
+		"the day of the source is renamed": func(t *testing.T, d *disk) {
+			d.person(before, openTask+"- [ ] More\n")
+			d.person(today, doneTask)
+			d.run(t, 5*time.Second)
+			d.person(today, "")
+			d.person("2026-02-05/b.md", doneTask)
+			d.run(t, time.Hour)
+			d.wrote(t, before)
+		},
+		"the day of the target is renamed": func(t *testing.T, d *disk) {
+			d.person(today, doneTask)
+			d.run(t, time.Hour)
+			d.person(before, openTask)
+			d.run(t, time.Hour)
+			d.person(before, "")
+			d.person("2026-02-03/a.md", openTask)
+			d.run(t, time.Hour)
+			d.person("2026-02-06/c.md", doneTask)
+			d.run(t, time.Hour)
+			d.is(t, "2026-02-03/a.md", openTask) // a person unticked it, wherever it is
+			d.wrote(t, before)
+		},
+		"a restart while it waits": func(t *testing.T, d *disk) {
+			d.person(before, openTask+"- [ ] More\n")
+			d.person(today, doneTask)
+			d.run(t, 5*time.Second)
+			d.wrote(t)
+			d.boot(d.syncer.State)
+			d.run(t, time.Hour)
+			d.wrote(t, before)
+		},
+		"done while it was off": func(t *testing.T, d *disk) {
+			d.save(today, []byte(doneTask))
+			d.boot(d.syncer.State)
+			d.run(t, time.Minute)
+			d.wrote(t, before)
+		},
+		"moved while it was off": func(t *testing.T, d *disk) {
+			d.person("2026-02-05/c.md", "## Tasks\n- [x] Ring\n")
+			d.run(t, time.Minute)
+			d.person(before, openTask+"- [ ] Ring\n")
+			d.run(t, time.Minute)
+			d.save("2026-02-05/c.md", nil)
+			d.save("2026-02-06/c.md", []byte("## Tasks\n- [x] Ring\n"))
+			d.boot(d.syncer.State)
+			d.run(t, time.Hour)
+			d.wrote(t)
+		},
+		"the state is lost": func(t *testing.T, d *disk) {
+			d.save(today, []byte(doneTask))
+			d.boot(filepath.Join(t.TempDir(), "todosync.json"))
+			d.run(t, time.Hour)
+			d.wrote(t)
+			if st := d.syncer.Status(); st.Known != 1 || st.Planned != 0 {
+				t.Errorf("status %+v", st)
+			}
+			d.person(before, openTask+"- [ ] More\n")
+			d.run(t, time.Hour)
+			d.wrote(t)
+			d.person("2026-02-06/c.md", doneTask)
+			d.run(t, time.Hour)
+			d.wrote(t, before)
+		},
+		"the state is that of another directory": func(t *testing.T, d *disk) {
+			d.save(today, []byte(doneTask))
+			d.boot(d.syncer.State)
+			d.syncer.Root = "/elsewhere"
+			d.run(t, time.Hour)
+			d.wrote(t)
+		},
+		"the state is damaged": func(t *testing.T, d *disk) {
+			if err := vault.WriteState(d.syncer.State, []byte(`{"version":1,"files":[null]}`)); err != nil {
+				t.Fatal(err)
+			}
+			d.save(today, []byte(doneTask))
+			d.boot(d.syncer.State)
+			d.run(t, time.Hour)
+			d.wrote(t)
+		},
+		"a crash after the write": func(t *testing.T, d *disk) {
+			d.person("2026-02-03/c.md", openTask)
+			d.run(t, time.Hour)
+			d.locked["2026-02-03/c.md"] = vault.ErrBusy
+			d.locked[before] = vault.ErrBusy
+			d.person(today, doneTask)
+			d.run(t, time.Minute)
+			// The file was written, but not what is known of it.
+			state, err := vault.ReadState(d.syncer.State)
+			if err != nil {
+				t.Fatal(err)
+			}
+			clear(d.locked)
+			d.run(t, time.Hour)
+			d.wrote(t, "2026-02-03/c.md", before)
+			d.save("2026-02-03/c.md", []byte(openTask))
+			if err := vault.WriteState(d.syncer.State, state); err != nil {
+				t.Fatal(err)
+			}
+			d.boot(d.syncer.State)
+			d.run(t, time.Hour)
+			d.wrote(t, "2026-02-03/c.md")
+			d.person(before, openTask) // what was ticked is known as such
+			d.run(t, time.Hour)
+			d.person("2026-02-06/c.md", doneTask)
+			d.run(t, time.Hour)
+			d.is(t, before, openTask)
+		},
+		"refused until the file changes": func(t *testing.T, d *disk) {
+			d.locked[before] = &vault.RefusedError{Path: before, Reason: "it has two links"}
+			d.person(today, doneTask)
+			d.run(t, time.Hour)
+			delete(d.locked, before)
+			d.run(t, time.Hour)
+			d.wrote(t)
+			d.person(before, openTask+"- [ ] More\n")
+			d.run(t, time.Minute)
+			d.wrote(t, before)
+		},
+		"turned off": func(t *testing.T, d *disk) {
+			d.boot(d.syncer.State)
+			d.syncer.Off = true
+			d.run(t, time.Minute)
+			d.person(today, doneTask)
+			d.run(t, time.Hour)
+			d.boot(d.syncer.State) // and on again
+			d.run(t, time.Hour)
+			d.wrote(t)
+		},
+		"turned off while it waits": func(t *testing.T, d *disk) {
+			d.person(before, openTask+"- [ ] More\n")
+			d.person(today, doneTask)
+			d.run(t, 5*time.Second)
+			d.boot(d.syncer.State)
+			d.syncer.Off = true
+			d.run(t, time.Hour)
+			d.boot(d.syncer.State)
+			d.run(t, time.Hour)
+			d.wrote(t)
+		},
+		"more days than before": func(t *testing.T, d *disk) {
+			d.save("2026-01-10/a.md", []byte("## Tasks\n- [ ] Old\n"))
+			d.save("2026-01-11/a.md", []byte("## Tasks\n- [x] Old\n"))
+			d.boot(d.syncer.State)
+			d.syncer.Days = 60
+			d.run(t, time.Hour)
+			d.wrote(t)
+			d.person("2026-01-12/a.md", "## Tasks\n- [x] Old\n") // of days that are not known well
+			d.run(t, time.Hour)
+			d.wrote(t)
+		},
+		"writing turned off": func(t *testing.T, d *disk) {
+			d.locked[before] = vault.ErrOff
+			d.person(today, doneTask)
+			d.run(t, time.Hour)
+			if p := d.syncer.Plan(); len(p.Waiting) != 1 || p.Waiting[0].Reason != "writing is turned off" {
+				t.Errorf("plan %+v", p)
+			}
+			d.wrote(t)
+		},
+		"asked for": func(t *testing.T, d *disk) {
+			d.person("2026-02-05/c.md", openTask)
+			d.person(today, openTask+"\n") // a moment ago, which an answer does not wait for
+			d.run(t, 5*time.Second)
+			for _, o := range d.syncer.Set(t.Context(), []Copy{FileOf(d.parse(today)).Copy(0)}, memory.Done, func(*memory.Entry) bool { return true }) {
+				if o.Err != nil || !o.Changed {
+					t.Errorf("%+v", o)
+				}
+			}
+			// What follows from it is done at once where it can be.
+			d.wrote(t, today, before)
+			d.run(t, time.Hour)
+			d.wrote(t, "2026-02-05/c.md")
+		},
+		"the plan shows what has not been looked at": func(t *testing.T, d *disk) {
+			d.person(today, doneTask)
+			if p := d.syncer.Plan(); len(p.Waiting) != 1 || p.Waiting[0].Path != before {
+				t.Errorf("plan %+v", p)
+			}
+			d.run(t, time.Hour)
+			d.wrote(t, before)
+		},
+		"the state cannot be saved": func(t *testing.T, d *disk) {
+			d.syncer.State = filepath.Join(t.TempDir(), "missing", "todosync.json")
+			d.person(today, doneTask)
+			d.run(t, time.Hour)
+			d.wrote(t)
+			if st := d.syncer.Status(); st.Problem == "" || st.Planned != 1 {
+				t.Errorf("status %+v", st)
+			}
+			d.syncer.State = filepath.Join(t.TempDir(), "todosync.json")
+			d.run(t, time.Hour)
+			d.wrote(t, before)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { f(t, begin(t)) })
+		})
+	}
+}
+
+// What somebody has seen of a file just before it was written says nothing about
+// what a person does afterwards.
+func TestSyncerHindsight(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDisk(t)
+		d.save(before, []byte(openTask))
+		d.save(today, []byte(openTask))
+		d.run(t, time.Hour)
+		d.person(today, doneTask)
+		d.run(t, 1500*time.Millisecond)
+		d.wrote(t, before)
+		now := d.files[before]
+		d.save(before, []byte(openTask))
+		d.syncer.Request(t.Context(), before)
+		d.files[before] = now
+		d.run(t, time.Hour)
+		if f := d.syncer.catalogue.File(before); f.Boxes[0].State != Ticked {
+			t.Errorf("the box is in the state %d, want %d", f.Boxes[0].State, Ticked)
+		}
+		d.person(before, openTask)
+		d.run(t, time.Hour)
+		if f := d.syncer.catalogue.File(before); f.Boxes[0].State != Kept {
+			t.Errorf("the box is in the state %d, want %d", f.Boxes[0].State, Kept)
+		}
+	})
+}
+
+// Ten thousand files take little time, and what they say is not kept.
+func TestSyncerState(t *testing.T) {
+	c := &Catalogue{}
+	w := newWorld(t, "2026-02-06", 7)
+	var files []*File
+	for i := range 50 {
+		path := fmt.Sprintf("2026-02-%02d/s%d.md", i%7+1, i)
+		w.save(path, []byte(openTask+fmt.Sprintf("- [x] Secret %d <!-- id=x%d -->\n", i, i)))
+		files = append(files, w.seen(path))
+	}
+	done, _ := c.Learn(files, nil, &w.rules)
+	wishes, _ := c.Resolve(done, &w.rules)
+	data, err := encodeState("root", c, wishes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(strings.ToLower(string(data)), "secret") {
+		t.Error("the state holds text of people's files")
+	}
+	again, wishesAgain, err := decodeState("root", data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, f := range c.Files() {
+		for j := range f.Boxes {
+			f.Boxes[j].Entry, f.Boxes[j].Task = 0, 0
+		}
+		if diff := cmp.Diff(f, again.Files()[i]); diff != "" {
+			t.Error(diff)
+		}
+	}
+	if !slices.EqualFunc(wishes, wishesAgain, func(a, b Wish) bool { return a.compare(b) == 0 }) {
+		t.Error("wishes differ")
+	}
+}
+
+// What fits a file as it is decides, not what fitted it when it was planned.
+func TestTickUnclear(t *testing.T) {
+	w := newWorld(t, "2026-02-06", 7)
+	w.save(today, []byte(doneTask))
+	w.save(before, []byte(openTask+"- [ ] call bob\n"))
+	wish := Wish{Done: w.seen(today).Copy(0), Path: before}
+	if out := w.tickAll(before, []Wish{wish}); out != nil {
+		t.Errorf("one of two boxes is ticked:\n%s", out)
+	}
+	w.save(before, []byte(openTask))
+	if out := w.tickAll(before, []Wish{wish}); string(out) != doneTask {
+		t.Errorf("the box is not ticked:\n%s", out)
+	}
+}
+
+// Ten thousand files take little memory and little time.
+func BenchmarkTenThousandFiles(b *testing.B) {
+	w := newWorld(b, "2026-02-06", 7)
+	var files []*File
+	for i := range 10_000 {
+		var text strings.Builder
+		text.WriteString("## Tasks\n")
+		for j := range 5 {
+			fmt.Fprintf(&text, "- [ ] Task %d of %d\n", j, i%1000)
+		}
+		path := fmt.Sprintf("2026-02-%02d/s%d.md", i%7+1, i)
+		files = append(files, FileOf(w.layout.Parse(path, []byte(text.String()), memory.Meta{})))
+	}
+	c := &Catalogue{}
+	c.Learn(files, nil, &w.rules)
+	w.save(today, []byte("## Tasks\n- [x] Task 3 of 77\n"))
+	b.Run("learn", func(b *testing.B) {
+		for b.Loop() {
+			c.clone().Learn([]*File{w.seen(today)}, nil, &w.rules)
+		}
+	})
+	d := c.clone()
+	done, _ := d.Learn([]*File{w.seen(today)}, nil, &w.rules)
+	b.Run("resolve", func(b *testing.B) {
+		for b.Loop() {
+			d.Resolve(done, &w.rules)
+		}
+	})
+	b.Run("encode", func(b *testing.B) {
+		for b.Loop() {
+			data, err := encodeState("", c, nil)
+			if err != nil {
+				b.Fatal(err)
+			}
+			b.ReportMetric(float64(len(data)), "bytes")
+		}
+	})
+}

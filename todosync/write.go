@@ -1,0 +1,189 @@
+package todosync
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"time"
+
+	"github.com/memwatchd/memwatchd/memory"
+	"github.com/memwatchd/memwatchd/vault"
+)
+
+const (
+	minWait = time.Second     // before a file is tried again
+	maxWait = 5 * time.Minute // at the most
+)
+
+// Cause is the cause of every write of this package.
+const Cause = "todo"
+
+// write ticks what is due, one file after the other.
+func (s *Syncer) write(ctx context.Context) {
+	s.mu.Lock()
+	if len(s.wishes) > 0 { // a day may have passed
+		s.wishes = merge(s.catalogue.Standing(s.wishes, s.Rules()), nil)
+	}
+	s.mu.Unlock()
+	group := ""
+	for path, wishes := range s.due() {
+		// What is done about a wish must not be taken for a person's doing, so it
+		// is on the disk before.
+		if ctx.Err() != nil || !s.save(true) {
+			return
+		}
+		id, err := s.tick(ctx, path, wishes, group)
+		group = cmp.Or(group, id)
+		if ctx.Err() != nil {
+			return
+		}
+		s.note(path, err)
+	}
+	if group != "" {
+		s.save(true)
+	}
+}
+
+// due are the wishes that can be tried now, by file and in the order of paths.
+func (s *Syncer) due() func(yield func(string, []Wish) bool) {
+	return func(yield func(string, []Wish) bool) {
+		last := ""
+		for {
+			path, list := s.dueAfter(last)
+			if path == "" || !yield(path, list) {
+				return
+			}
+			last = path
+		}
+	}
+}
+
+// dueAfter is the first file after a path for which there are wishes that can be
+// tried.
+func (s *Syncer) dueAfter(last string) (path string, list []Wish) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, w := range s.wishes {
+		if path != "" && w.Path != path {
+			break
+		}
+		if at, ok := s.dueLocked(&w); ok && w.Path > last && !s.now().Before(at) {
+			path, list = w.Path, append(list, w)
+		}
+	}
+	return path, list
+}
+
+// dueLocked is when a wish can be tried; not at all, as things are, if it has to
+// wait for a change, or for a look at one of its files.
+func (s *Syncer) dueLocked(w *Wish) (at time.Time, ok bool) {
+	a := s.at[w.Path]
+	switch {
+	case s.hints[w.Path] || s.hints[w.Done.Path] || a != nil && a.never:
+		return time.Time{}, false
+	case a != nil:
+		at = a.after
+	}
+	return laterOf(at, s.retry), true
+}
+
+// tick makes wishes come true in one file.
+func (s *Syncer) tick(ctx context.Context, path string, wishes []Wish, group string) (id string, err error) {
+	rules := s.Rules()
+	var before, after *File
+	written, err := s.Writer.Write(ctx, vault.Change{
+		Path: path, Cause: Cause, Group: group, Reason: reasonOf(wishes),
+		Edit: s.edit(path, func(doc *memory.Document, parse Parse) ([]byte, error) {
+			out, err := rules.Tick(doc, wishes, parse)
+			if before, after = nil, nil; out != nil {
+				before, after = FileOf(doc), FileOf(parse(out))
+			}
+			return out, err
+		}),
+	})
+	if err != nil {
+		return "", err
+	}
+	if written.Changed && after != nil {
+		s.mu.Lock()
+		if s.ours == nil {
+			s.ours = map[string]own{}
+		}
+		s.ours[path] = own{before.Hash, s.now()}
+		s.learnLocked(s.catalogue, []*File{after}, rules)
+		s.dirty = s.now()
+		s.mu.Unlock()
+		s.logger().Info("ticked what was done elsewhere", "path", path, "tasks", len(wishes))
+	}
+	s.drop(path)
+	return written.ID, nil
+}
+
+// reasonOf says to a person why a file is changed.
+func reasonOf(wishes []Wish) string {
+	others := map[string]bool{}
+	for _, w := range wishes {
+		others[w.Done.Path] = true
+	}
+	reason := "done in " + wishes[0].Done.Path
+	if n := len(others) - 1; n > 0 {
+		reason += fmt.Sprintf(" and %d more", n)
+	}
+	return reason
+}
+
+// drop forgets the wishes for a file: they have come true, or cannot any more.
+func (s *Syncer) drop(path string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var left []Wish
+	for _, w := range s.wishes {
+		if w.Path != path {
+			left = append(left, w)
+		}
+	}
+	s.wishes, s.dirty = left, s.now()
+	delete(s.at, path)
+}
+
+// note remembers how a try ended, and when there is to be another.
+func (s *Syncer) note(path string, err error) {
+	if err == nil {
+		return
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		s.drop(path)
+		return
+	}
+	s.mu.Lock()
+	a := s.at[path]
+	if a == nil {
+		a = &attempt{}
+		if s.at == nil {
+			s.at = map[string]*attempt{}
+		}
+		s.at[path] = a
+	}
+	a.wait = min(max(2*a.wait, minWait), maxWait)
+	wait, news := a.wait, a.reason == ""
+	quiet := false
+	if refused, ok := errors.AsType[*vault.RefusedError](err); ok {
+		a.never, a.reason = true, refused.Reason
+	} else if later, ok := errors.AsType[*vault.WaitError](err); ok {
+		// What it says is when; more often than that it is not tried.
+		wait, quiet, a.reason = max(later.For, minWait/10), true, later.Reason
+	} else {
+		quiet = errors.Is(err, vault.ErrOff) || errors.Is(err, vault.ErrBusy)
+		a.reason = err.Error()
+		if errors.Is(err, vault.ErrOff) {
+			wait, a.reason = maxWait, vault.ErrOff.Error()
+		}
+	}
+	a.after = s.now().Add(wait)
+	s.mu.Unlock()
+	if news && !quiet {
+		s.logger().Warn("task cannot be ticked", "path", path, "err", err)
+	}
+}
