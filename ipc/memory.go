@@ -12,6 +12,7 @@ import (
 	"github.com/memwatchd/memwatchd/compactor"
 	"github.com/memwatchd/memwatchd/index"
 	"github.com/memwatchd/memwatchd/memory"
+	"github.com/memwatchd/memwatchd/todosync"
 	"github.com/memwatchd/memwatchd/vault"
 )
 
@@ -33,6 +34,8 @@ type Memory struct {
 	Parse    func(vault.File) *memory.Document // reads a file as Files does
 	Disabled bool                              // what would be written is not, and the answer says so
 	Used     func(ids []string, now time.Time) // is told, as path#id, which entries were returned; may be nil
+
+	Todos *todosync.Syncer // nil if nothing can be written
 
 	Owner     string         // the subject that owns the root
 	Location  *time.Location // of days; UTC if nil

@@ -16,6 +16,8 @@ type Operation struct {
 	Command string // the words of the command, if they are not Name
 	Example string // arguments that make a good first try of the command
 
+	Commands []Command // in place of Command and Example, if there are several
+
 	Admin    bool // only on listeners without a fixed scope
 	ReadOnly bool // changes nothing that a person would notice
 	Long     bool // may take as long as it takes
@@ -27,6 +29,21 @@ type Operation struct {
 	answer  reflect.Type
 	call    func(context.Context, *Memory, Call, any) (any, error)
 	stream  func(context.Context, *Memory, Call, any, func(any) error) error
+}
+
+// A Command is one of several ways in which people ask for an operation.
+type Command struct {
+	Words   string            // of the command
+	Summary string            // one line, for help
+	Example string            // arguments that make a good first try
+	Set     map[string]string // parameters that it gives a value
+	Without []string          // parameters that it does not take
+}
+
+// Takes reports whether a parameter is left to whoever types the command.
+func (c *Command) Takes(p *Param) bool {
+	_, set := c.Set[p.Name]
+	return !set && !slices.Contains(c.Without, p.Name)
 }
 
 // A Call is who asks, as decided for one request.
@@ -67,6 +84,9 @@ func describe[Request, Answer any](op *Operation) {
 	op.Params = paramsOf(op.request)
 	if op.Command == "" {
 		op.Command = op.Name
+	}
+	if op.Commands == nil && !op.Programs {
+		op.Commands = []Command{{Words: op.Command, Summary: op.Summary, Example: op.Example}}
 	}
 }
 

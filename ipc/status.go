@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/memwatchd/memwatchd/memory"
+	"github.com/memwatchd/memwatchd/todosync"
 )
 
 // StatusRequest asks how the memory is doing.
@@ -40,6 +41,7 @@ type Status struct {
 	Latency Latency     `json:"latency"`
 
 	Write     WriteStatus      `json:"write"`
+	Todosync  *todosync.Status `json:"todosync,omitempty"`
 	Compactor *CompactorStatus `json:"compactor,omitempty"`
 
 	SkippedFiles int           `json:"skipped_files"`
@@ -141,6 +143,10 @@ func (m *Memory) statusOp(_ context.Context, c Call, _ *StatusRequest) (*StatusA
 func (m *Memory) Status() Status {
 	s := m.Keeper.Report()
 	s.Latency.Query = m.queries.Quantiles()
+	if m.Todos != nil {
+		todos := m.Todos.Status()
+		s.Todosync = &todos
+	}
 	if p, ok := m.shortage.problem(time.Now()); ok {
 		s.ProblemCount++
 		s.Problems = slices.Insert(s.Problems, 0, p)

@@ -32,6 +32,17 @@ var Operations = []*Operation{
 		Command: "todo list", Example: "--state open", ReadOnly: true,
 	}, (*Memory).todos),
 	operation(Operation{
+		Name: "todo", Summary: "Tick a task wherever it stands, or open it again",
+		Commands: []Command{{
+			Words: "todo done", Summary: "Tick a task wherever it stands", Example: "Add an index", Set: map[string]string{"state": "done"},
+		}, {
+			Words: "todo reopen", Summary: "Open a task again", Example: "Add an index", Set: map[string]string{"state": "open"},
+		}, {
+			Words: "todo plan", Summary: "Show which boxes are going to be ticked because their task was done elsewhere, and what they wait for",
+			Set: map[string]string{"dry_run": "true"}, Without: []string{"text", "id", "state", "session"},
+		}},
+	}, (*Memory).todo),
+	operation(Operation{
 		Name: "edit", Summary: "Replace a text in a file that has it once", Programs: true,
 	}, (*Memory).edit),
 	operation(Operation{

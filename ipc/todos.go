@@ -8,6 +8,7 @@ import (
 
 	"github.com/memwatchd/memwatchd/index"
 	"github.com/memwatchd/memwatchd/memory"
+	"github.com/memwatchd/memwatchd/todosync"
 )
 
 // TodosRequest asks for tasks.
@@ -40,15 +41,15 @@ type TodoPlace struct {
 	Day   string `json:"day,omitempty"`
 }
 
-// A copy of a task, and what it is a copy of: the same words below the same
-// task in the same sort of section, for the same people.
+// A taskCopy is a copy of a task that the caller can read.
 type taskCopy struct {
-	what  taskKey
-	text  string
-	place TodoPlace
+	todosync.Copy
+	text    string
+	entry   string // the id of its entry
+	whole   bool   // it is the entry, not a part of it
+	session string // of its file
+	place   TodoPlace
 }
-
-type taskKey struct{ norm, parent, section, owner, contact string }
 
 func (m *Memory) todos(ctx context.Context, c Call, r *TodosRequest) (*TodosAnswer, error) {
 	synced, err := m.sync(ctx, &c, r.Fresh)
@@ -59,21 +60,15 @@ func (m *Memory) todos(ctx context.Context, c Call, r *TodosRequest) (*TodosAnsw
 	if r.Days > 0 {
 		oldest = m.day(1 - r.Days)
 	}
-	groups := map[taskKey][]taskCopy{}
+	var copies []taskCopy
 	hasTasks := func(f *index.FileInfo) bool {
-		switch f.Kind {
-		case memory.Session, memory.Daily, memory.Longterm:
-			return f.Tasks && (f.Day == "" || oldest <= f.Day && f.Day <= newest)
-		}
-		return false
+		return f.Tasks && todosync.Concerns(f.Kind) && (f.Day == "" || oldest <= f.Day && f.Day <= newest)
 	}
 	for doc, shown := range m.readable(c, hasTasks) {
-		for _, t := range tasksOf(c, doc, shown, r.Section) {
-			groups[t.what] = append(groups[t.what], t)
-		}
+		copies = append(copies, tasksOf(c, doc, shown, r.Section)...)
 	}
 	answer := &TodosAnswer{Todos: []Todo{}, Index: m.state(c, synced)}
-	for _, copies := range groups {
+	for _, copies := range grouped(c, copies) {
 		if t := todoOf(copies); r.State == "all" || t.State == r.State {
 			answer.Todos = append(answer.Todos, t)
 		}
@@ -89,49 +84,59 @@ func (m *Memory) todos(ctx context.Context, c Call, r *TodosRequest) (*TodosAnsw
 // tasksOf lists the tasks of a file that the caller can read.
 func tasksOf(c Call, doc *memory.Document, shown memory.Shown, section string) []taskCopy {
 	var list []taskCopy
-	contact := ""
-	if c.View.Readable(doc.Own) {
-		contact = doc.Front.ContactID
+	f := todosync.FileOf(doc)
+	if !c.View.Readable(doc.Own) {
+		f.Contact = ""
 	}
-	for i := range doc.Entries {
-		e := &doc.Entries[i]
+	for i, b := range f.Boxes {
+		e := &doc.Entries[b.Entry]
 		if !e.Readable(c.View) || section != "" && !slices.ContainsFunc(e.Sections, func(s string) bool { return strings.EqualFold(s, section) }) {
 			continue
 		}
-		for _, t := range e.Tasks {
-			key := taskKey{norm: t.Norm, owner: c.View.SubjectOf(e.Partition), contact: contact}
-			if t.Parent >= 0 {
-				key.parent = e.Tasks[t.Parent].Norm
-			}
-			switch {
-			case t.FollowUp:
-				key.section = "follow-ups"
-			case t.InTasks:
-				key.section = "tasks"
-			}
-			if doc.Place.Kind == memory.Longterm {
-				key.section = doc.Place.Path // a long-term task is nobody's copy
-			}
-			list = append(list, taskCopy{key, t.Text, TodoPlace{
-				Place: Place{doc.Place.Path + "#" + e.ID, doc.Place.Path, shown.Line(t.Line)},
-				State: t.State.String(), Day: dayOf(doc, e),
-			}})
-		}
+		t := &e.Tasks[b.Task]
+		list = append(list, taskCopy{f.Copy(i), t.Text, e.ID, e.Block == memory.Item && t.Line == e.Line, f.Session, TodoPlace{
+			Place: Place{doc.Place.Path + "#" + e.ID, doc.Place.Path, shown.Line(t.Line)},
+			State: t.State.String(), Day: dayOf(doc, e),
+		}})
 	}
 	return list
+}
+
+// taskRules are those of what the same task is, for one who asks.
+func taskRules(c Call) *todosync.Rules {
+	return &todosync.Rules{Subject: func(owner string) string { return c.View.SubjectOf(memory.Partition{Owner: owner}) }}
+}
+
+// grouped are copies by the task that they are copies of, the newest first.
+func grouped(c Call, copies []taskCopy) [][]taskCopy {
+	slices.SortStableFunc(copies, taskCopy.compare)
+	boxes := make([]todosync.Copy, len(copies))
+	for i := range copies {
+		boxes[i] = copies[i].Copy
+	}
+	var groups [][]taskCopy
+	for _, members := range taskRules(c).Group(boxes) {
+		var group []taskCopy
+		for _, i := range members {
+			group = append(group, copies[i])
+		}
+		groups = append(groups, group)
+	}
+	return groups
+}
+
+// compare orders copies by day, the newest first, then by place.
+func (t taskCopy) compare(u taskCopy) int {
+	return cmp.Or(strings.Compare(u.place.Day, t.place.Day), strings.Compare(t.place.Path, u.place.Path), cmp.Compare(t.place.Line, u.place.Line))
 }
 
 func dayOf(doc *memory.Document, e *memory.Entry) string {
 	return cmp.Or(doc.Place.Day, e.Added)
 }
 
-// todoOf is the task that copies have in common. It is done if the newest copy
-// is: a box that is open on a later day is a new task.
+// todoOf is the task that copies, the newest first, have in common. It is done if
+// the newest copy is: a box that is open on a later day is a new task.
 func todoOf(copies []taskCopy) Todo {
-	slices.SortFunc(copies, func(a, b taskCopy) int {
-		return cmp.Or(strings.Compare(b.place.Day, a.place.Day), strings.Compare(a.place.Path, b.place.Path),
-			cmp.Compare(a.place.Line, b.place.Line))
-	})
 	newest, done := copies[0], memory.Done.String()
 	t := Todo{Text: newest.text, State: memory.Open.String()}
 	for _, copied := range copies {

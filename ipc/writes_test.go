@@ -15,6 +15,7 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"github.com/memwatchd/memwatchd/memory"
+	"github.com/memwatchd/memwatchd/todosync"
 	"github.com/memwatchd/memwatchd/vault"
 )
 
@@ -113,8 +114,24 @@ func (c *opsCase) disk(t *testing.T) *diskCase {
 		t.Fatal(err)
 	}
 	m.Files, m.Parse, m.Writer, m.Disabled = d, d.parse, w, c.settings["enabled"] == "false"
+	m.Todos = &todosync.Syncer{
+		Files: d, Writer: w, Parse: d.parse, List: d.listed, State: filepath.Join(t.TempDir(), "todosync.json"),
+		Logger: slog.New(slog.DiscardHandler), Now: m.Now, Location: m.Location,
+	}
+	if err := m.Todos.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 	d.changes(t)
 	return d
+}
+
+// listed are all files, of which nothing is known.
+func (d *diskCase) listed() []todosync.Listed {
+	var list []todosync.Listed
+	for _, path := range d.paths {
+		list = append(list, todosync.Listed{Path: path, Day: d.docs[path].Place.Day})
+	}
+	return list
 }
 
 // Load implements [Files].

@@ -16,19 +16,18 @@ import (
 // addOperations makes a command of every row of the table.
 func addOperations(root *cobra.Command, g *globals) {
 	for _, op := range ipc.Operations {
-		if op.Programs {
-			continue
+		for i := range op.Commands {
+			parent := root
+			words := strings.Fields(op.Commands[i].Words)
+			for _, w := range words[:len(words)-1] {
+				parent = group(parent, w)
+			}
+			c := operationCommand(op, &op.Commands[i], words[len(words)-1], g)
+			if parent == root {
+				c.GroupID = "ask"
+			}
+			parent.AddCommand(c)
 		}
-		parent := root
-		words := strings.Fields(op.Command)
-		for _, w := range words[:len(words)-1] {
-			parent = group(parent, w)
-		}
-		c := operationCommand(op, words[len(words)-1], g)
-		if parent == root {
-			c.GroupID = "ask"
-		}
-		parent.AddCommand(c)
 	}
 }
 
@@ -52,25 +51,30 @@ func group(parent *cobra.Command, name string) *cobra.Command {
 	return c
 }
 
-// operationCommand makes a command of one row: positional arguments and flags
-// from the parameters of its request.
-func operationCommand(op *ipc.Operation, name string, g *globals) *cobra.Command {
+// operationCommand makes a command of a row: positional arguments and flags from
+// the parameters of its request.
+func operationCommand(op *ipc.Operation, way *ipc.Command, name string, g *globals) *cobra.Command {
 	req := op.NewRequest()
 	c := &cobra.Command{
-		Use:   strings.Join(append([]string{name}, positional(op)...), " "),
-		Short: op.Summary,
+		Use:   strings.Join(append([]string{name}, positional(op, way)...), " "),
+		Short: way.Summary,
 		Args: func(_ *cobra.Command, args []string) error {
-			return setArguments(op, req, args)
+			return setArguments(op, way, req, args)
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return ask(cmd, op, req, g)
 		},
 	}
-	if op.Example != "" {
-		c.Example = "  memwatchd " + op.Command + " " + op.Example
+	if way.Example != "" {
+		c.Example = "  memwatchd " + way.Words + " " + way.Example
 	}
 	for _, p := range op.Params {
-		if p.Arg != "" || p.Scope && (p.Name == "subject" || p.Name == "context") {
+		if value, ok := way.Set[p.Name]; ok {
+			if err := req.Set(p, value); err != nil {
+				panic(fmt.Sprintf("command %s: %v", way.Words, err)) // a mistake in the table: every test would hit it
+			}
+		}
+		if !way.Takes(p) || p.Arg != "" || p.Scope && (p.Name == "subject" || p.Name == "context") {
 			continue // an argument, or one of the flags that every command has
 		}
 		v := &paramFlag{param: p, req: req}
@@ -148,9 +152,9 @@ func oneOfCompletions(p *ipc.Param) cobra.CompletionFunc {
 }
 
 // positional lists the arguments of a command, as its usage shows them.
-func positional(op *ipc.Operation) []string {
+func positional(op *ipc.Operation, way *ipc.Command) []string {
 	var words []string
-	for _, p := range arguments(op) {
+	for _, p := range arguments(op, way) {
 		word := "[" + p.Name + "]"
 		if p.Arg == "rest" {
 			word = "[" + p.Name + "...]"
@@ -161,10 +165,10 @@ func positional(op *ipc.Operation) []string {
 }
 
 // arguments are the positional parameters, in order.
-func arguments(op *ipc.Operation) []*ipc.Param {
+func arguments(op *ipc.Operation, way *ipc.Command) []*ipc.Param {
 	var list []*ipc.Param
 	for _, p := range op.Params {
-		if p.Arg != "" {
+		if p.Arg != "" && way.Takes(p) {
 			list = append(list, p)
 		}
 	}
@@ -172,8 +176,8 @@ func arguments(op *ipc.Operation) []*ipc.Param {
 	return list
 }
 
-func setArguments(op *ipc.Operation, req *ipc.Request, args []string) error {
-	for _, p := range arguments(op) {
+func setArguments(op *ipc.Operation, way *ipc.Command, req *ipc.Request, args []string) error {
+	for _, p := range arguments(op, way) {
 		if len(args) == 0 {
 			return nil
 		}
@@ -193,7 +197,7 @@ func setArguments(op *ipc.Operation, req *ipc.Request, args []string) error {
 		}
 	}
 	if len(args) > 0 {
-		return errUsage{fmt.Errorf("%s: %q is one argument too many", op.Command, args[0])}
+		return errUsage{fmt.Errorf("%s: %q is one argument too many", way.Words, args[0])}
 	}
 	return nil
 }

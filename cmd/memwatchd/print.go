@@ -61,6 +61,8 @@ func (p *printer) print(answer any) error {
 		p.compact(&b, a)
 	case *ipc.RestoreAnswer:
 		fmt.Fprintf(&b, "%s\n", p.place(a.Path, a.Line))
+	case *ipc.TodoAnswer:
+		p.todo(&b, a)
 	case *ipc.CheckAnswer:
 		p.check(&b, a)
 	case *ipc.SyncAnswer:

@@ -31,15 +31,11 @@ func (p *printer) related(b *strings.Builder, a *ipc.RelatedAnswer) {
 // todos shows tasks, each with the place of its newest copy.
 func (p *printer) todos(b *strings.Builder, a *ipc.TodosAnswer) {
 	for _, t := range a.Todos {
-		box := "[ ]"
-		if t.State == "done" {
-			box = "[x]"
-		}
 		since := ""
 		if t.Since != "" {
 			since = "since " + t.Since
 		}
-		fmt.Fprintf(b, "%s %s%s\n", box, escapeLine(t.Text), p.style(dim, joined("  ", since)))
+		fmt.Fprintf(b, "%s %s%s\n", box(t.State), escapeLine(t.Text), p.style(dim, joined("  ", since)))
 		for _, c := range t.Places {
 			fmt.Fprintf(b, "    %s\n", p.style(dim, p.place(c.Path, c.Line)))
 		}

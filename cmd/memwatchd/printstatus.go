@@ -45,6 +45,9 @@ func (p *printer) status(b *strings.Builder, a *ipc.StatusAnswer) {
 		p.row(b, "", "%s", s.Watch.Problem)
 	}
 	p.writing(b, s)
+	if s.Todosync != nil {
+		p.todosync(b, s.Todosync)
+	}
 	p.row(b, "latency", "save to search %.0f ms (p99 %.0f), query %.1f ms (p99 %.1f)",
 		s.Latency.SaveToSearch.P50, s.Latency.SaveToSearch.P99, s.Latency.Query.P50, s.Latency.Query.P99)
 	p.row(b, "process", "%s of memory, %s, %s", bytesOf(int64(s.MemoryBytes)),
