@@ -19,6 +19,7 @@ import (
 	"github.com/memwatchd/memwatchd/index"
 	"github.com/memwatchd/memwatchd/ipc"
 	"github.com/memwatchd/memwatchd/memory"
+	"github.com/memwatchd/memwatchd/todosync"
 	"github.com/memwatchd/memwatchd/vault"
 	"github.com/memwatchd/memwatchd/watcher"
 )
@@ -35,7 +36,8 @@ type daemon struct {
 	index    *index.Index
 	pipeline *pipeline
 	watcher  *watcher.Watcher
-	writer   *vault.Writer // nil if there is no journal, without which nothing is written
+	writer   *vault.Writer    // nil if there is no journal, without which nothing is written
+	todos    *todosync.Syncer // nil if there is no writer
 
 	upkeep     *upkeep // nil if there is no writer
 	unwritable error   // why there is no writer
@@ -110,6 +112,7 @@ func (d *daemon) open() error {
 		return err
 	}
 	d.pipeline.compactor = d.upkeep.compactor
+	d.openTodos()
 	return nil
 }
 
@@ -126,7 +129,7 @@ func (d *daemon) openWriter() {
 	journal.Happened = func(r vault.Record) { d.pipeline.events.publish(ipc.WriteEvent(r)) }
 	d.writer = &vault.Writer{
 		Vault: d.vault, Journal: journal, Logger: d.logger, Enabled: func() bool { return c.Write.Enabled },
-		Quiet: c.Write.Quiet, MaxSize: int64(c.Write.MaxSize), Fuse: c.Write.Fuse,
+		Quiet: cmp.Or(c.Write.Quiet, -1), MaxSize: int64(c.Write.MaxSize), Fuse: c.Write.Fuse,
 	}
 }
 
@@ -214,7 +217,7 @@ func (d *daemon) run(ctx context.Context, listeners []*ipc.Listener) error {
 	server := &ipc.Server{
 		Logger: d.logger,
 		Memory: &ipc.Memory{
-			Index: d.index, Files: catalogued{d.pipeline.documents}, Scopes: d.people, Keeper: d,
+			Index: d.index, Files: catalogued{d.pipeline.documents}, Scopes: d.people, Keeper: d, Todos: d.todos,
 			Owner: c.Memory.Owner, Location: c.location, Recent: c.Memory.ShortTermDays,
 			Injection: c.Memory.Enabled && c.Memory.Injection.Enabled, MaxItems: c.Memory.Injection.MaxItems,
 			Patience: c.IPC.SyncTimeout, Parse: d.pipeline.parse, Disabled: !c.Memory.Enabled,
@@ -239,6 +242,7 @@ func (d *daemon) run(ctx context.Context, listeners []*ipc.Listener) error {
 	if d.writer != nil {
 		group.Go(func() error { return d.write(ctx) })
 		group.Go(func() error { return d.runUpkeep(ctx) })
+		group.Go(func() error { return d.todos.Run(ctx) })
 	}
 	group.Go(func() error { return server.Run(ctx, listeners...) })
 	err := group.Wait()
@@ -293,6 +297,9 @@ func (d *daemon) whole(ctx context.Context) error {
 		if err == nil {
 			d.people.settled()
 			err = d.index.Whole(generation)
+		}
+		if err == nil && d.todos != nil {
+			err = d.todos.Start(ctx)
 		}
 		switch {
 		case ctx.Err() != nil:

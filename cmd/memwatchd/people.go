@@ -147,6 +147,13 @@ func (p *people) Scope(subject string, context memory.Context) memory.Scope {
 	return s
 }
 
+// subject is the subject behind an owner key.
+func (p *people) subject(owner string) string {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	return p.directories.Subject(owner)
+}
+
 // View is what a scope may read.
 func (p *people) View(s memory.Scope) (memory.View, error) {
 	p.mu.RLock()

@@ -18,6 +18,7 @@ import (
 	"github.com/memwatchd/memwatchd/index"
 	"github.com/memwatchd/memwatchd/ipc"
 	"github.com/memwatchd/memwatchd/memory"
+	"github.com/memwatchd/memwatchd/todosync"
 	"github.com/memwatchd/memwatchd/vault"
 	"github.com/memwatchd/memwatchd/watcher"
 )
@@ -46,6 +47,7 @@ type pipeline struct {
 	documents *documents
 	index     *index.Index
 	compactor *compactor.Compactor
+	todos     *todosync.Syncer // nil if nothing can be written
 	logger    *slog.Logger
 	events    hub
 
@@ -109,6 +111,9 @@ func (p *pipeline) Changed(ctx context.Context, paths []string, why watcher.Why)
 		for _, l := range looks {
 			if l.gone {
 				p.documents.drop(l.update.Path)
+			}
+			if p.todos != nil && (l.gone || l.apply) {
+				p.todos.Changed(l.update.Path, l.update.Doc)
 			}
 		}
 		if why == watcher.Event {
