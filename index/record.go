@@ -92,7 +92,7 @@ func slotOf(entry int) (b, s int) { return (entry + 1) / slotsPerBlock, (entry +
 
 // recordVersion changes with the encoding, the analysis and the meaning of
 // postings: an index of another version is built anew.
-const recordVersion = 4
+const recordVersion = 5
 
 // The sorts of partitions, in terms and in records.
 const (

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/memwatchd/memwatchd/memory"
+	"github.com/memwatchd/memwatchd/todosync"
 	"github.com/memwatchd/memwatchd/vault"
 )
 
@@ -85,21 +86,8 @@ func (f *fix) counters(ctx context.Context, problems []FileProblem) {
 			f.refused = append(f.refused, Skipped{Path: p.Path, Reason: "nothing can be written; status says why"})
 			continue
 		}
-		written, err := f.m.Writer.Write(ctx, vault.Change{
-			Path: p.Path, Cause: "check", Group: f.group, Reason: "counters put right", Asked: true,
-			Edit: func(old *vault.File) ([]byte, error) {
-				if old == nil {
-					return nil, nil
-				}
-				r := f.m.Parse(*old).Revise()
-				r.SetCounters()
-				return r.Apply(func(source []byte) *memory.Document {
-					next := *old
-					next.Data = source
-					return f.m.Parse(next)
-				})
-			},
-		})
+		written, err := todosync.MendCounters(ctx, f.m.Writer, f.m.Parse,
+			vault.Change{Path: p.Path, Cause: "check", Group: f.group, Asked: true})
 		switch {
 		case err != nil:
 			f.refused = append(f.refused, Skipped{Path: p.Path, Reason: err.Error()})

@@ -27,6 +27,7 @@ type Memory struct {
 	// What changes files: nil if nothing can be written.
 	Writer    *vault.Writer
 	Undoer    *vault.Undoer
+	Todos     *todosync.Syncer
 	Compactor *compactor.Compactor
 	Compress  *compactor.Compress
 	Turn      *compactor.Turn // of whoever tidies up
@@ -34,8 +35,6 @@ type Memory struct {
 	Parse    func(vault.File) *memory.Document // reads a file as Files does
 	Disabled bool                              // what would be written is not, and the answer says so
 	Used     func(ids []string, now time.Time) // is told, as path#id, which entries were returned; may be nil
-
-	Todos *todosync.Syncer // nil if nothing can be written
 
 	Owner     string         // the subject that owns the root
 	Location  *time.Location // of days; UTC if nil

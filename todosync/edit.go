@@ -46,16 +46,6 @@ func (b *Box) is(other *Box) bool {
 	return b.ID == other.ID && b.Text == other.Text && b.Under == other.Under && b.Section == other.Section && b.Owner == other.Owner
 }
 
-// Counters is a document whose counters agree with its boxes, nil if they do.
-func Counters(doc *memory.Document, parse Parse) ([]byte, error) {
-	revision := doc.Revise()
-	revision.SetCounters()
-	if revision.Empty() {
-		return nil, nil
-	}
-	return revision.Apply(parse)
-}
-
 // apply makes a change, and the counters agree with it.
 func apply(revision *memory.Revision, parse Parse) ([]byte, error) {
 	if revision.Empty() {

@@ -104,50 +104,7 @@ func (d *daemon) open() error {
 		Settle: c.Watch.Settle, MaxWait: c.Watch.MaxWait, Vanish: c.Watch.Vanish,
 		Reconcile: c.Watch.Reconcile, Verify: c.Watch.Verify, Poll: c.Watch.Poll,
 	}
-	d.openWriter()
-	if d.writer == nil {
-		return nil
-	}
-	if d.upkeep, err = d.openUpkeep(); err != nil {
-		return err
-	}
-	d.pipeline.compactor = d.upkeep.compactor
-	d.openTodos()
-	return nil
-}
-
-// openWriter opens what files are changed with. Reading and searching do not
-// need it.
-func (d *daemon) openWriter() {
-	c := d.config
-	journal, err := vault.OpenJournal(filepath.Join(c.State.Dir, "journal"), c.Journal.Keep)
-	if err != nil {
-		d.logger.Error("no file is changed without a journal", "err", err)
-		d.unwritable = err
-		return
-	}
-	journal.Happened = func(r vault.Record) { d.pipeline.events.publish(ipc.WriteEvent(r)) }
-	d.writer = &vault.Writer{
-		Vault: d.vault, Journal: journal, Logger: d.logger, Enabled: func() bool { return c.Write.Enabled },
-		Quiet: cmp.Or(c.Write.Quiet, -1), MaxSize: int64(c.Write.MaxSize), Fuse: c.Write.Fuse,
-	}
-}
-
-// write settles what was interrupted, and then goes on looking after what was
-// written.
-func (d *daemon) write(ctx context.Context) error {
-	for err := d.writer.Repair(ctx); err != nil; err = d.writer.Repair(ctx) {
-		if ctx.Err() == nil {
-			d.logger.Warn("what was interrupted cannot be settled yet", "err", err)
-		}
-		if err := sleep(ctx, lookAgain); err != nil {
-			return err
-		}
-	}
-	if err := d.writer.Journal.Prune(time.Now()); err != nil {
-		d.logger.Warn("old changes cannot be forgotten", "err", err)
-	}
-	return d.writer.Run(ctx)
+	return d.openWriting()
 }
 
 // lock makes sure that we are alone, with this state and on this root. The
@@ -217,7 +174,7 @@ func (d *daemon) run(ctx context.Context, listeners []*ipc.Listener) error {
 	server := &ipc.Server{
 		Logger: d.logger,
 		Memory: &ipc.Memory{
-			Index: d.index, Files: catalogued{d.pipeline.documents}, Scopes: d.people, Keeper: d, Todos: d.todos,
+			Index: d.index, Files: catalogued{d.pipeline.documents}, Scopes: d.people, Keeper: d,
 			Owner: c.Memory.Owner, Location: c.location, Recent: c.Memory.ShortTermDays,
 			Injection: c.Memory.Enabled && c.Memory.Injection.Enabled, MaxItems: c.Memory.Injection.MaxItems,
 			Patience: c.IPC.SyncTimeout, Parse: d.pipeline.parse, Disabled: !c.Memory.Enabled,
@@ -228,22 +185,13 @@ func (d *daemon) run(ctx context.Context, listeners []*ipc.Listener) error {
 			MaxConnections: c.IPC.MaxConnections, Drain: c.IPC.Drain,
 		},
 	}
-	if d.writer != nil {
-		server.Memory.Writer = d.writer
-		server.Memory.Undoer = &vault.Undoer{Vault: d.vault, Journal: d.writer.Journal, Writer: d.writer}
-		server.Memory.Compactor, server.Memory.Used = d.upkeep.compactor, d.upkeep.compactor.Uses.Used
-		server.Memory.Compress, server.Memory.Turn = d.upkeep.compress, &d.upkeep.turn
-	}
+	d.lend(server.Memory)
 	d.recall()
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return d.watcher.Run(ctx) })
 	group.Go(func() error { return d.complete(ctx) })
 	group.Go(func() error { return d.lookAtUsers(ctx) })
-	if d.writer != nil {
-		group.Go(func() error { return d.write(ctx) })
-		group.Go(func() error { return d.runUpkeep(ctx) })
-		group.Go(func() error { return d.todos.Run(ctx) })
-	}
+	group.Go(func() error { return d.runWriting(ctx) })
 	group.Go(func() error { return server.Run(ctx, listeners...) })
 	err := group.Wait()
 	if errors.Is(err, context.Canceled) {
@@ -298,19 +246,14 @@ func (d *daemon) whole(ctx context.Context) error {
 			d.people.settled()
 			err = d.index.Whole(generation)
 		}
-		if err == nil && d.todos != nil {
-			err = d.todos.Start(ctx)
+		if err == nil {
+			err = d.startWriting(ctx)
 		}
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case err == nil:
 			status := d.index.Status()
-			if d.upkeep != nil {
-				if err := d.upkeep.compactor.Survey(ctx); err != nil {
-					d.logger.Warn("how full long-term files are is not known", "err", err)
-				}
-			}
 			d.logger.Info("index is whole", "files", status.Files, "entries", status.Entries,
 				"took", time.Since(d.started).Round(time.Millisecond))
 			return nil

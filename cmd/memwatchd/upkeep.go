@@ -14,6 +14,7 @@ import (
 	"github.com/memwatchd/memwatchd/compactor"
 	"github.com/memwatchd/memwatchd/ipc"
 	"github.com/memwatchd/memwatchd/memory"
+	"github.com/memwatchd/memwatchd/todosync"
 	"github.com/memwatchd/memwatchd/vault"
 )
 
@@ -89,6 +90,9 @@ func (d *daemon) tidyUp(ctx context.Context) error {
 	if _, err := d.upkeep.compactor.Compact(ctx, compactor.Request{}); err != nil {
 		errs = append(errs, err)
 	}
+	if err := d.mendCounters(ctx); err != nil {
+		errs = append(errs, err)
+	}
 	if d.config.Compress.Enabled {
 		if _, err := d.upkeep.compress.Run(ctx, 0, false); err != nil {
 			errs = append(errs, err)
@@ -100,6 +104,27 @@ func (d *daemon) tidyUp(ctx context.Context) error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// mendCounters puts counters right that are wrong. A file that cannot be written
+// now has another chance the next night.
+func (d *daemon) mendCounters(ctx context.Context) error {
+	group := ""
+	for _, p := range d.problems() {
+		if p.Code != memory.CounterWrong {
+			continue
+		}
+		written, err := todosync.MendCounters(ctx, d.writer, d.pipeline.parse, vault.Change{Path: p.Path, Cause: "check", Group: group})
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case err != nil:
+			d.logger.Warn("counters cannot be put right", "path", p.Path, "err", err)
+		case group == "":
+			group = written.ID
+		}
+	}
+	return nil
 }
 
 // runUpkeep counts uses, and tidies up when it is time, as soon as it is known
