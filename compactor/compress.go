@@ -114,7 +114,7 @@ func compressFile(d *memory.Document, t CompressTerms, taken map[string]bool) (*
 	var stay, gone []int
 	for i := range d.Entries {
 		switch e := &d.Entries[i]; {
-		case hasOpenTask(e):
+		case hasOpen(e):
 			stay = append(stay, i)
 		case e.Block != memory.EmptyHeading:
 			gone = append(gone, i)

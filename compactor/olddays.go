@@ -57,7 +57,7 @@ func PlanDays(docs []*memory.Document, t DayTerms) DayPlan {
 	})
 	open := map[string]string{} // by day, a file with an open task
 	for _, d := range slices.Backward(docs) {
-		if slices.ContainsFunc(d.Entries, func(e memory.Entry) bool { return hasOpenTask(&e) }) {
+		if slices.ContainsFunc(d.Entries, func(e memory.Entry) bool { return hasOpen(&e) }) {
 			open[d.Place.Day] = d.Place.Path
 		}
 	}
@@ -82,10 +82,6 @@ func PlanDays(docs []*memory.Document, t DayTerms) DayPlan {
 		plan.Moves = append(plan.Moves, DayMove{day, path, to})
 	}
 	return plan
-}
-
-func hasOpenTask(e *memory.Entry) bool {
-	return slices.ContainsFunc(e.Tasks, func(t memory.Task) bool { return t.State == memory.Open })
 }
 
 // archivedAt is where a file lies in the archive, or why it cannot.
