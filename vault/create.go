@@ -51,7 +51,7 @@ func (w *Writer) createAt(s *spot, c *Change, data []byte) (Written, error) {
 		if err != nil {
 			return err
 		}
-		err = w.call("sync directory", func() error { return unix.Fsync(s.dir) })
+		err = w.syncDir(s)
 		if err != nil {
 			// Whoever asked is going to ask once more.
 			err = errors.Join(err, w.call("take back", func() error { return renameNew(s.dir, s.base, s.dir, draft.temp()) }))

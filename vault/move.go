@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"time"
-
-	"golang.org/x/sys/unix"
 )
 
 // Move gives a file another path, and makes the directories that are missing on
@@ -72,10 +70,7 @@ func (w *Writer) move(s, target *spot, old *source, c *Change, foreign time.Time
 	}
 	disown := w.own(target.path, old.hash, foreign)
 	if err = w.rename(s, target, old); err == nil {
-		for _, dir := range []int{target.dir, s.dir} {
-			err = errors.Join(err, w.call("sync directory", func() error { return unix.Fsync(dir) }))
-		}
-		if err != nil {
+		if err = errors.Join(w.syncDir(target), w.syncDir(s)); err != nil {
 			err = errors.Join(err, w.call("move back", func() error { return renameNew(target.dir, target.base, s.dir, s.base) }))
 		}
 	}
@@ -90,9 +85,8 @@ func (w *Writer) move(s, target *spot, old *source, c *Change, foreign time.Time
 		}
 	case happened:
 		if err != nil {
-			w.logger().Warn("a file was moved, which may not outlast a power failure", "path", c.Path, "err", err)
-		}
-		if !c.Asked {
+			w.happened(c, err, target, s)
+		} else if !c.Asked {
 			w.spend(c.Path)
 		}
 		return written, nil

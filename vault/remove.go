@@ -4,8 +4,6 @@ import (
 	"errors"
 	"io/fs"
 	"time"
-
-	"golang.org/x/sys/unix"
 )
 
 // remove takes a file away. Until nobody can be about to save it any more, it
@@ -17,7 +15,7 @@ func (w *Writer) remove(s *spot, old *source, c *Change, foreign time.Time) (Wri
 		if err := w.takeAway(s, old, away.temp()); err != nil {
 			return err
 		}
-		err := w.call("sync directory", func() error { return unix.Fsync(s.dir) })
+		err := w.syncDir(s)
 		if err != nil {
 			err = errors.Join(err, w.call("put back", func() error { return renameNew(s.dir, away.temp(), s.dir, s.base) }))
 		}

@@ -153,7 +153,7 @@ func (w *Writer) replace(s *spot, old *source, c *Change, data []byte, foreign t
 		if err := w.swap(s, old, draft); err != nil {
 			return err
 		}
-		err := w.call("sync directory", func() error { return unix.Fsync(s.dir) })
+		err := w.syncDir(s)
 		if err != nil {
 			err = errors.Join(err, w.putBack(s, draft.temp(), draft.look))
 		}
@@ -185,12 +185,29 @@ func (w *Writer) journalled(s *spot, c *Change, draft *draft, before, after []by
 		w.logger().Warn("what a change has left cannot be cleared away yet", "path", c.Path, "err", unsettled)
 		w.lookLater(lateLook{record: r, pause: lateAfter})
 	case happened:
-		w.logger().Warn("a change was made, and may not outlast a power failure", "path", c.Path, "err", err)
+		w.happened(c, err, s)
 		return written, nil
 	default:
 		disown()
 	}
 	return Written{}, err
+}
+
+// happened notes that a change was made although something said that it was not.
+func (w *Writer) happened(c *Change, said error, spots ...*spot) {
+	if !c.Asked {
+		w.spend(c.Path)
+	}
+	w.logger().Warn("a change was made although that was said to fail", "path", c.Path, "err", said)
+	for _, s := range spots {
+		if err := w.syncDir(s); err != nil {
+			w.logger().Warn("a change was made, and may not outlast a power failure", "path", c.Path, "err", err)
+		}
+	}
+}
+
+func (w *Writer) syncDir(s *spot) error {
+	return w.call("sync directory", func() error { return unix.Fsync(s.dir) })
 }
 
 // errJournal: the error is not one of the file.

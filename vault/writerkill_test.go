@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -58,7 +59,7 @@ func writeUntilKilled() {
 		if calls++; calls == step {
 			unix.Kill(os.Getpid(), unix.SIGKILL)
 		}
-		if !saved && (call == "exchange" || call == "move" || call == "name file") {
+		if !saved && (slices.Contains([]string{"exchange", "move", "name file", "take away"}, call)) {
 			saved = true
 			if err := saveAs(os.Getenv("VAULT_TEST_SAVES"), w.Vault.Dir); err != nil {
 				panic(err)
@@ -144,6 +145,9 @@ func killedAt(t *testing.T, step int, deed, way string, before, after map[string
 		// It is where they saved it, or moved, and nothing else is there but what
 		// was; the change may have been made to what they saved.
 		allowed = nil
+		if deed == "remove" {
+			allowed = append(allowed, after)
+		}
 		for _, path := range []string{path, "x/y/a.md"} {
 			for _, text := range []string{theirs, strings.Replace(theirs, "[ ]", "[x]", 1), "new\n"} {
 				if text == "new\n" && deed != "create" {
