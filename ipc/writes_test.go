@@ -278,3 +278,30 @@ func TestWritesAsIfTheRestDidNotExist(t *testing.T) {
 		}
 	}
 }
+
+// Why a file is not changed is told to those who may read all of it.
+func TestWriteRefused(t *testing.T) {
+	const path = "2026-02-04/cli.md"
+	d := readOpsCase(t, &txtar.Archive{Files: []txtar.File{{Name: path, Data: []byte("- a\n")}}}).disk(t)
+	if err := os.Link(filepath.Join(d.dir, path), filepath.Join(t.TempDir(), "other")); err != nil {
+		t.Skipf("no hard links here: %v", err)
+	}
+	private, other := "private", "acct:42"
+	for _, c := range []struct {
+		scope Scope
+		code  Code
+		says  string
+	}{
+		{Scope{}, Conflict, "hard links"},
+		{Scope{Subject: &other, Context: &private}, Busy, "cannot be changed now"},
+	} {
+		call, err := d.memory.call(nil, c.scope, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = d.memory.edit(t.Context(), call, &EditRequest{Path: path, OldText: "- a", NewText: "- b"})
+		if e := asError(err); e.Code != c.code || !strings.Contains(e.Message, c.says) {
+			t.Errorf("the error is %s %v", e.Code, err)
+		}
+	}
+}

@@ -132,3 +132,36 @@ func picture(b []byte) string {
 	}
 	return s
 }
+
+// What is not the whole file is not written, and what cannot be meant is said.
+func TestRevisionErrors(t *testing.T) {
+	l := testLayout()
+	parse := func(b []byte) *Document { return l.Parse("2026-02-04/a.md", b, testMeta) }
+	d := parse([]byte("- [ ] a\n- b <!-- visibility=private_only -->\n"))
+	for what, c := range map[string]struct {
+		d    *Document
+		wish func(*Revision)
+	}{
+		"an excerpt":             {d.Excerpt(), func(r *Revision) { r.SetTask(0, 0, Done) }},
+		"no such entry":          {d, func(r *Revision) { r.Remove(2) }},
+		"no such task":           {d, func(r *Revision) { r.SetTask(1, 0, Done) }},
+		"no such entry to go on": {d, func(r *Revision) { r.Insert(7, "- x") }},
+		"replaced by nothing":    {d, func(r *Revision) { r.Replace(0, "") }},
+		"replaced and ticked":    {d, func(r *Revision) { r.Replace(0, "- x"); r.SetTask(0, 0, Done) }},
+		"below what goes":        {d, func(r *Revision) { r.Remove(0); r.Insert(0, "- x") }},
+		"no value":               {d, func(r *Revision) { r.SetAttribute(0, "id", "\xff") }},
+		"too deep":               {d, func(r *Revision) { r.Append([]string{"1", "2", "3", "4", "5", "6"}, "- x") }},
+	} {
+		r := c.d.Revise()
+		c.wish(r)
+		if out, err := r.Apply(parse); err == nil {
+			t.Errorf("%s: %q", what, out)
+		}
+	}
+	r := d.Revise()
+	r.SetTask(0, 0, Done)
+	r.SetTask(0, 0, Open)
+	if out, err := r.Apply(parse); err != nil || !r.Empty() || !bytes.Equal(out, d.Source) {
+		t.Errorf("there and back is %q, %v", out, err)
+	}
+}
