@@ -193,14 +193,13 @@ func FuzzLaws(f *testing.F) {
 		for range 3 + r.IntN(5) {
 			w.save(r.path(), []byte(r.file()))
 		}
-		var was map[string][]byte
 		if wrote := w.step(nil); len(wrote) > 0 {
 			t.Fatalf("the first start writes %v", wrote)
 		}
 		ticked := map[string]Copy{}
 		for range 6 {
 			changed := r.people(w)
-			was = maps.Clone(w.files)
+			was := maps.Clone(w.files)
 			other, kept := w.copyOf(), w.copyOf()
 			wrote := w.step(changed)
 			w.checkWritten(was)

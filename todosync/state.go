@@ -4,6 +4,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"time"
+
+	"github.com/memwatchd/memwatchd/vault"
 )
 
 // stateVersion changes whenever boxes of an older state would not be known
@@ -43,4 +46,39 @@ func decodeState(root string, data []byte) (c *Catalogue, wishes []Wish, err err
 		c.files[f.Path] = f
 	}
 	return c, s.Wishes, nil
+}
+
+// save writes what must not be forgotten, now or when it has waited for long
+// enough. It reports whether it is on the disk.
+func (s *Syncer) save(now bool) bool {
+	s.mu.Lock()
+	t := s.now()
+	if s.dirty.IsZero() || s.catalogue == nil {
+		s.mu.Unlock()
+		return s.unsaved == nil
+	}
+	if !now && t.Before(laterOf(s.dirty.Add(saveAfter), s.retry)) {
+		s.mu.Unlock()
+		return false
+	}
+	data, err := encodeState(s.Root, s.catalogue, s.wishes)
+	s.mu.Unlock()
+	if err == nil {
+		err = vault.WriteState(s.State, data)
+	}
+	s.mu.Lock()
+	news := (err == nil) != (s.unsaved == nil)
+	if s.unsaved = err; err == nil {
+		s.dirty, s.retry = time.Time{}, time.Time{}
+	} else {
+		s.retry = t.Add(maxWait / 10)
+	}
+	s.mu.Unlock()
+	switch {
+	case news && err != nil:
+		s.logger().Warn("what is known of tasks cannot be saved, none are ticked until it can", "err", err)
+	case news:
+		s.logger().Info("what is known of tasks is saved again")
+	}
+	return err == nil
 }

@@ -150,14 +150,17 @@ func (s *Syncer) drop(path string) {
 
 // note remembers how a try ended, and when there is to be another.
 func (s *Syncer) note(path string, err error) {
-	if err == nil {
+	switch {
+	case err == nil:
 		return
-	}
-	if errors.Is(err, fs.ErrNotExist) {
+	case errors.Is(err, fs.ErrNotExist):
 		s.drop(path)
 		return
 	}
+	refused, isRefused := errors.AsType[*vault.RefusedError](err)
+	later, isLater := errors.AsType[*vault.WaitError](err)
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	a := s.at[path]
 	if a == nil {
 		a = &attempt{}
@@ -167,23 +170,21 @@ func (s *Syncer) note(path string, err error) {
 		s.at[path] = a
 	}
 	a.wait = min(max(2*a.wait, minWait), maxWait)
-	wait, news := a.wait, a.reason == ""
-	quiet := false
-	if refused, ok := errors.AsType[*vault.RefusedError](err); ok {
+	first, wait := a.reason == "", a.wait
+	switch {
+	case isRefused:
 		a.never, a.reason = true, refused.Reason
-	} else if later, ok := errors.AsType[*vault.WaitError](err); ok {
-		// What it says is when; more often than that it is not tried.
-		wait, quiet, a.reason = max(later.For, minWait/10), true, later.Reason
-	} else {
-		quiet = errors.Is(err, vault.ErrOff) || errors.Is(err, vault.ErrBusy)
+	case isLater:
+		wait, a.reason = max(later.For, minWait/10), later.Reason // it says when
+	case errors.Is(err, vault.ErrOff):
+		a.reason = vault.ErrOff.Error()
+	case errors.Is(err, vault.ErrBusy):
+		a.reason = vault.ErrBusy.Error()
+	default:
 		a.reason = err.Error()
-		if errors.Is(err, vault.ErrOff) {
-			wait, a.reason = maxWait, vault.ErrOff.Error()
-		}
 	}
 	a.after = s.now().Add(wait)
-	s.mu.Unlock()
-	if news && !quiet {
+	if expected := isLater || errors.Is(err, vault.ErrOff) || errors.Is(err, vault.ErrBusy); first && !expected {
 		s.logger().Warn("task cannot be ticked", "path", path, "err", err)
 	}
 }

@@ -1,0 +1,83 @@
+package todosync
+
+import (
+	"errors"
+	"io/fs"
+)
+
+// look learns what files say now, and wishes what follows.
+func (s *Syncer) look(paths []string) {
+	rules := s.Rules()
+	var files []*File
+	for _, path := range paths {
+		s.mu.Lock()
+		delete(s.hints, path)
+		delete(s.at, path) // a new chance
+		s.mu.Unlock()
+		f := s.read(path, rules)
+		if f == nil {
+			continue
+		}
+		s.mu.Lock()
+		if o, ok := s.ours[path]; ok && !f.Gone && f.Hash == o.before && s.now().Sub(o.at) < hindsight {
+			s.hintLocked(path) // once more, in a while
+			f = nil
+		} else {
+			delete(s.ours, path)
+		}
+		s.mu.Unlock()
+		if f != nil {
+			files = append(files, f)
+		}
+	}
+	s.learn(files, rules)
+}
+
+// read is what is compared of a file; nil if it cannot be told, or is too old.
+func (s *Syncer) read(path string, rules *Rules) *File {
+	doc, err := s.Files.Load(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return &File{Path: path, Gone: true}
+	case err != nil || doc.Stale:
+		return nil
+	}
+	if f := FileOf(doc); f.Day == "" || f.Day >= rules.First {
+		return f
+	}
+	return nil
+}
+
+// learn takes note of files, and wishes what follows.
+func (s *Syncer) learn(files []*File, rules *Rules) {
+	s.mu.Lock()
+	s.catalogue.Forget(rules.First)
+	done := s.learnLocked(s.catalogue, files, rules)
+	if s.dirty.IsZero() && len(files) > 0 {
+		s.dirty = s.now()
+	}
+	s.mu.Unlock()
+	if len(done) > 0 {
+		s.save(true) // it must not be seen for the first time again
+	}
+}
+
+func (s *Syncer) learnLocked(c *Catalogue, files []*File, rules *Rules) []Copy {
+	done, moved := c.Learn(files, s.wishes, rules)
+	if s.Off {
+		done = nil
+	}
+	for i := range s.wishes {
+		d := &s.wishes[i].Done
+		if f := c.files[moved[d.Path]]; f != nil {
+			d.Path, d.Day, d.Contact = f.Path, f.Day, f.Contact
+		}
+	}
+	s.wishes = merge(c.Standing(s.wishes, rules), nil)
+	wishes, unclear := c.Resolve(done, rules)
+	s.wishes = merge(s.wishes, wishes)
+	for _, w := range unclear {
+		s.logger().Info("a task that was done elsewhere is left alone: more than one box fits it equally", "path", w.Path)
+	}
+	return done
+}
