@@ -63,7 +63,6 @@ type Compactor struct {
 	// of the entry; nil if they are not counted.
 	Links func(context.Context, *memory.Document) (map[string]int, error)
 
-	Owner   string  // the subject that owns the root, as in memory.Layout; "owner" when empty
 	Host    string  // the name of this machine, which stands in the names of archives: see [HostName]
 	Limits  []Limit // the first that a path matches counts; DefaultLimits when nil
 	Soft    []Limit // those that only lead to hints; SoftLimits when nil

@@ -41,7 +41,7 @@ func (d *daemon) openUpkeep() (*upkeep, error) {
 	u := &upkeep{host: &compactor.Host{Name: name, Configured: c.Compactor.Host, Disk: d.vault, Writer: w}}
 	u.compactor = &compactor.Compactor{
 		Files: p.documents, Disk: d.vault, Writer: w, Parse: p.parse, Paths: d.paths, Links: d.linksTo, Claim: u.host.Claim,
-		Owner: c.Memory.Owner, Host: name, Limits: []compactor.Limit{}, MaxLoss: c.Compactor.MaxLoss,
+		Host: name, Limits: []compactor.Limit{}, MaxLoss: c.Compactor.MaxLoss,
 		Location: c.location, Logger: d.logger,
 	}
 	for _, l := range c.Compactor.Limits {

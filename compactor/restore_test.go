@@ -1,0 +1,117 @@
+package compactor
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"golang.org/x/tools/txtar"
+
+	"github.com/memwatchd/memwatchd/memory"
+	"github.com/memwatchd/memwatchd/vault"
+)
+
+const archivePath = "_longterms/acct_42/_archive/2026-03.desk.md"
+
+func TestRestore(t *testing.T) {
+	archive := func(attributes string) string {
+		return "# Key Facts\n\n- **Home**: Lisbon <!-- id=home " + attributes + " -->\n- other\n"
+	}
+	const from = "from=_longterms/acct_42/_index.md section=Key%20Facts archived=2026-03-01T12:00:00Z"
+	for _, test := range []struct{ name, file, archive, want, refused string }{
+		{"to its section", "# Key Facts\n- one\n\n# Other\n- two\n", archive(from), "# Key Facts\n- one\n- **Home**: Lisbon <!-- id=home -->\n\n# Other\n- two\n", ""},
+		{"behind the items", "# Key Facts\n- one\n\nA paragraph.\n", archive(from), "# Key Facts\n- one\n- **Home**: Lisbon <!-- id=home -->\n\nA paragraph.\n", ""},
+		{"below an empty heading", "# Key Facts\n\n# Other\n", archive(from), "# Key Facts\n- **Home**: Lisbon <!-- id=home -->\n\n# Other\n", ""},
+		{"the section is gone", "# Other\n- two\n", archive(from), "# Other\n- two\n\n# Key Facts\n\n- **Home**: Lisbon <!-- id=home -->\n", ""},
+		{"a section in one that is there", "# Long-term\n## Other\n- two\n", archive("from=_longterms/acct_42/_index.md section=Long-term/Key%20Facts"),
+			"# Long-term\n## Other\n- two\n\n## Key Facts\n\n- **Home**: Lisbon <!-- id=home -->\n", ""},
+		{"above sections", "# Long-term\n## Other\n- two\n", archive("from=_longterms/acct_42/_index.md section=Long-term"),
+			"# Long-term\n\n- **Home**: Lisbon <!-- id=home -->\n\n## Other\n- two\n", ""},
+		{"without a section", "# Other\n- two\n", archive("from=_longterms/acct_42/_index.md"), "- **Home**: Lisbon <!-- id=home -->\n\n# Other\n- two\n", ""},
+		{"the file is gone", "", archive(from), "# Key Facts\n\n- **Home**: Lisbon <!-- id=home -->\n", ""},
+		{"the file is public now", "---\nvisibility: public_ok\n---\n- one\n", archive("from=_longterms/acct_42/_index.md"),
+			"---\nvisibility: public_ok\n---\n- one\n- **Home**: Lisbon <!-- id=home visibility=private_only -->\n", ""},
+		{"it was public by its file", "---\nvisibility: public_ok\n---\n- one\n", archive("visibility=public_ok inherited=visibility from=_longterms/acct_42/_index.md"),
+			"---\nvisibility: public_ok\n---\n- one\n- **Home**: Lisbon <!-- id=home -->\n", ""},
+		{"it was public by itself", "- one\n", archive("visibility=public_ok from=_longterms/acct_42/_index.md"),
+			"- one\n- **Home**: Lisbon <!-- id=home visibility=public_ok -->\n", ""},
+		{"somebody else's file", "- one\n", archive("from=_longterms/acct_43/_index.md"), "", "whose archive this is not"},
+		{"out of the root", "- one\n", archive("from=../other/_index.md"), "", "not a path"},
+		{"a session", "- one\n", archive("from=2026-01-01/cli.md"), "", "whose archive this is not"},
+		{"an archive", "- one\n", archive("from=_longterms/acct_42/_archive/x.md"), "", "whose archive this is not"},
+		{"nowhere", "- one\n", archive("source=cli"), "", ErrNotArchived.Error()},
+		{"a broken file", "---\nx: [\n---\n- one\n", archive(from), "", "cannot be read for sure"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			r := newRoom(t, t.TempDir(), []txtar.File{{Name: archivePath, Data: []byte(test.archive)}})
+			if test.file != "" {
+				r.save(indexPath, test.file)
+			}
+			before := r.String()
+			got, err := r.Restore(t.Context(), archivePath, "home")
+			if test.refused != "" {
+				if err == nil || !strings.Contains(err.Error(), test.refused) {
+					t.Errorf("got %v, want an error with %q", err, test.refused)
+				}
+				if r.String() != before {
+					t.Errorf("files have changed:\n%s", r)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if text := r.text(indexPath); text != test.want {
+				t.Errorf("got:\n%s\nwant:\n%s", text, test.want)
+			}
+			if text := r.text(archivePath); text != "# Key Facts\n\n- other\n" {
+				t.Errorf("left in the archive:\n%s", text)
+			}
+			if e := entryOf(r.index(), got.ID); e == nil || e.Line != got.Line || e.Title != "Home" || got.Path != indexPath {
+				t.Errorf("it is said to be at %+v", got)
+			}
+		})
+	}
+}
+
+// The entry is back, and cannot be taken out of the archive.
+func TestRestoreHalfDone(t *testing.T) {
+	const in = "# Key Facts\n\n- one <!-- id=one from=_longterms/acct_42/_index.md -->\n"
+	r := newRoom(t, t.TempDir(), []txtar.File{{Name: archivePath, Data: []byte(in)}, {Name: indexPath, Data: []byte("- two\n")}})
+	failure := errors.New("no space left on device")
+	r.before = func(c vault.Change) error {
+		if c.Path == archivePath {
+			return failure
+		}
+		return nil
+	}
+	if _, err := r.Restore(t.Context(), archivePath, "one"); !errors.Is(err, failure) || !strings.Contains(err.Error(), "still in the archive") {
+		t.Errorf("got %v", err)
+	}
+	if got := r.text(indexPath) + r.text(archivePath); got != "- two\n- one <!-- id=one -->\n"+in {
+		t.Errorf("got:\n%s", got)
+	}
+}
+
+// The archive of what is in MEMORY.md lies in a directory that is its subject's
+// by name; if its files say that it is somebody else's, nothing goes there.
+func TestNothingGoesToAnothersArchive(t *testing.T) {
+	r := newRoom(t, t.TempDir(), []txtar.File{
+		{Name: "MEMORY.md", Data: []byte("---\nsubject_id: acct:42\n---\n- one\n- two\n")},
+		{Name: "_longterms/acct_42/preference.md", Data: []byte("---\nsubject_id: acct_42\n---\n- **a**: b\n")},
+	})
+	r.Limits = []Limit{{Pattern: "MEMORY.md", Items: 1}}
+	before := r.String()
+	report := r.compact(Request{})
+	if len(report.Plans) != 1 || !strings.Contains(report.Plans[0].Problem, "another subject's") || r.String() != before {
+		t.Errorf("%+v\n%s", report.Plans, r)
+	}
+	r.save("_longterms/acct_42/preference.md", "- **a**: b\n")
+	if report := r.compact(Request{}); report.Applied != 1 {
+		t.Errorf("%+v", report.Plans)
+	}
+	doc, err := r.Load(archivePath)
+	if err != nil || doc.Claim != "acct:42" || doc.Entries[0].Partition != (memory.Partition{Owner: "?acct_42"}) {
+		t.Errorf("the archive is not theirs: %v", err)
+	}
+}
