@@ -313,6 +313,26 @@ func TestFailuresLoseNothing(t *testing.T) {
 	}
 }
 
+// A run follows another before what that one made is known to everybody.
+func TestFreshArchivesAreKnown(t *testing.T) {
+	r := newRoom(t, t.TempDir(), []txtar.File{{Name: indexPath, Data: []byte("- one\n- two\n- [x] three\n")}})
+	r.Limits, r.Paths = []Limit{{Pattern: "**/_index.md", Items: 2}}, func() []string { return []string{indexPath} }
+	all, _ := parts(r.index())
+	r.before = func(c vault.Change) error {
+		if c.Path == indexPath {
+			return errors.New("the process is killed")
+		}
+		return nil
+	}
+	r.compact(Request{})
+	r.before = nil
+	r.compact(Request{})
+	left, _ := parts(r.index())
+	if got := sum(left, r.archivedParts()); !whole(got, all) || len(left) != 2 {
+		t.Errorf("file and archive are not what the file was:\n%s", r)
+	}
+}
+
 // Somebody saves the file between the archiving and the removal.
 func TestWhatChangesMeanwhileStays(t *testing.T) {
 	const text = "- one\n- two\n- three\n- [x] four\n- five\n"

@@ -28,6 +28,7 @@ func TestRestore(t *testing.T) {
 		{"above sections", "# Long-term\n## Other\n- two\n", archive("from=_longterms/acct_42/_index.md section=Long-term"),
 			"# Long-term\n\n- **Home**: Lisbon <!-- id=home -->\n\n## Other\n- two\n", ""},
 		{"without a section", "# Other\n- two\n", archive("from=_longterms/acct_42/_index.md"), "- **Home**: Lisbon <!-- id=home -->\n\n# Other\n- two\n", ""},
+		{"above what has no end", "# Key Facts\n\n```\ncode\n", archive(from), "# Key Facts\n\n- **Home**: Lisbon <!-- id=home -->\n\n```\ncode\n", ""},
 		{"the file is gone", "", archive(from), "# Key Facts\n\n- **Home**: Lisbon <!-- id=home -->\n", ""},
 		{"the file is public now", "---\nvisibility: public_ok\n---\n- one\n", archive("from=_longterms/acct_42/_index.md"),
 			"---\nvisibility: public_ok\n---\n- one\n- **Home**: Lisbon <!-- id=home visibility=private_only -->\n", ""},
