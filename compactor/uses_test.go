@@ -9,6 +9,7 @@ import (
 	"math"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -104,11 +105,19 @@ func TestUsesAreKept(t *testing.T) {
 
 func TestUsesAreSavedNowAndThen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex // of saved and fail
 		var saved []string
 		fail := errors.New("disk full")
+		count := func() int {
+			mu.Lock()
+			defer mu.Unlock()
+			return len(saved)
+		}
 		u := &Uses{
 			Path: filepath.Join(t.TempDir(), "uses"), Files: noFiles{}, Logger: slog.New(slog.DiscardHandler),
 			Write: func(_ string, data []byte) error {
+				mu.Lock()
+				defer mu.Unlock()
 				saved = append(saved, string(data))
 				return fail
 			},
@@ -121,23 +130,25 @@ func TestUsesAreSavedNowAndThen(t *testing.T) {
 		go func() { done <- u.Run(ctx) }()
 		time.Sleep(saveAfter + 1)
 		synctest.Wait()
-		if len(saved) != 1 {
-			t.Fatalf("saved %d times, want once: when counting began", len(saved))
+		if n := count(); n != 1 {
+			t.Fatalf("saved %d times, want once: when counting began", n)
 		}
+		mu.Lock()
 		fail = nil
+		mu.Unlock()
 		time.Sleep(saveAfter) // the disk has room again
 		synctest.Wait()
 		time.Sleep(10 * saveAfter) // nothing happens
 		synctest.Wait()
-		if len(saved) != 2 {
-			t.Fatalf("saved %d times, want twice", len(saved))
+		if n := count(); n != 2 {
+			t.Fatalf("saved %d times, want twice", n)
 		}
 		u.Used([]string{"a.md#x"}, time.Now())
 		cancel()
 		if err := <-done; !errors.Is(err, context.Canceled) {
 			t.Errorf("Run ended with %v", err)
 		}
-		if len(saved) != 3 || !strings.Contains(saved[2], `"x"`) {
+		if count() != 3 || !strings.Contains(saved[2], `"x"`) {
 			t.Errorf("what was counted last is not saved: %q", saved)
 		}
 	})

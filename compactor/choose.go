@@ -1,0 +1,249 @@
+package compactor
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/memwatchd/memwatchd/memory"
+)
+
+// choose says what goes.
+func (p *planner) choose() {
+	p.size, p.plan.Steps = p.plan.Before, p.plan.Steps[:0]
+	p.room = max(1, int(p.MaxLoss*float64(p.size.Items)))
+	for i := range p.items {
+		p.items[i].gone = false
+	}
+	p.merge()
+	p.trim()
+}
+
+// unstick finds what cannot be taken out after all, so that it has to be chosen
+// anew.
+func (p *planner) unstick() bool {
+	if p.Stuck == nil || len(p.plan.Steps) == 0 {
+		return false
+	}
+	entries := make([]int, len(p.plan.Steps))
+	for i, s := range p.plan.Steps {
+		entries[i] = s.entry
+	}
+	stuck := p.Stuck(p.doc, entries)
+	for i := range p.items {
+		if c := &p.items[i]; slices.Contains(stuck, c.entry) {
+			c.protected = "what stands around it would run together"
+		}
+	}
+	return len(stuck) > 0
+}
+
+// gather lists the items with what there is to say of each.
+func (p *planner) gather() {
+	superseded := p.superseded()
+	for i := range p.doc.Entries {
+		e := &p.doc.Entries[i]
+		if e.Block != memory.Item {
+			continue
+		}
+		var use Use
+		if p.Uses != nil {
+			use = p.Uses(e.ID)
+		}
+		links := 0
+		if p.Links != nil {
+			links = p.Links(e.ID)
+		}
+		c := candidate{entry: i, e: e, score: scoreOf(e, use, links, p.Now)}
+		switch {
+		case hasOpen(e):
+			c.protected = "open task"
+		case completed(e):
+			c.reason = "completed task"
+		case superseded[e.ID] != "":
+			c.reason = "superseded by " + superseded[e.ID]
+		}
+		p.items = append(p.items, c)
+	}
+	p.protect()
+}
+
+// protect says which of the pinned and important items may not go: pinned ones
+// first, then the more important, the higher score, the newer, the line. Beyond
+// half of the limit, and where one does not fit into that, they are items like
+// others: whoever marks everything as important has marked nothing.
+func (p *planner) protect() {
+	var order []*candidate
+	for i := range p.items {
+		if c := &p.items[i]; c.protected == "" && shielded(c.e) {
+			order = append(order, c)
+		}
+	}
+	slices.SortFunc(order, func(a, b *candidate) int {
+		pin := func(c *candidate) int {
+			if c.e.Pin {
+				return 0
+			}
+			return 1
+		}
+		return cmp.Or(cmp.Compare(pin(a), pin(b)), cmp.Compare(b.e.Importance, a.e.Importance), cmp.Compare(b.score.Total, a.score.Total),
+			b.e.Time.Compare(a.e.Time), cmp.Compare(a.entry, b.entry))
+	})
+	var sum Size
+	for _, c := range order {
+		with := Size{sum.Items + 1, sum.Characters + weight(p.doc, c.e)}
+		if half := (Size{2 * with.Items, 2 * with.Characters}); p.Limit.over(half, 1) {
+			continue
+		}
+		sum, c.protected = with, "important"
+		if c.e.Pin {
+			c.protected = "pinned"
+		}
+	}
+}
+
+// shielded reports whether an entry says that it is not to go.
+func shielded(e *memory.Entry) bool { return e.Pin || e.Importance >= important }
+
+func hasOpen(e *memory.Entry) bool {
+	return slices.ContainsFunc(e.Tasks, func(t memory.Task) bool { return t.State == memory.Open })
+}
+
+// completed reports whether an entry is itself a task, and it and those in it
+// are done.
+func completed(e *memory.Entry) bool {
+	return len(e.Tasks) > 0 && e.Tasks[0].Line == e.Line && !hasOpen(e)
+}
+
+// superseded maps the id of an entry to that of another in the file which says
+// that it takes its place.
+func (p *planner) superseded() map[string]string {
+	by := map[string]*memory.Entry{}
+	target := func(e *memory.Entry) string {
+		return strings.TrimPrefix(e.Supersedes, p.doc.Place.Path+"#")
+	}
+	for i := range p.doc.Entries {
+		if e := &p.doc.Entries[i]; e.Supersedes != "" && target(e) != e.ID {
+			by[target(e)] = e
+		}
+	}
+	out := map[string]string{}
+	for i := range p.doc.Entries {
+		e := &p.doc.Entries[i]
+		if other := by[e.ID]; other != nil && target(e) != other.ID { // two that name each other say nothing
+			out[e.ID] = other.ID
+		}
+	}
+	return out
+}
+
+// merge takes out what says the same as a newer item of its section, to the same
+// people. Titles play no part: many items of one section may be about the same
+// thing.
+func (p *planner) merge() {
+	type sameness struct {
+		heading   int
+		norm, typ string
+		partition memory.Partition
+	}
+	newest := map[sameness]*candidate{}
+	key := func(c *candidate) sameness { return sameness{c.e.Heading, c.e.Norm, c.e.Type, c.e.Partition} }
+	for i := range p.items {
+		c := &p.items[i]
+		if hasOpen(c.e) || c.e.Norm == "" {
+			continue
+		}
+		if other := newest[key(c)]; other == nil || !c.e.Time.Before(other.e.Time) {
+			newest[key(c)] = c
+		}
+	}
+	for i := range p.items {
+		c := &p.items[i]
+		if other := newest[key(c)]; other != nil && other != c && !hasOpen(c.e) && !shielded(c.e) && c.protected == "" {
+			p.take(c, Merge, fmt.Sprintf("the same as line %d, which is newer", other.e.Line))
+		}
+	}
+}
+
+// trim takes out items until the file is within its limit.
+func (p *planner) trim() {
+	var first, rest []*candidate
+	for i := range p.items {
+		switch c := &p.items[i]; {
+		case c.gone || c.protected != "":
+		case c.reason != "":
+			first = append(first, c)
+		default:
+			rest = append(rest, c)
+		}
+	}
+	slices.SortFunc(first, byScore)
+	slices.SortFunc(rest, byScore)
+	for _, c := range first {
+		if p.Limit.over(p.size, 1) {
+			p.take(c, Trim, c.reason)
+		}
+	}
+	times := 1 // how far over the limit something goes for its score alone
+	if !p.learned {
+		times = 2
+	}
+	useless := p.Limit.over(p.fixed(), 1)
+	for _, c := range rest {
+		if p.Limit.over(p.size, times) && !useless {
+			p.take(c, Trim, "lowest score")
+		}
+	}
+	left := func(c *candidate) bool { return !c.gone && c.protected == "" }
+	switch {
+	case !p.Limit.over(p.size, 1):
+		p.plan.State = Within
+		if p.Limit.share(p.size) >= nearShare {
+			p.plan.State = Near
+		}
+	case p.Limit.over(p.fixed(), 1):
+		p.plan.State = OverLimit
+	case slices.ContainsFunc(first, left) || p.Limit.over(p.size, times):
+		p.plan.State = More
+	default:
+		p.plan.State = Waiting
+	}
+}
+
+// fixed is how much of the file may not go.
+func (p *planner) fixed() Size {
+	s := p.size
+	for i := range p.items {
+		if c := &p.items[i]; !c.gone && c.protected == "" {
+			s.Items--
+			s.Characters -= weight(p.doc, c.e)
+		}
+	}
+	return s
+}
+
+func byScore(a, b *candidate) int {
+	return cmp.Or(cmp.Compare(a.score.Total, b.score.Total), a.e.Time.Compare(b.e.Time), cmp.Compare(a.entry, b.entry))
+}
+
+// take takes an item out, if there is room for that and the archive can hold it.
+func (p *planner) take(c *candidate, action Action, reason string) {
+	if p.room == 0 {
+		return
+	}
+	step := p.step(c, action, reason)
+	if p.Copy != nil && c.copy == nil {
+		var err error
+		if c.copy, err = p.Copy(p.doc, c.e); err != nil {
+			c.protected = "cannot be archived: " + err.Error()
+			return
+		}
+	}
+	step.copy = c.copy
+	c.gone = true
+	p.room--
+	p.size.Items--
+	p.size.Characters -= weight(p.doc, c.e)
+	p.plan.Steps = append(p.plan.Steps, step)
+}
