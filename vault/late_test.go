@@ -140,11 +140,16 @@ func TestOpenForWriting(t *testing.T) {
 	f, err := os.OpenFile(filepath.Join(w.Vault.Dir, "a.md"), os.O_WRONLY, 0)
 	must(t, err)
 	var wait *WaitError
-	if _, err := w.Write(t.Context(), unasked("a.md", "old", "new")); !errors.As(err, &wait) {
+	for n := range 8 {
+		if _, err := w.Write(t.Context(), unasked("a.md", "old", "new")); !errors.As(err, &wait) || wait.For != min(shortWait<<n, longWait) {
+			t.Errorf("%v; it waits for %v", err, wait.For)
+		}
+	}
+	if _, err := w.Write(t.Context(), change("a.md", "old", "new")); !errors.Is(err, ErrBusy) || !strings.Contains(err.Error(), "has it open") {
 		t.Error(err)
 	}
-	if _, err := w.Write(t.Context(), change("a.md", "old", "new")); !errors.Is(err, ErrBusy) {
-		t.Error(err)
+	if s := w.Status(); s.LostRaces != 0 {
+		t.Errorf("%+v", s)
 	}
 	must(t, f.Close())
 	if _, err := w.Write(t.Context(), unasked("a.md", "old", "new")); err != nil {

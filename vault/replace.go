@@ -111,7 +111,9 @@ func (w *Writer) read(ctx context.Context, s *spot, asked bool) (*source, error)
 	}
 	o.File, err = w.Vault.readAt(s.dir, s.base, s.path)
 	switch {
-	case errors.Is(err, ErrChanging), err == nil && (o.Unsettled || o.Stamp != stampOf(&o.stat)):
+	case err == nil && o.Unsettled:
+		err = errOpen
+	case errors.Is(err, ErrChanging), err == nil && o.Stamp != stampOf(&o.stat):
 		err = errLost
 	case err == nil:
 		o.hash = hashOf(o.Data)
@@ -264,7 +266,7 @@ func (w *Writer) swap(s *spot, old *source, d *draft) error {
 func (w *Writer) lease(fd int) (*lease, error) {
 	l, err := w.Vault.lease(fd)
 	if errors.Is(err, errWriter) {
-		return nil, errLost
+		return nil, errOpen
 	}
 	if err != nil {
 		return nil, nil

@@ -30,8 +30,9 @@ const (
 	// waits twice as long. A save takes some milliseconds.
 	lostPause = 20 * time.Millisecond
 	// shortWait is after which an unasked change is worth another try when
-	// somebody was just saving.
+	// somebody was just saving: twice as long each time in a row, up to longWait.
 	shortWait = time.Second
+	longWait  = time.Minute
 	// vanish is how long a file that was there has to be gone before it is
 	// believed: many programs save by moving the old one away first.
 	vanish = 500 * time.Millisecond
@@ -93,8 +94,13 @@ type ours struct {
 	foreign time.Time // when others had last changed it before that; zero if unknown
 }
 
-// errLost: somebody saved the file just now, and nothing of ours was left there.
-var errLost = errors.New("somebody is saving it")
+var (
+	// errLost: somebody saved the file just now, and nothing of ours was left
+	// there.
+	errLost = errors.New("somebody is saving it")
+	// errOpen: nobody knows when they are going to.
+	errOpen = fmt.Errorf("%w: a program has it open for writing", errLost)
+)
 
 // Write makes a change. What is journalled and returned has happened, and is on
 // the disk; with an error nothing has happened.
@@ -139,12 +145,14 @@ func (w *Writer) try(ctx context.Context, c Change, attempt func() (Written, err
 			if !errors.Is(err, errLost) {
 				return written, err
 			}
-			w.lost(c.Path)
+			if !errors.Is(err, errOpen) {
+				w.lost(c.Path)
+			}
 			if !c.Asked {
-				return Written{}, &WaitError{c.Path, errLost.Error(), shortWait}
+				return Written{}, &WaitError{c.Path, err.Error(), w.backOff(c.Path)}
 			}
 			if n == tries {
-				return Written{}, ErrBusy
+				return Written{}, fmt.Errorf("%w: %w", ErrBusy, err)
 			}
 			sleep(ctx, lostPause<<(n-1))
 		}

@@ -76,6 +76,9 @@ func TestWriteToAFullDisk(t *testing.T) {
 		}
 	}
 	wantFiles(t, w, map[string]string{"d/a.md": long})
+	if s := w.Status(); !strings.Contains(s.Unable, "no space left") {
+		t.Errorf("%+v", s)
+	}
 	if _, ok := w.Vault.Directory("e"); ok {
 		t.Error("a directory was left")
 	}
@@ -84,6 +87,9 @@ func TestWriteToAFullDisk(t *testing.T) {
 		t.Error(err)
 	}
 	wantFiles(t, w, map[string]string{"d/a.md": strings.Replace(long, "[ ]", "[x]", 1)})
+	if s := w.Status(); s.Unable != "" {
+		t.Errorf("%+v", s)
+	}
 }
 
 // wantRefused wants every kind of change to be refused, without a trace.

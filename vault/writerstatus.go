@@ -14,7 +14,9 @@ import (
 type WriterStatus struct {
 	// Enabled is false if nothing is written that nobody asked for.
 	Enabled bool
-	// Unable says why nothing can be written at all, and what to do, or "".
+	// Unable says what, in all likelihood, keeps everything from being written: a
+	// full disk, a file system without what it takes. It is "" when something was
+	// written since.
 	Unable string
 	// Applied counts changes that were made, LostRaces those that were held up
 	// because somebody was just saving, both since the start.
@@ -44,6 +46,7 @@ type hindered struct {
 	reason string
 	stamp  memory.Stamp // what the file was last seen to look like
 	until  time.Time    // when it is out of date; zero is never
+	times  int          // how often in a row
 }
 
 // waitingFor is how long after it could have been tried again a change is taken
@@ -83,15 +86,18 @@ func (w *Writer) note(path string, written Written, err error) {
 	if c.waiting == nil {
 		c.waiting, c.refused = make(map[string]hindered), make(map[string]hindered)
 	}
+	times := c.waiting[path].times + 1
 	delete(c.waiting, path)
 	switch {
 	case errors.As(err, &wait):
-		c.waiting[path] = hindered{wait.Reason, stamp, w.now().Add(wait.For + waitingFor)}
+		c.waiting[path] = hindered{wait.Reason, stamp, w.now().Add(wait.For + waitingFor), times}
 	case errors.As(err, &refused):
-		c.refused[path] = hindered{refused.Reason, stamp, time.Time{}}
+		c.refused[path] = hindered{reason: refused.Reason, stamp: stamp}
 		if refused.Reason == errNoExchange.Error() {
 			c.unable = refused.Reason
 		}
+	case passing(err), errors.Is(err, errJournal), errors.Is(err, ErrRoot):
+		c.unable = err.Error()
 	case err == nil:
 		delete(c.refused, path)
 		if written.Changed {
@@ -99,6 +105,13 @@ func (w *Writer) note(path string, written Written, err error) {
 			c.unable = ""
 		}
 	}
+}
+
+// backOff is after which a change is worth another try that was tried in vain.
+func (w *Writer) backOff(path string) time.Duration {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return min(shortWait<<min(w.counts.waiting[path].times, 16), longWait)
 }
 
 // lost counts a change that somebody else was faster than.
