@@ -71,6 +71,8 @@ type Compactor struct {
 	Location *time.Location   // of the months of archives; UTC when nil
 	Now      func() time.Time // time.Now when nil
 
+	// Moved, if not nil, is told what has gone from a file to which archive.
+	Moved func(path, archive string, items int)
 	// Claim is called before anything is changed, if it is not nil. See
 	// [Host.Claim].
 	Claim func(ctx context.Context, asked bool) error
@@ -169,6 +171,9 @@ func (c *Compactor) carryOut(ctx context.Context, doc *memory.Document, plan *Pl
 	}
 	gone, err := c.apply(ctx, doc, plan, terms, r.Asked)
 	report.Applied += gone
+	if gone > 0 && c.Moved != nil {
+		c.Moved(plan.Path, plan.Archive, gone)
+	}
 	switch wait, waits := errors.AsType[*vault.WaitError](err); {
 	case err == nil:
 		if gone > 0 {

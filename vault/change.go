@@ -28,9 +28,9 @@ type Change struct {
 	// Edit says what the file is to be, given what it is: nil if there is none
 	// and one is to be made. It is called anew whenever somebody has saved
 	// meanwhile, so it must depend on nothing else; and it must neither change
-	// what it is given nor call the [Writer]. The same bytes, or nil, mean
-	// that there is nothing to do; an error is given to whoever wished, except
-	// [ErrRemove].
+	// what it is given nor call the [Writer], nor take seconds, since
+	// everybody else waits. The same bytes, or nil, mean that there is nothing to
+	// do; an error is given to whoever wished, except [ErrRemove].
 	Edit func(old *File) ([]byte, error)
 }
 

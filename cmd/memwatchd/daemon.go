@@ -187,14 +187,14 @@ func (d *daemon) run(ctx context.Context, listeners []*ipc.Listener) error {
 	}
 	d.lend(server.Memory)
 	d.recall()
-	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return d.watcher.Run(ctx) })
-	group.Go(func() error { return d.complete(ctx) })
-	group.Go(func() error { return d.lookAtUsers(ctx) })
-	group.Go(func() error { return d.runWriting(ctx) })
-	group.Go(func() error { return server.Run(ctx, listeners...) })
+	group, working := errgroup.WithContext(ctx)
+	group.Go(func() error { return d.watcher.Run(working) })
+	group.Go(func() error { return d.complete(working) })
+	group.Go(func() error { return d.lookAtUsers(working) })
+	group.Go(func() error { return d.runWriting(working) })
+	group.Go(func() error { return server.Run(working, listeners...) })
 	err := group.Wait()
-	if errors.Is(err, context.Canceled) {
+	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
 		return nil
 	}
 	return err

@@ -130,6 +130,11 @@ func (d *daemon) problems() []ipc.FileProblem {
 			Code: "subject_conflict", Message: "its files name more than one subject: " + strings.Join(c.Subjects, ", "),
 		}})
 	}
+	if d.writer != nil {
+		for _, text := range d.writer.Journal.Problems() {
+			list = append(list, ipc.FileProblem{Problem: memory.Problem{Code: "journal_damaged", Message: "journal: " + text}})
+		}
+	}
 	p := d.pipeline
 	tomorrow := p.tomorrow()
 	p.mu.Lock()

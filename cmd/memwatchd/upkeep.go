@@ -44,6 +44,9 @@ func (d *daemon) openUpkeep() (*upkeep, error) {
 		Host: name, Limits: []compactor.Limit{}, MaxLoss: c.Compactor.MaxLoss,
 		Location: c.location, Logger: d.logger,
 	}
+	u.compactor.Moved = func(path, archive string, items int) {
+		p.events.publish(ipc.Event{Event: "compacted", Path: path, Message: plural(items, "item") + " moved to " + archive})
+	}
 	for _, l := range c.Compactor.Limits {
 		u.compactor.Limits = append(u.compactor.Limits, compactor.Limit{Pattern: l.Path, Items: l.Items, Characters: l.Characters})
 	}
@@ -87,7 +90,7 @@ func (d *daemon) tidyUp(ctx context.Context) error {
 		d.logger.Info("another machine tidies up", "host", duty.Host)
 		return errors.Join(errs...)
 	}
-	if _, err := d.upkeep.compactor.Compact(ctx, compactor.Request{}); err != nil {
+	if err := d.makeRoom(ctx); err != nil {
 		errs = append(errs, err)
 	}
 	if err := d.mendCounters(ctx); err != nil {
@@ -104,6 +107,21 @@ func (d *daemon) tidyUp(ctx context.Context) error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// makeRoom makes room in long-term files. While somebody is at one of them it
+// waits a little, since the next time is a day away.
+func (d *daemon) makeRoom(ctx context.Context) error {
+	const most, longest = 3, time.Minute
+	for n := 1; ; n++ {
+		report, err := d.upkeep.compactor.Compact(ctx, compactor.Request{})
+		if err != nil || report.Wait == 0 || n == most {
+			return err
+		}
+		if err := sleep(ctx, min(report.Wait, longest)); err != nil {
+			return err
+		}
+	}
 }
 
 // mendCounters puts counters right that are wrong. A file that cannot be written
