@@ -55,14 +55,14 @@ const waitingFor = time.Minute
 
 // Status says how writing is going. It does not wait for the disk.
 func (w *Writer) Status() WriterStatus {
-	now := w.now()
+	now, enabled := w.now(), w.enabled()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	c := &w.counts
 	w.forget(c.waiting, now)
 	w.forget(c.refused, now)
 	return WriterStatus{
-		Enabled: w.enabled(), Unable: c.unable, Applied: c.applied, LostRaces: c.lost,
+		Enabled: enabled, Unable: c.unable, Applied: c.applied, LostRaces: c.lost,
 		Waiting: listed(c.waiting), Refused: listed(c.refused), Kept: slices.Sorted(maps.Keys(c.kept)),
 	}
 }
