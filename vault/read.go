@@ -117,7 +117,7 @@ func (v *Vault) readOnce(dir int, base string) ([]byte, memory.Stamp, readState,
 	if err := unix.Fstat(fd, &before); err != nil {
 		return nil, memory.Stamp{}, 0, err
 	}
-	switch l, err := v.lease(fd); {
+	switch l, err := v.lease(fd, leaseHold); {
 	case errors.Is(err, errWriter):
 		state = open
 	case err == nil && before.Size > leaseLimit:
@@ -151,12 +151,12 @@ func (v *Vault) readOnce(dir int, base string) ([]byte, memory.Stamp, readState,
 	return data, stampOf(&before), state, nil
 }
 
-// lease keeps others from writing to an open file for a moment.
-func (v *Vault) lease(fd int) (*lease, error) {
+// lease keeps others from writing to an open file, for at most the given time.
+func (v *Vault) lease(fd int, most time.Duration) (*lease, error) {
 	if v.noLeases {
 		return nil, errors.ErrUnsupported
 	}
-	return takeLease(fd, leaseHold)
+	return takeLease(fd, most)
 }
 
 // doubt decides about an empty file that may be about to be filled. Time is
@@ -219,7 +219,7 @@ func (v *Vault) Writing(path string) bool {
 			return false, err
 		}
 		defer unix.Close(fd)
-		l, err := v.lease(fd)
+		l, err := v.lease(fd, leaseHold)
 		if err == nil {
 			l.release()
 		}

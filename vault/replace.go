@@ -262,9 +262,14 @@ func (w *Writer) swap(s *spot, old *source, d *draft) error {
 	return errLost
 }
 
+// exchangeHold is how long others may be kept from writing to a file while it is
+// exchanged. It takes a millisecond, unless the machine has no time for us: then
+// it would have to be taken back each time, if this were as short as for reading.
+const exchangeHold = 300 * time.Millisecond
+
 // lease keeps others from writing to an open file; it is nil where nothing can.
 func (w *Writer) lease(fd int) (*lease, error) {
-	l, err := w.Vault.lease(fd)
+	l, err := w.Vault.lease(fd, exchangeHold)
 	if errors.Is(err, errWriter) {
 		return nil, errOpen
 	}
