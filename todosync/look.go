@@ -12,9 +12,11 @@ func (s *Syncer) look(paths []string) {
 	for _, path := range paths {
 		s.mu.Lock()
 		delete(s.hints, path)
-		delete(s.at, path) // a new chance
 		s.mu.Unlock()
 		f := s.read(path, rules)
+		s.mu.Lock()
+		s.anewLocked(path, f)
+		s.mu.Unlock()
 		if f == nil {
 			continue
 		}
@@ -31,6 +33,17 @@ func (s *Syncer) look(paths []string) {
 		}
 	}
 	s.learn(files, rules)
+}
+
+// anewLocked gives a file that has changed a new chance. One that says what it
+// did has it only if it was refused, which may have been for its owner or mode:
+// a try that fails at its last step is a change of the file too.
+func (s *Syncer) anewLocked(path string, f *File) {
+	known, a := s.catalogue.files[path], s.at[path]
+	if a == nil || !a.refused && f != nil && known != nil && f.Gone == known.Gone && f.Hash == known.Hash {
+		return
+	}
+	delete(s.at, path)
 }
 
 // read is what is compared of a file; nil if it cannot be told, or is too old.

@@ -101,10 +101,10 @@ type Syncer struct {
 
 // An attempt is what became of the last try to write a file.
 type attempt struct {
-	reason string
-	after  time.Time     // when it is tried again
-	wait   time.Duration // before the next try
-	never  bool          // not before somebody changes the file
+	reason  string
+	after   time.Time     // when it is tried again
+	wait    time.Duration // before the next try
+	refused bool          // it is not written as it is
 }
 
 // own is what a file said before we wrote it.

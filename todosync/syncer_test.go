@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"io/fs"
 	"log/slog"
@@ -29,6 +30,7 @@ type disk struct {
 	quiet  time.Duration
 	saved  map[string]time.Time
 	locked map[string]error // what a write of the file answers
+	failed func(string)     // what happens then
 	writes []string
 }
 
@@ -75,6 +77,9 @@ func (d *disk) Write(_ context.Context, c vault.Change) (vault.Written, error) {
 		return vault.Written{}, fs.ErrNotExist
 	}
 	if err := d.locked[c.Path]; err != nil {
+		if d.failed != nil {
+			d.failed(c.Path)
+		}
 		return vault.Written{}, err
 	}
 	if wait := d.quiet - time.Since(d.saved[c.Path]); wait > 0 && !c.Asked {
@@ -379,11 +384,36 @@ func TestSyncer(t *testing.T) {
 			d.locked[before] = &vault.RefusedError{Path: before, Reason: "it has two links"}
 			d.person(today, doneTask)
 			d.run(t, time.Hour)
+			d.wrote(t)
 			delete(d.locked, before)
+			d.person(before, openTask+"- [ ] More\n")
+			d.run(t, 12*time.Second)
+			d.wrote(t, before)
+		},
+		"a try that fails changes the file for a moment": func(t *testing.T, d *disk) {
+			d.locked[before] = errors.New("input/output error")
+			tries := 0
+			d.failed = func(path string) {
+				tries++
+				d.syncer.Changed(path, d.parse(path)) // it was there, and is away again
+			}
+			d.person(today, doneTask)
+			d.run(t, time.Hour)
+			if tries > 25 {
+				t.Errorf("tried %d times within an hour", tries)
+			}
+			d.wrote(t)
+			delete(d.locked, before)
+			d.run(t, 10*time.Minute)
+			d.wrote(t, before)
+		},
+		"refused until the directory changes": func(t *testing.T, d *disk) {
+			d.locked[before] = &vault.RefusedError{Path: before, Reason: "its directory cannot be written"}
+			d.person(today, doneTask)
 			d.run(t, time.Hour)
 			d.wrote(t)
-			d.person(before, openTask+"- [ ] More\n")
-			d.run(t, time.Minute)
+			delete(d.locked, before) // which is no event of the file
+			d.run(t, 10*time.Minute)
 			d.wrote(t, before)
 		},
 		"turned off": func(t *testing.T, d *disk) {

@@ -81,7 +81,7 @@ func (s *Syncer) dueAfter(last string) (path string, list []Wish) {
 func (s *Syncer) dueLocked(w *Wish) (at time.Time, ok bool) {
 	a := s.at[w.Path]
 	switch {
-	case s.hints[w.Path] || s.hints[w.Done.Path] || a != nil && a.never:
+	case s.hints[w.Path] || s.hints[w.Done.Path]:
 		return time.Time{}, false
 	case a != nil:
 		at = a.after
@@ -171,9 +171,10 @@ func (s *Syncer) note(path string, err error) {
 	}
 	a.wait = min(max(2*a.wait, minWait), maxWait)
 	first, wait := a.reason == "", a.wait
+	a.refused = isRefused
 	switch {
 	case isRefused:
-		a.never, a.reason = true, refused.Reason
+		wait, a.reason = maxWait, refused.Reason // it may be what is around the file that changes
 	case isLater:
 		wait, a.reason = max(later.For, minWait/10), later.Reason // it says when
 	case errors.Is(err, vault.ErrOff):
