@@ -29,10 +29,14 @@ func (f failing) String() string {
 	return strings.NewReplacer(",", "|").Replace(f.calls) + " " + f.when + " " + f.err + " " + where
 }
 
-// strace is what makes them fail.
-func (l *live) strace(f failing) []string {
+// strace is what makes them fail, if they are on these paths, or on any if there
+// are none.
+func (l *live) strace(f failing, on ...string) []string {
 	args := []string{"-f", "-qq", "-o", "/dev/null", "-e", "trace=" + f.calls,
 		"-e", fmt.Sprintf("inject=%s:error=%s:when=%s", f.calls, f.err, f.when)}
+	for _, path := range on {
+		args = append(args, "-P", path)
+	}
 	if f.index {
 		store := l.store()
 		args = append(args, "-P", filepath.Join(store, "root.bolt"))
@@ -43,13 +47,13 @@ func (l *live) strace(f failing) []string {
 	return args
 }
 
-// fail makes calls of the running daemon fail until the function is called that
-// it returns.
-func (l *live) fail(f failing) (end func()) {
+// fail makes calls of the running daemon on these paths, or on any, fail until the
+// function is called that it returns.
+func (l *live) fail(f failing, on ...string) (end func()) {
 	l.t.Helper()
 	needs(l.t, "strace")
 	pid := strconv.Itoa(l.cmd.Process.Pid)
-	cmd := exec.Command("strace", append(l.strace(f), "-p", pid)...)
+	cmd := exec.Command("strace", append(l.strace(f, on...), "-p", pid)...)
 	var log transcript
 	cmd.Stderr = &log
 	if err := cmd.Start(); err != nil {

@@ -32,8 +32,8 @@ func thorough(usually, faults int) int {
 	return usually
 }
 
-// leftovers are what lies below the root that is no Markdown file of somebody,
-// and what the journal has that is not settled.
+// leftovers are what lies below the root that is no Markdown file of somebody, nor
+// what fills a disk, and what the journal has that is not settled.
 func (l *live) leftovers() (left []string) {
 	l.t.Helper()
 	journal := filepath.Join(filepath.Dir(l.config), "state/memwatchd/memwatchd/journal")
@@ -52,7 +52,7 @@ func (l *live) leftovers() (left []string) {
 			return nil // it was there for a moment
 		case e.IsDir() && e.Name() == ".git":
 			return fs.SkipDir
-		case !e.IsDir() && filepath.Ext(path) != ".md":
+		case !e.IsDir() && filepath.Ext(path) != ".md" && e.Name() != "filler":
 			left = append(left, path)
 		}
 		return nil
