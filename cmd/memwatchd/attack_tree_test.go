@@ -108,6 +108,9 @@ func (w *wood) grow() {
 			archived := strings.Count(name, "/") == 2
 			if archived {
 				f.public = true
+				if d.dir == rootOwner { // where sessions of nobody go
+					f.owners = nil
+				}
 				switch w.r.IntN(3) {
 				case 0:
 					f.owners, f.nobody = []string{"bob"}, false
