@@ -90,6 +90,11 @@ func (b *back) insert(old *vault.File) ([]byte, error) {
 	if dir, _, err := archiveOf(doc); err != nil || doc.Place.Kind != memory.Longterm || dir != path.Dir(b.archive) {
 		return nil, fmt.Errorf("it says that it comes from %s, whose archive this is not", b.from)
 	}
+	if e := b.find(doc); e != nil && e.Partition.Visibility == b.visibility {
+		// It was brought back by a process that was killed, or never went.
+		b.restored = Restored{Path: b.from, Line: e.Line, ID: e.ID}
+		return old.Data, nil
+	}
 	text, err := place(doc, []placing{{sectionPath(b.section), []byte(b.lines)}}, parse)
 	if err != nil {
 		return nil, err

@@ -116,3 +116,39 @@ func TestNothingGoesToAnothersArchive(t *testing.T) {
 		t.Errorf("the archive is not theirs: %v", err)
 	}
 }
+
+const (
+	restoredTo = "_longterms/owner/_index.md"
+	restoredOf = "_longterms/owner/_archive/2026-02.desk.md"
+)
+
+// An entry that came back, and is still in the archive because the process was
+// killed at that moment, leaves the archive when it is asked for again.
+func TestRestoreAfterACrash(t *testing.T) {
+	const index = "# Facts\n\n- keep\n"
+	r := newRoom(t, t.TempDir(), []txtar.File{
+		{Name: restoredTo, Data: []byte(index)},
+		{Name: restoredOf, Data: []byte("# Facts\n\n- one <!-- from=" + restoredTo + " section=Facts archived=2026-02-01T00:00:00Z -->\n")},
+	})
+	e := r.archivedItems()[0]
+	r.before = func(c vault.Change) error {
+		if c.Path == restoredOf {
+			return errors.New("killed")
+		}
+		return nil
+	}
+	if _, err := r.Restore(t.Context(), e[0], e[1]); err == nil {
+		t.Fatal("nothing has failed")
+	}
+	r.before = nil
+	back := r.restore(e[0], e[1])
+	if got, want := r.text(restoredTo), index+"- one\n"; got != want {
+		t.Errorf("the file is %q, want %q", got, want)
+	}
+	if back.Path != restoredTo || back.Line != 4 {
+		t.Errorf("it is said to be back as %+v", back)
+	}
+	if left := r.archivedItems(); len(left) > 0 {
+		t.Errorf("the archive still has %v", left)
+	}
+}
