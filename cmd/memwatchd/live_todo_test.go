@@ -30,8 +30,12 @@ const oneTask = "---\ntasks: \"0/1\"\n---\n\n## Tasks\n- [ ] Renew the certifica
 // startChores starts a daemon that has noted an open task in two sessions.
 func startChores(t *testing.T, config string) *chores {
 	t.Helper()
+	return startChoresAt(t, t.TempDir(), config)
+}
+
+func startChoresAt(t *testing.T, root, config string) *chores {
+	t.Helper()
 	c := &chores{before: ago(1) + "/cli_1.md", now: ago(0) + "/cli_2.md"}
-	root := t.TempDir()
 	put(t, filepath.Join(root, c.before), oneTask)
 	put(t, filepath.Join(root, c.now), oneTask)
 	c.live = startLive(t, root, config)
