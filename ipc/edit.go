@@ -186,7 +186,7 @@ func (m *Memory) create(ctx context.Context, c Call, r *WriteRequest) (*EditAnsw
 		return m.Parse(vault.File{Path: r.Path, Data: source, ModTime: m.now()})
 	}
 	next := parse([]byte(r.Text))
-	if next.For(c.View) == nil {
+	if !ownPlace(c, next.Place) || next.For(c.View) == nil {
 		return nil, notFound("file", r.Path).hint("it would not be yours to read")
 	}
 	if err := next.Reads(c.View, r.Text); err != nil {
@@ -216,6 +216,13 @@ func (m *Memory) create(ctx context.Context, c Call, r *WriteRequest) (*EditAnsw
 	}
 	doc := next.For(c.View)
 	return &EditAnswer{Path: r.Path, Hash: hashOf(doc, doc.Shown(c.View)), Changed: written.Changed}, nil
+}
+
+// ownPlace reports whether a place is nobody's or the caller's, whatever the file
+// there says of itself: a file may be what makes all others of its directory
+// somebody's, and is found by those whose place it is.
+func ownPlace(c Call, p memory.Place) bool {
+	return p.Owner == "" || c.View.Readable(memory.Partition{Owner: p.Owner, Visibility: memory.PrivateOnly})
 }
 
 // badPath says why a path cannot be that of a new file.
