@@ -105,11 +105,12 @@ func (m *Memory) restore(ctx context.Context, c Call, r *RestoreRequest) (*Resto
 		return nil, err
 	}
 	if doc.Place.Kind != memory.Archive {
-		return nil, restoreError(id, compactor.ErrNotArchived)
+		return nil, restoreError(id, compactor.ErrNotArchived, true)
 	}
 	back, err := m.Compactor.Restore(ctx, doc.Place.Path, e.ID)
 	if err != nil {
-		return nil, restoreError(id, err)
+		from, _, unread := m.load(c, e.Attributes["from"])
+		return nil, restoreError(id, err, c.Whole || doc.Owned(c.View) && unread == nil && from.Owned(c.View))
 	}
 	return &RestoreAnswer{ID: back.Path + "#" + back.ID, Path: back.Path, Line: back.Line}, nil
 }
@@ -139,15 +140,18 @@ func (m *Memory) archived(ctx context.Context, c Call, id string) (string, error
 	return "", Errorf(Conflict, "more than one archived entry has the id %q", id).hint("%s", candidates(kept))
 }
 
-// restoreError is why an entry is where it was.
-func restoreError(id string, err error) error {
+// restoreError is why an entry is where it was. What both files are like as a
+// whole is told to those only who may read all of them.
+func restoreError(id string, err error, owned bool) error {
 	switch {
 	case errors.Is(err, compactor.ErrNotArchived):
 		return Errorf(Invalid, "%s is not an archived entry that says where it comes from", id)
+	case !owned:
+		return errHidden
 	case errors.Is(err, vault.ErrBusy):
 		return Errorf(Busy, "%v", err).hint("ask again when it is left alone")
 	}
-	return Errorf(Unavailable, "%v", err)
+	return writeError(err, true)
 }
 
 // used notes that entries were returned: what is hardly ever used is what goes

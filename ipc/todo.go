@@ -47,6 +47,9 @@ func (m *Memory) todo(ctx context.Context, c Call, r *TodoRequest) (*TodoAnswer,
 	if m.Todos == nil {
 		return nil, Errorf(Unavailable, "nothing can be written").hint("status says why")
 	}
+	if plan && !c.Whole { // what is going to be ticked depends on everybody's tasks
+		return nil, Errorf(Forbidden, "the plan is for the owner, in private").hint("name a task to see what would be changed")
+	}
 	if !plan && (r.ID == "") == (r.Text == "") {
 		return nil, Errorf(Invalid, "either id or text is needed")
 	}

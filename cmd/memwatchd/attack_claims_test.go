@@ -1,7 +1,9 @@
 package main
 
 import (
+	"fmt"
 	"net/http"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -54,6 +56,40 @@ func TestFilesAreMadeInPlacesOfOnesOwn(t *testing.T) {
 	} {
 		if status, body := write(rootOwner, path, "- mine\n"); status == http.StatusOK || failure(t, body) != "invalid" {
 			t.Errorf("%q is made: %d %s", path, status, body)
+		}
+	}
+}
+
+// An entry that says that it comes from somebody else's file does not tell what
+// that file is like, nor whether it is there.
+func TestRestoreTellsNothingOfOthersFiles(t *testing.T) {
+	ownHome(t)
+	for _, from := range []string{"_longterms/alice/_index.md", "MEMORY.md"} {
+		archived := "- zorb <!-- id=k1 from=" + from + " section=A archived=2026-01-01T00:00:00Z -->\n"
+		answers := map[string]string{}
+		for name, files := range map[string]map[string]string{
+			"none": {}, "one": {from: "- a\n"}, "conflicted": {from: "- a\n<<<<<<< a\n=======\n>>>>>>> b\n"}, "bytes": {from: "- a\xff\n"}, "linked": {from: "- a\n"},
+		} {
+			root := filepath.Join(t.TempDir(), "m")
+			files["_longterms/bob/_archive/2026-01.md"] = archived
+			writeTree(t, root, files, time.Now().Add(-time.Hour))
+			if name == "linked" {
+				if err := os.Link(filepath.Join(root, from), filepath.Join(root, "other.txt")); err != nil {
+					t.Fatal(err)
+				}
+			}
+			g := startTarget(t, root, nil)
+			status, body := g.ask(t, g.dial("s"), "restore", object{"id": "_longterms/bob/_archive/2026-01.md#k1", "subject": "bob", "context": "private"})
+			answers[name] = fmt.Sprint(status, " ", body)
+			if status == http.StatusOK {
+				t.Errorf("%s: %s", name, body)
+			}
+			g.stop()
+		}
+		for name, answer := range answers {
+			if answer != answers["none"] {
+				t.Errorf("%s, %s: %s, and if there is no such file: %s", from, name, answer, answers["none"])
+			}
 		}
 	}
 }
