@@ -26,6 +26,7 @@ type lateLook struct {
 	due    time.Time
 	pause  time.Duration
 	made   bool // the change is in the journal as made
+	told   bool // that it could not be cleared away yet
 }
 
 // Run looks once more at files that were replaced a moment ago, and removes the
@@ -136,8 +137,9 @@ func (w *Writer) takeLook(l lateLook) error {
 	if err == nil {
 		return nil
 	}
-	if !errors.Is(err, errLost) {
+	if !errors.Is(err, errLost) && !l.told {
 		w.logger().Warn("what a change has left cannot be cleared away yet", "path", l.record.Path, "err", err)
+		l.told = true
 	}
 	l.spot, l.pause = nil, min(2*l.pause, lateMost)
 	w.lookLater(l)

@@ -67,7 +67,7 @@ func (w *Writer) resume(path string, r Record, made bool) {
 	r.Path = path
 	if _, err := w.settle(nil, r, made); err != nil {
 		w.logger().Warn("a change that was interrupted cannot be settled yet", "path", path, "err", err)
-		w.lookLater(lateLook{record: r, pause: lateAfter, made: made})
+		w.lookLater(lateLook{record: r, pause: lateAfter, made: made, told: true})
 	}
 }
 

@@ -185,7 +185,7 @@ func (w *Writer) journalled(s *spot, c *Change, draft *draft, before, after []by
 	switch happened, unsettled := w.settle(s, r, false); {
 	case unsettled != nil:
 		w.logger().Warn("what a change has left cannot be cleared away yet", "path", c.Path, "err", unsettled)
-		w.lookLater(lateLook{record: r, pause: lateAfter})
+		w.lookLater(lateLook{record: r, pause: lateAfter, told: true})
 	case happened:
 		w.happened(c, err, s)
 		return written, nil
