@@ -133,7 +133,7 @@ func TestWriteFailing(t *testing.T) {
 			w.come()
 			c.until("it is tried", func() bool {
 				s := c.mustStatus()
-				return len(s.Todosync.Waiting) > 0 && strings.Contains(s.Todosync.Waiting[0].Reason, "error") || w.done() == w.files
+				return len(s.Todosync.Waiting) > 0 && s.Todosync.Waiting[0].Reason != "" || w.done() == w.files
 			})
 			c.wantCalm("system calls fail")
 			w.done()
