@@ -32,20 +32,19 @@ func mountImage(t *testing.T, image, dir string) {
 	}
 }
 
-// The power fails, again and again, while files are written and indexed: files,
-// index and state are on a disk of which what it holds at that moment is all
-// that there is afterwards. A daemon comes up on it by itself and finds what is
-// in the files, which are as they were written or not there yet.
-func TestPowerCut(t *testing.T) {
-	faults(t)
+// A cutDisk is a disk of which what it holds at some moment is all that there is
+// afterwards.
+type cutDisk struct {
+	t          *testing.T
+	image, dir string
+}
+
+// newCutDisk mounts an empty one on a directory.
+func newCutDisk(t *testing.T, dir string) *cutDisk {
+	t.Helper()
 	needs(t, "mkfs.ext4", "mount", "umount")
-	const cuts, files = 25, 60
-	base := t.TempDir()
-	image, disk := filepath.Join(base, "image"), filepath.Join(base, "disk")
-	if err := os.Mkdir(disk, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	f, err := os.Create(image)
+	d := &cutDisk{t, filepath.Join(t.TempDir(), "image"), dir}
+	f, err := os.Create(d.image)
 	if err == nil {
 		err = f.Truncate(64 << 20)
 	}
@@ -55,13 +54,47 @@ func TestPowerCut(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	mustRun(t, "mkfs.ext4", "-q", "-E", "lazy_itable_init=0", image)
-	mountImage(t, image, disk)
+	mustRun(t, "mkfs.ext4", "-q", "-E", "lazy_itable_init=0", d.image)
+	mountImage(t, d.image, dir)
 	t.Cleanup(func() {
-		if exec.Command("umount", disk).Run() != nil {
-			exec.Command("umount", "-l", disk).Run()
+		if exec.Command("umount", dir).Run() != nil {
+			exec.Command("umount", "-l", dir).Run()
 		}
 	})
+	return d
+}
+
+// hold remembers what the disk holds now, while a daemon on it stands still.
+func (d *cutDisk) hold(l *live) {
+	d.t.Helper()
+	l.cmd.Process.Signal(syscall.SIGSTOP)
+	mustRun(d.t, "cp", "--sparse=always", d.image, d.image+".cut")
+}
+
+// cut kills the daemon, and the disk goes on as what was remembered.
+func (d *cutDisk) cut(l *live) {
+	d.t.Helper()
+	l.cmd.Process.Signal(syscall.SIGCONT)
+	l.kill()
+	mustRun(d.t, "umount", d.dir)
+	if err := os.Rename(d.image+".cut", d.image); err != nil {
+		d.t.Fatal(err)
+	}
+	mountImage(d.t, d.image, d.dir)
+}
+
+// The power fails, again and again, while files are written and indexed: files,
+// index and state are on a disk of which what it holds at that moment is all
+// that there is afterwards. A daemon comes up on it by itself and finds what is
+// in the files, which are as they were written or not there yet.
+func TestPowerCut(t *testing.T) {
+	faults(t)
+	const cuts, files = 25, 60
+	disk := filepath.Join(t.TempDir(), "disk")
+	if err := os.Mkdir(disk, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	d := newCutDisk(t, disk)
 	root := filepath.Join(disk, "root")
 	l := newLive(t, root, quick+fmt.Sprintf("index: {dir: %q}\nstate: {dir: %q}\n", disk+"/index", disk+"/state"))
 	aside := 0
@@ -108,8 +141,7 @@ func TestPowerCut(t *testing.T) {
 		})
 		time.Sleep(time.Duration(20+rand.IntN(1200)) * time.Millisecond) // a random moment
 		mu.Lock()                                                        // nothing is on its way
-		l.cmd.Process.Signal(syscall.SIGSTOP)
-		mustRun(t, "cp", "--sparse=always", image, image+".cut")
+		d.hold(l)
 		certain, possible := map[string]string{}, map[string]string{}
 		for path, text := range saved {
 			certain[path] = text
@@ -120,14 +152,7 @@ func TestPowerCut(t *testing.T) {
 		mu.Unlock()
 		close(over)
 		writer.Wait()
-		l.cmd.Process.Signal(syscall.SIGCONT)
-		l.kill()
-		// The disk goes on as what was copied.
-		mustRun(t, "umount", disk)
-		if err := os.Rename(image+".cut", image); err != nil {
-			t.Fatal(err)
-		}
-		mountImage(t, image, disk)
+		d.cut(l)
 		before := l.tree()
 		for path, text := range certain {
 			if got := before[path]; got != text && got != possible[path] {
