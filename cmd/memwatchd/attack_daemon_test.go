@@ -28,6 +28,9 @@ type target struct {
 	daemon *daemon
 	log    logbook
 
+	opened func(*daemon) // is called before it runs, if there is one
+	panics bool          // it is made to, and recovers
+
 	stop func() error
 }
 
@@ -101,6 +104,9 @@ func (g *target) start(configure func(*Config, string)) {
 		g.t.Fatal(err)
 	}
 	g.daemon = d
+	if g.opened != nil {
+		g.opened(d)
+	}
 	listeners, err := s.listen(c)
 	if err != nil {
 		g.t.Fatal(err, d.close())
@@ -126,7 +132,7 @@ func (g *target) start(configure func(*Config, string)) {
 		if err := g.stop(); err != nil {
 			g.t.Errorf("the daemon ended with: %v", err)
 		}
-		if strings.Contains(g.log.String(), "panic") {
+		if strings.Contains(g.log.String(), "panic") && !g.panics {
 			g.t.Errorf("the daemon's log:\n%s", g.log.String())
 		}
 	})
