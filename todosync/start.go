@@ -15,8 +15,22 @@ import (
 func (s *Syncer) Start(ctx context.Context) error {
 	s.turn.Lock()
 	defer s.turn.Unlock()
+	return s.survey(ctx)
+}
+
+// ahead reports whether the clock was ahead when files were last seen: then those
+// of all days until now were too old to be remembered.
+func (s *Syncer) ahead(r *Rules) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.catalogue.Since > r.Last
+}
+
+// survey compares all files with what is known of them.
+func (s *Syncer) survey(ctx context.Context) error {
 	first := s.recall()
 	rules := s.Rules()
+	ahead := s.ahead(rules)
 	s.mu.Lock()
 	known := s.catalogue.clone()
 	s.mu.Unlock()
@@ -53,6 +67,9 @@ func (s *Syncer) Start(ctx context.Context) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if ahead {
+		s.catalogue.Since, s.dirty = rules.First, s.now()
+	}
 	s.started = true
 	s.wakeUpLocked()
 	return nil

@@ -242,6 +242,9 @@ func (s *Syncer) Work(ctx context.Context) (wait time.Duration, more bool) {
 	if !s.isStarted() {
 		return 0, false
 	}
+	if s.ahead(s.Rules()) && s.survey(ctx) != nil {
+		return 0, false
+	}
 	if paths := s.ripe(); len(paths) > 0 {
 		s.look(paths)
 	}

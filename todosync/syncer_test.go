@@ -448,6 +448,28 @@ func TestSyncer(t *testing.T) {
 			d.run(t, time.Hour)
 			d.wrote(t)
 		},
+		"the clock was ahead": func(t *testing.T, d *disk) {
+			now := d.syncer.Now
+			d.syncer.Now = func() time.Time { return now().AddDate(1, 0, 0) }
+			d.person(before, openTask+"- [ ] More\n")
+			d.run(t, time.Hour)
+			d.syncer.Now = now
+			d.person("2026-02-05/c.md", "## Tasks\n- [x] More\n") // of days that are not known any more
+			d.run(t, time.Hour)
+			d.wrote(t)
+			d.person(today, doneTask)
+			d.run(t, time.Hour)
+			d.wrote(t, before)
+			d.syncer.Now = func() time.Time { return now().AddDate(1, 0, 0) }
+			d.person("2027-02-05/c.md", openTask)
+			d.run(t, time.Hour)
+			d.boot(d.syncer.State)
+			d.run(t, time.Hour)
+			d.wrote(t)
+			d.person(today, doneTask+"- [x] More\n")
+			d.run(t, time.Hour)
+			d.wrote(t, before)
+		},
 		"writing turned off": func(t *testing.T, d *disk) {
 			d.locked[before] = vault.ErrOff
 			d.person(today, doneTask)
