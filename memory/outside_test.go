@@ -26,7 +26,7 @@ func FuzzOutsideText(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, s string) {
 		if CheckText(s) != nil || strings.TrimSpace(s) == "" || len(strings.Fields(s)) == 0 {
-			t.Skip()
+			return
 		}
 		l := testLayout()
 		const path = "2026-02-04/a.md"

@@ -49,11 +49,11 @@ func TestEachStepFails(t *testing.T) {
 	for _, deed := range deeds {
 		for _, errno := range []unix.Errno{unix.ENOSPC, unix.EIO, unix.EROFS, unix.EINTR} {
 			for _, how := range []string{"once", "once, afterwards", "from then on"} {
+				if errno == unix.EINTR && how == "from then on" {
+					continue // signals end
+				}
 				t.Run(fmt.Sprintf("%s, %s, %s", deed.name, unix.ErrnoName(errno), how), func(t *testing.T) {
 					t.Parallel()
-					if errno == unix.EINTR && how == "from then on" {
-						t.Skip("signals end")
-					}
 					var calls []string
 					w := newWriter(t, deed.before)
 					w.fault = func(call string, do func() error) error { calls = append(calls, call); return do() }
