@@ -152,6 +152,7 @@ ipc:
   write: 2s
   max_connections: 64
 watch: {reconcile: 5s, settle: %dms}
+write: {quiet: 1s}
 `, s.root, s.socket, s.fixed(), 30+10*(s.reloads.Load()%2))
 	return os.WriteFile(s.config, []byte(text), 0o600)
 }

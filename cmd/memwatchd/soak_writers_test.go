@@ -18,7 +18,7 @@ func (s *soak) writers() []*actor {
 	list := []*actor{
 		s.person(owner, "notes/desk%d.md", 1), s.person(owner, "2026-02-05/telegram_%d.md", 2), s.person(alice, "alice/memory/2026-01-%02d.md", 3),
 		s.agent("2026-03-01/cli_%d.md", 4), s.agent("_longterms/acct_42/_archive/2026-01-%d.md", 5),
-		s.logger(6), s.mover(7), s.git(8), s.restorer(9), s.turncoat(10), s.operator(),
+		s.logger(6), s.mover(7), s.git(8), s.restorer(9), s.turncoat(10), s.household(12), s.operator(),
 	}
 	// And what nobody touches.
 	still := s.desk(11)
