@@ -14,6 +14,16 @@ func FuzzRevise(f *testing.F) {
 	for i, s := range seeds {
 		f.Add(paths[i%len(paths)], []byte(s), uint64(i))
 	}
+	for i, s := range []string{
+		"- a\nlazy\n\n  - b\n   lazy\n- c\n", "Setext\n===\n- a\n---\n- b\n\nSetext\n- a\n  ---\n", "-\ta\n\t- b\n\t\t- [ ] c\n", "[a]: /x\n  'title'\n- [a]\n\n[b]: /y\n",
+		"<div>\n- a\n</div>\n- b\n\n<!-- c -->\n- d\n<!--\n- e\n-->\n- f\n", "|a|b|\n|-|-|\n|c|d|\n- e\n|f|\n", "- a\n<!-- -->\n- b\n\n<!-- x -->\n\n- c\n",
+		"# A\r- a\r- [ ] b\r\r## Tasks\r- [x] c", "\ufeff# A\n- a\n- [ ] b", "- a\u2028b\n- c\u0085d\n", "## 待办与承诺\n- ✅ a\n- b\n  - ✅ c\n- ✅\n## 待办与承诺\n- d\n",
+		"# A\n## A\n- a\n# A\n- b\n## A\n- c\n", "1. a\n   1. b\n10) c\n1) d\n", "> - a\n> - [ ] b\n- c\n> d\n", "- ```\n  a\n- b\n```\n- c\n", "* a\n\n    code\n\n* * *\n- - - b\n",
+		"- [ ] a <!-- id=x -->\n  <!-- y -->\n  - [ ] b <!-- id=z\n  -->\n", "- a\n\n\n- b\n\n\n\n", "a  \nb\\\n- [ ] c\n", "- [ ]\n- [ ] \n- [x]\ta\n- [ ]b\n",
+	} {
+		f.Add(paths[i%len(paths)], []byte(s), uint64(i))
+		f.Add(paths[(i+1)%len(paths)], []byte(s), uint64(i+100))
+	}
 	f.Fuzz(func(t *testing.T, path string, src []byte, seed uint64) {
 		reviseAtRandom(t, path, src, rand.New(rand.NewPCG(seed, 11)))
 	})
