@@ -3,6 +3,7 @@ package todosync
 import (
 	"errors"
 	"io/fs"
+	"time"
 )
 
 // look learns what files say now, and wishes what follows.
@@ -46,9 +47,20 @@ func (s *Syncer) anewLocked(path string, f *File) {
 	delete(s.at, path)
 }
 
+// A file that cannot be read, as while it is being saved, is tried again so often,
+// after so long. Then it is left to whoever tells that it has changed.
+const (
+	tries    = 5
+	tryAgain = 50 * time.Millisecond
+)
+
 // read is what is compared of a file; nil if it cannot be told, or is too old.
 func (s *Syncer) read(path string, rules *Rules) *File {
 	doc, err := s.Files.Load(path)
+	for n := 1; n < tries && err != nil && !errors.Is(err, fs.ErrNotExist); n++ {
+		time.Sleep(tryAgain)
+		doc, err = s.Files.Load(path)
+	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return &File{Path: path, Gone: true}

@@ -13,7 +13,8 @@ import (
 )
 
 // Files gives the files of memory as they are now. An error that is
-// fs.ErrNotExist says that there is none of that name.
+// fs.ErrNotExist says that there is none of that name; any other, that it cannot
+// be told at this moment.
 type Files interface {
 	Load(path string) (*memory.Document, error)
 }

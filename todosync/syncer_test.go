@@ -30,12 +30,13 @@ type disk struct {
 	quiet  time.Duration
 	saved  map[string]time.Time
 	locked map[string]error // what a write of the file answers
+	unread map[string]int   // how often the file cannot be read
 	failed func(string)     // what happens then
 	writes []string
 }
 
 func newDisk(t *testing.T) *disk {
-	d := &disk{world: newWorld(t, "2026-02-06", 7), quiet: 10 * time.Second, saved: map[string]time.Time{}, locked: map[string]error{}}
+	d := &disk{world: newWorld(t, "2026-02-06", 7), quiet: 10 * time.Second, saved: map[string]time.Time{}, locked: map[string]error{}, unread: map[string]int{}}
 	d.boot(filepath.Join(t.TempDir(), "todosync.json"))
 	return d
 }
@@ -66,6 +67,10 @@ func (d *disk) parseFile(f vault.File) *memory.Document {
 func (d *disk) Load(path string) (*memory.Document, error) {
 	if _, ok := d.files[path]; !ok {
 		return nil, fs.ErrNotExist
+	}
+	if d.unread[path] > 0 {
+		d.unread[path]--
+		return nil, errors.New("not now")
 	}
 	return d.parse(path), nil
 }
@@ -158,6 +163,22 @@ func TestSyncer(t *testing.T) {
 			d.run(t, 3*time.Second)
 			d.is(t, before, doneTask)
 			d.run(t, time.Hour)
+			d.wrote(t, before)
+		},
+		"what cannot be read for a moment": func(t *testing.T, d *disk) {
+			d.person(today, doneTask)
+			d.unread[today] = 2
+			d.run(t, time.Minute)
+			d.is(t, before, doneTask)
+		},
+		"the same at the start": func(t *testing.T, d *disk) {
+			d.person(before, openTask+"- [ ] More\n")
+			d.person(today, doneTask)
+			d.run(t, 5*time.Second)
+			d.wrote(t)
+			d.boot(d.syncer.State)
+			d.unread[today], d.unread[before] = 2, 10
+			d.run(t, time.Minute)
 			d.wrote(t, before)
 		},
 		"in one write": func(t *testing.T, d *disk) {

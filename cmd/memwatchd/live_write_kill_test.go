@@ -48,8 +48,8 @@ func (c *chores) newWave(name string, files int) *wave {
 		c.write(w.path(n), w.text(n))
 	}
 	c.write(w.source(), "## Tasks\n- [ ] Send "+name+"\n")
-	if c.done != nil { // it runs
-		c.sync()
+	if c.done != nil { // it runs, or is about to run with another configuration
+		c.until("all of it is indexed", func() bool { return c.ask("sync", owner, new(ipc.SyncAnswer)) == nil })
 	}
 	return w
 }

@@ -1,9 +1,11 @@
 package main
 
 import (
+	"fmt"
 	"path/filepath"
 
 	"github.com/memwatchd/memwatchd/index"
+	"github.com/memwatchd/memwatchd/memory"
 	"github.com/memwatchd/memwatchd/todosync"
 )
 
@@ -11,12 +13,26 @@ import (
 func (d *daemon) openTodos() {
 	c := d.config
 	d.todos = &todosync.Syncer{
-		Files: d.pipeline.documents, Writer: d.writer, List: d.withTasks, Parse: d.pipeline.parse, Subject: d.people.subject,
+		Files: present{d}, Writer: d.writer, List: d.withTasks, Parse: d.pipeline.parse, Subject: d.people.subject,
 		State: filepath.Join(c.State.Dir, "todosync.json"), Root: c.Memory.Dir,
 		Days: c.Todosync.Days, Location: c.location, Off: !c.Todosync.Enabled,
 		Gather: max(todosync.DefaultGather, 2*c.Watch.Vanish), Logger: d.logger,
 	}
 	d.pipeline.todos = d.todos
+}
+
+// present gives files as documents does, and tells one that is gone from one that
+// only cannot be read at this moment, as when it is being saved. That a file is
+// gone is found out where changes are followed.
+type present struct{ *daemon }
+
+// Load implements [todosync.Files].
+func (p present) Load(path string) (*memory.Document, error) {
+	doc, err := p.pipeline.documents.Load(path)
+	if _, known := p.index.File(path); err != nil && known {
+		return nil, fmt.Errorf("read %s: not now", path)
+	}
+	return doc, err
 }
 
 // withTasks lists the files that have tasks.
