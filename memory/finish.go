@@ -33,10 +33,7 @@ func (p *parse) finish() {
 
 // counters compares the counters of the frontmatter with the boxes.
 func (p *parse) counters() {
-	var tasks, followUps Progress
-	for i := range p.d.Entries {
-		p.d.Entries[i].count(&tasks, &followUps)
-	}
+	tasks, followUps := p.d.counters()
 	for _, c := range []struct {
 		key, written string
 		counted      Progress

@@ -352,10 +352,7 @@ const (
 // wrongCounters are the counters of the frontmatter that are there and wrong,
 // with what they should be.
 func (d *Document) wrongCounters() []fieldChange {
-	var tasks, followUps Progress
-	for i := range d.Entries {
-		d.Entries[i].count(&tasks, &followUps)
-	}
+	tasks, followUps := d.counters()
 	var wrong []fieldChange
 	for _, c := range []fieldChange{{"tasks", tasks.String()}, {"follow_ups", followUps.String()}} {
 		if f, ok := d.Front.Field(c.key); ok && f.Value != "" && f.scalar() && !c.holds(&d.Front) {

@@ -200,6 +200,17 @@ func (d *Document) Progress(v View) (tasks, followUps Progress) {
 	return tasks, followUps
 }
 
+// counters are what the counters in the frontmatter should say: the boxes that
+// all may see who may see the frontmatter, so that it tells them of no others.
+func (d *Document) counters() (tasks, followUps Progress) {
+	for i := range d.Entries {
+		if e := &d.Entries[i]; e.Partition.Visibility == PublicOK || d.Own.Visibility != PublicOK {
+			e.count(&tasks, &followUps)
+		}
+	}
+	return tasks, followUps
+}
+
 // count adds an entry's boxes.
 func (e *Entry) count(tasks, followUps *Progress) {
 	for _, t := range e.Tasks {
