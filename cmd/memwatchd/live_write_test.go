@@ -269,7 +269,8 @@ func (p saver) raceTicks(t *testing.T, files int) {
 		}
 	}
 	s := c.mustStatus().Write
-	if len(s.Kept) > 0 || open > files/2 {
+	// One that is open was saved by somebody who had not seen it ticked.
+	if len(s.Kept) > 0 || s.Applied < files || open > files/2 {
 		t.Errorf("%d of %d are open; %+v", open, files, s)
 	}
 	t.Logf("%d files; %d saved before they were ticked, %d left open; %d changes, %d races lost", files, met, open, s.Applied, s.LostRaces)
