@@ -35,7 +35,9 @@ func (c *Catalogue) clone() *Catalogue { return &Catalogue{c.Since, maps.Clone(c
 // went that have moved.
 //
 // The result depends on the files alone, not on their order. A box that becomes
-// what one of the wishes wanted is ticked, and completes nothing else.
+// what one of the wishes wanted is ticked, and completes nothing else. Nor does
+// anything in files that are again what they once were, if there are several:
+// that is an older state of all that has been brought back, as by git.
 func (c *Catalogue) Learn(files []*File, wishes []Wish, r *Rules) (done []Copy, moved map[string]string) {
 	if c.files == nil {
 		c.files = map[string]*File{}
@@ -58,11 +60,16 @@ func (c *Catalogue) Learn(files []*File, wishes []Wish, r *Rules) (done []Copy, 
 	}
 	// Each is compared with what was known before any of them was learnt.
 	before := make([]*File, len(files))
+	again := 0
 	for i, f := range files {
-		if !f.Gone {
-			before[i] = l.origin(f)
+		if f.Gone {
+			continue
+		}
+		if before[i] = l.origin(f); f.once(before[i]) {
+			again++
 		}
 	}
+	l.broughtBack = again > 1
 	for i, f := range files {
 		if !f.Gone {
 			l.learn(f, before[i])
@@ -91,6 +98,8 @@ type learning struct {
 	left   []*File            // what has just gone, by path
 	moved  map[string]string  // from → to
 	done   []Copy
+
+	broughtBack bool // several files are what they once were
 }
 
 // gone keeps what a file was: it may come back, or turn up elsewhere.
@@ -144,7 +153,8 @@ func (l *learning) learn(f, was *File) {
 		now.Boxes = slices.DeleteFunc(now.Boxes, func(b Box) bool { return b.ID == "" })
 	}
 	news := compare(&now, was)
-	old := now.Day != "" && now.Day < l.Since
+	now.Past = pastOf(f, was)
+	old := now.Day != "" && now.Day < l.Since || l.broughtBack && f.once(was)
 	for _, i := range news {
 		switch {
 		case old:
@@ -157,6 +167,27 @@ func (l *learning) learn(f, was *File) {
 	if len(now.Boxes) > 0 || was != nil {
 		l.files[f.Path] = &now
 	}
+}
+
+// past is how many versions of a file are known again.
+const past = 8
+
+// once reports whether a file is what it was some time before it was last seen.
+func (f *File) once(was *File) bool {
+	return was != nil && was.Hash != f.Hash && slices.Contains(was.Past, f.Hash)
+}
+
+// pastOf is what a file was before, given what it was last.
+func pastOf(f, was *File) []Digest {
+	switch {
+	case was == nil:
+		return nil
+	case was.Hash == f.Hash:
+		return was.Past
+	}
+	list := slices.DeleteFunc(slices.Clone(was.Past), func(d Digest) bool { return d == was.Hash || d == f.Hash })
+	list = append(list, was.Hash)
+	return list[max(0, len(list)-past):]
 }
 
 // wished reports whether a box has become what a wish wanted.

@@ -108,7 +108,7 @@ func (c *Catalogue) judge(w Wish, r *Rules, x *boxIndex) verdict {
 			continue
 		}
 		for i := range earlier.Boxes {
-			if copied := earlier.Copy(i); copied.State == Done && r.Same(&target, &copied) {
+			if copied := earlier.Copy(i); copied.State == Done && (target.Private || !copied.Private) && r.Same(&target, &copied) {
 				return unwanted
 			}
 		}

@@ -11,7 +11,7 @@ import (
 
 // stateVersion changes whenever boxes of an older state would not be known
 // again. A state of another version counts as lost.
-const stateVersion = 1
+const stateVersion = 2
 
 // A state is what must outlast the process: what was seen, and what is to come
 // of it.

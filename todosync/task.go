@@ -79,6 +79,7 @@ type Box struct {
 	Under   Digest  `json:"under,omitzero"` // the list item around it
 	Section Section `json:"section,omitempty"`
 	Owner   string  `json:"owner,omitempty"` // whose it is: an owner key of [memory.Partition]
+	Private bool    `json:"private,omitempty"`
 	Apart   bool    `json:"apart,omitempty"` // it recurs, and has no copies
 	State   State   `json:"state,omitempty"`
 
@@ -87,13 +88,14 @@ type Box struct {
 
 // A File is what is compared of a file.
 type File struct {
-	Path    string `json:"path"`
-	Day     string `json:"day,omitempty"` // empty for long-term files
-	Contact string `json:"contact,omitempty"`
-	Session string `json:"session,omitempty"`
-	Hash    Digest `json:"hash"`
-	Gone    bool   `json:"gone,omitempty"` // it is not there any more
-	Boxes   []Box  `json:"boxes"`
+	Path    string   `json:"path"`
+	Day     string   `json:"day,omitempty"` // empty for long-term files
+	Contact string   `json:"contact,omitempty"`
+	Session string   `json:"session,omitempty"`
+	Hash    Digest   `json:"hash"`
+	Past    []Digest `json:"past,omitempty"` // what the hash was before, the last one last
+	Gone    bool     `json:"gone,omitempty"` // it is not there any more
+	Boxes   []Box    `json:"boxes"`
 }
 
 // Concerns reports whether files of a kind hold tasks that may have copies.
@@ -119,7 +121,7 @@ func FileOf(doc *memory.Document) *File {
 			t := &e.Tasks[j]
 			b := Box{
 				ID: strings.Clone(t.ID), Text: digest(t.Norm), Under: digest(t.Under), Owner: strings.Clone(e.Partition.Owner),
-				Apart: apart || recurs(e, j), Entry: i, Task: j,
+				Private: e.Partition.Visibility == memory.PrivateOnly, Apart: apart || recurs(e, j), Entry: i, Task: j,
 			}
 			switch {
 			case t.InTasks:
@@ -230,14 +232,27 @@ func (r *Rules) fit(a, b *Copy) fit {
 
 func absentOrEqual(a, b string) bool { return a == "" || b == "" || a == b }
 
-// candidates are the boxes of a file that fit best, open or not.
+// candidates are the boxes of a file that a completion may mean, open or not.
+// What is private never means what is public, which would tell of it; and what
+// is public means what is public, whatever else there is.
 func (r *Rules) candidates(f *File, of *Copy) []int {
+	if !of.Private {
+		if list := r.among(f, of, false); len(list) > 0 {
+			return list
+		}
+	}
+	return r.among(f, of, true)
+}
+
+// among are the boxes of a file that fit best, of those that are private or of
+// those that are not.
+func (r *Rules) among(f *File, of *Copy, private bool) []int {
 	var list []int
 	best := different
 	for i := range f.Boxes {
 		c := f.Copy(i)
 		switch how := r.fit(of, &c); {
-		case how == different || how < best:
+		case how == different || how < best || c.Private != private:
 		case how == byText && c.Section == Elsewhere: // any list of boxes may have such words in it
 		case how > best:
 			best, list = how, append(list[:0], i)

@@ -11,9 +11,7 @@
 // All of that is pure: files in, wishes out. The [Syncer] is the part that lives
 // in time.
 //
-// Whether a task is private does not divide its copies: the audience does. What
-// is written to a public file because of a private one is a tick in a box, in
-// front of words that stand there already; neither words nor ids nor places are
-// carried from one file to another. The private text of a subject has that
-// subject, so that what one subject keeps to itself ticks nothing of another's.
+// What is private ticks nothing that is public: a tick that appears would tell
+// those who may not read it that it is done. The other way round there is nothing
+// to tell.
 package todosync
