@@ -268,14 +268,18 @@ func (j *Journal) now() time.Time {
 	return time.Now()
 }
 
-// Prune forgets changes that are older than the journal keeps them. Those of
-// one group go together, and none goes of which it is not known whether it has
-// happened.
+// Prune forgets changes that are older than the journal keeps them, counted from
+// now or from the last change: a clock that is ahead must not cost all there is to
+// undo. Those of one group go together, and none goes of which it is not known
+// whether it has happened.
 func (j *Journal) Prune(now time.Time) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.keep <= 0 {
 		return nil
+	}
+	if n := len(j.records); n > 0 && j.records[n-1].Time.Before(now) {
+		now = j.records[n-1].Time
 	}
 	oldest := now.Add(-j.keep)
 	stays := map[string]bool{} // by group
