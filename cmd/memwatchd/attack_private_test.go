@@ -312,6 +312,7 @@ func pretty(answer string) string {
 
 // The same for single files, as they are parsed: quick, and so for very many.
 func TestExcerpts(t *testing.T) {
+	t.Parallel()
 	n := uint64(300)
 	if testing.Short() {
 		n = 50
