@@ -49,3 +49,20 @@ func TestJobPanics(t *testing.T) {
 		t.Error("where it panicked is not logged")
 	}
 }
+
+// Counters that do not agree with the boxes are put right by night, and nothing
+// else of the file is changed.
+func TestNightMendsCounters(t *testing.T) {
+	ownHome(t)
+	root := t.TempDir()
+	const path, text = "2026-02-04/cli.md", "---\ntasks: 7/8 # by hand\n---\n## Tasks\n- [x] one\n- [ ] two\n"
+	put(t, filepath.Join(root, path), text)
+	g := startTarget(t, root, func(c *Config, _ string) { c.Write.Quiet = 0 })
+	if err := g.daemon.tidyUp(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	got, err := os.ReadFile(filepath.Join(root, path))
+	if want := strings.Replace(text, "7/8", "1/2", 1); err != nil || string(got) != want {
+		t.Errorf("it is %q, want %q; %v", got, want, err)
+	}
+}
