@@ -137,7 +137,8 @@ type DayReport struct {
 	Left  []DayStay `json:"left"`  // what could not be moved, this time
 }
 
-// Plan says what would move now.
+// Plan says what would move now. A day with a file that cannot be read at this
+// moment stays until the next time.
 func (o *OldDays) Plan(ctx context.Context) (DayPlan, error) {
 	if o.After <= 0 {
 		return DayPlan{Moves: []DayMove{}, Stay: []DayStay{}}, nil
@@ -151,6 +152,7 @@ func (o *OldDays) Plan(ctx context.Context) (DayPlan, error) {
 		Layout: o.Layout, Taken: func(path string) bool { return there[path] },
 	}
 	var docs []*memory.Document
+	var unread []DayStay
 	for _, path := range o.Paths() {
 		if err := ctx.Err(); err != nil {
 			return DayPlan{}, err
@@ -159,11 +161,22 @@ func (o *OldDays) Plan(ctx context.Context) (DayPlan, error) {
 		if day := o.Layout.Place(path).Day; day == "" || day >= terms.Before {
 			continue
 		}
-		if doc, err := o.Files.Load(path); err == nil { // what is gone meanwhile is not missed
-			docs = append(docs, doc)
+		doc, err := o.Files.Load(path)
+		if err != nil { // whether there is an open task in it is not known
+			unread = append(unread, DayStay{o.Layout.Place(path).Day, path, "it cannot be read now"})
+			continue
 		}
+		docs = append(docs, doc)
 	}
-	return PlanDays(docs, terms), nil
+	docs = slices.DeleteFunc(docs, func(d *memory.Document) bool {
+		return slices.ContainsFunc(unread, func(s DayStay) bool { return s.Day == d.Place.Day })
+	})
+	plan := PlanDays(docs, terms)
+	plan.Stay = append(plan.Stay, unread...)
+	slices.SortFunc(plan.Stay, func(a, b DayStay) int {
+		return cmp.Or(strings.Compare(a.Day, b.Day), strings.Compare(a.Path, b.Path))
+	})
+	return plan, nil
 }
 
 // Run moves what is old, as one group of changes. What cannot be moved now is in

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/tools/txtar"
 
 	"github.com/memwatchd/memwatchd/memory"
 	"github.com/memwatchd/memwatchd/vault"
@@ -60,6 +61,23 @@ func TestOldDaysMove(t *testing.T) {
 		if diff := cmp.Diff(before, tr.String()); diff != "" {
 			t.Errorf("%s: undone (-before +after):\n%s", a.name, diff)
 		}
+	}
+}
+
+// A file that cannot be read may have an open task: its day stays as it is.
+func TestOldDaysThatCannotBeRead(t *testing.T) {
+	tr := newTree([]txtar.File{{Name: "2026-01-01/a.md", Data: []byte("- one\n")}, {Name: "2026-01-02/b.md", Data: []byte("- two\n")}})
+	days := oldDays(tr)
+	days.Paths = func() []string { return append(tr.paths(), "2026-01-01/busy.md") }
+	plan, err := days.Plan(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(plan.Moves) != 1 || plan.Moves[0].From != "2026-01-02/b.md" {
+		t.Errorf("moves %+v", plan.Moves)
+	}
+	if diff := cmp.Diff([]DayStay{{"2026-01-01", "2026-01-01/busy.md", "it cannot be read now"}}, plan.Stay); diff != "" {
+		t.Errorf("stays (-want +got):\n%s", diff)
 	}
 }
 
