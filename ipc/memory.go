@@ -33,6 +33,7 @@ type Memory struct {
 	Turn      *compactor.Turn // of whoever tidies up
 
 	Parse    func(vault.File) *memory.Document // reads a file as Files does
+	Layout   *memory.Layout                    // that it is read by
 	Disabled bool                              // what would be written is not, and the answer says so
 	Used     func(ids []string, now time.Time) // is told, as path#id, which entries were returned; may be nil
 

@@ -21,6 +21,7 @@ import (
 //	min, max bounds of a number
 //	enum     the values it may have, separated by commas
 //	arg      "1", "2": a positional argument of the command; "rest": all that are left
+//	stdin    "true": the command reads it from its standard input if it is given as -
 type Param struct {
 	Name     string
 	Doc      string
@@ -28,14 +29,15 @@ type Param struct {
 	Enum     []string
 	Min, Max string
 	Arg      string
+	Stdin    bool
 
 	Scope bool // one of the fields that every request has
 	index []int
 	typ   reflect.Type
 }
 
-// Kind is the shape of the parameter's value: string, integer, number, boolean
-// or strings.
+// Kind is the shape of the parameter's value: string, integer, number, boolean,
+// strings or object, which is typed as JSON.
 func (p *Param) Kind() string {
 	t := p.typ
 	if t.Kind() == reflect.Pointer {
@@ -50,6 +52,8 @@ func (p *Param) Kind() string {
 		return "number"
 	case reflect.Slice:
 		return "strings"
+	case reflect.Struct:
+		return "object"
 	default:
 		return "string"
 	}
@@ -65,7 +69,7 @@ func paramsOf(t reflect.Type) []*Param {
 		}
 		p := &Param{
 			Name: name, Doc: f.Tag.Get("doc"), Default: f.Tag.Get("default"),
-			Min: f.Tag.Get("min"), Max: f.Tag.Get("max"), Arg: f.Tag.Get("arg"),
+			Min: f.Tag.Get("min"), Max: f.Tag.Get("max"), Arg: f.Tag.Get("arg"), Stdin: f.Tag.Get("stdin") != "",
 			Scope: t.FieldByIndex(f.Index[:1]).Type == reflect.TypeFor[Scope](), index: f.Index, typ: f.Type,
 		}
 		if e := f.Tag.Get("enum"); e != "" {
@@ -84,6 +88,8 @@ func (p *Param) setString(req reflect.Value, s string) error {
 		field = field.Elem()
 	}
 	switch p.Kind() {
+	case "object":
+		return p.setJSON(req, json.RawMessage(s))
 	case "boolean":
 		v, err := strconv.ParseBool(s)
 		if err != nil {
@@ -122,7 +128,7 @@ func (p *Param) setJSON(req reflect.Value, raw json.RawMessage) error {
 		if t, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 			return Errorf(Invalid, "%s: %s where a %s belongs", p.Name, t.Value, p.word())
 		}
-		return Errorf(Invalid, "%s: %v", p.Name, err)
+		return Errorf(Invalid, "%s: %s", p.Name, strings.TrimPrefix(syntax(err).Error(), "json: "))
 	}
 	return nil
 }

@@ -11,15 +11,10 @@ import (
 // mayWrite says no to who may not change what is there: nobody, and whoever's
 // answer is for others to see. It is decided by the request alone.
 func (m *Memory) mayWrite(c Call) error {
-	switch {
-	case c.Scope.Subject == "":
-		return Errorf(NoSubject, "nobody cannot write").hint("say who asks in subject or external_key")
-	case c.Scope.Context != memory.Private:
+	if c.Scope.Subject != "" && c.Scope.Context != memory.Private {
 		return Errorf(Forbidden, "what is there is changed in a private context only")
-	case m.Writer == nil:
-		return Errorf(Unavailable, "nothing can be written").hint("status says why")
 	}
-	return nil
+	return m.mayAdd(c)
 }
 
 // errHidden stands for any reason not to write a file that may lie in what the

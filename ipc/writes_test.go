@@ -113,7 +113,7 @@ func (c *opsCase) disk(t *testing.T) *diskCase {
 	if err := w.Repair(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	m.Files, m.Parse, m.Writer, m.Disabled = d, d.parse, w, c.settings["enabled"] == "false"
+	m.Files, m.Parse, m.Layout, m.Writer, m.Disabled = d, d.parse, layout, w, c.settings["enabled"] == "false"
 	m.Todos = &todosync.Syncer{
 		Files: d, Writer: w, Parse: d.parse, List: d.listed, State: filepath.Join(t.TempDir(), "todosync.json"),
 		Logger: slog.New(slog.DiscardHandler), Now: m.Now, Location: m.Location,

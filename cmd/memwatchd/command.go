@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"strings"
@@ -58,8 +59,8 @@ func operationCommand(op *ipc.Operation, way *ipc.Command, name string, g *globa
 	c := &cobra.Command{
 		Use:   strings.Join(append([]string{name}, positional(op, way)...), " "),
 		Short: way.Summary,
-		Args: func(_ *cobra.Command, args []string) error {
-			return setArguments(op, way, req, args)
+		Args: func(cmd *cobra.Command, args []string) error {
+			return setArguments(op, way, req, args, cmd.InOrStdin())
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return ask(cmd, op, req, g)
@@ -77,7 +78,7 @@ func operationCommand(op *ipc.Operation, way *ipc.Command, name string, g *globa
 		if !way.Takes(p) || p.Arg != "" || p.Scope && (p.Name == "subject" || p.Name == "context") {
 			continue // an argument, or one of the flags that every command has
 		}
-		v := &paramFlag{param: p, req: req}
+		v := &paramFlag{param: p, req: req, stdin: c.InOrStdin}
 		f := c.Flags().VarPF(v, strings.ReplaceAll(p.Name, "_", "-"), "", p.Doc)
 		if p.Kind() == "boolean" {
 			f.NoOptDefVal = "true"
@@ -93,6 +94,7 @@ func operationCommand(op *ipc.Operation, way *ipc.Command, name string, g *globa
 type paramFlag struct {
 	param *ipc.Param
 	req   *ipc.Request
+	stdin func() io.Reader
 	text  []string
 }
 
@@ -104,7 +106,7 @@ func (f *paramFlag) Set(s string) error {
 		values = strings.Split(s, ",")
 	}
 	for _, v := range values {
-		if err := f.req.Set(f.param, v); err != nil {
+		if err := setTyped(f.req, f.param, v, f.stdin()); err != nil {
 			return err
 		}
 	}
@@ -176,7 +178,7 @@ func arguments(op *ipc.Operation, way *ipc.Command) []*ipc.Param {
 	return list
 }
 
-func setArguments(op *ipc.Operation, way *ipc.Command, req *ipc.Request, args []string) error {
+func setArguments(op *ipc.Operation, way *ipc.Command, req *ipc.Request, args []string, stdin io.Reader) error {
 	for _, p := range arguments(op, way) {
 		if len(args) == 0 {
 			return nil
@@ -191,7 +193,7 @@ func setArguments(op *ipc.Operation, way *ipc.Command, req *ipc.Request, args []
 			args = args[1:]
 		}
 		for _, v := range values {
-			if err := req.Set(p, v); err != nil {
+			if err := setTyped(req, p, v, stdin); err != nil {
 				return errUsage{err}
 			}
 		}
@@ -200,6 +202,19 @@ func setArguments(op *ipc.Operation, way *ipc.Command, req *ipc.Request, args []
 		return errUsage{fmt.Errorf("%s: %q is one argument too many", way.Words, args[0])}
 	}
 	return nil
+}
+
+// setTyped gives a parameter what was typed for it: for those that may be long,
+// a dash is what comes on the standard input.
+func setTyped(req *ipc.Request, p *ipc.Param, s string, stdin io.Reader) error {
+	if s == "-" && p.Stdin {
+		text, err := io.ReadAll(stdin)
+		if err != nil {
+			return fmt.Errorf("%s: the standard input cannot be read: %w", p.Name, err)
+		}
+		s = string(text)
+	}
+	return req.Set(p, s)
 }
 
 // ask sends a request and prints the answer.

@@ -32,10 +32,13 @@ type Config struct {
 		Owner         string   `yaml:"owner" default:"owner" doc:"the subject that whatever names no other belongs to"`
 		Timezone      string   `yaml:"timezone" default:"Local" doc:"where days begin and end: an IANA name such as Europe/Berlin, or Local for the machine's"`
 		ShortTermDays int      `yaml:"short_term_days" default:"7" min:"1" max:"3650" doc:"how many days of sessions are recent"`
+		Layout        string   `yaml:"layout" default:"auto" enum:"auto,root,memory" doc:"where days of new sessions lie: root, memory (the directory memory/ of the root), or auto for memory/ if there is one"`
 		Users         []string `yaml:"users" doc:"directories of the root that are a user's although they do not hold both MEMORY.md and memory/"`
+		FullMaxChars  int      `yaml:"full_max_chars" default:"5000" min:"100" max:"10000000" doc:"how many characters of MEMORY.md the context format full shows; longer ones are cut in the middle"`
 		Injection     struct {
 			Enabled  bool `yaml:"enabled" default:"true" doc:"false: context blocks are empty"`
 			MaxItems int  `yaml:"max_items" default:"50" min:"0" max:"10000" doc:"how many lines a context block may have"`
+			MaxChars int  `yaml:"max_chars" default:"6000" min:"0" max:"10000000" doc:"how many characters a block of the formats items and relevant may have"`
 		} `yaml:"injection"`
 	} `yaml:"memory"`
 
@@ -43,6 +46,10 @@ type Config struct {
 		Daily    string `yaml:"daily" default:"public_ok" enum:"public_ok,private_only" doc:"of daily notes that do not say otherwise: public_ok or private_only"`
 		Identity string `yaml:"identity" default:"auto" enum:"auto,public_ok,private_only" doc:"of SOUL.md and USER.md: public_ok, private_only, or auto for SOUL.md public and USER.md private"`
 	} `yaml:"visibility"`
+
+	Context struct {
+		Untrusted string `yaml:"untrusted" default:"mark" enum:"mark,omit" doc:"what was written in public, or comes from a topic, in context blocks: mark it, or omit it"`
+	} `yaml:"context"`
 
 	Watch struct {
 		Settle      time.Duration `yaml:"settle" default:"30ms" min:"1ms" max:"1m" doc:"a file is read when it was quiet for so long"`
@@ -101,6 +108,22 @@ type Config struct {
 	Archive struct {
 		After time.Duration `yaml:"after" default:"0s" doc:"days older than this are moved to the archive; 0s: never"`
 	} `yaml:"archive"`
+
+	LLM struct {
+		Endpoint string        `yaml:"endpoint" doc:"of a service that speaks the OpenAI protocol, such as http://127.0.0.1:11434/v1; empty: none is asked, and drafts are merged by rules"`
+		Model    string        `yaml:"model" doc:"the model to ask for"`
+		KeyFile  string        `yaml:"key_file" doc:"holds the key of the service; empty: it needs none"`
+		Timeout  time.Duration `yaml:"timeout" default:"20s" min:"100ms" max:"10m" doc:"how long its answer may take; then the rules are used"`
+		Private  bool          `yaml:"private" default:"false" doc:"true: it is sent private text too"`
+	} `yaml:"llm"`
+
+	Capture struct {
+		Ntfy struct {
+			Server    string `yaml:"server" default:"https://ntfy.sh" doc:"where the topic is"`
+			Topic     string `yaml:"topic" doc:"messages to this topic become notes of the owner's day; empty: none do"`
+			TokenFile string `yaml:"token_file" doc:"holds an access token of the server; empty: the topic needs none"`
+		} `yaml:"ntfy"`
+	} `yaml:"capture"`
 
 	IPC struct {
 		Listeners      []listenerConfig `yaml:"listeners" doc:"where to listen; none: the owner's own socket, <name>.sock in $XDG_RUNTIME_DIR/memwatchd. Each has"`

@@ -1,0 +1,16 @@
+package memory
+
+import "strings"
+
+// What the attribute source of an entry begins with if it was not written by,
+// or for, the subject: a text from a public context, and one from a topic that
+// whoever knows its name can write to.
+const (
+	PublicSource = "public:"
+	TopicSource  = "ntfy:"
+)
+
+// Untrusted reports whether the entry was written by others than its subject.
+func (e *Entry) Untrusted() bool {
+	return strings.HasPrefix(e.Source, PublicSource) || strings.HasPrefix(e.Source, TopicSource)
+}
