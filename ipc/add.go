@@ -95,6 +95,21 @@ func (m *Memory) home(c Call) (string, error) {
 	return dir, nil
 }
 
+// dayDir is the directory of what is new of a day.
+func (m *Memory) dayDir(day string) string {
+	const dir = "memory"
+	switch m.DaysIn {
+	case dir:
+		return dir + "/" + day
+	case "root":
+		return day
+	}
+	if _, ok := m.Writer.Vault.Directory(dir); ok {
+		return dir + "/" + day
+	}
+	return day
+}
+
 // outside says no to a text that a caller gives for a file and that cannot
 // become text there.
 func (m *Memory) outside(field, text string) error {

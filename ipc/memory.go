@@ -34,6 +34,7 @@ type Memory struct {
 
 	Parse    func(vault.File) *memory.Document // reads a file as Files does
 	Layout   *memory.Layout                    // that it is read by
+	DaysIn   string                            // where the days of new sessions lie: root, memory (its directory), or auto, for that directory if there is one
 	Disabled bool                              // what would be written is not, and the answer says so
 	Used     func(ids []string, now time.Time) // is told, as path#id, which entries were returned; may be nil
 

@@ -165,18 +165,28 @@ func (d *Document) headingAt(line int) bool {
 	return slices.ContainsFunc(d.Headings, func(h Heading) bool { return h.Line == line })
 }
 
-// headingGap is how many blank lines the file has below its headings: one,
-// unless none of them has any.
+// headingGap is how many blank lines the file has between its headings and text
+// directly below them, as the last such heading shows; none, as in the templates,
+// if there is no such heading.
 func (d *Document) headingGap() int {
-	for _, h := range d.Headings {
-		if h.EndLine < d.lines.count() && d.blankLine(h.EndLine+1) {
+	for i := len(d.Headings) - 1; i >= 0; i-- {
+		end := d.Headings[i].EndLine
+		switch {
+		case d.entryAt(end+1) >= 0:
+			return 0
+		case end < d.lines.count() && d.blankLine(end+1) && d.entryAt(d.nextLine(end+1)) >= 0:
 			return 1
 		}
 	}
-	if len(d.Headings) == 0 {
-		return 1
-	}
 	return 0
+}
+
+// nextLine is the first line from one on that is not blank.
+func (d *Document) nextLine(line int) int {
+	for line <= d.lines.count() && d.blankLine(line) {
+		line++
+	}
+	return line
 }
 
 // listGap is how many blank lines are between the items of an entry's list.

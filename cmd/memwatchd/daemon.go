@@ -177,7 +177,7 @@ func (d *daemon) run(ctx context.Context, listeners []*ipc.Listener) error {
 			Index: d.index, Files: catalogued{d.pipeline.documents}, Scopes: d.people, Keeper: d,
 			Owner: c.Memory.Owner, Location: c.location, Recent: c.Memory.ShortTermDays,
 			Injection: c.Memory.Enabled && c.Memory.Injection.Enabled, MaxItems: c.Memory.Injection.MaxItems,
-			Patience: c.IPC.SyncTimeout, Parse: d.pipeline.parse, Layout: d.pipeline.layout, Disabled: !c.Memory.Enabled,
+			Patience: c.IPC.SyncTimeout, Parse: d.pipeline.parse, Layout: d.pipeline.layout, DaysIn: c.Memory.Layout, Disabled: !c.Memory.Enabled,
 		},
 		Limits: ipc.Limits{
 			MaxRequest: int64(c.IPC.MaxRequest), MaxHeader: int(c.IPC.MaxHeader),

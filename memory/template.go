@@ -1,0 +1,96 @@
+package memory
+
+import (
+	"strings"
+	"time"
+)
+
+// What new files begin as. The sections of a template come with the first text
+// in each: a heading with nothing below it would be found, and say nothing.
+
+// ShortTermSections are the sections of a session's file, in the order in which
+// they stand there. It must not be modified.
+var ShortTermSections = []string{SessionSummary, TemporaryFacts, "Tasks", "Follow Ups", RelatedLinks}
+
+// The sections of a session's file that are not lists of tasks.
+const (
+	SessionSummary = "Session Summary"
+	TemporaryFacts = "Temporary Facts"
+	RelatedLinks   = "Related Links"
+)
+
+// The sections of a long-term file.
+const (
+	LongTermGoals = "Long-Term Goals / Projects"
+	KeyFacts      = "Key Facts"
+)
+
+// A SessionHead is what the frontmatter of a new session's file says. What is
+// empty is left out, but for the summary.
+type SessionHead struct {
+	Day             string // YYYY-MM-DD
+	Now             time.Time
+	Summary         string
+	SessionID       string
+	Source, Channel string
+	SubjectID       string
+	ContactID       string
+	ContactNickname string // with a contact it is there, empty or not
+}
+
+// NewSession is the file of a session that has just begun: its frontmatter, with
+// counters for no tasks, and its title.
+func NewSession(h SessionHead) []byte {
+	t := newTemplate(h.Now, h.Summary)
+	t.field("session_id", h.SessionID)
+	t.field("source", h.Source)
+	t.field("channel", h.Channel)
+	t.field("subject_id", h.SubjectID)
+	if h.ContactID != "" {
+		t.field("contact_id", h.ContactID)
+		t.line("contact_nickname", yamlScalar(h.ContactNickname, 0))
+	}
+	return t.body("# " + h.Day + " Short-Term Memory")
+}
+
+// NewLongTerm is the long-term file of a subject that has none.
+func NewLongTerm(subject string, now time.Time) []byte {
+	t := newTemplate(now, "")
+	t.field("subject_id", subject)
+	return t.body(longTermTitle)
+}
+
+const longTermTitle = "# Long-Term Memory"
+
+// NewMemory is a MEMORY.md.
+func NewMemory() []byte { return []byte(longTermTitle + "\n") }
+
+// NewDaily is the log of a day, YYYY-MM-DD.
+func NewDaily(day string) []byte { return []byte("# " + day + "\n") }
+
+// Timestamp is a time as files have it: RFC 3339 in UTC, to the second.
+func Timestamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
+
+// template is a file with frontmatter that is being written.
+type template struct{ strings.Builder }
+
+func newTemplate(now time.Time, summary string) *template {
+	var t template
+	t.WriteString("---\n")
+	t.line("created_at", Timestamp(now))
+	t.line("updated_at", Timestamp(now))
+	t.line("summary", yamlScalar(summary, '"'))
+	t.line("tasks", `"0/0"`)
+	t.line("follow_ups", `"0/0"`)
+	return &t
+}
+
+func (t *template) line(key, yaml string) { t.WriteString(key + ": " + yaml + "\n") }
+
+func (t *template) field(key, value string) {
+	if value != "" {
+		t.line(key, yamlScalar(value, 0))
+	}
+}
+
+func (t *template) body(title string) []byte { return []byte(t.String() + "---\n\n" + title + "\n") }

@@ -1,0 +1,135 @@
+package memory
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var templateNow = time.Date(2026, 2, 4, 20, 34, 56, 789, time.FixedZone("CST", 8*60*60))
+
+// New files say, byte for byte, what the templates show, and grow into the rest
+// of it.
+func TestTemplates(t *testing.T) {
+	for _, c := range []struct {
+		path  string
+		fresh []byte
+		puts  [][2]string // section, text
+		want  string
+	}{
+		{"2026-02-04/telegram_12345.md", NewSession(SessionHead{
+			Day: "2026-02-04", Now: templateNow, Summary: "Discussed memory layout and merge rules.", SessionID: "s_20260204_001",
+			Source: "cli", Channel: "local", ContactID: "tg:@alice", ContactNickname: "Alice",
+		}), [][2]string{
+			{SessionSummary, "1. **Topic**: ...\n   - Users: ...\n   - Datetime: ...\n   - Event: ...\n   - Result: ..."},
+			{TemporaryFacts, "1. Example:\n   - 网站 URL: ...\n   - API 示例: ..."},
+			{"Tasks", "- [ ] ..."}, {"Tasks", "- [x] done"}, {"Follow Ups", "- [ ] ..."},
+			{RelatedLinks, "- [Previous day](../2026-02-03/telegram_12345.md)"},
+		}, `---
+created_at: 2026-02-04T12:34:56Z
+updated_at: 2026-02-04T12:34:56Z
+summary: "Discussed memory layout and merge rules."
+tasks: "1/2"
+follow_ups: "0/1"
+session_id: s_20260204_001
+source: cli
+channel: local
+contact_id: tg:@alice
+contact_nickname: Alice
+---
+
+# 2026-02-04 Short-Term Memory
+
+## Session Summary
+1. **Topic**: ...
+   - Users: ...
+   - Datetime: ...
+   - Event: ...
+   - Result: ...
+
+## Temporary Facts
+1. Example:
+   - 网站 URL: ...
+   - API 示例: ...
+
+## Tasks
+- [ ] ...
+- [x] done
+
+## Follow Ups
+- [ ] ...
+
+## Related Links
+- [Previous day](../2026-02-03/telegram_12345.md)
+`},
+		{"_longterms/acct_42/_index.md", NewLongTerm("acct:42", templateNow), [][2]string{
+			{LongTermGoals, "- **Project A**: ... (added 2026-02-05)"}, {KeyFacts, "- **Key fact**: ... (added 2026-02-05)"},
+		}, `---
+created_at: 2026-02-04T12:34:56Z
+updated_at: 2026-02-04T12:34:56Z
+summary: ""
+tasks: "0/0"
+follow_ups: "0/0"
+subject_id: acct:42
+---
+
+# Long-Term Memory
+
+## Long-Term Goals / Projects
+- **Project A**: ... (added 2026-02-05)
+
+## Key Facts
+- **Key fact**: ... (added 2026-02-05)
+`},
+		{"memory/2026-02-02.md", NewDaily("2026-02-02"), [][2]string{
+			{"10:30 AM - Topic", "One concise paragraph capturing the decision or fact."},
+		}, `# 2026-02-02
+
+## 10:30 AM - Topic
+One concise paragraph capturing the decision or fact.
+`},
+		{"MEMORY.md", NewMemory(), [][2]string{
+			{"User Preferences", "- Prefers TypeScript over JavaScript."}, {"User Preferences", "- Likes concise explanations."},
+		}, `# Long-Term Memory
+
+## User Preferences
+- Prefers TypeScript over JavaScript.
+- Likes concise explanations.
+`},
+	} {
+		l := testLayout()
+		parse := func(b []byte) *Document { return l.Parse(c.path, b, testMeta) }
+		r := parse(c.fresh).Revise()
+		for _, p := range c.puts {
+			r.Append([]string{p[0]}, p[1])
+		}
+		r.SetCounters()
+		got, err := r.Apply(parse)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(c.want, string(got)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", c.path, diff)
+		}
+		if d := parse(got); len(d.Problems) > 0 {
+			t.Errorf("%s: %v", c.path, d.Problems)
+		}
+	}
+}
+
+// What a frontmatter is made with, it says.
+func TestNewSessionSaysWhatItWasGiven(t *testing.T) {
+	for _, s := range []string{"", "a", `"a": 'b' # c`, "12", "null", "- x", "中文：摘要", "yes", "a\nb", "{a: b}", "tg:@a", "@a", "a\\b", "#x", "*a", "a: b", "a\u2028b"} {
+		h := SessionHead{Day: "2026-02-04", Now: templateNow, Summary: s, SessionID: s, Source: s, Channel: s, ContactID: s, ContactNickname: s, SubjectID: "acct:1"}
+		d := testLayout().Parse("2026-02-04/a.md", NewSession(h), testMeta)
+		f := d.Front
+		got := SessionHead{Day: d.Place.Day, Now: f.Created.In(templateNow.Location()).Add(789), Summary: f.Summary, SessionID: f.SessionID, Source: f.Source, Channel: f.Channel, ContactID: f.ContactID, ContactNickname: f.ContactNickname, SubjectID: f.SubjectID}
+		if diff := cmp.Diff(h, got, cmp.Comparer(func(a, b time.Time) bool { return a.Equal(b) })); diff != "" || len(d.Problems) > 0 || d.Unsound {
+			t.Errorf("%q: %v (-given +read):\n%s", s, d.Problems, diff)
+		}
+		if !f.Updated.Equal(f.Created) || f.Tasks != "0/0" || f.FollowUps != "0/0" {
+			t.Errorf("%q: %+v", s, f)
+		}
+	}
+}
