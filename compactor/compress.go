@@ -256,12 +256,9 @@ func summaryLine(d *memory.Document, chosen []sentence, subject, project string,
 			s.Evidence = append(s.Evidence, evidence)
 		}
 	}
-	encoded := make([]string, len(s.Evidence))
-	for i, e := range s.Evidence {
-		encoded[i] = encodeEvidence(e)
-	}
-	s.item = fmt.Sprintf("- **%s**: %s <!-- visibility=%s updated=%s evidence=%s -->", s.title, s.Text, s.Visibility,
-		updated.UTC().Format(time.RFC3339), strings.Join(encoded, ","))
+	s.item = fmt.Sprintf("- **%s**: %s %s", s.title, s.Text, memory.Comment(map[string]string{
+		"visibility": s.Visibility, "updated": updated.UTC().Format(time.RFC3339),
+	}, s.Evidence))
 	alone := l.Parse(s.Path, []byte(s.item+"\n"), memory.Meta{})
 	if len(alone.Entries) == 1 && len(alone.Problems) == 0 && !alone.Unsound {
 		e := &alone.Entries[0]
@@ -276,19 +273,4 @@ func summaryLine(d *memory.Document, chosen []sentence, subject, project string,
 // is reports whether an entry is this line, whatever list it stands in.
 func (s *SummaryLine) is(e *memory.Entry) bool {
 	return e.Block == memory.Item && e.Norm == s.norm && e.Partition.Visibility.String() == s.Visibility && slices.Equal(e.Evidence, s.Evidence)
-}
-
-// encodeEvidence writes a piece of evidence as it stands in a list of them.
-func encodeEvidence(s string) string {
-	var b strings.Builder
-	for i := range len(s) {
-		switch c := s[i]; {
-		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', c >= 0x80, strings.IndexByte("._/#~^:@+=()", c) >= 0,
-			c == '-' && i+1 < len(s) && s[i+1] != '-':
-			b.WriteByte(c)
-		default:
-			fmt.Fprintf(&b, "%%%02X", c)
-		}
-	}
-	return b.String()
 }

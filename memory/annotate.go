@@ -3,6 +3,7 @@ package memory
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"unicode"
@@ -63,6 +64,32 @@ func (d *Document) around(s Span) Span {
 		s.Start--
 	}
 	return s
+}
+
+// Comment is the comment that gives attributes to an entry it is put behind:
+// those that mean something in one order, then the others by name, without those
+// that have no value. Evidence is that of the attribute of that name, piece by
+// piece, in place of what the map has.
+func Comment(attributes map[string]string, evidence []string) string {
+	pieces := make([]string, len(evidence))
+	for i, e := range evidence {
+		pieces[i] = strings.ReplaceAll(encodeValue(e), ",", "%2C")
+	}
+	keys := slices.Concat(attributeKeys, slices.Sorted(maps.Keys(attributes)))
+	var b strings.Builder
+	for i, key := range keys {
+		value := encodeValue(attributes[key])
+		if key == "evidence" {
+			value = strings.Join(pieces, ",")
+		}
+		if value != "" && slices.Index(keys, key) == i {
+			b.WriteString(" " + key + "=" + value)
+		}
+	}
+	if b.Len() == 0 {
+		return ""
+	}
+	return "<!--" + b.String() + " -->"
 }
 
 // newComment is a comment with attributes, empty if none has a value.

@@ -20,8 +20,9 @@ const (
 	commentUnclosed                       // has no end, and hides what follows from a reader of the page
 )
 
-// attributeKeys are the keys that mean something. Others are kept.
-var attributeKeys = []string{"id", "type", "importance", "confidence", "visibility", "evidence", "source", "created", "updated", "pin", "supersedes"}
+// attributeKeys are the keys that mean something, in the order in which they are
+// written. Others are kept.
+var attributeKeys = []string{"id", "type", "importance", "visibility", "confidence", "evidence", "source", "created", "updated", "pin", "supersedes"}
 
 // parseComment reads the inside of a comment. A comment is meant as attributes
 // when it begins with key=, or speaks of visibility: what hides text must not
