@@ -87,7 +87,8 @@ func (p *parse) readLead(e *Entry, b *block) {
 	lead = lead[boxLen(lead):]
 	switch e.Block {
 	case Item, Paragraph, Code:
-		e.Title, _ = splitTitle(lead)
+		title, _ := splitTitle(lead)
+		e.Title = unescape([]byte(title))
 	}
 	if e.Added = addedDate(lead); e.Added != "" {
 		return

@@ -92,12 +92,17 @@ func splitTitle(lead string) (title, rest string) {
 	if !ok {
 		return "", lead
 	}
-	end := strings.Index(body, mark)
+	end := unescapedIndex(body, mark)
 	if end <= 0 || body[0] == ' ' || body[0] == '*' || body[end-1] == ' ' || strings.IndexByte(body[:end], '\n') >= 0 {
 		return "", lead
 	}
 	title, rest = strings.TrimSpace(body[:end]), body[end+len(mark):]
 	rest = strings.TrimLeft(rest, "*")
+	for _, colon := range []string{":", "："} {
+		if r, ok := strings.CutPrefix(rest, colon); ok { // then one in the title is its own
+			return title, strings.TrimLeft(r, " \t")
+		}
+	}
 	for _, colon := range []string{":", "："} {
 		if t, ok := strings.CutSuffix(title, colon); ok {
 			return strings.TrimSpace(t), strings.TrimLeft(rest, " \t")
@@ -110,6 +115,20 @@ func splitTitle(lead string) (title, rest string) {
 		}
 	}
 	return title, trimmed
+}
+
+// unescapedIndex is the place of the first mark in s that is not behind a
+// backslash; -1 if there is none.
+func unescapedIndex(s, mark string) int {
+	for i := 0; i < len(s); i++ {
+		switch {
+		case s[i] == '\\':
+			i++
+		case strings.HasPrefix(s[i:], mark):
+			return i
+		}
+	}
+	return -1
 }
 
 // time is when an entry was written or last changed, as well as it is known.

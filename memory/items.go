@@ -1,10 +1,41 @@
 package memory
 
-import "strings"
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
 
-// Item reads an entry as a keyed item: its title is the key, what follows the
-// title, or else the fenced block below it, is the value. It is false for an
-// entry without a title.
+// A keyed item is a list item that begins with its key in bold. Its value is the
+// text behind the key, as it is written, or the content of the fenced block below
+// it:
+//
+//	- **timezone**: Asia/Shanghai <!-- id=k3f9 -->
+//	- **style**: <!-- id=m2c7 -->
+//	  ```json
+//	  {"lang": "zh"}
+//	  ```
+//
+// What [Document.ItemText] writes, [Entry.Item] reads as exactly the same key and
+// value; what could not be read so is not written.
+
+// MaxKey is how long the key of an item may be, in bytes: it is a name.
+const MaxKey = 256
+
+// An Attribute is one of those in an entry's comment. An empty value is none.
+type Attribute struct{ Key, Value string }
+
+// NewItems is a file of items of a subject that has none yet.
+func NewItems(subject string) []byte {
+	return []byte("---\nsubject_id: " + yamlScalar(subject, 0) + "\n---\n")
+}
+
+// Item reads an entry as a keyed item. It is false for an entry without a title.
 func (e *Entry) Item() (key, value string, ok bool) {
 	if e.Block != Item || e.Title == "" {
 		return "", "", false
@@ -17,13 +48,163 @@ func (e *Entry) Item() (key, value string, ok bool) {
 	if title == "" {
 		return "", "", false
 	}
-	if rest = strings.TrimSpace(rest); rest == "" {
+	key = unescape([]byte(title))
+	if _, s := anchor(rest); strings.TrimSpace(s) == "" {
 		if v, ok := fenced(below); ok {
-			return title, v, true
+			return key, v, true
 		}
 	}
 	lines := append([]string{rest}, dedent(strings.Split(below, "\n"))...)
-	return title, strings.TrimSpace(strings.Join(lines, "\n")), true
+	_, value = anchor(strings.TrimSpace(strings.Join(lines, "\n")))
+	return key, value, true
+}
+
+// CheckKey says why a text cannot be the key of an item, or nil.
+func CheckKey(key string) error {
+	switch {
+	case key == "":
+		return errors.New("it is empty")
+	case key != strings.TrimSpace(key):
+		return errors.New("it begins or ends with white space")
+	case len(key) > MaxKey:
+		return fmt.Errorf("it is longer than %d bytes", MaxKey)
+	case strings.ContainsFunc(key, func(r rune) bool { return unicode.IsControl(r) || unicode.In(r, unicode.Zl, unicode.Zp) }):
+		return errors.New("it has a line break or another control character")
+	}
+	return CheckText(key)
+}
+
+// ItemText is a keyed item as a list item: in one line, or, if the value is JSON
+// or cannot stand in one line, with the value in a fenced block. It is made to
+// replace an entry of the document, of which it keeps the box, if it is a task,
+// and the attributes that are not given; or, with -1, to be a new entry. The
+// error, an [ErrText], says why the value cannot be written.
+func (d *Document) ItemText(entry int, key, value string, attributes []Attribute) (string, error) {
+	if err := CheckText(value); err != nil {
+		return "", fmt.Errorf("%w: %w", ErrText, err)
+	}
+	head, comment := "- ", []byte("<!-- -->")
+	if entry >= 0 {
+		e := &d.Entries[entry]
+		if e.Comment.End > 0 {
+			comment = bytes.Join(bytes.Fields(d.Source[e.Comment.Start:e.Comment.End]), []byte(" "))
+		}
+		text := strings.TrimLeft(e.Text, " \t")
+		text = text[listMarkerLen(text):]
+		head += text[:boxLen(text)]
+	}
+	attrs := make([]attr, len(attributes))
+	for i, a := range attributes {
+		attrs[i] = attr{key: a.Key, value: a.Value}
+	}
+	if comment = editComment(comment, attrs); len(comment) > 0 {
+		comment = append([]byte(" "), comment...)
+	}
+	head += "**" + escapeTitle(key) + "**:"
+	var object bool
+	if s := strings.TrimSpace(value); strings.HasPrefix(s, "{") || strings.HasPrefix(s, "[") {
+		object = json.Valid([]byte(s))
+	}
+	if !object && strings.IndexByte(value, '\n') < 0 {
+		line := head
+		if value != "" {
+			line += " " + value
+		}
+		if line += string(comment); isItem(line, key, value, comment) {
+			return line, nil
+		}
+	}
+	block := head + string(comment) + "\n" + fencedBlock(value, object)
+	if !isItem(block, key, value, comment) {
+		if strings.IndexByte(value, '\r') >= 0 {
+			return "", fmt.Errorf("%w: it has carriage returns; end its lines with line feeds", ErrText)
+		}
+		return "", fmt.Errorf("%w: key or value would be read differently", ErrText)
+	}
+	return block, nil
+}
+
+// fencedBlock is a value as a fenced block below a list item: the fence is longer
+// than anything like one in the value.
+func fencedBlock(value string, object bool) string {
+	mark, run := 3, 0
+	for i := range len(value) {
+		if run++; value[i] != '`' {
+			run = 0
+		}
+		mark = max(mark, run+1)
+	}
+	fence, info := strings.Repeat("`", mark), ""
+	if object {
+		info = "json"
+	}
+	var b strings.Builder
+	b.WriteString("  " + fence + info + "\n")
+	for line := range strings.SplitSeq(value, "\n") {
+		if line != "" {
+			b.WriteString("  " + line)
+		}
+		b.WriteByte('\n')
+	}
+	b.WriteString("  " + fence)
+	return b.String()
+}
+
+// isItem reports whether a text is one item that is read as this key and value,
+// with the attributes of this comment.
+func isItem(text, key, value string, comment []byte) bool {
+	d := (&Layout{}).Parse(longtermsDir+"/owner/fact.md", []byte(text), Meta{})
+	if len(d.Entries) != 1 || len(d.Headings) > 0 || d.Unsound || d.private.from > 0 || d.private.regions != nil {
+		return false
+	}
+	e := &d.Entries[0]
+	k, v, ok := e.Item()
+	want := map[string]string{}
+	if len(comment) > 0 {
+		attrs, _ := parseComment(string(comment[len(" <!--") : len(comment)-len("-->")]))
+		for _, a := range attrs {
+			want[a.key] = a.value
+		}
+	}
+	return ok && k == key && v == value && e.Line == 1 && e.EndLine == strings.Count(text, "\n")+1 && maps.Equal(want, e.Attributes)
+}
+
+// ItemSpot is the entry below which a new item is put, -1 for the top of the
+// file: at the end of what stands above all headings, so that none of them
+// announces it.
+func (d *Document) ItemSpot() int {
+	for i := range d.Entries {
+		if d.Entries[i].Heading >= 0 || d.Entries[i].Block == EmptyHeading {
+			return i - 1
+		}
+	}
+	return len(d.Entries) - 1
+}
+
+// escapeTitle writes a text so that it stands between the marks of a title as it
+// is: with a backslash before what would mean something there.
+func escapeTitle(s string) string {
+	var b strings.Builder
+	word := func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
+	before := ' '
+	for i, r := range s {
+		after, _ := utf8.DecodeRuneInString(s[i+utf8.RuneLen(r):])
+		switch r {
+		case '\\', '*', '`', '<', '[', ']':
+			b.WriteByte('\\')
+		case '_':
+			if !word(before) || !word(after) {
+				b.WriteByte('\\')
+			}
+		case '#':
+			if !word(before) {
+				b.WriteByte('\\')
+			}
+		}
+		b.WriteRune(r)
+		before = r
+	}
+	return b.String()
 }
 
 // fenced is the content of a text that is one fenced block, indented or not.

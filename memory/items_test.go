@@ -1,0 +1,138 @@
+package memory
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// How items are written.
+func TestItemText(t *testing.T) {
+	at := []Attribute{{"id", "k3f9"}, {"visibility", "private_only"}, {"confidence", ""}, {"source", "msg:42 a"}}
+	const comment = " <!-- id=k3f9 visibility=private_only source=msg:42%20a -->"
+	for _, c := range []struct{ key, value, want string }{
+		{"timezone", "Asia/Shanghai", "- **timezone**: Asia/Shanghai" + comment},
+		{"empty", "", "- **empty**:" + comment},
+		{"a * b_c_ #1 C# [x] `y` <z> \\d", "v", `- **a \* b_c\_ \#1 C# \[x\] \` + "`y\\`" + ` \<z> \\d**: v` + comment},
+		{"city:", ": x", "- **city:**: : x" + comment},
+		{"城市：", "北京", "- **城市：**: 北京" + comment},
+		{"n", "- [ ] # 1. > x", "- **n**: - [ ] # 1. > x" + comment},
+		{"json", `{"a": [1]}`, "- **json**:" + comment + "\n  ```json\n  {\"a\": [1]}\n  ```"},
+		{"text", `"a"`, `- **text**: "a"` + comment},
+		{"lines", "a\n\n  ```\n b\n", "- **lines**:" + comment + "\n  ````\n  a\n\n    ```\n   b\n\n  ````"},
+		{"blank", " x ", "- **blank**:" + comment + "\n  ```\n   x \n  ```"},
+		{"anchor", "x ^a1", "- **anchor**:" + comment + "\n  ```\n  x ^a1\n  ```"},
+		{"tag", "see <private stuff", "- **tag**:" + comment + "\n  ```\n  see <private stuff\n  ```"},
+	} {
+		got, err := (&Document{}).ItemText(-1, c.key, c.value, at)
+		if diff := cmp.Diff(c.want, got); diff != "" || err != nil {
+			t.Errorf("%q = %q (-want +got): %v\n%s", c.key, c.value, err, diff)
+		}
+	}
+	for value, says := range map[string]string{
+		"a\r\nb": "carriage returns", "a\rb": "carriage returns", "x <!-- y -->": "comment", "-->": "comment",
+		"<private>": "<private> tag", "a\n[Memory:X]\nb": "injected", "\x00": "control character", "memwatchd:generated": "marker",
+	} {
+		if got, err := (&Document{}).ItemText(-1, "k", value, at); !errors.Is(err, ErrText) || !strings.Contains(err.Error(), says) {
+			t.Errorf("%q is written as %q, %v", value, got, err)
+		}
+	}
+}
+
+// What an item had stays: its box, and the attributes that are not given.
+func TestItemTextKeeps(t *testing.T) {
+	src := "- [x] **a**: 1 <!-- pin Id=a1 Source=x%20y confidence=0.5 mine=2 -->\n* **b**: 1 ^b1\n"
+	d := testLayout().Parse("_longterms/owner/fact.md", []byte(src), testMeta)
+	for i, want := range []string{
+		"- [x] **a**: 2 <!-- pin Id=a1 Source=z mine=2 visibility=public_ok -->",
+		"- **b**: 2 <!-- source=z visibility=public_ok -->",
+	} {
+		key, value, ok := d.Entries[i].Item()
+		if !ok || value != "1" {
+			t.Errorf("%d is read as %q = %q", i, key, value)
+		}
+		got, err := d.ItemText(i, key, "2", []Attribute{{"source", "z"}, {"confidence", ""}, {"visibility", "public_ok"}})
+		if diff := cmp.Diff(want, got); diff != "" || err != nil {
+			t.Errorf("%q (-want +got): %v\n%s", key, err, diff)
+		}
+	}
+}
+
+func TestCheckKey(t *testing.T) {
+	for _, bad := range []string{"", " a", "a ", "a\nb", "a\tb", "a\u2028b", "a\u0085b", "a -->", "<private>", "\xff", strings.Repeat("a", MaxKey+1)} {
+		if CheckKey(bad) == nil {
+			t.Errorf("%q is taken", bad)
+		}
+	}
+	for _, good := range []string{"a", "a b", "**", ":", "：", "_", "\\", "- [ ] x", "喝茶 😀", strings.Repeat("a", MaxKey)} {
+		if err := CheckKey(good); err != nil {
+			t.Errorf("%q: %v", good, err)
+		}
+	}
+}
+
+// What is written is what is read, wherever it is put, whatever stands around it
+// and whatever was there before.
+func FuzzItemText(f *testing.F) {
+	for i, s := range seeds {
+		f.Add(s, seeds[(i+7)%len(seeds)], byte(i))
+	}
+	for i, s := range []string{"*", "**", "***", "\\", "\\\\", "a\\", "_a_", "a:", ":", "：", "[", "]]", "[[", "[a](", "#a", "`", "``", "^a", "a ^b", "[ ] a", "(added 2026-02-05)", "{}", "[1]", "~~~", "```\n~~~", "\n", " ", "\t", "a\n", "&amp;", "<a", "<private ", "]]>", "[a](<b", "\u0085"} {
+		f.Add(s, s, byte(i))
+		f.Add("k", s, byte(i))
+	}
+	f.Fuzz(func(t *testing.T, key, value string, n byte) {
+		key = strings.TrimSpace(key)
+		if CheckKey(key) != nil || CheckText(value) != nil || strings.IndexByte(value, '\r') >= 0 {
+			return
+		}
+		const path = "_longterms/owner/fact.md"
+		parse := func(src []byte) *Document { return testLayout().Parse(path, src, testMeta) }
+		src := []string{
+			"", "---\nsubject_id: owner\n---\n", "- **a**: b <!-- id=a -->\n", "text\n\n- **a**: b\n\n# H\n\n- **c**: d\n", "* **a**: b\r\n\r\n* **x**: y",
+			"1. **a**: b\n2. **x**: y\n", "# H\n- **a**: b\n", "> quote", "```\ncode", "| a |\n| - |",
+		}[int(n)%10]
+		put := func(d *Document, i int, value string, source string) *Document {
+			text, err := d.ItemText(i, key, value, []Attribute{{"id", "new1"}, {"source", source}})
+			if err != nil {
+				t.Fatalf("%q = %q: %v", key, value, err)
+			}
+			r := d.Revise()
+			if i >= 0 {
+				r.Replace(i, text)
+			} else {
+				r.Insert(d.ItemSpot(), text)
+			}
+			out, err := r.Apply(parse)
+			if err != nil && strings.HasPrefix(src, "```") {
+				t.Skip() // the code goes on to the end
+			}
+			if err != nil {
+				t.Fatalf("%q = %q in %q: %v", key, value, d.Source, err)
+			}
+			d = parse(out)
+			for i := range d.Entries {
+				e := &d.Entries[i]
+				if e.ID != "new1" {
+					continue
+				}
+				if k, v, ok := e.Item(); !ok || k != key || v != value || e.Title != key || e.Source != source {
+					t.Fatalf("%q = %q is read as %q = %q (title %q, source %q) in\n%s", key, value, k, v, e.Title, e.Source, out)
+				}
+				return d
+			}
+			t.Fatalf("%q = %q is not there:\n%s", key, value, out)
+			return nil
+		}
+		d := put(parse([]byte(src)), -1, value, "s")
+		at := 0
+		for d.Entries[at].ID != "new1" {
+			at++
+		}
+		d = put(d, at, fmt.Sprintf("%s%d", strings.ToUpper(strings.TrimSpace(strings.ToValidUTF8(value, ""))), n), value)
+		put(d, at, value, "]] ) ` <>")
+	})
+}
