@@ -118,7 +118,11 @@ func (w *work) insertion(s *spot) Edit {
 		default:
 			blankLines(1)
 		}
-		lines(d.adapt(string(one.Source), before, i))
+		if before >= 0 && d.Entries[before].Partition.Visibility != PublicOK && e.Partition.Visibility == PublicOK {
+			lines(string(one.Source)) // its marker would tell of a list that not everybody sees
+		} else {
+			lines(d.adapt(string(one.Source), before, i))
+		}
 		heading, above = false, e
 	}
 	if next := s.line + 1; next <= d.lines.count() && !d.blankLine(next) {
