@@ -63,6 +63,7 @@ lint:
 	$(GO) run $(STATICCHECK) ./...
 	$(GO) mod tidy -diff
 	cd bench && CGO_ENABLED=0 $(GO) vet ./... && CGO_ENABLED=0 $(GO) run $(STATICCHECK) ./... && $(GO) mod tidy -diff
+	cd secrets/rules && $(GO) vet ./... && $(GO) run $(STATICCHECK) ./... && $(GO) mod tidy -diff && $(GO) run . -check
 
 # The program as its users meet it, beside SQLite's FTS5 and rg; then its parts
 # by themselves.

@@ -1,0 +1,231 @@
+// Package secrets knows live credentials by their form: tokens that begin with
+// a provider's own mark, and private keys.
+//
+// It goes by no name nearby and by no measure of randomness alone: hashes,
+// UUIDs, and the ids of commits are what people want to remember. For the same
+// reason a password in a URL is not looked for: it has no form of its own, and
+// most are examples.
+package secrets
+
+import (
+	"math"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+)
+
+//go:generate sh -c "cd rules && go run ."
+
+// A Finding is a credential in a text.
+type Finding struct {
+	Start, End int    // bytes, end exclusive
+	Rule       string // what it is, e.g. github-pat
+}
+
+// A rule knows the credentials of one sort.
+type rule struct {
+	name    string
+	words   []string // of which each of them has one
+	form    string   // regular expression; its first group, if any, is the credential
+	sample  string   // regular expression of those that documentation shows; empty for none
+	entropy float64  // bits a character that it has at least: a placeholder has fewer
+}
+
+// further are the rules that the published set lacks, or has in a form that
+// takes in other things. The forms are the providers', as documented by them or
+// by Google's osv-scalibr.
+var further = []rule{
+	{name: "anthropic-token", words: []string{"sk-ant-"}, entropy: 3.5, form: `\bsk-ant-[a-z]{2,10}[0-9]{2}-[\w-]{60,}`},
+	{name: "atlassian-api-token", words: []string{"ATATT3"}, entropy: 3.5, form: `\bATATT3[A-Za-z0-9_=-]{100,}`},
+	{name: "azure-client-secret", words: []string{"0Q~", "1Q~", "2Q~", "3Q~", "4Q~", "5Q~", "6Q~", "7Q~", "8Q~", "9Q~"}, entropy: 3.5, form: `(?:^|[^\w~.-])([\w~.]{3}[0-9]Q~[\w~.-]{31,34})`},
+	{name: "azure-storage-key", words: []string{"AccountKey="}, entropy: 4, form: `\bAccountKey=([A-Za-z0-9+/]{86}==)`},
+	{name: "docker-pat", words: []string{"dckr_oat_", "dckr_pat_"}, entropy: 3, form: `\bdckr_[op]at_[\w-]{27,}`},
+	{name: "gcp-oauth-access-token", words: []string{"ya29."}, entropy: 3.5, form: `\bya29\.[\w-]{60,}`},
+	{name: "gcp-oauth-client-secret", words: []string{"GOCSPX-"}, entropy: 3, form: `\bGOCSPX-[\w-]{28}`},
+	{name: "groq-api-key", words: []string{"gsk_"}, entropy: 3.5, form: `\bgsk_[A-Za-z0-9]{52}\b`},
+	{name: "huggingface-token", words: []string{"hf_"}, entropy: 3, form: `\bhf_[A-Za-z0-9]{34}\b`},
+	{name: "json-web-token", words: []string{"eyJ"}, entropy: 3, form: `\beyJ[\w-]{10,}\.eyJ[\w-]{10,}\.[\w-]{20,}`},
+	{name: "openrouter-api-key", words: []string{"sk-or-v1-"}, entropy: 3, form: `\bsk-or-v1-[0-9a-f]{64}\b`},
+	{name: "sourcegraph-token", words: []string{"sgp_"}, entropy: 3, form: `\bsgp_(?:(?:[a-fA-F0-9]{16}|local)_)?[a-fA-F0-9]{40}\b`},
+	{name: "supabase-key", words: []string{"sb_secret_", "sbp_"}, entropy: 3, form: `\b(?:sbp_[a-f0-9]{40}|sb_secret_[\w-]{31,36})`},
+	{name: "telegram-bot-token", words: []string{":AA"}, entropy: 3.5, form: `\b[0-9]{8,10}:AA[\w-]{33}(?:\b|\W|$)`},
+	{name: "vault-token", words: []string{"hvb.", "hvr.", "hvs."}, entropy: 3, form: `\bhv[sbr]\.[\w-]{24,}`},
+	{name: "xai-api-key", words: []string{"xai-"}, entropy: 3.5, form: `\bxai-(?:token-)?[A-Za-z0-9]{80}\b`},
+}
+
+// Find returns the credentials in a text, in order and apart from each other. It
+// takes time in proportion to the text, and hardly any where there is nothing
+// that looks like one.
+func Find(text string) []Finding {
+	m := matchers()
+	var list []Finding
+	var done map[int]int // of a rule: where the last line ends that it has read
+	for at := m.next(text, 0); at >= 0; at = m.next(text, at+1) {
+		from, to := -1, 0
+		for _, w := range m.words[key(text[at:])] {
+			if !strings.HasPrefix(text[at:], w.text) {
+				continue
+			}
+			if w.rule == keyRule {
+				list = appendKey(list, text, at)
+				continue
+			}
+			if done[w.rule] > at {
+				continue
+			}
+			if from < 0 {
+				from, to = line(text, at)
+			}
+			if done == nil {
+				done = map[int]int{}
+			}
+			done[w.rule] = max(to, at+1)
+			list = m.rules[w.rule].appendTo(list, text, from, to)
+		}
+	}
+	return apart(list)
+}
+
+// line is the line of a text that holds an offset, without its ending.
+func line(text string, at int) (from, to int) {
+	from, to = strings.LastIndexAny(text[:at], "\n\r")+1, len(text)
+	if n := strings.IndexAny(text[at:], "\n\r"); n >= 0 {
+		to = at + n
+	}
+	return from, to
+}
+
+// apart sorts findings and joins those that overlap.
+func apart(list []Finding) []Finding {
+	if len(list) < 2 {
+		return list
+	}
+	slices.SortFunc(list, func(a, b Finding) int {
+		if a.Start != b.Start {
+			return a.Start - b.Start
+		}
+		if a.End != b.End {
+			return b.End - a.End
+		}
+		return strings.Compare(a.Rule, b.Rule)
+	})
+	out := list[:1]
+	for _, f := range list[1:] {
+		if last := &out[len(out)-1]; f.Start < last.End {
+			last.End = max(last.End, f.End)
+		} else {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+// A matcher looks for the words of all rules at once, by their first bytes.
+type matcher struct {
+	begins [1 << 16 / 64]uint64 // which hashes of three bytes begin a word
+	words  map[uint32][]word    // by their first three bytes
+	rules  []compiled
+}
+
+type word struct {
+	text string
+	rule int
+}
+
+// keyRule stands for private keys among the rules.
+const keyRule = -1
+
+// wordBytes is how many bytes every word has at least.
+const wordBytes = 3
+
+func key(s string) uint32 { return uint32(s[0]) | uint32(s[1])<<8 | uint32(s[2])<<16 }
+
+func hash(k uint32) uint32 { return k * 0x9E3779B1 >> 16 }
+
+// next is where in a text, from an offset on, a word may begin; -1 for nowhere.
+func (m *matcher) next(text string, from int) int {
+	if len(text)-from < wordBytes {
+		return -1
+	}
+	k := uint32(text[from])<<8 | uint32(text[from+1])<<16
+	for i := from + 2; i < len(text); i++ {
+		k = k>>8 | uint32(text[i])<<16
+		if h := hash(k); m.begins[h/64]&(1<<(h%64)) != 0 && m.words[k] != nil {
+			return i - 2
+		}
+	}
+	return -1
+}
+
+// matchers is made when it is first needed.
+var matchers = sync.OnceValue(func() *matcher {
+	m := &matcher{words: map[uint32][]word{}}
+	add := func(s string, rule int) {
+		k := key(s)
+		h := hash(k)
+		m.begins[h/64] |= 1 << (h % 64)
+		m.words[k] = append(m.words[k], word{s, rule})
+	}
+	for _, r := range slices.Concat(published, further) {
+		for _, w := range r.words {
+			add(w, len(m.rules))
+		}
+		m.rules = append(m.rules, compile(r))
+	}
+	add(keyBegin, keyRule)
+	return m
+})
+
+// compiled is a rule whose expressions are compiled when they are first needed:
+// most never are.
+type compiled struct {
+	rule
+	match func() *regexp.Regexp
+	known func() *regexp.Regexp
+}
+
+func compile(r rule) compiled {
+	lazy := func(s string) func() *regexp.Regexp {
+		return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(s) })
+	}
+	return compiled{r, lazy(r.form), lazy(r.sample)}
+}
+
+// appendTo finds the credentials in a stretch of a text.
+func (c *compiled) appendTo(list []Finding, text string, from, to int) []Finding {
+	for _, loc := range c.match().FindAllStringSubmatchIndex(text[from:to], -1) {
+		start, end := from+loc[0], from+loc[1]
+		for i := 2; i < len(loc); i += 2 {
+			if loc[i] >= 0 {
+				start, end = from+loc[i], from+loc[i+1]
+				break
+			}
+		}
+		for end < to && (alnum(text[end]) || text[end] == '_' || text[end] == '-') {
+			end++ // the rest of a longer one
+		}
+		s := text[start:end]
+		if bitsOf(s) < c.entropy || isMask(s) || c.sample != "" && c.known().MatchString(s) {
+			continue
+		}
+		list = append(list, Finding{start, end, c.name})
+	}
+	return list
+}
+
+// bitsOf is Shannon's entropy of the bytes of a text, in bits a byte.
+func bitsOf(s string) float64 {
+	var count [256]int
+	for i := range len(s) {
+		count[s[i]]++
+	}
+	bits := 0.0
+	for _, n := range count {
+		if n > 0 {
+			p := float64(n) / float64(len(s))
+			bits -= p * math.Log2(p)
+		}
+	}
+	return bits
+}

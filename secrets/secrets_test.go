@@ -1,0 +1,276 @@
+package secrets
+
+import (
+	"math/rand"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+const (
+	digits = "0123456789"
+	hex    = digits + "abcdef"
+	upper  = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+	base32 = upper + "234567"
+	letter = upper + "abcdefghijklmnopqrstuvwxyz"
+	token  = letter + digits
+	base64 = token + "+/"
+)
+
+// made is n characters that look random, the same ones each time. No credential
+// is written down here, lest it is taken for one.
+func made(n int, of string) string {
+	r := rand.New(rand.NewSource(int64(n)))
+	b := make([]byte, n)
+	for i := range b {
+		b[i] = of[r.Intn(len(of))]
+	}
+	return string(b)
+}
+
+// samples are credentials of those providers that agents have most to do with.
+func samples() map[string]string {
+	return map[string]string{
+		"anthropic-api-key":                  "sk-ant-api03-" + made(93, token) + "AA",
+		"anthropic-token":                    "sk-ant-oat01-" + made(86, token),
+		"atlassian-api-token":                "ATATT3" + made(180, token) + "=ABCDEF01",
+		"aws-access-token":                   "AKIA" + made(16, base32),
+		"azure-client-secret":             "abc8Q~" + made(34, token),
+		"azure-storage-key":                  made(86, base64) + "==",
+		"digitalocean-pat":                   "dop_v1_" + made(64, hex),
+		"docker-pat":                         "dckr_pat_" + made(27, token),
+		"gcp-api-key":                        "AIza" + made(35, token),
+		"gcp-oauth-access-token":             "ya29." + made(120, token),
+		"gcp-oauth-client-secret":            "GOCSPX-" + made(28, token),
+		"github-fine-grained-pat":            "github_pat_" + made(22, token) + "_" + made(59, token),
+		"github-pat":                         "ghp_" + made(36, token),
+		"gitlab-pat":                         "glpat-" + made(20, token),
+		"grafana-service-account-token":      "glsa_" + made(32, token) + "_" + made(8, hex),
+		"groq-api-key":                       "gsk_" + made(52, token),
+		"hashicorp-tf-api-token":             made(14, token) + ".atlasv1." + made(64, token),
+		"huggingface-token":                  "hf_" + made(33, token) + "7",
+		"json-web-token":                     "eyJ" + made(20, token) + ".eyJ" + made(120, token) + "." + made(43, token),
+		"npm-access-token":                   "npm_" + made(36, token),
+		"openai-api-key":                     "sk-proj-" + made(74, token) + "T3BlbkFJ" + made(74, token),
+		"openrouter-api-key":                 "sk-or-v1-" + made(64, hex),
+		"pypi-upload-token":                  "pypi-AgEIcHlwaS5vcmc" + made(120, token),
+		"sendgrid-api-token":                 "SG." + made(22, token) + "." + made(43, token),
+		"slack-bot-token":                    "xoxb-" + made(11, digits) + "-" + made(12, digits) + "-" + made(24, token),
+		"slack-webhook-url":                  "https://hooks.slack.com/services/T" + made(8, upper) + "/B" + made(8, upper) + "/" + made(24, token),
+		"sourcegraph-token":                  "sgp_" + made(40, hex),
+		"stripe-access-token":                "sk_live_" + made(24, token),
+		"supabase-key":                       "sbp_" + made(40, hex),
+		"telegram-bot-token":                 "1234567890:AA" + made(33, token),
+		"vault-token":                        "hvs." + made(24, token),
+		"xai-api-key":                        "xai-" + made(80, token),
+		"flyio-access-token":                 "fo1_" + made(43, token),
+		"1password-secret-key":               "A3-" + made(6, upper+digits) + "-" + made(11, upper+digits) + "-" + made(5, upper+digits) + "-" + made(5, upper+"1") + "-" + made(5, upper+"2"),
+		"age-secret-key":                     "AGE-SECRET-KEY-1" + made(58, "QPZRY9X8GF2TVDW0S3JN54KHCE6MUA7L"),
+		"gitlab-runner-authentication-token": "glrt-" + made(20, token),
+	}
+}
+
+// Every provider's credential is found, whatever prose stands around it, and
+// exactly it.
+func TestFind(t *testing.T) {
+	for rule, s := range samples() {
+		for _, around := range [][2]string{
+			{"", ""}, {"the key is ", "."}, {"**", "**"}, {"`", "`,"}, {"(", ")"}, {"<", ">"}, {"密钥", "。"}, {"KEY=", "\r\nnext"}, {"a\n- \"", "\" # b"}, {"\t", "\\n"}, {"|", "|"},
+		} {
+			before := around[0]
+			if rule == "azure-storage-key" {
+				before += "AccountKey="
+			}
+			text := before + s + around[1]
+			found := Find(text)
+			if len(found) != 1 || text[found[0].Start:found[0].End] != s && rule != "slack-webhook-url" {
+				t.Errorf("%s: in %q found %+v", rule, text, found)
+			} else if got := found[0].Rule; got != rule {
+				t.Errorf("%s is taken for %s", rule, got)
+			}
+		}
+	}
+}
+
+// What people want to keep is kept, and so is what stands for a credential in
+// documentation.
+func TestFindNothing(t *testing.T) {
+	for _, s := range []string{
+		"", "a", "gh", "ghp_", "ghp_short",
+		made(40, hex), "commit " + made(40, hex), made(64, hex), "sha256:" + made(64, hex), made(32, hex), "sha256-" + made(43, base64) + "=",
+		"123e4567-e89b-12d3-a456-426614174000", made(40, base64), made(200, token),
+		"ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAI" + made(43, base64) + " me@host",
+		"-----BEGIN CERTIFICATE-----\n" + pem(20) + "-----END CERTIFICATE-----", "-----BEGIN PUBLIC KEY-----\n" + pem(4) + "-----END PUBLIC KEY-----",
+		"-----BEGIN PRIVATE KEY-----\n...\n-----END PRIVATE KEY-----", "a line -----BEGIN PRIVATE KEY----- comes first, then what it says, in many words, then -----END PRIVATE KEY-----",
+		"postgres://user:password@localhost:5432/db", "https://user:secret@example.com",
+		"AKIAIOSFODNN7EXAMPLE", "ghp_" + strings.Repeat("x", 36), "npm_" + strings.Repeat("x", 36), "sk-ant-api03-...", "glpat-" + strings.Repeat("*", 20), "sk_live_" + strings.Repeat("0", 24),
+		"1234567890:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA", "12:30:AAA", "the word eyJ.eyJ.x", "AIzaSyabcdefghijklmnopqrstuvwxyz1234567",
+		"sk_test_" + made(24, token), "k3f9", "~abcdefghij", "2026-02-04/telegram_12345.md", "msg:42", "acct:42", "telegram:123456", "sk-learn", "API-KEY", "hf_hub_download", "the SG. is here",
+	} {
+		if found := Find(s); found != nil {
+			t.Errorf("%q has %+v", s, found)
+		}
+	}
+}
+
+// pem is lines of a key.
+func pem(lines int) string {
+	var b strings.Builder
+	for i := range lines {
+		b.WriteString(made(64+i, base64)[i:] + "\n")
+	}
+	return b.String() + "Qk9E==\n"
+}
+
+func TestFindKeys(t *testing.T) {
+	indent := func(s, with string) string { return strings.ReplaceAll(s, "\n", "\n"+with) }
+	for _, kind := range []string{"PRIVATE KEY", "RSA PRIVATE KEY", "OPENSSH PRIVATE KEY", "ENCRYPTED PRIVATE KEY", "PGP PRIVATE KEY BLOCK"} {
+		begin, end := "-----BEGIN "+kind+"-----\n", "-----END "+kind+"-----\n"
+		for _, text := range []string{
+			begin + pem(9) + end, begin + pem(9), begin + "Proc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC,00\n\n" + pem(5) + end,
+			indent("- key:\n"+begin+pem(3)+end, "    "), indent(begin+pem(3)+end, "> "), strings.ReplaceAll(begin+pem(3)+end, "\n", "\r\n"),
+			`{"private_key": "` + strings.ReplaceAll(begin+pem(3)+end, "\n", `\n`) + `"}`, strings.ReplaceAll(begin+pem(3)+end, "\n", " "),
+			begin + pem(1)[:64] + "\n" + end,
+		} {
+			found := Find(text)
+			if len(found) != 1 || found[0].Rule != "private-key" {
+				t.Errorf("in %q found %+v", text, found)
+				continue
+			}
+			masked := string(Mask([]byte(text)))
+			if Masks(masked) == 0 || strings.Count(masked, "\n") != strings.Count(text, "\n") || !strings.Contains(masked, "PRIVATE KEY") || strings.Contains(text, "END") != strings.Contains(masked, "-----END") {
+				t.Errorf("%q is masked as %q", text, masked)
+			}
+			if strings.Contains(masked, pem(1)[:64]) || strings.Contains(masked, "Qk9E") {
+				t.Errorf("some of the key is left in %q", masked)
+			}
+		}
+	}
+}
+
+func TestMask(t *testing.T) {
+	ghp, xoxb := samples()["github-pat"], samples()["slack-bot-token"]
+	for _, test := range []struct {
+		text, want string
+		masks      int
+	}{
+		{"nothing here", "nothing here", 0},
+		{"REDACTED by hand", "REDACTED by hand", 0},
+		{"a " + ghp + " b", "a RED_ACTEDREDACTEDREDACTEDREDACTEDREDACTE b", 1},
+		{ghp + "\n" + ghp, "RED_ACTEDREDACTEDREDACTEDREDACTEDREDACTE\nRED_ACTEDREDACTEDREDACTEDREDACTEDREDACTE", 2},
+		{"x" + xoxb + ".", "x" + "REDA-CTEDREDACTE-DREDACTEDRED-ACTEDREDACTEDREDACTEDRED.", 1},
+		{samples()["telegram-bot-token"], "0EDACTEDRE:DACTEDREDACTEDREDACTEDREDACTEDREDAC", 1},
+	} {
+		got, n := Redact(test.text)
+		if diff := cmp.Diff(test.want, got); diff != "" {
+			t.Errorf("Redact(%q): %s", test.text, diff)
+		}
+		if n != test.masks {
+			t.Errorf("Redact(%q) counts %d, not %d", test.text, n, test.masks)
+		}
+	}
+	for text, want := range map[string]string{"none": "", "a " + ghp: "github-pat", "a " + string(Mask([]byte(ghp))): "redaction"} {
+		if got := Rule(text); got != want {
+			t.Errorf("Rule(%q) = %q, not %q", text, got, want)
+		}
+	}
+}
+
+// A mask is as long as what it is for, differs from it in letters and digits
+// only, and has nothing in it that is found again.
+func FuzzMask(f *testing.F) {
+	for _, s := range samples() {
+		f.Add(s)
+		f.Add("a: \"" + s + s + "\n" + s)
+	}
+	f.Add("-----BEGIN PRIVATE KEY-----\n" + pem(4) + "-----END PRIVATE KEY-----")
+	f.Fuzz(func(t *testing.T, s string) {
+		masked := Mask([]byte(s))
+		if len(masked) != len(s) {
+			t.Fatalf("%q is masked as %q", s, masked)
+		}
+		for i, c := range masked {
+			if c != s[i] && (!alnum(c) || !alnum(s[i])) {
+				t.Fatalf("%q is masked as %q", s, masked)
+			}
+		}
+		last := 0
+		for _, f := range Find(s) {
+			if f.Start < last || f.End <= f.Start || f.End > len(s) {
+				t.Fatalf("in %q found %+v", s, Find(s))
+			}
+			last = f.End
+		}
+		if again := Find(string(masked)); again != nil {
+			t.Fatalf("%q is masked as %q, where %+v is found", s, masked, again)
+		}
+	})
+}
+
+// The rules and their words fit each other.
+func TestRules(t *testing.T) {
+	names := map[string]bool{}
+	for _, r := range append(published[:len(published):len(published)], further...) {
+		if names[r.name] || len(r.words) == 0 || r.form == "" {
+			t.Errorf("%+v is not a rule", r)
+		}
+		names[r.name] = true
+		c := compile(r)
+		c.match()
+		if r.sample != "" {
+			c.known()
+		}
+		for _, w := range r.words {
+			if len(w) < wordBytes {
+				t.Errorf("%s: the word %q is too short to look for", r.name, w)
+			}
+		}
+	}
+	for name := range samples() {
+		if !names[name] {
+			t.Errorf("there is no rule %s", name)
+		}
+	}
+}
+
+// BenchmarkFind measures prose without a credential, which is what nearly all
+// memory is, and text that is full of what only begins like one.
+func BenchmarkFind(b *testing.B) {
+	for name, text := range map[string]string{
+		"prose":   strings.Repeat("- **Deploy**: the certificate of the staging host was renewed on 2026-02-04, see [notes](a/b.md) `4f2a9c`.\n", 10_000),
+		"chinese": strings.Repeat("- **部署**：测试环境的证书已于二月四日更新，详见会议记录。\n", 10_000),
+		"almost":  strings.Repeat("ghp_ eyJ. sk-ant- AKIA glpat- xoxb- API- EAAA npm_ dapi SG. hf_ .acc_ v1.0- -----BEGIN PRIVATE KEY-----\n", 10_000),
+		"dense":   strings.Repeat("eyJ-", 250_000),
+	} {
+		b.Run(name, func(b *testing.B) {
+			b.SetBytes(int64(len(text)))
+			for b.Loop() {
+				Find(text)
+			}
+		})
+	}
+}
+
+// TestFindInTree lists what is found in a directory of Markdown: SECRETS=DIR.
+func TestFindInTree(t *testing.T) {
+	dir := os.Getenv("SECRETS")
+	if dir == "" {
+		t.Skip("SECRETS=DIR says which")
+	}
+	err := filepath.WalkDir(dir, func(path string, e os.DirEntry, err error) error {
+		if err != nil || !e.Type().IsRegular() {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		for _, f := range Find(string(text)) {
+			t.Logf("%s: %s: %q", path, f.Rule, text[f.Start:f.End])
+		}
+		return err
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
