@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/memwatchd/memwatchd/memory"
+	"github.com/memwatchd/memwatchd/secrets"
 	"github.com/memwatchd/memwatchd/vault"
 )
 
@@ -111,12 +112,29 @@ func (m *Memory) dayDir(day string) string {
 }
 
 // outside says no to a text that a caller gives for a file and that cannot
-// become text there.
+// become text there, or has a live credential in it.
 func (m *Memory) outside(field, text string) error {
 	if err := memory.CheckText(text); err != nil {
 		return Errorf(Invalid, "%s: %v", field, err)
 	}
+	if rule := m.secretIn(text); rule != "" {
+		return secretError(field, rule)
+	}
 	return nil
+}
+
+// secretIn is the rule by which a text has a live credential, or "redaction" if
+// it has what stands for one in answers; empty if it has neither. Nothing of the
+// text is ever told.
+func (m *Memory) secretIn(text string) string { return secrets.Rule(text) }
+
+// secretError says what is wrong with a text for which secretIn names a rule.
+func secretError(field, rule string) *Error {
+	if rule == secrets.Redaction {
+		return Errorf(Secret, "%s has a redaction, which stands for a credential that is not shown", field).
+			hint("leave that part out: it would take the credential's place")
+	}
+	return Errorf(Secret, "%s has a live credential (%s)", field, rule).hint("leave it out, and say where it is kept")
 }
 
 // origin is the attribute source of what a caller adds: what the caller says, as
