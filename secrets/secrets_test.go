@@ -38,7 +38,7 @@ func samples() map[string]string {
 		"anthropic-token":                    "sk-ant-oat01-" + made(86, token),
 		"atlassian-api-token":                "ATATT3" + made(180, token) + "=ABCDEF01",
 		"aws-access-token":                   "AKIA" + made(16, base32),
-		"azure-client-secret":             "abc8Q~" + made(34, token),
+		"azure-client-secret":                "abc8Q~" + made(34, token),
 		"azure-storage-key":                  made(86, base64) + "==",
 		"digitalocean-pat":                   "dop_v1_" + made(64, hex),
 		"docker-pat":                         "dckr_pat_" + made(27, token),
