@@ -57,7 +57,41 @@ func (w *work) insertTexts() error {
 	if err != nil {
 		return err
 	}
+	if w.section.fresh {
+		if s, err = w.newSection(); err != nil {
+			return err
+		}
+	}
 	return w.put(s, w.section.texts)
+}
+
+// newSection is the end of the file, with the heading of the section that is
+// made there.
+func (w *work) newSection() (spot, error) {
+	d := w.d
+	level := 2
+	for _, text := range w.section.texts {
+		one, err := w.alone(text)
+		if err != nil {
+			return spot{}, err
+		}
+		if one.Entries[0].Partition.Visibility == PublicOK && d.underSecret() {
+			level = 1
+		}
+	}
+	name := w.section.path[0]
+	return spot{line: d.lines.count(), beside: -1, headings: []Heading{{Level: level, Text: name}}, path: w.section.path}, nil
+}
+
+// underSecret reports whether a section at the end of the file would stand below
+// a title that not everybody may see.
+func (d *Document) underSecret() bool {
+	for _, p := range slices.Backward(d.outline()) {
+		if p.level == 1 {
+			return !d.announces(&p) && !d.dates(&p)
+		}
+	}
+	return false
 }
 
 func (w *work) put(s spot, texts []string) error {
@@ -101,7 +135,7 @@ func (w *work) insertion(s *spot) Edit {
 	}
 	heading := s.heading
 	for i, h := range s.headings {
-		if i > 0 || s.line > 0 {
+		if i > 0 || s.line > 0 && !d.blankLine(s.line) {
 			blankLines(1)
 		}
 		lines(strings.Repeat("#", h.Level) + " " + h.Text)

@@ -144,7 +144,7 @@ func (w *work) checkHeading(p *piece, next *Document, q *piece) error {
 	switch {
 	case !slices.Equal(p.path, q.path):
 		return unlike(p.from, "would be read differently")
-	case next.announces(q) && !w.d.announces(p):
+	case next.announces(q) && !w.d.announces(p) && !w.d.dates(p):
 		return unlike(p.from, "would be shown to more people")
 	}
 	return nil
@@ -159,6 +159,13 @@ func (d *Document) announces(p *piece) bool {
 	return !d.private.closes(p.from, p.to) && slices.ContainsFunc(d.Entries, func(e Entry) bool {
 		return e.Partition.Visibility == PublicOK && e.Heading >= 0 && d.within(e.Heading, p.heading)
 	})
+}
+
+// dates reports whether a heading is the title of a day's file, which says no
+// more than the file's path.
+func (d *Document) dates(p *piece) bool {
+	day, title := d.Place.Day, p.path[len(p.path)-1]
+	return day != "" && p.level == 1 && (title == day || title == day+shortTermTitle)
 }
 
 // within reports whether a heading is another one or stands below it.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -44,8 +45,26 @@ func CheckText(text string) error {
 }
 
 // Line is a text from outside as one line of Markdown: what breaks lines is a
-// space, and it begins no block but a paragraph.
-func Line(text string) string { return escapeStart(strings.Join(strings.Fields(text), " ")) }
+// space, it begins no block but a paragraph, and it ends with nothing that would
+// name it.
+func Line(text string) string {
+	return escapeEnd(escapeStart(strings.Join(words(text), " ")))
+}
+
+// HeadingText is a text from outside as that of a heading: one line, which ends
+// with nothing that would be left out as the heading's end.
+func HeadingText(text string) string {
+	words := words(text)
+	if n := len(words) - 1; n >= 0 && strings.Trim(words[n], "#") == "" {
+		words[n] = `\` + words[n]
+	}
+	return strings.Join(words, " ")
+}
+
+// words are what white space, or a byte order mark, separates.
+func words(text string) []string {
+	return strings.FieldsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || r == '\ufeff' })
+}
 
 // ListItem is a text from outside as one item of a list: its lines, but for
 // blank ones, are those of one paragraph in the item.
@@ -73,6 +92,17 @@ func escapeStart(s string) string {
 		return `\` + s
 	}
 	return s
+}
+
+// escapeEnd puts a backslash before what would be the id of a block at the end of
+// a line.
+func escapeEnd(s string) string {
+	id, _ := anchor(s)
+	if id == "" {
+		return s
+	}
+	at := strings.LastIndexByte(s, '^')
+	return s[:at] + `\` + s[at:]
 }
 
 // startsBlock reports whether a line that begins with a special character would

@@ -21,11 +21,11 @@ func TestCheckText(t *testing.T) {
 // Whatever comes from outside is one entry, wherever it is put, and nothing in
 // it is structure.
 func FuzzOutsideText(f *testing.F) {
-	for _, s := range append(seeds, "[ ] a", "[ ]\na", "[x]: b", "1. a", "12) ", "---", "= =", "| a |\n| - |", ":-", "a\n- b\n# c", "#", "+", "* * *", "_ _ _", "~~~", "`````", "<div>", "- [ ] x", "\\- a", "a\n\n\n    b", "|-|", "a\n|-|") {
+	for _, s := range append(seeds, "[ ] a", "[ ]\na", "[x]: b", "1. a", "12) ", "---", "= =", "| a |\n| - |", ":-", "a\n- b\n# c", "#", "+", "* * *", "_ _ _", "~~~", "`````", "<div>", "- [ ] x", "\\- a", "a\n\n\n    b", "|-|", "a\n|-|", "a ^b", "^b", "- ^b") {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		if CheckText(s) != nil || strings.TrimSpace(s) == "" || len(strings.Fields(s)) == 0 {
+		if CheckText(s) != nil || Line(s) == "" {
 			return
 		}
 		l := testLayout()
@@ -37,7 +37,7 @@ func FuzzOutsideText(f *testing.F) {
 				t.Fatalf("%q becomes %q", s, src)
 			}
 			e := &d.Entries[1]
-			if len(e.Tasks) > 0 || len(e.Attributes) > 0 || e.Partition != d.Entries[0].Partition {
+			if len(e.Tasks) > 0 || len(e.Attributes) > 0 || e.Given || e.Partition != d.Entries[0].Partition {
 				t.Fatalf("%q is read as %+v", text, e)
 			}
 			if got, want := len(strings.Split(text, "\n")), e.EndLine-e.Line+1; got != want {

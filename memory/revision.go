@@ -34,10 +34,12 @@ type entryChange struct {
 	attributes []attr
 }
 
-// A sectionText is what is put at the end of a section.
+// A sectionText is what is put at the end of a section, or into a new one at the
+// end of the file.
 type sectionText struct {
 	path  []string
 	texts []string
+	fresh bool
 }
 
 // Revise begins a revision of the document.
@@ -147,12 +149,24 @@ func (r *Revision) Insert(after int, text string) {
 // file.
 func (r *Revision) Append(section []string, text string) {
 	for i := range r.sections {
-		if slices.Equal(r.sections[i].path, section) {
-			r.sections[i].texts = append(r.sections[i].texts, text)
+		if s := &r.sections[i]; !s.fresh && slices.Equal(s.path, section) {
+			s.texts = append(s.texts, text)
 			return
 		}
 	}
-	r.sections = append(r.sections, sectionText{slices.Clone(section), []string{text}})
+	r.sections = append(r.sections, sectionText{slices.Clone(section), []string{text}, false})
+}
+
+// AppendSection puts texts, each one block of Markdown, below a heading of their
+// own at the very end of the file, whatever sections of that name there are:
+// every byte that is there stays, and stays where it is. The heading is of the
+// second level, or of the first where it would otherwise show to everybody the
+// title of what only some may read.
+func (r *Revision) AppendSection(heading string, texts ...string) {
+	if len(texts) == 0 {
+		r.fail("the section %q has no text", heading)
+	}
+	r.sections = append(r.sections, sectionText{[]string{heading}, slices.Clone(texts), true})
 }
 
 // SetCounters puts the counters of tasks and follow-ups right: those that the

@@ -23,6 +23,7 @@ import (
 //	replace "milk" "- tea"
 //	insert "milk" "- tea"         below it; "" is the top
 //	append "A" "B" "- tea"        to the section A › B
+//	section "A" "- tea"           a new section A at the end
 //	counters
 //
 // The pictures for bytes that cannot be seen are those of testdata/parse.
@@ -91,6 +92,8 @@ func revised(t *testing.T, d *Document, script string, parse func([]byte) *Docum
 			r.Insert(entry(args[0]), args[1])
 		case "append":
 			r.Append(args[:len(args)-1], args[len(args)-1])
+		case "section":
+			r.AppendSection(args[0], args[1:]...)
 		case "counters":
 			r.SetCounters()
 		default:

@@ -50,7 +50,7 @@ func NewSession(h SessionHead) []byte {
 		t.field("contact_id", h.ContactID)
 		t.line("contact_nickname", yamlScalar(h.ContactNickname, 0))
 	}
-	return t.body("# " + h.Day + " Short-Term Memory")
+	return t.body("# " + h.Day + shortTermTitle)
 }
 
 // NewLongTerm is the long-term file of a subject that has none.
@@ -61,6 +61,9 @@ func NewLongTerm(subject string, now time.Time) []byte {
 }
 
 const longTermTitle = "# Long-Term Memory"
+
+// shortTermTitle is what the title of a session's file says behind its day.
+const shortTermTitle = " Short-Term Memory"
 
 // NewMemory is a MEMORY.md.
 func NewMemory() []byte { return []byte(longTermTitle + "\n") }
