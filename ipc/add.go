@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"strings"
 
@@ -66,7 +67,7 @@ func (m *Memory) add(ctx context.Context, c Call, a adding) (after *memory.Docum
 				return nil, err
 			}
 			if data, err = r.Apply(parse); err != nil {
-				return nil, err
+				return nil, fmt.Errorf("%w: %w", memory.ErrUnwritable, err)
 			}
 			after = parse(data)
 			return data, mayClaim(c, after.Claim, "")

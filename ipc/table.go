@@ -43,6 +43,14 @@ var Operations = []*Operation{
 		}},
 	}, (*Memory).todo),
 	operation(Operation{
+		Name: "note", Summary: "Append a note to the log of the day",
+		Example: `--topic "API design" REST, not GraphQL: the clients are simple`,
+	}, (*Memory).note),
+	operation(Operation{
+		Name: "capture", Summary: "Append one to three bullets to the log of the day: what was asked for, or achieved",
+		Example: `"The login works again" "It was the clock of the server"`,
+	}, (*Memory).capture),
+	operation(Operation{
 		Name: "edit", Summary: "Replace a text in a file that has it once", Programs: true,
 	}, (*Memory).edit),
 	operation(Operation{

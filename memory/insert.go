@@ -16,6 +16,7 @@ type spot struct {
 	beside   int       // the entry that ends there, -1 for none
 	heading  bool      // the line is a heading's
 	headings []Heading // that are made there first
+	gap      int       // blank lines below those
 	path     []string  // how the section path of what is put there ends
 	texts    []*Document
 }
@@ -38,7 +39,7 @@ func (w *work) alone(text string) (*Document, error) {
 // insertTexts finds the places of the texts, and puts them there.
 func (w *work) insertTexts() error {
 	for _, i := range slices.Sorted(maps.Keys(w.below)) {
-		s := spot{line: w.d.bodyLine() - 1, beside: i}
+		s := spot{line: w.d.bodyLine() - 1, beside: i, gap: w.d.headingGap()}
 		if i >= 0 {
 			if c := w.entries[i]; c != nil && c.remove {
 				return fmt.Errorf("nothing can be put below an entry that goes; replace it")
@@ -57,6 +58,7 @@ func (w *work) insertTexts() error {
 	if err != nil {
 		return err
 	}
+	s.gap = w.d.headingGap()
 	if w.section.fresh {
 		if s, err = w.newSection(); err != nil {
 			return err
@@ -69,18 +71,27 @@ func (w *work) insertTexts() error {
 // made there.
 func (w *work) newSection() (spot, error) {
 	d := w.d
-	level := 2
+	head := Heading{Level: 2, Text: w.section.path[0]}
+	s := spot{line: d.lines.count(), beside: -1, path: w.section.path, gap: d.headingGap()}
 	for _, text := range w.section.texts {
 		one, err := w.alone(text)
-		if err != nil {
-			return spot{}, err
+		switch {
+		case err != nil:
+			return s, err
+		case one.Entries[0].Partition.Visibility != PublicOK:
+			continue
+		case d.underSecret():
+			head.Level = 1
 		}
-		if one.Entries[0].Partition.Visibility == PublicOK && d.underSecret() {
-			level = 1
+		// What everybody will see looks like what everybody sees.
+		if s.gap = 0; d.Partition.Visibility == PublicOK {
+			s.gap = d.headingGap()
+		} else if d.excerpt != nil {
+			s.gap = d.excerpt.headingGap()
 		}
 	}
-	name := w.section.path[0]
-	return spot{line: d.lines.count(), beside: -1, headings: []Heading{{Level: level, Text: name}}, path: w.section.path}, nil
+	s.headings = []Heading{head}
+	return s, nil
 }
 
 // underSecret reports whether a section at the end of the file would stand below
@@ -94,6 +105,7 @@ func (d *Document) underSecret() bool {
 	return false
 }
 
+// put notes that texts are put at a spot.
 func (w *work) put(s spot, texts []string) error {
 	for _, text := range texts {
 		one, err := w.alone(text)
@@ -145,7 +157,7 @@ func (w *work) insertion(s *spot) Edit {
 		e := &one.Entries[0]
 		switch {
 		case heading:
-			blankLines(max(d.headingGap(), w.atLeast()))
+			blankLines(max(s.gap, w.atLeast()))
 		case i == 0 && s.line == 0 && len(s.headings) == 0:
 		case above != nil && above.Block == Item && e.Block == Item:
 			blankLines(max(d.listGap(before), w.atLeast()))

@@ -36,6 +36,7 @@ type SessionHead struct {
 	SubjectID       string
 	ContactID       string
 	ContactNickname string // with a contact it is there, empty or not
+	Private         bool   // what does not say otherwise is private
 }
 
 // NewSession is the file of a session that has just begun: its frontmatter, with
@@ -49,6 +50,9 @@ func NewSession(h SessionHead) []byte {
 	if h.ContactID != "" {
 		t.field("contact_id", h.ContactID)
 		t.line("contact_nickname", yamlScalar(h.ContactNickname, 0))
+	}
+	if h.Private {
+		t.field("visibility", PrivateOnly.String())
 	}
 	return t.body("# " + h.Day + shortTermTitle)
 }
