@@ -53,23 +53,13 @@ type SummaryLine struct {
 	Text       string   `json:"text"` // the sentences
 	Evidence   []string `json:"evidence"`
 
-	title, norm string // of the item
-	item        string // as it is written
-}
-
-// section is where a line is put in profile.md and project.md. A heading that
-// stands above private lines must not be shown because of a public one.
-func (s *SummaryLine) section() []string {
-	if s.Visibility == memory.PublicOK.String() {
-		return []string{"Public summaries"}
-	}
-	return []string{"Summaries"}
+	summary memory.Summary
 }
 
 // inPrivate is the same line for fewer people.
 func (s SummaryLine) inPrivate() SummaryLine {
-	was, now := "<!-- visibility="+s.Visibility+" ", "<!-- visibility="+memory.PrivateOnly.String()+" "
-	s.item, s.Visibility = strings.Replace(s.item, was, now, 1), memory.PrivateOnly.String()
+	s.summary.Visibility = memory.PrivateOnly
+	s.Visibility = memory.PrivateOnly.String()
 	return s
 }
 
@@ -227,21 +217,21 @@ func summaryLines(d *memory.Document, entries []int, subject string, l *memory.L
 func summaryLine(d *memory.Document, chosen []sentence, subject, project string, v memory.Visibility, l *memory.Layout) (SummaryLine, error) {
 	s := SummaryLine{
 		Path: "_longterms/" + memory.SubjectDir(subject) + "/profile.md", Project: project, Visibility: v.String(), Text: join(chosen),
-		title: d.Place.Day,
 	}
+	title := d.Place.Day
 	if d.Place.Kind == memory.Session {
-		s.title += "/" + d.Place.Session
+		title += "/" + d.Place.Session
 	}
 	if project != "" {
 		s.Path = "_longterms/" + memory.SubjectDir(subject) + "/project.md"
-		s.title = project + " " + s.title
+		title = project + " " + title
 	}
-	s.title = strings.Map(func(r rune) rune {
+	title = strings.Map(func(r rune) rune {
 		if strings.ContainsRune("*_`\\<>[]", r) {
 			return '-'
 		}
 		return r
-	}, s.title)
+	}, title)
 	var updated time.Time
 	for _, c := range chosen {
 		e := &d.Entries[c.entry]
@@ -256,21 +246,9 @@ func summaryLine(d *memory.Document, chosen []sentence, subject, project string,
 			s.Evidence = append(s.Evidence, evidence)
 		}
 	}
-	s.item = fmt.Sprintf("- **%s**: %s %s", s.title, s.Text, memory.Comment(map[string]string{
-		"visibility": s.Visibility, "updated": updated.UTC().Format(time.RFC3339),
-	}, s.Evidence))
-	alone := l.Parse(s.Path, []byte(s.item+"\n"), memory.Meta{})
-	if len(alone.Entries) == 1 && len(alone.Problems) == 0 && !alone.Unsound {
-		e := &alone.Entries[0]
-		s.norm = e.Norm
-		if s.is(e) && e.Title == s.title && len(e.Tasks) == 0 && strings.HasSuffix(e.Text, s.Text) {
-			return s, nil
-		}
+	s.summary = memory.Summary{
+		Title: title, Text: s.Text, Visibility: v, Evidence: s.Evidence,
+		Attributes: map[string]string{"updated": updated.UTC().Format(time.RFC3339)},
 	}
-	return s, errors.New("what it says cannot be put into one line")
-}
-
-// is reports whether an entry is this line, whatever list it stands in.
-func (s *SummaryLine) is(e *memory.Entry) bool {
-	return e.Block == memory.Item && e.Norm == s.norm && e.Partition.Visibility.String() == s.Visibility && slices.Equal(e.Evidence, s.Evidence)
+	return s, s.summary.Check(s.Path, l)
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -212,7 +211,7 @@ func (c *compression) sumUp(f *Compressed, target string, old *vault.File) ([]by
 		return nil, err
 	}
 	if old == nil {
-		old = &vault.File{Path: target, Data: c.newSummary(f.subject)}
+		old = &vault.File{Path: target, Data: c.Layout.NewItems(f.subject)}
 	}
 	parse := func(source []byte) *memory.Document {
 		return c.Parse(vault.File{Path: target, Data: source, ModTime: old.ModTime})
@@ -224,7 +223,7 @@ func (c *compression) sumUp(f *Compressed, target string, old *vault.File) ([]by
 	var missing []SummaryLine
 	for _, l := range f.Lines {
 		closed := l.inPrivate()
-		switch has := slices.ContainsFunc(doc.Entries, func(e memory.Entry) bool { return l.is(&e) || closed.is(&e) }); {
+		switch has := slices.ContainsFunc(doc.Entries, func(e memory.Entry) bool { return l.summary.Is(&e) || closed.summary.Is(&e) }); {
 		case l.Path != target, has:
 		case len(l.Evidence) == 0:
 			return nil, ErrNoEvidence
@@ -250,19 +249,9 @@ func (c *compression) sumUp(f *Compressed, target string, old *vault.File) ([]by
 func withLines(doc *memory.Document, lines []SummaryLine, parse func([]byte) *memory.Document) ([]byte, error) {
 	r := doc.Revise()
 	for i := range lines {
-		r.Append(lines[i].section(), lines[i].item)
+		r.Append(lines[i].summary.Section(), lines[i].summary.String())
 	}
 	return r.Apply(parse)
-}
-
-// newSummary is a file of a subject's summaries with nothing in it yet. It says
-// whose it is where the name of the directory may stand for others too.
-func (c *compression) newSummary(subject string) []byte {
-	if subject == cmp.Or(c.Layout.Owner, "owner") {
-		return []byte{}
-	}
-	quoted, _ := json.Marshal(subject) // a string of JSON is one of YAML too
-	return fmt.Appendf(nil, "---\nsubject_id: %s\n---\n", quoted)
 }
 
 // stillThere says why the file is not any more what was planned for.
@@ -286,7 +275,7 @@ func (c *compression) asPlanned(f *Compressed, now *vault.File) error {
 	if err != nil {
 		return err
 	}
-	same := slices.EqualFunc(f.Lines, g.Lines, func(a, b SummaryLine) bool { return a.Path == b.Path && a.item == b.item })
+	same := slices.EqualFunc(f.Lines, g.Lines, func(a, b SummaryLine) bool { return a.Path == b.Path && a.summary.String() == b.summary.String() })
 	if !same || f.Part != g.Part || f.subject != g.subject || !bytes.Equal(f.archived, g.archived) || !bytes.Equal(f.stays, g.stays) {
 		return errOtherwise
 	}

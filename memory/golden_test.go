@@ -159,6 +159,9 @@ func dump(d *Document) string {
 		if key, value, ok := e.Item(); ok && d.Place.Kind == Items {
 			fmt.Fprintf(&b, "  value %q = %q\n", key, value)
 		}
+		if e.IsSummary() && d.Place.Kind == Items {
+			b.WriteString("  summary\n")
+		}
 	}
 	for _, p := range d.Problems {
 		fmt.Fprintf(&b, "problem %s line=%d\n", p.Code, p.Line)

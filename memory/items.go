@@ -35,9 +35,10 @@ func NewItems(subject string) []byte {
 	return []byte("---\nsubject_id: " + yamlScalar(subject, 0) + "\n---\n")
 }
 
-// Item reads an entry as a keyed item. It is false for an entry without a title.
+// Item reads an entry as a keyed item. It is false for an entry without a title,
+// and for a summary.
 func (e *Entry) Item() (key, value string, ok bool) {
-	if e.Block != Item || e.Title == "" {
+	if e.Block != Item || e.Title == "" || e.IsSummary() {
 		return "", "", false
 	}
 	head, below, _ := strings.Cut(e.Text, "\n")
