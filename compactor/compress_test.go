@@ -311,7 +311,7 @@ func TestCompressEvidenceHolds(t *testing.T) {
 // A plan does not depend on the order in which files are seen, and whatever is
 // in a file, what is summed up of it is one line that can be read back.
 func FuzzCompress(f *testing.F) {
-	for _, a := range []string{"- a. B!\n- [ ] open\n", "para\n\n- x <!-- id=1 -->\n", "<private>\n- x\n</private>\n- *b*. **c\n", "- [link](a b) ] **\n", "#project:a/b c\n\n> q\n", "- 字。\\\n  x"} {
+	for _, a := range []string{"- a. B!\n- [ ] open\n", "para\n\n- x <!-- id=1 -->\n", "<private>\n- x\n</private>\n- *b*. **c\n", "- [link](a b) ] **\n", "#project:a/b c\n\n> q\n", "- 字。\\\n  x", "- an anchor ^abc\n"} {
 		f.Add(a, "x")
 	}
 	f.Fuzz(func(t *testing.T, text, session string) {

@@ -21,6 +21,10 @@ type Evidence struct {
 // ErrNoEvidence: a summary names nothing that it is based on.
 var ErrNoEvidence = errors.New("a summary names what it is based on: give the paths, path#id or URLs as evidence")
 
+// ErrNotThere: there is nothing that can be read where a piece of evidence is
+// said to be.
+var ErrNotThere = errors.New("there is no such file or entry")
+
 // Check says why a summary based on this is refused: it is based on nothing, or
 // on something that is not there. Each piece is a URL; or the path of a file of
 // memory, wherever it lies since its day was archived; or such a path, # and the
@@ -60,7 +64,7 @@ func (v *Evidence) check(piece string) error {
 			return nil
 		}
 	}
-	return errors.New("there is no such file or entry")
+	return ErrNotThere
 }
 
 // places lists where a file may be, which may have been archived.

@@ -145,7 +145,9 @@ func (c *opsCase) memory(t *testing.T) *Memory {
 	layout := &memory.Layout{Location: location, Users: root.user}
 	var updates []index.Update
 	for _, f := range c.files {
-		root.paths = append(root.paths, f.Name)
+		if f.Name != memory.IdentitiesPath {
+			root.paths = append(root.paths, f.Name)
+		}
 	}
 	for _, f := range c.files {
 		if f.Name == memory.IdentitiesPath {

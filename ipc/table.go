@@ -57,6 +57,14 @@ var Operations = []*Operation{
 		Name: "write", Summary: "Make a file, or replace what is in one", Programs: true,
 	}, (*Memory).write),
 	operation(Operation{
+		Name: "profile", Summary: "Sum up what is known of somebody, and say what that is based on",
+		Example: "--evidence 2026-02-04/cli_1.md Prefers short answers",
+	}, (*Memory).profile),
+	operation(Operation{
+		Name: "project", Summary: "Sum up a project, and say what that is based on",
+		Example: "--evidence 2026-02-04/cli_1.md atlas Ships in May",
+	}, (*Memory).project),
+	operation(Operation{
 		Name: "compress", Summary: "Sum up old sessions and daily notes, and archive them",
 		Example: "--cutoff 7d --dry-run", Admin: true, Long: true,
 	}, (*Memory).compress),

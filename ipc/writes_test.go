@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -177,7 +178,8 @@ func diffLines(a, b string) string {
 			text []byte
 		}{{"-", h.Old}, {"+", h.New}} {
 			for line := range strings.Lines(string(side.text)) {
-				fmt.Fprintf(&out, "  %s %s\n", side.sign, strings.Trim(fmt.Sprintf("%q", strings.TrimSuffix(line, "\n")), `"`))
+				quoted := strconv.Quote(strings.TrimSuffix(line, "\n"))
+				fmt.Fprintf(&out, "  %s %s\n", side.sign, strings.ReplaceAll(quoted[1:len(quoted)-1], `\"`, `"`))
 			}
 		}
 	}

@@ -49,8 +49,9 @@ func (s *Summary) Section() []string {
 
 // String is the summary as it is written.
 func (s *Summary) String() string {
-	attributes := map[string]string{"visibility": s.Visibility.String()}
+	attributes := map[string]string{}
 	maps.Copy(attributes, s.Attributes)
+	attributes["visibility"] = s.Visibility.String()
 	return s.line() + " " + Comment(attributes, s.Evidence)
 }
 

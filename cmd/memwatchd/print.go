@@ -69,6 +69,8 @@ func (p *printer) print(answer any) error {
 		fmt.Fprintln(&b, "everything that was saved is found")
 	case *ipc.RebuildAnswer:
 		fmt.Fprintf(&b, "%s indexed in %.1f s\n", plural(a.Entries, "entry"), a.TookMS/1000)
+	case *ipc.SummaryAnswer:
+		p.summary(&b, a)
 	case *ipc.CompressAnswer:
 		p.compress(&b, a)
 	case *ipc.JournalAnswer:

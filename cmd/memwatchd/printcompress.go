@@ -33,3 +33,15 @@ func (p *printer) compress(b *strings.Builder, a *ipc.CompressAnswer) {
 		fmt.Fprintf(b, "%s summed up and archived\n", plural(a.Applied, "file"))
 	}
 }
+
+// summary shows where a summary stands.
+func (p *printer) summary(b *strings.Builder, a *ipc.SummaryAnswer) {
+	switch {
+	case a.Disabled:
+		fmt.Fprintln(b, p.style(dim, "(memory is turned off: nothing was written)"))
+	case a.Replaced:
+		fmt.Fprintf(b, "%s  %s\n", p.place(a.Path, a.Line), p.style(dim, "replaced"))
+	default:
+		fmt.Fprintln(b, p.place(a.Path, a.Line))
+	}
+}

@@ -1,0 +1,172 @@
+package ipc
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"strings"
+	"time"
+
+	"github.com/memwatchd/memwatchd/compactor"
+	"github.com/memwatchd/memwatchd/memory"
+)
+
+// Based is the part of a summary's request that says what it is based on.
+type Based struct {
+	Evidence   []string `json:"evidence" doc:"what the summary is based on: paths, ids of entries as path#id, or URLs; at least one"`
+	Visibility string   `json:"visibility" default:"private_only" enum:"public_ok,private_only" doc:"who may be told: public_ok or private_only"`
+	Source     string   `json:"source" doc:"where the summary comes from, such as a message id"`
+}
+
+// ProfileRequest asks to sum up what is known of the subject. The summary of
+// that name is replaced, with what it is based on.
+type ProfileRequest struct {
+	Text string `json:"text" arg:"rest" stdin:"true" doc:"the summary, in a few sentences; - reads it from standard input"`
+	Name string `json:"name" default:"Profile" doc:"which summary of the profile: the one of that name is replaced"`
+	Based
+	Fresh
+	Scope
+}
+
+// ProjectRequest asks to sum up a project of the subject, in the same way.
+type ProjectRequest struct {
+	Name string `json:"name" arg:"1" doc:"the project; the summary of that name is replaced"`
+	Text string `json:"text" arg:"rest" stdin:"true" doc:"the summary, in a few sentences; - reads it from standard input"`
+	Based
+	Fresh
+	Scope
+}
+
+// SummaryAnswer says where a summary stands.
+type SummaryAnswer struct {
+	Path     string `json:"path"`
+	Line     int    `json:"line"`
+	Replaced bool   `json:"replaced"` // another summary of that name
+
+	Disabled bool `json:"disabled,omitempty"` // memory is turned off: nothing was written
+}
+
+func (m *Memory) profile(ctx context.Context, c Call, r *ProfileRequest) (*SummaryAnswer, error) {
+	return m.sumUp(ctx, c, "profile", r.Name, r.Text, r.Based, r.Fresh)
+}
+
+func (m *Memory) project(ctx context.Context, c Call, r *ProjectRequest) (*SummaryAnswer, error) {
+	return m.sumUp(ctx, c, "project", r.Name, r.Text, r.Based, r.Fresh)
+}
+
+// sumUp puts a summary into one of the subject's files, in place of the one that
+// has its name and its readers. It speaks for the subject from then on, so it
+// is for private contexts, even where none of that name is there.
+func (m *Memory) sumUp(ctx context.Context, c Call, namespace, name, text string, b Based, f Fresh) (*SummaryAnswer, error) {
+	if m.Disabled {
+		return &SummaryAnswer{Disabled: true}, nil
+	}
+	if err := m.mayWrite(c); err != nil {
+		return nil, err
+	}
+	s := memory.Summary{
+		Title: strings.Join(strings.Fields(name), " "), Text: strings.Join(strings.Fields(text), " "),
+		Visibility: memory.ParseVisibility(b.Visibility), Evidence: b.Evidence,
+	}
+	switch {
+	case s.Title == "":
+		return nil, Errorf(Invalid, "name: it is empty")
+	case s.Text == "":
+		return nil, Errorf(Invalid, "text: it is empty")
+	}
+	for _, given := range [][2]string{{"name", name}, {"text", text}, {"source", b.Source}, {"evidence", strings.Join(b.Evidence, " ")}} {
+		if err := m.outside(given[0], given[1]); err != nil {
+			return nil, err
+		}
+	}
+	if _, err := m.sync(ctx, &c, f); err != nil {
+		return nil, err
+	}
+	dir, err := m.home(c)
+	if err != nil {
+		return nil, err
+	}
+	path := dir + "/" + namespace + ".md"
+	if err := m.based(c, &s); err != nil {
+		return nil, err
+	}
+	if err := s.Check(path, m.Layout); err != nil {
+		return nil, Errorf(Invalid, "name, text: %v", err).hint("leave out emphasis in the name, and an anchor such as ^id at the end of the text")
+	}
+	answer := &SummaryAnswer{Path: path}
+	doc, _, err := m.add(ctx, c, adding{
+		path: path, cause: namespace, fresh: m.Layout.NewItems(c.Scope.Subject),
+		change: func(doc *memory.Document, r *memory.Revision) (err error) {
+			answer.Replaced, err = m.putSummary(c, s, b.Source, doc, r)
+			return err
+		},
+	})
+	if err != nil {
+		return nil, err
+	}
+	shown := doc.For(c.View)
+	for i := range shown.Entries {
+		if e := &shown.Entries[i]; e.IsSummary() && s.Is(e) {
+			answer.Line = shown.Shown(c.View).Line(e.Line)
+		}
+	}
+	return answer, nil
+}
+
+// putSummary notes where a summary goes in a file. One that says the same
+// already stays as it is; what else a person has given to the one that is
+// replaced is kept.
+func (m *Memory) putSummary(c Call, s memory.Summary, source string, doc *memory.Document, r *memory.Revision) (replaced bool, err error) {
+	var same []int
+	for i := range doc.Entries {
+		e := &doc.Entries[i]
+		if e.IsSummary() && e.Readable(c.View) && e.Partition.Visibility == s.Visibility && memory.Fold(e.Title) == memory.Fold(s.Title) {
+			same = append(same, i)
+		}
+	}
+	now := m.now().UTC().Format(time.RFC3339)
+	s.Attributes = map[string]string{"created": now}
+	switch len(same) {
+	case 0:
+	case 1:
+		e := &doc.Entries[same[0]]
+		if s.Is(e) && e.Title == s.Title && strings.HasSuffix(e.Text, s.Text) {
+			return false, nil
+		}
+		s.Attributes = maps.Clone(e.Attributes)
+	default:
+		return false, Errorf(Conflict, "there is more than one summary named %q", s.Title).
+			hint("choose another name, or leave one of them in %s", doc.Place.Path)
+	}
+	s.Attributes["source"], s.Attributes["updated"] = origin(c, source), now
+	if len(same) == 0 {
+		r.Append(s.Section(), s.String())
+	} else {
+		r.Replace(same[0], s.String())
+	}
+	return len(same) > 0, nil
+}
+
+// based says why a summary may not be based on what it names. Whoever is told
+// it may be told what it is based on.
+func (m *Memory) based(c Call, s *memory.Summary) error {
+	evidence := compactor.Evidence{Files: m.Files, Layout: m.Layout, View: c.View}
+	switch err := evidence.Check(s.Evidence); {
+	case errors.Is(err, compactor.ErrNotThere):
+		return Errorf(NotFound, "%v", err)
+	case err != nil:
+		return Errorf(Invalid, "%v", err)
+	case s.Visibility != memory.PublicOK:
+		return nil
+	}
+	scope := c.Scope
+	scope.Context = memory.Public
+	var err error
+	if evidence.View, err = m.Scopes.View(scope); err != nil {
+		return Errorf(Invalid, "%v", err)
+	}
+	if err := evidence.Check(s.Evidence); err != nil {
+		return Errorf(Invalid, "%v in public", err).hint("what everybody may read names nothing that only some may; leave it out, or make the summary private_only")
+	}
+	return nil
+}
