@@ -33,10 +33,12 @@ func DefaultSocket(name string) string {
 // ErrNoDaemon means that nobody answers.
 var ErrNoDaemon = errors.New("no daemon answers")
 
-// A Client asks a daemon. The zero Client asks the one on the default socket.
-// It is safe for concurrent use.
+// A Client asks a daemon. The zero Client asks the one on the default socket, as
+// nobody in an unknown context. It is safe for concurrent use, as long as its
+// fields do not change.
 type Client struct {
 	Socket  string // of the daemon; empty for the default one
+	Scope   Scope  // of requests that do not say who asks, or where the answer is shown
 	AsOwner bool   // a scope that is left out is the owner's, in private
 }
 
@@ -81,7 +83,7 @@ func (c *Client) Stream(ctx context.Context, req *Request, f func(json.RawMessag
 }
 
 func (c *Client) send(ctx context.Context, req *Request) (*http.Response, error) {
-	body, err := json.Marshal(req)
+	body, err := json.Marshal(c.Scope.complete(req.fields()))
 	if err != nil {
 		return nil, err
 	}

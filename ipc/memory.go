@@ -100,7 +100,7 @@ func (m *Memory) day(days int) string {
 
 // Fresh is the part of a question that says how new the answer must be.
 type Fresh struct {
-	Sync bool `json:"sync" default:"true" doc:"wait, for a moment, until everything that was saved before is found"`
+	Sync *bool `json:"sync" default:"true" doc:"wait, for a moment, until everything that was saved before is found"`
 }
 
 // IndexState is how far an answer can be trusted. What is kept for others than
@@ -116,7 +116,7 @@ type IndexState struct {
 // sync waits for what was saved before, as long as there is patience. What was
 // saved may say who may read what, too: the call's view is the one after that.
 func (m *Memory) sync(ctx context.Context, c *Call, f Fresh) (bool, error) {
-	if !f.Sync {
+	if f.Sync != nil && !*f.Sync {
 		return false, nil
 	}
 	wait, cancel := context.WithTimeout(ctx, m.Patience)

@@ -2,7 +2,6 @@ package ipc
 
 import (
 	"context"
-	"encoding/json"
 	"reflect"
 	"slices"
 
@@ -119,14 +118,14 @@ func (r *Request) Set(p *Param, s string) error {
 	return p.setString(r.value.Elem(), s)
 }
 
-// MarshalJSON writes the parameters that were set: what was left out is left to
-// the daemon, which may be of another version.
-func (r *Request) MarshalJSON() ([]byte, error) {
+// fields are the parameters that were set, as they go over the wire: what was
+// left out is left to the daemon, which may be of another version.
+func (r *Request) fields() map[string]any {
 	fields := make(map[string]any, len(r.given))
 	for _, p := range r.given {
 		fields[p.Name] = r.value.Elem().FieldByIndex(p.index).Interface()
 	}
-	return json.Marshal(fields) // sorted by name
+	return fields
 }
 
 // check tests what the tags promise of every parameter.

@@ -22,6 +22,9 @@ import (
 //	enum     the values it may have, separated by commas
 //	arg      "1", "2": a positional argument of the command; "rest": all that are left
 //	stdin    "true": the command reads it from its standard input if it is given as -
+//
+// A field that is zero is left to its default, so one whose zero says something
+// else is a pointer.
 type Param struct {
 	Name     string
 	Doc      string

@@ -13,6 +13,23 @@ type Scope struct {
 	Context     *string `json:"context,omitempty" enum:"private,public,unknown" doc:"where the answer will be shown: private, public or unknown"`
 }
 
+// complete adds to the fields of a request what it does not say itself. A subject
+// and an external key say the same in two ways.
+func (s Scope) complete(fields map[string]any) map[string]any {
+	_, bySubject := fields["subject"]
+	_, byKey := fields["external_key"]
+	if !bySubject && !byKey && s.Subject != nil {
+		fields["subject"] = s.Subject
+	}
+	if !bySubject && !byKey && s.ExternalKey != nil {
+		fields["external_key"] = s.ExternalKey
+	}
+	if _, ok := fields["context"]; !ok && s.Context != nil {
+		fields["context"] = s.Context
+	}
+	return fields
+}
+
 // Fixed is what a listener holds its callers to.
 type Fixed struct {
 	Subject    string         // empty is nobody

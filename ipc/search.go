@@ -17,7 +17,7 @@ type SearchRequest struct {
 	Limit           int      `json:"limit" default:"10" min:"1" max:"100" doc:"how many hits to return"`
 	Offset          int      `json:"offset" min:"0" max:"100000" doc:"how many hits to leave out before the first"`
 	Mode            string   `json:"mode" default:"relevance" enum:"relevance,overlap" doc:"relevance: best match first; overlap: share of the words found, recency and importance, computed exactly"`
-	RecencyBias     float64  `json:"recency_bias" default:"0.3" min:"0" max:"1" doc:"overlap: how much recency counts against text, 0 to 1"`
+	RecencyBias     *float64 `json:"recency_bias" default:"0.3" min:"0" max:"1" doc:"overlap: how much recency counts against text, 0 to 1"`
 	AsOf            string   `json:"as_of" doc:"time that ages are counted from; now if not given"`
 	All             bool     `json:"all" doc:"overlap: entries without any of the words too"`
 	Kinds           []string `json:"kinds" enum:"note,session,daily,longterm,items,identity,archive" doc:"only files of these kinds"`
@@ -32,7 +32,7 @@ type SearchRequest struct {
 	Session         string   `json:"session" doc:"only entries of this session"`
 	Contact         string   `json:"contact" doc:"only entries of sessions with this contact"`
 	IncludeArchived bool     `json:"include_archived" doc:"archived entries too"`
-	Count           bool     `json:"count" default:"true" doc:"what is returned counts as used, and is kept longer when long-term memory is tidied up"`
+	Count           *bool    `json:"count" default:"true" doc:"what is returned counts as used, and is kept longer when long-term memory is tidied up"`
 	Explain         bool     `json:"explain" doc:"take every score apart"`
 	Fresh
 	Scope
@@ -40,7 +40,7 @@ type SearchRequest struct {
 
 // RecentRequest asks for the newest entries.
 type RecentRequest struct {
-	Hours float64  `json:"hours" default:"24" min:"0" max:"876000" arg:"1" doc:"how far back to look"`
+	Hours *float64 `json:"hours" default:"24" min:"0" max:"876000" arg:"1" doc:"how far back to look"`
 	Tags  []string `json:"tags" doc:"only entries with all of these tags"`
 	Limit int      `json:"limit" default:"10" min:"1" max:"100" doc:"how many to return"`
 	AsOf  string   `json:"as_of" doc:"time to look back from; now if not given"`
@@ -100,7 +100,7 @@ const maxHitText = 2000
 
 func (m *Memory) search(ctx context.Context, c Call, r *SearchRequest) (*SearchAnswer, error) {
 	q := index.Query{
-		Text: strings.TrimSpace(r.Query), Exclude: r.Exclude, Bias: r.RecencyBias, All: r.All,
+		Text: strings.TrimSpace(r.Query), Exclude: r.Exclude, Bias: *r.RecencyBias, All: r.All,
 		Offset: r.Offset, Limit: r.Limit, Explain: r.Explain,
 		Filter: index.Filter{
 			Types: r.Types, Tags: r.Tags, AnyTag: r.AnyTag, Sections: r.Sections, Path: r.Path,
@@ -135,7 +135,7 @@ func (m *Memory) search(ctx context.Context, c Call, r *SearchRequest) (*SearchA
 	if _, q.Filter.Until, err = m.times("until", r.Until); err != nil {
 		return nil, err
 	}
-	return m.find(ctx, c, q, r.AsOf, r.Fresh, r.Count)
+	return m.find(ctx, c, q, r.AsOf, r.Fresh, *r.Count)
 }
 
 func (m *Memory) recent(ctx context.Context, c Call, r *RecentRequest) (*SearchAnswer, error) {
@@ -147,7 +147,7 @@ func (m *Memory) recent(ctx context.Context, c Call, r *RecentRequest) (*SearchA
 	if from.IsZero() {
 		from = m.now()
 	}
-	q.Filter.Since = from.Add(-time.Duration(r.Hours * float64(time.Hour)))
+	q.Filter.Since = from.Add(-time.Duration(*r.Hours * float64(time.Hour)))
 	return m.find(ctx, c, q, r.AsOf, r.Fresh, true)
 }
 

@@ -1,0 +1,175 @@
+package ipc
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"reflect"
+)
+
+// The operations as methods, in the order of the table. A field of a request
+// that is zero is left to the daemon's default; where zero would say something
+// else the field is a pointer:
+//
+//	c.Search(ctx, ipc.SearchRequest{Query: "certificate", Limit: 3, Count: new(false)})
+//
+// What the daemon refuses is an *[Error], whose Code says why.
+
+// Search finds entries by their words.
+func (c *Client) Search(ctx context.Context, r SearchRequest) (*SearchAnswer, error) {
+	return ask[SearchAnswer](ctx, c, r)
+}
+
+// Get reads a file, some of its lines, or one entry.
+func (c *Client) Get(ctx context.Context, r GetRequest) (*GetAnswer, error) {
+	return ask[GetAnswer](ctx, c, r)
+}
+
+// Recent lists the newest entries.
+func (c *Client) Recent(ctx context.Context, r RecentRequest) (*SearchAnswer, error) {
+	return ask[SearchAnswer](ctx, c, r)
+}
+
+// Related lists the links from and to a file or an entry.
+func (c *Client) Related(ctx context.Context, r RelatedRequest) (*RelatedAnswer, error) {
+	return ask[RelatedAnswer](ctx, c, r)
+}
+
+// Load gives what an agent reads when a session starts.
+func (c *Client) Load(ctx context.Context, r LoadRequest) (*LoadAnswer, error) {
+	return ask[LoadAnswer](ctx, c, r)
+}
+
+// Context renders a block of memory for a prompt.
+func (c *Client) Context(ctx context.Context, r ContextRequest) (*ContextAnswer, error) {
+	return ask[ContextAnswer](ctx, c, r)
+}
+
+// Todos lists tasks, the same ones together.
+func (c *Client) Todos(ctx context.Context, r TodosRequest) (*TodosAnswer, error) {
+	return ask[TodosAnswer](ctx, c, r)
+}
+
+// Todo ticks a task wherever it stands, or opens it again.
+func (c *Client) Todo(ctx context.Context, r TodoRequest) (*TodoAnswer, error) {
+	return ask[TodoAnswer](ctx, c, r)
+}
+
+// Edit replaces a text in a file that has it once.
+func (c *Client) Edit(ctx context.Context, r EditRequest) (*EditAnswer, error) {
+	return ask[EditAnswer](ctx, c, r)
+}
+
+// Write makes a file, or replaces what is in one.
+func (c *Client) Write(ctx context.Context, r WriteRequest) (*EditAnswer, error) {
+	return ask[EditAnswer](ctx, c, r)
+}
+
+// Profile sums up what is known of somebody.
+func (c *Client) Profile(ctx context.Context, r ProfileRequest) (*SummaryAnswer, error) {
+	return ask[SummaryAnswer](ctx, c, r)
+}
+
+// Project sums up a project.
+func (c *Client) Project(ctx context.Context, r ProjectRequest) (*SummaryAnswer, error) {
+	return ask[SummaryAnswer](ctx, c, r)
+}
+
+// Compress sums up old sessions and daily notes, and archives them.
+func (c *Client) Compress(ctx context.Context, r CompressRequest) (*CompressAnswer, error) {
+	return ask[CompressAnswer](ctx, c, r)
+}
+
+// Journal lists what was written to files, and why.
+func (c *Client) Journal(ctx context.Context, r JournalRequest) (*JournalAnswer, error) {
+	return ask[JournalAnswer](ctx, c, r)
+}
+
+// Undo takes back what was written to files.
+func (c *Client) Undo(ctx context.Context, r UndoRequest) (*UndoAnswer, error) {
+	return ask[UndoAnswer](ctx, c, r)
+}
+
+// Compact makes room in long-term files.
+func (c *Client) Compact(ctx context.Context, r CompactRequest) (*CompactAnswer, error) {
+	return ask[CompactAnswer](ctx, c, r)
+}
+
+// Restore brings an archived entry back to where it was.
+func (c *Client) Restore(ctx context.Context, r RestoreRequest) (*RestoreAnswer, error) {
+	return ask[RestoreAnswer](ctx, c, r)
+}
+
+// Check compares files and index, and lists what is wrong with files.
+func (c *Client) Check(ctx context.Context, r CheckRequest) (*CheckAnswer, error) {
+	return ask[CheckAnswer](ctx, c, r)
+}
+
+// Sync waits until everything that was saved is found.
+func (c *Client) Sync(ctx context.Context, r SyncRequest) (*SyncAnswer, error) {
+	return ask[SyncAnswer](ctx, c, r)
+}
+
+// Rebuild makes the index anew from the files.
+func (c *Client) Rebuild(ctx context.Context, r RebuildRequest) (*RebuildAnswer, error) {
+	return ask[RebuildAnswer](ctx, c, r)
+}
+
+// Status tells how the daemon, its files and its index are doing.
+func (c *Client) Status(ctx context.Context, r StatusRequest) (*StatusAnswer, error) {
+	return ask[StatusAnswer](ctx, c, r)
+}
+
+// Events calls f with what happens, as it happens, until the context ends, the
+// daemon goes, or f returns an error.
+func (c *Client) Events(ctx context.Context, r EventsRequest, f func(*Event) error) error {
+	return listen(ctx, c, r, f)
+}
+
+// ask asks for the operation that the request is one of.
+func ask[Answer, R any](ctx context.Context, c *Client, r R) (*Answer, error) {
+	req := requestOf(r)
+	raw, err := c.Do(ctx, req)
+	if err != nil {
+		return nil, err
+	}
+	return read[Answer](req, raw)
+}
+
+// listen does so for an operation whose answer has no end.
+func listen[Answer, R any](ctx context.Context, c *Client, r R, f func(*Answer) error) error {
+	req := requestOf(r)
+	return c.Stream(ctx, req, func(raw json.RawMessage) error {
+		answer, err := read[Answer](req, raw)
+		if err != nil {
+			return err
+		}
+		return f(answer)
+	})
+}
+
+func read[Answer any](req *Request, raw json.RawMessage) (*Answer, error) {
+	answer := new(Answer)
+	if err := json.Unmarshal(raw, answer); err != nil {
+		return nil, fmt.Errorf("%s: the answer cannot be read: %w", req.op.Name, err)
+	}
+	return answer, nil
+}
+
+// requestOf is a request in which the fields are given that are not zero. Each
+// operation has a type of its own for its requests.
+func requestOf[R any](r R) *Request {
+	for _, op := range Operations {
+		if op.request != reflect.TypeFor[R]() {
+			continue
+		}
+		req := &Request{op: op, value: reflect.ValueOf(&r)}
+		for _, p := range op.Params {
+			if !req.value.Elem().FieldByIndex(p.index).IsZero() {
+				req.given = append(req.given, p)
+			}
+		}
+		return req
+	}
+	panic(fmt.Sprintf("%T is the request of no operation", r)) // a mistake of ours: every test would hit it
+}
