@@ -3,6 +3,7 @@ package memory
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -118,11 +119,42 @@ func (d *Document) endOfSection(list []piece, at int, path []string) spot {
 		}
 		s.line, s.beside, s.heading = p.to, p.entry, false
 	}
+	if foot := d.foot(list[at].to, to); foot > 0 {
+		s = spot{line: d.lastLine(foot - 1), beside: d.entryUpTo(d.lastLine(foot - 1)), path: path}
+		s.heading = s.line == list[at].to
+		return s
+	}
 	if last := d.lastLine(to); s.beside < 0 && last > s.line {
 		s.line, s.heading = last, false // below the comments that explain the section
 	}
 	return s
 }
+
+// foot is the line of the rule that sets apart the foot of a file from the text
+// directly below its last heading: nothing below it is an item of a list. It is 0
+// if there is none. From and to are the line of the heading and the last one below.
+func (d *Document) foot(from, to int) int {
+	if to < d.lines.count() {
+		return 0
+	}
+	at := len(d.Entries)
+	for line := to; line > from; line-- {
+		for at > 0 && d.Entries[at-1].Line > line {
+			at--
+		}
+		switch {
+		case at > 0 && d.Entries[at-1].EndLine >= line:
+			if d.Entries[at-1].Block == Item {
+				return 0
+			}
+		case ruleRE.MatchString(d.line(line)):
+			return line
+		}
+	}
+	return 0
+}
+
+var ruleRE = regexp.MustCompile(`^ {0,3}(?:(?:- *){3,}|(?:\* *){3,}|(?:_ *){3,})$`)
 
 // find is the first heading of that path, whatever its case and emphasis; else
 // the first whose path ends so; else -1.

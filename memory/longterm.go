@@ -1,0 +1,138 @@
+package memory
+
+import (
+	"cmp"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+)
+
+// Long-term memory is kept in sections. Which one a new item belongs to depends on
+// what it is, and on which sections its file has.
+
+// A pick is where items of one sort belong.
+type pick struct {
+	word     *regexp.Regexp // in an item of that sort
+	sections []string       // where it belongs, the best first
+}
+
+var picks = []pick{{
+	regexp.MustCompile(`(?i)\b(?:prefers?|likes?|loves?|hates?|dislikes?|favou?rite|usually|always|never)\b|喜欢|讨厌|偏好|习惯|通常|总是|从不`),
+	[]string{"User Preferences", "Preferences", "Preference", "偏好与习惯", "偏好"},
+}, {
+	regexp.MustCompile(`(?i)\b(?:project|goal|roadmap|milestone)\b|项目|目标|计划`),
+	[]string{LongTermGoals, "Projects", "Goals", "Project Facts", "项目", "目标"},
+}, {
+	regexp.MustCompile(`(?i)\b(?:decided|decision|agreed|chose)\b|决定|约定`),
+	[]string{"Decisions", "Decision", "决定", "决策", "重要事件"},
+}, {
+	regexp.MustCompile(`^\s*\d{4}-\d{2}-\d{2}[:：]|生日|纪念日|结婚|搬家|去世|毕业|入职`),
+	[]string{"重要事件", "Important Events", "Events"},
+}}
+
+// facts are where everything else belongs.
+var facts = []string{KeyFacts, "Facts", "笔记", "Notes", "其他", "Project Facts", "重要事件"}
+
+// SectionFor is the section of a long-term file for a new item: of those that the
+// file has, the one that fits best. A file that has none that fits gets one, in
+// the language of its headings.
+func (d *Document) SectionFor(title, text string) string {
+	var wanted []string
+	for _, s := range picks {
+		if s.word.MatchString(title + "\n" + text) {
+			wanted = append(wanted, s.sections...)
+		}
+	}
+	list := d.outline()
+	chinese := false
+	for _, p := range list {
+		chinese = chinese || p.level > 0 && han(p.path[len(p.path)-1])
+	}
+	// In the template of a subject's file both sections are meant to be there.
+	template := !chinese && d.Place.Kind == Longterm && strings.HasSuffix(d.Place.Path, "/"+indexFile)
+	for _, name := range slices.Concat(wanted, facts) {
+		if i := find(list, []string{name}); i >= 0 {
+			return list[i].path[len(list[i].path)-1]
+		}
+		if template && (name == LongTermGoals || name == KeyFacts) {
+			return name
+		}
+	}
+	for _, name := range append(wanted, "笔记", KeyFacts) {
+		if han(name) == chinese {
+			return name
+		}
+	}
+	return KeyFacts
+}
+
+func han(s string) bool {
+	return strings.ContainsFunc(s, func(r rune) bool { return unicode.Is(unicode.Han, r) })
+}
+
+// declared are names that say of what stands below them, or is titled so, that it
+// is no long-term memory but an item to be kept by its key, with its namespace.
+var declared = map[string]string{
+	"profile": "profile", "user profile": "profile", "identity": "profile", "about me": "profile",
+	"画像": "profile", "身份": "profile", "个人资料": "profile", "个人信息": "profile",
+	"preference": "preference", "preferences": "preference", "user preferences": "preference", "偏好": "preference", "偏好与习惯": "preference", "习惯": "preference",
+	"constraint": "preference", "constraints": "preference", "ban": "preference", "bans": "preference", "constraints / bans": "preference",
+	"约束": "preference", "限制": "preference", "禁忌": "preference", "禁止": "preference",
+}
+
+// DeclaredAs is the namespace of items that the name of a section, a type or a
+// title stands for, such as preference for User Preferences; empty for most.
+func DeclaredAs(name string) string { return declared[sectionName(name)] }
+
+// CountsTasks reports whether boxes in a section of that name are counted.
+func (l *Layout) CountsTasks(section string) bool {
+	names, name := l.sectionNames(), sectionName(section)
+	return slices.Contains(names.tasks, name) || slices.Contains(names.followUps, name)
+}
+
+// Counters are what the counters in the frontmatter should say.
+func (d *Document) Counters() (tasks, followUps Progress) { return d.counters() }
+
+// maxTitles is how many lines a summary of ours has at most.
+const maxTitles = 10
+
+// Titles is the summary that a long-term file is given if nobody has written one:
+// the titles of its newest items, one a line, in the order of the file. An item
+// without a title gives its first line, or what there is room for of it.
+func (d *Document) Titles() string {
+	var items []*Entry
+	for i := range d.Entries {
+		if e := &d.Entries[i]; e.Block == Item && e.Partition.Visibility >= d.Own.Visibility {
+			items = append(items, e)
+		}
+	}
+	if len(items) > maxTitles {
+		slices.SortStableFunc(items, func(a, b *Entry) int { return cmp.Or(b.Time.Compare(a.Time), b.Line-a.Line) })
+		items = items[:maxTitles]
+		slices.SortFunc(items, func(a, b *Entry) int { return a.Line - b.Line })
+	}
+	titles := make([]string, len(items))
+	for i, e := range items {
+		titles[i] = cmp.Or(e.Title, firstWords(e.Text))
+	}
+	return strings.Join(titles, "\n")
+}
+
+// firstWords is the first line of an item without its marker and box.
+func firstWords(s string) string {
+	s, _, _ = strings.Cut(s, "\n")
+	s = strings.TrimLeft(s, " ")
+	s = s[listMarkerLen(s):]
+	s = strings.TrimSpace(s[boxLen(s):])
+	if day := addedSuffix(s); day != "" {
+		if i := strings.LastIndexAny(s, "(（"); i > 0 {
+			s = strings.TrimSpace(s[:i])
+		}
+	}
+	const most = 80
+	if r := []rune(s); len(r) > most {
+		s = strings.TrimSpace(string(r[:most-1])) + "…"
+	}
+	return s
+}

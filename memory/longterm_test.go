@@ -1,0 +1,35 @@
+package memory
+
+import "testing"
+
+func TestDateBound(t *testing.T) {
+	for _, c := range []struct{ text, want string }{
+		{"The interview is on Friday.", "on Friday"},
+		{"Runs every Friday, and on Sundays", ""},
+		{"Hand in by Monday", "by Monday"},
+		{"leaves Tomorrow", "Tomorrow"},
+		{"next week off", "next week"},
+		{"call back in 2 hours", "in 2 hours"},
+		{"Born 1990-03-05", ""},
+		{"The lease ends 2026-02-05", "2026-02-05"},
+		{"The lease ends 2027-01-01", "2027-01-01"},
+		{"no date 9999-99-99", ""},
+		{"the licence expires in May", "expires in"},
+		{"usually at 10 pm", ""},
+		{"下周三面试", "下周三"},
+		{"上周三面试", ""},
+		{"每周五打球", ""},
+		{"这周五要面试", "这周五"},
+		{"明天去医院", "明天"},
+		{"3天后出发", "3天后"},
+		{"本月底前完成", "本月"},
+		{"2026年3月5号考试", "2026年3月5号"},
+		{"生于1990年3月5日", ""},
+		{"截止日期未定", "截止"},
+		{"通常晚上 10 点后活跃", ""},
+	} {
+		if got := DateBound(c.text, "2026-02-05"); got != c.want {
+			t.Errorf("DateBound(%q) = %q, want %q", c.text, got, c.want)
+		}
+	}
+}
