@@ -51,6 +51,13 @@ var Operations = []*Operation{
 		Example: `"The login works again" "It was the clock of the server"`,
 	}, (*Memory).capture),
 	operation(Operation{
+		Name: "remember", Summary: "Keep one thing for long, because the user asked for it",
+		Commands: []Command{{
+			Words: "remember", Summary: "Keep one thing for long", Example: `--title Editor "Neovim, since 2019"`,
+			Set: map[string]string{"explicit": "true"}, // who types it asks for it
+		}},
+	}, (*Memory).remember),
+	operation(Operation{
 		Name: "edit", Summary: "Replace a text in a file that has it once", Programs: true,
 	}, (*Memory).edit),
 	operation(Operation{

@@ -2,9 +2,6 @@ package memory
 
 import "strings"
 
-// An Attribute is a key of an entry with its value.
-type Attribute struct{ Key, Value string }
-
 // AttributeComment is the comment that the entry has when it is given attributes;
 // those with an empty value are taken away. It is empty if none is left.
 func (d *Document) AttributeComment(e *Entry, list ...Attribute) string {
