@@ -24,6 +24,9 @@ type Change struct {
 	// was left alone for a while, and is tried more often when others save
 	// meanwhile.
 	Asked bool
+	// Secret is true if the journal must not have the text of the change, which
+	// can then not be undone.
+	Secret bool
 
 	// Edit says what the file is to be, given what it is: nil if there is none
 	// and one is to be made. It is called anew whenever somebody has saved

@@ -28,6 +28,7 @@ type Record struct {
 	Temp          string // name of the temporary file, beside the file
 	State         State
 	Hunks         []Hunk // what was there, and what is instead
+	Forgotten     bool   // some of that was taken out, or never was there
 }
 
 // path is where the file of a change is after it.
@@ -81,6 +82,8 @@ type header struct {
 	After  string    `json:"after"`
 	Temp   rawName   `json:"temp,omitzero"`
 	Hunks  string    `json:"hunks"`
+
+	Forgotten bool `json:"forgotten,omitempty"`
 }
 
 // A rawName is the name of a file: any bytes, and JSON has none for some.
@@ -117,6 +120,7 @@ func (r *Record) encode() ([]byte, error) {
 		ID: r.ID, Group: r.Group, Time: r.Time.UTC(), Path: rawName(r.Path), To: rawName(r.To),
 		Cause: r.Cause, Reason: r.Reason, Undoes: r.Undoes,
 		Before: r.Before, After: r.After, Temp: rawName(r.Temp), Hunks: Digest(hunks),
+		Forgotten: r.Forgotten,
 	})
 	if err != nil {
 		return nil, err
@@ -135,7 +139,7 @@ func decodeHeader(line []byte) (Record, error) {
 	return Record{
 		ID: h.ID, Group: h.Group, Time: h.Time, Path: string(h.Path), To: string(h.To),
 		Cause: h.Cause, Reason: h.Reason, Undoes: h.Undoes,
-		Before: h.Before, After: h.After, Temp: string(h.Temp),
+		Before: h.Before, After: h.After, Temp: string(h.Temp), Forgotten: h.Forgotten,
 	}, nil
 }
 

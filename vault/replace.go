@@ -217,10 +217,14 @@ var errJournal = errors.New("it is not changed without a note in the journal")
 
 // record is what the journal is told of a change.
 func record(c *Change, temp string, before, after []byte) Record {
-	return Record{
+	r := Record{
 		Group: c.Group, Path: c.Path, Cause: c.Cause, Reason: c.Reason, Undoes: c.Undoes,
-		Before: Digest(before), After: Digest(after), Temp: temp, Hunks: Hunks(before, after),
+		Before: Digest(before), After: Digest(after), Temp: temp, Forgotten: c.Secret,
 	}
+	if !c.Secret {
+		r.Hunks = Hunks(before, after)
+	}
+	return r
 }
 
 // swap lets the draft and the file change places, if the file is still what was

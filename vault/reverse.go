@@ -31,6 +31,8 @@ func Reverse(now []byte, r Record) ([]byte, error) {
 	}
 	digest := Digest(now)
 	switch {
+	case r.Forgotten:
+		return nil, conflict("what it wrote was to be forgotten, and is not kept")
 	case digest == r.After:
 		old, ok := reverseExactly(now, r)
 		if !ok {

@@ -1,0 +1,166 @@
+package vault
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// setTo is a change that gives a file a text.
+func setTo(path, text string) Change {
+	return Change{Path: path, Cause: "test", Asked: true, Edit: func(*File) ([]byte, error) { return []byte(text), nil }}
+}
+
+func everywhere(Record) bool { return true }
+
+func has(text string) func(Record, Hunk) bool {
+	return func(_ Record, h Hunk) bool {
+		return slices.ContainsFunc([][]byte{h.Old, h.New, h.Before, h.Behind}, func(b []byte) bool { return bytes.Contains(b, []byte(text)) })
+	}
+}
+
+// What is taken out of the journal is in none of its files any more, and what else
+// a change did is.
+func TestJournalForgets(t *testing.T) {
+	w := newWriter(t, map[string]string{"a.md": "one\n2\n3\n4\n5\n6\n7\n8\n9\nend\n"})
+	changed, err := w.Write(t.Context(), setTo("a.md", "secret\n2\n3\n4\n5\n6\n7\n8\n9\nover\n"))
+	must(t, err)
+	other, err := w.Write(t.Context(), setTo("b.md", "b\n"))
+	must(t, err)
+	list, err := w.Journal.Holding(everywhere, has("secret"))
+	must(t, err)
+	if len(list) != 1 || list[0].ID != changed.ID || !slices.Equal(list[0].Hunks, []int{0}) {
+		t.Fatalf("%+v", list)
+	}
+	if none, _ := w.Journal.Holding(func(r Record) bool { return r.Path == "b.md" }, has("secret")); none != nil {
+		t.Errorf("of another file: %+v", none)
+	}
+	for range 2 { // once more does no harm
+		must(t, w.Journal.Forget(append(list, Holding{ID: "00000000"})))
+	}
+	again, err := OpenJournal(w.Journal.dir, time.Hour)
+	must(t, err)
+	if p := again.Problems(); len(p) > 0 {
+		t.Error(p)
+	}
+	for _, j := range []*Journal{w.Journal, again} {
+		r, err := j.Get(changed.ID)
+		must(t, err)
+		if !r.Forgotten || len(r.Hunks) != 2 || string(r.Hunks[1].New) != "over\n" {
+			t.Errorf("%+v", r)
+		}
+		if left, err := j.Holding(everywhere, has("secret")); err != nil || left != nil {
+			t.Errorf("%+v, %v", left, err)
+		}
+	}
+	u := &Undoer{Vault: w.Vault, Journal: w.Journal, Writer: w}
+	undone, err := u.Undo(t.Context(), changed.ID, false)
+	must(t, err)
+	if len(undone) != 1 || undone[0].Err == nil || !strings.Contains(undone[0].Err.Error(), "forgotten") {
+		t.Errorf("%+v", undone)
+	}
+	if undone, err := u.Undo(t.Context(), other.ID, false); err != nil || undone[0].Err != nil {
+		t.Errorf("%+v, %v", undone, err)
+	}
+	// All hunks, where none are named.
+	must(t, w.Journal.Forget([]Holding{{ID: changed.ID}}))
+	if left, _ := w.Journal.Holding(everywhere, has("over")); left != nil {
+		t.Errorf("%+v", left)
+	}
+}
+
+// What cannot be read is told, and does not keep the rest from being found.
+func TestJournalHoldingDamaged(t *testing.T) {
+	w := newWriter(t, map[string]string{"a.md": "one\n"})
+	first, err := w.Write(t.Context(), setTo("a.md", "secret 1\n"))
+	must(t, err)
+	_, err = w.Write(t.Context(), setTo("b.md", "secret 2\n"))
+	must(t, err)
+	path := w.Journal.path(first.ID, madeEnding)
+	data, err := os.ReadFile(path)
+	must(t, err)
+	must(t, os.WriteFile(path, append(bytes.TrimSuffix(data, []byte("\n")), "x\n"...), 0o600))
+	list, err := w.Journal.Holding(everywhere, has("secret"))
+	if err == nil || !strings.Contains(err.Error(), first.ID) || len(list) != 1 {
+		t.Errorf("%+v, %v", list, err)
+	}
+}
+
+// The journal is never told of a secret change what it wrote.
+func TestSecretChange(t *testing.T) {
+	w := newWriter(t, map[string]string{"a.md": "one\nsecret\ntwo\n"})
+	c := setTo("a.md", "one\ntwo\n")
+	c.Secret = true
+	written, err := w.Write(t.Context(), c)
+	must(t, err)
+	wantFiles(t, w, map[string]string{"a.md": "one\ntwo\n"})
+	r, err := w.Journal.Get(written.ID)
+	must(t, err)
+	if r.Hunks != nil || !r.Forgotten {
+		t.Errorf("%+v", r)
+	}
+	u := &Undoer{Vault: w.Vault, Journal: w.Journal, Writer: w}
+	if undone, err := u.Undo(t.Context(), written.ID, false); err != nil || undone[0].Err == nil {
+		t.Errorf("%+v, %v", undone, err)
+	}
+	must(t, w.Clear(t.Context(), "a.md"))
+	names, err := os.ReadDir(w.Vault.Dir)
+	must(t, err)
+	if len(names) != 1 {
+		t.Errorf("something is left: %v", names)
+	}
+}
+
+func TestEditKept(t *testing.T) {
+	kept := "a.md.kept-0abc0000"
+	w := newWriter(t, map[string]string{"d/a.md": "now\n", "d/" + kept: "was\nsecret\n", "d/b.md.kept-0abc0000": "secret\n"})
+	must(t, os.Chmod(filepath.Join(w.Vault.Dir, "d", kept), 0o640))
+	changed, err := w.EditKept(t.Context(), "d/a.md", func(f *File) ([]byte, error) {
+		return bytes.ReplaceAll(f.Data, []byte("secret\n"), nil), nil
+	})
+	if err != nil || !slices.Equal(changed, []string{"d/" + kept}) {
+		t.Errorf("%v, %v", changed, err)
+	}
+	wantFiles(t, w, map[string]string{"d/a.md": "now\n", "d/" + kept: "was\n", "d/b.md.kept-0abc0000": "secret\n"})
+	if info, err := os.Stat(filepath.Join(w.Vault.Dir, "d", kept)); err != nil || info.Mode().Perm() != 0o640 {
+		t.Errorf("%v, %v", info, err)
+	}
+	refusal := errors.New("no")
+	if _, err := w.EditKept(t.Context(), "d/a.md", func(*File) ([]byte, error) { return nil, refusal }); !errors.Is(err, refusal) {
+		t.Errorf("got %v", err)
+	}
+	if changed, err := w.EditKept(t.Context(), "none/a.md", nil); changed != nil || err != nil {
+		t.Errorf("%v, %v", changed, err)
+	}
+}
+
+func TestRemoveEmpty(t *testing.T) {
+	w := newWriter(t, map[string]string{"d/x/photo.jpg": "x"})
+	dir := filepath.Join(w.Vault.Dir, "d")
+	must(t, os.MkdirAll(filepath.Join(dir, "empty", "deep"), 0o700))
+	must(t, os.Symlink("/", filepath.Join(dir, "link")))
+	for range 2 {
+		left, err := w.RemoveEmpty(t.Context(), "d")
+		if err != nil || !slices.Equal(left, []string{"d/link", "d/x/photo.jpg"}) {
+			t.Errorf("%v, %v", left, err)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(dir, "empty")); !os.IsNotExist(err) {
+		t.Error(err)
+	}
+	must(t, os.Remove(filepath.Join(dir, "link")))
+	must(t, os.Remove(filepath.Join(dir, "x", "photo.jpg")))
+	for range 2 {
+		if left, err := w.RemoveEmpty(t.Context(), "d"); left != nil || err != nil {
+			t.Errorf("%v, %v", left, err)
+		}
+	}
+	if _, err := os.Stat(dir); !os.IsNotExist(err) {
+		t.Error(err)
+	}
+}
