@@ -186,6 +186,28 @@ func (u *Uses) Changed(path string, doc *memory.Document) {
 	}
 }
 
+// Forget drops the counts of entries, and what is known of them, for good: those
+// for which which says yes, given their ids and what is kept of their text. With
+// an error it may not be on the disk yet.
+func (u *Uses) Forget(which func(path, id, text string) bool) error {
+	u.mu.Lock()
+	for path, f := range u.files {
+		maps.DeleteFunc(f.Entries, func(id string, e *usedEntry) bool { return which(path, id, e.Title+"\n"+e.Within) })
+		if len(f.Entries) == 0 {
+			delete(u.files, path)
+		}
+	}
+	u.dirty = true
+	u.mu.Unlock()
+	u.Save()
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.dirty && u.loaded {
+		return errors.New("counts of use cannot be saved")
+	}
+	return nil
+}
+
 // Run saves the counts now and then, until the context ends, and then for the
 // last time.
 func (u *Uses) Run(ctx context.Context) error {

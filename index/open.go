@@ -256,6 +256,17 @@ func (x *Index) makeRoom() {
 	}
 }
 
+// DropQuarantine removes the last index that was set aside, which is kept for a
+// look: it has words of files as they were.
+func (x *Index) DropQuarantine() error {
+	x.writing.Lock()
+	defer x.writing.Unlock()
+	if err := os.RemoveAll(x.path("quarantine")); err != nil {
+		return fmt.Errorf("index: quarantine: %w", err)
+	}
+	return nil
+}
+
 // trouble is told by a store's goroutines what they cannot do, and that they can
 // again. What will not mend itself is mended by opening the store anew.
 func (x *Index) trouble(s *store, err error, news bool) {

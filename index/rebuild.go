@@ -18,6 +18,9 @@ type rebuild struct {
 	err   error // of an Apply meanwhile
 }
 
+// ErrRebuilding: a rebuild is under way, and another one has to wait for it.
+var ErrRebuilding = errors.New("a rebuild is under way")
+
 // rebuildBatch is how many files are applied at once: enough to be quick, and
 // little enough to be small.
 const rebuildBatch = 256
@@ -30,7 +33,7 @@ func (x *Index) Rebuild(ctx context.Context, paths []string, read func(ctx conte
 	case x.rebuilding <- struct{}{}:
 		defer func() { <-x.rebuilding }()
 	default:
-		return errors.New("rebuild index: a rebuild is under way")
+		return fmt.Errorf("rebuild index: %w", ErrRebuilding)
 	}
 	next, err := x.beginRebuild()
 	if err != nil {

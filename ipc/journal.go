@@ -36,6 +36,7 @@ type Wrote struct {
 	State  string    `json:"state"`            // done or undone
 	Undoes []string  `json:"undoes,omitempty"` // ids of what it took back
 
+	Forgotten bool       `json:"forgotten,omitempty"` // some of the text is not kept any more
 	Hunks     []DiffHunk `json:"hunks"`
 	Truncated bool       `json:"truncated,omitempty"` // there are more hunks, or they are longer
 	Problem   string     `json:"problem,omitempty"`   // why the hunks cannot be shown
@@ -182,7 +183,7 @@ type teller struct{ told int }
 func (t *teller) wrote(r vault.Record) Wrote {
 	w := Wrote{
 		ID: r.ID, Group: r.Group, Time: r.Time, Path: r.Path, To: r.To, What: "changed",
-		Cause: r.Cause, Reason: r.Reason, State: string(r.State), Undoes: r.Undoes,
+		Cause: r.Cause, Reason: r.Reason, State: string(r.State), Undoes: r.Undoes, Forgotten: r.Forgotten,
 	}
 	switch {
 	case r.To != "":

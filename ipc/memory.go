@@ -38,17 +38,20 @@ type Memory struct {
 	Disabled bool                              // what would be written is not, and the answer says so
 	Used     func(ids []string, now time.Time) // is told, as path#id, which entries were returned; may be nil
 
-	Owner     string         // the subject that owns the root
-	Location  *time.Location // of days; UTC if nil
-	Recent    int            // how many days are recent; 7 if zero
-	Injection bool           // whether context blocks have content
-	MaxItems  int            // in a context block
-	Patience  time.Duration  // how long an answer waits to be fresh
+	Owner      string         // the subject that owns the root
+	Location   *time.Location // of days; UTC if nil
+	Recent     int            // how many days are recent; 7 if zero
+	Forgetting string         // file of what is to be forgotten; empty if that is not kept
+	Injection  bool           // whether context blocks have content
+	MaxItems   int            // in a context block
+	Patience   time.Duration  // how long an answer waits to be fresh
 
 	Now func() time.Time // time.Now if nil
 
 	queries  Window
 	shortage shortage
+
+	forgetting forgetting
 }
 
 // Files gives the files of memory as they are now. An error that is
@@ -64,6 +67,9 @@ type Keeper interface {
 	Sync(ctx context.Context) error
 	// Rebuild makes the index anew.
 	Rebuild(ctx context.Context) error
+	// Purge makes the index anew, so that nothing is left of what files said
+	// before: neither in it, nor in what was kept of older ones.
+	Purge(ctx context.Context) error
 	// Check compares files and index by content, below a path or everywhere.
 	Check(ctx context.Context, path string) (*CheckAnswer, error)
 	// Mend makes the index hold what the files at these paths say, whatever it

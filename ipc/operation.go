@@ -21,6 +21,7 @@ type Operation struct {
 	ReadOnly bool // changes nothing that a person would notice
 	Long     bool // may take as long as it takes
 	Programs bool // for programs only: it has no command
+	People   bool // for people only: agents are never given it as a tool
 
 	Params []*Param // the fields of the request, in order
 

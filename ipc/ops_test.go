@@ -424,6 +424,8 @@ func (r *opsRoot) Report() Status { return Status{Index: r.State(), Healthy: tru
 
 func (r *opsRoot) Rebuild(context.Context) error { return errors.ErrUnsupported }
 
+func (r *opsRoot) Purge(context.Context) error { return nil }
+
 func (r *opsRoot) Check(context.Context, string) (*CheckAnswer, error) {
 	return nil, errors.ErrUnsupported
 }

@@ -58,6 +58,10 @@ var Operations = []*Operation{
 		}},
 	}, (*Memory).remember),
 	operation(Operation{
+		Name: "forget", Summary: "Forget something for good: list what has a text, then remove some of it",
+		Example: `"the old phone number"`, Long: true,
+	}, (*Memory).forget),
+	operation(Operation{
 		Name: "edit", Summary: "Replace a text in a file that has it once", Programs: true,
 	}, (*Memory).edit),
 	operation(Operation{
@@ -91,6 +95,10 @@ var Operations = []*Operation{
 		Name: "restore", Summary: "Bring an archived entry back to where it was",
 		Example: "_longterms/owner/_archive/2026-02.desk.md#wifi", Admin: true, Long: true,
 	}, (*Memory).restore),
+	operation(Operation{
+		Name: "wipe_subject", Summary: "Delete all that is remembered of a subject", Command: "item wipe",
+		Example: "--subject acct:42 acct:42", Admin: true, Long: true, People: true,
+	}, (*Memory).wipeSubject),
 	operation(Operation{
 		Name: "check", Summary: "Compare files and index, and list what is wrong with files",
 		Example: "--fix", Admin: true, Long: true,

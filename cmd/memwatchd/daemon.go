@@ -178,6 +178,7 @@ func (d *daemon) run(ctx context.Context, listeners []*ipc.Listener) error {
 			Owner: c.Memory.Owner, Location: c.location, Recent: c.Memory.ShortTermDays,
 			Injection: c.Memory.Enabled && c.Memory.Injection.Enabled, MaxItems: c.Memory.Injection.MaxItems,
 			Patience: c.IPC.SyncTimeout, Parse: d.pipeline.parse, Layout: d.pipeline.layout, DaysIn: c.Memory.Layout, Disabled: !c.Memory.Enabled,
+			Forgetting: filepath.Join(c.State.Dir, "forget.json"),
 		},
 		Limits: ipc.Limits{
 			MaxRequest: int64(c.IPC.MaxRequest), MaxHeader: int(c.IPC.MaxHeader),
@@ -193,11 +194,32 @@ func (d *daemon) run(ctx context.Context, listeners []*ipc.Listener) error {
 	group.Go(func() error { return d.lookAtUsers(working) })
 	group.Go(func() error { return d.runWriting(working) })
 	group.Go(func() error { return server.Run(working, listeners...) })
+	group.Go(func() error { return d.forget(working, server.Memory) })
 	err := group.Wait()
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
 		return nil
 	}
 	return err
+}
+
+// forget finishes, as soon as all files are known, what was to be forgotten when
+// the daemon was stopped.
+func (d *daemon) forget(ctx context.Context, m *ipc.Memory) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-d.known:
+	}
+	for wait := time.Second; ; wait = min(2*wait, lookAgain) {
+		err := m.Forget(ctx)
+		if err == nil || ctx.Err() != nil {
+			return ctx.Err()
+		}
+		d.logger.Warn("what is to be forgotten is not yet gone everywhere", "err", err)
+		if err := sleep(ctx, wait); err != nil {
+			return err
+		}
+	}
 }
 
 // recall learns whose the directories are, as far as it is known from before,
@@ -309,6 +331,21 @@ func (d *daemon) Sync(ctx context.Context) error {
 // Rebuild makes the index anew.
 func (d *daemon) Rebuild(ctx context.Context) error {
 	return d.index.Rebuild(ctx, d.paths(), d.pipeline.read)
+}
+
+// Purge makes the index anew, and leaves nothing of older ones.
+func (d *daemon) Purge(ctx context.Context) error {
+	if err := d.Sync(ctx); err != nil {
+		return err // what has just changed may not have been looked at
+	}
+	err := d.Rebuild(ctx)
+	for errors.Is(err, index.ErrRebuilding) { // it may have read files before they changed
+		if err := sleep(ctx, 100*time.Millisecond); err != nil {
+			return err
+		}
+		err = d.Rebuild(ctx)
+	}
+	return errors.Join(err, d.index.DropQuarantine())
 }
 
 // Subscribe calls f with what happens from now on.

@@ -1,0 +1,269 @@
+package ipc
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/memwatchd/memwatchd/index"
+	"github.com/memwatchd/memwatchd/memory"
+)
+
+// ForgetRequest asks, in two steps, for something to be forgotten for good.
+type ForgetRequest struct {
+	Match string   `json:"match" arg:"1" doc:"a text, exactly as it stands in files: lists what has it, and a token, and removes nothing"`
+	IDs   []string `json:"ids" doc:"what to remove, by the ids of that list, at most 20 at a time"`
+	Token string   `json:"token" doc:"the token of that list"`
+	Scope
+}
+
+// ForgetAnswer is what would be forgotten, or what was.
+type ForgetAnswer struct {
+	Entries []Trace `json:"entries"` // what has the text
+	Total   int     `json:"total"`   // how many there are, if not all are listed
+	Token   string  `json:"token,omitempty"`
+
+	Removed []string  `json:"removed,omitempty"` // ids, those of archived copies too
+	Failed  []Refused `json:"failed,omitempty"`
+	Problem string    `json:"problem,omitempty"` // what could not be cleared away yet
+	Beyond  string    `json:"beyond,omitempty"`  // what is not in reach
+
+	Disabled bool `json:"disabled,omitempty"` // memory is turned off: there is nothing to forget
+}
+
+// A Trace is a place where a text stands.
+type Trace struct {
+	ID      string `json:"id,omitempty"` // to remove it by; without one it has to be edited
+	What    string `json:"what"`         // entry, summary, frontmatter, heading, hidden, or path
+	Path    string `json:"path"`
+	Line    int    `json:"line,omitempty"`
+	EndLine int    `json:"end_line,omitempty"`
+	Kind    string `json:"kind"`
+	Section string `json:"section,omitempty"`
+	Text    string `json:"text"`
+
+	digest string // of its lines
+	norm   string // of an entry
+	source string // its lines
+}
+
+// Refused is something that was not removed, and why.
+type Refused struct {
+	ID     string `json:"id"`
+	Reason string `json:"reason"`
+}
+
+const (
+	maxForget = 20 // entries at a time: as many as somebody will have looked at
+	maxTraces = 100
+	// lists is how many lists are remembered, and listLasts for how long: until
+	// somebody has looked at one.
+	lists     = 64
+	listLasts = 15 * time.Minute
+)
+
+// beyond is what is not in reach.
+const beyond = "what version control, backups, other machines, editors and the programs that asked for the text have kept is not in reach"
+
+// A forgetting is what is remembered of what is to be forgotten.
+type forgetting struct {
+	turn sync.Mutex // of whoever removes
+
+	mu    sync.Mutex
+	lists map[string]list // by token
+}
+
+// A list is what was told to one scope.
+type list struct {
+	subject string
+	match   string
+	traces  []Trace
+	made    time.Time
+}
+
+// forget lists what has a text, or removes what was listed.
+func (m *Memory) forget(ctx context.Context, c Call, r *ForgetRequest) (*ForgetAnswer, error) {
+	answer := &ForgetAnswer{Entries: []Trace{}}
+	if m.Disabled {
+		answer.Disabled = true
+		return answer, nil
+	}
+	if err := m.mayWrite(c); err != nil {
+		return nil, err
+	}
+	match := strings.Trim(unixLines(r.Match), "\n")
+	switch {
+	case r.Token != "" && match != "":
+		return nil, Errorf(Invalid, "match lists, and ids with their token remove; give one or the other")
+	case len(r.IDs) > maxForget:
+		return nil, Errorf(Invalid, "ids: %d are more than %d at a time", len(r.IDs), maxForget)
+	case r.Token != "":
+		return answer, m.forgetListed(ctx, c, r, answer)
+	case len(r.IDs) > 0:
+		return nil, Errorf(Invalid, "token is missing").hint("ask with match first: what is removed is what that lists")
+	case strings.TrimSpace(match) == "":
+		return nil, Errorf(Invalid, "match is empty").hint("give a text exactly as it stands in files")
+	}
+	if _, err := m.sync(ctx, &c, Fresh{}); err != nil {
+		return nil, err
+	}
+	traces := m.traces(c, match)
+	answer.list(traces)
+	answer.Token, answer.Beyond = m.forgetting.keep(list{c.Scope.Subject, match, traces, m.now()}), beyond
+	return answer, nil
+}
+
+func (a *ForgetAnswer) list(traces []Trace) {
+	a.Total = len(traces)
+	for _, t := range traces[:min(len(traces), maxTraces)] {
+		if r := []rune(t.Text); len(r) > maxTraceText {
+			t.Text = string(r[:maxTraceText-1]) + "…"
+		}
+		a.Entries = append(a.Entries, t)
+	}
+}
+
+// keep remembers a list, and returns its token: another one for whatever else is
+// listed, or for whom.
+func (f *forgetting) keep(l list) string {
+	sum := sha256.New()
+	for _, s := range append([]string{l.subject, l.match}, idsOf(l.traces)...) {
+		fmt.Fprintf(sum, "%d:%s", len(s), s)
+	}
+	token := hex.EncodeToString(sum.Sum(nil)[:10])
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.lists == nil {
+		f.lists = map[string]list{}
+	}
+	maps.DeleteFunc(f.lists, func(_ string, old list) bool { return l.made.Sub(old.made) > listLasts })
+	for len(f.lists) >= lists {
+		oldest := slices.MinFunc(slices.Sorted(maps.Keys(f.lists)), func(a, b string) int { return f.lists[a].made.Compare(f.lists[b].made) })
+		delete(f.lists, oldest)
+	}
+	f.lists[token] = l
+	return token
+}
+
+func idsOf(traces []Trace) []string {
+	var ids []string
+	for _, t := range traces {
+		ids = append(ids, t.Path, t.What, t.ID, t.digest)
+	}
+	return ids
+}
+
+// listed is what a scope was told with a token.
+func (f *forgetting) listed(c Call, token string, now time.Time) (list, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	l, ok := f.lists[strings.ToLower(strings.TrimSpace(token))]
+	if !ok || l.subject != c.Scope.Subject || now.Sub(l.made) > listLasts {
+		return list{}, Errorf(Conflict, "there is no list with that token any more").hint("ask with match again")
+	}
+	return l, nil
+}
+
+// traces lists where a text stands, of what the caller may read: in the order of
+// paths and lines.
+func (m *Memory) traces(c Call, match string) []Trace {
+	traces := []Trace{}
+	for doc, shown := range m.readable(c, func(*index.FileInfo) bool { return true }) {
+		traces = append(traces, tracesIn(doc, shown, match)...)
+	}
+	return traces
+}
+
+// tracesIn is where a text stands in one file, as it is shown.
+func tracesIn(doc *memory.Document, shown memory.Shown, match string) []Trace {
+	path, kind := doc.Place.Path, doc.Place.Kind.String()
+	var traces []Trace
+	if strings.Contains(path, match) {
+		traces = append(traces, Trace{What: "path", Path: path, Kind: kind, Text: path})
+	}
+	of := make([]bool, len(shown.Lines)+2) // lines that are accounted for
+	for i := range doc.Entries {
+		e := &doc.Entries[i]
+		from, to := shown.Line(e.Line), shown.Line(e.EndLine)
+		for line := from; line <= to; line++ {
+			of[line] = true
+		}
+		if text := sourceOf(shown, e); says(e, text, match) {
+			t := Trace{ID: path + "#" + e.ID, What: "entry", Path: path, Line: from, EndLine: to, Kind: kind, Text: e.Text, digest: digestOf(text), norm: e.Norm, source: text}
+			if n := len(e.Sections); n > 0 {
+				t.Section = e.Sections[n-1]
+			}
+			traces = append(traces, t)
+		}
+	}
+	front := 0 // its last line
+	if doc.Front.Present {
+		front = strings.Count(string(doc.Source[:doc.Front.Span.End]), "\n")
+	}
+	if field, ok := doc.Front.Field("summary"); ok && shown.Line(field.Line) > 0 && strings.Contains(doc.Front.Summary, match) {
+		for line := range strings.Count(string(doc.Source[field.Span.Start:field.Span.End]), "\n") {
+			if at := shown.Line(field.Line + line); at > 0 {
+				of[at] = true
+			}
+		}
+		traces = append(traces, Trace{
+			ID: path + "#" + summaryID, What: "summary", Path: path, Line: shown.Line(field.Line), EndLine: shown.Line(field.Line),
+			Kind: kind, Text: doc.Front.Summary, digest: digestOf(doc.Front.Summary),
+		})
+	}
+	for i, text := range shown.Lines {
+		if of[i+1] || !strings.Contains(text, match) {
+			continue
+		}
+		t := Trace{What: "hidden", Path: path, Line: i + 1, EndLine: i + 1, Kind: kind, Text: text}
+		source := shown.Source(i + 1)
+		switch {
+		case source <= front:
+			t.What = "frontmatter"
+		case slices.ContainsFunc(doc.Headings, func(h memory.Heading) bool { return h.Line <= source && source <= h.EndLine }):
+			t.What = "heading"
+		}
+		traces = append(traces, t)
+	}
+	slices.SortStableFunc(traces, func(a, b Trace) int { return cmp.Compare(a.Line, b.Line) })
+	return traces
+}
+
+// summaryID is what stands for the summary of a file in place of an entry's id.
+const summaryID = "=summary"
+
+// sourceOf is an entry's lines as they are shown, comments and all.
+func sourceOf(shown memory.Shown, e *memory.Entry) string {
+	from, to := shown.Line(e.Line), shown.Line(e.EndLine)
+	if from == 0 || to < from {
+		return ""
+	}
+	return strings.Join(shown.Lines[from-1:to], "\n")
+}
+
+func says(e *memory.Entry, source, match string) bool {
+	if strings.Contains(source, match) || strings.Contains(e.Text, match) {
+		return true
+	}
+	for _, value := range e.Attributes {
+		if strings.Contains(value, match) {
+			return true
+		}
+	}
+	return false
+}
+
+func digestOf(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:])
+}
+
+// maxTraceText is how much of a text is told.
+const maxTraceText = 400

@@ -1,0 +1,168 @@
+package ipc
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/memwatchd/memwatchd/index"
+	"github.com/memwatchd/memwatchd/memory"
+	"github.com/memwatchd/memwatchd/vault"
+)
+
+// WipeRequest asks to delete all that is remembered of a subject: the one who
+// asks.
+type WipeRequest struct {
+	Confirm  string `json:"confirm" arg:"1" doc:"the subject once more"`
+	Sessions bool   `json:"sessions" doc:"delete its sessions as well: those with its subject_id"`
+	Scope
+}
+
+// WipeAnswer says what is gone.
+type WipeAnswer struct {
+	Subjects []string `json:"subjects"` // the subject and its aliases
+	Deleted  []string `json:"deleted"`  // files
+	Left     []string `json:"left"`     // files in its directories that are not memory
+	Failed   []string `json:"failed,omitempty"`
+	Problem  string   `json:"problem,omitempty"` // what could not be cleared away yet
+	Beyond   string   `json:"beyond,omitempty"`  // what is not in reach
+	Disabled bool     `json:"disabled,omitempty"`
+}
+
+// A wiping is what is deleted of a subject.
+type wiping struct {
+	dirs  []string        // its directories
+	keys  map[string]bool // their owner keys
+	files []string
+}
+
+// wipeSubject deletes all that is remembered of a subject and its aliases: their
+// directories, what is derived from them, and what the journal has of them.
+func (m *Memory) wipeSubject(ctx context.Context, c Call, r *WipeRequest) (*WipeAnswer, error) {
+	answer := &WipeAnswer{Subjects: []string{}, Deleted: []string{}, Left: []string{}}
+	if m.Disabled {
+		answer.Disabled = true
+		return answer, nil
+	}
+	if err := m.mayWrite(c); err != nil {
+		return nil, err
+	}
+	switch {
+	case r.Confirm != c.Scope.Subject:
+		return nil, Errorf(Invalid, "confirm: %q is not the subject that is asked for", r.Confirm).hint("name the same one in subject and in confirm")
+	case c.Scope.Subject == m.Owner:
+		return nil, Errorf(Invalid, "the owner's memory is all of the root and is not deleted").hint("remove its files yourself")
+	}
+	m.forgetting.turn.Lock()
+	defer m.forgetting.turn.Unlock()
+	if _, err := m.sync(ctx, &c, Fresh{}); err != nil {
+		return nil, err
+	}
+	w, err := m.wiping(c, r.Sessions)
+	if err != nil {
+		return nil, err
+	}
+	answer.Subjects, answer.Beyond = c.View.Subjects(), beyond
+	plan := oblivion{Subject: c.Scope.Subject}
+	for _, path := range w.files {
+		plan.Files = append(plan.Files, lostFile{Path: path})
+	}
+	all := func(vault.Record, vault.Hunk) bool { return true }
+	concerns := func(r vault.Record) bool { return m.wiped(w, r.Path) || r.To != "" && m.wiped(w, r.To) }
+	var problem error
+	if plan.Journal, problem = m.Writer.Journal.Holding(concerns, all); len(plan.Journal)+len(plan.Files) > 0 {
+		before, err := m.writeDown(plan)
+		if err != nil {
+			return nil, err
+		}
+		problem = errors.Join(problem, m.removeWiped(ctx, &plan), m.clear(ctx, &plan, &needles{}))
+		if problem == nil {
+			problem = m.writeAllDown(before)
+		}
+	}
+	for _, dir := range w.dirs {
+		left, err := m.Writer.RemoveEmpty(ctx, dir)
+		answer.Left, problem = append(answer.Left, left...), errors.Join(problem, err)
+	}
+	for _, path := range w.files {
+		if slices.Contains(answer.Left, path) || m.exists(path) {
+			answer.Failed = append(answer.Failed, path)
+		} else {
+			answer.Deleted = append(answer.Deleted, path)
+		}
+	}
+	answer.Left = slices.DeleteFunc(answer.Left, func(path string) bool { return slices.Contains(w.files, path) })
+	if problem != nil {
+		answer.Problem = oneLine(problem.Error()) + "; it is tried again when the daemon is started"
+	}
+	return answer, nil
+}
+
+// wiping finds what is a subject's and its aliases'. A directory that others claim
+// is not: nothing is deleted before that is settled.
+func (m *Memory) wiping(c Call, sessions bool) (*wiping, error) {
+	w := &wiping{keys: map[string]bool{}}
+	for _, subject := range c.View.Subjects() {
+		for _, dir := range []string{"_longterms/" + memory.SubjectDir(subject), memory.UserDir(subject)} {
+			file := dir + "/MEMORY.md" // of either sort of directory
+			place := m.Layout.Place(file)
+			if place.Dir == "" {
+				continue // no user's
+			}
+			files := m.Index.Files(func(f *index.FileInfo) bool {
+				return strings.HasPrefix(f.Path, dir+"/") && m.Layout.Place(f.Path).Owner == place.Owner
+			})
+			if owner := c.View.SubjectOf(memory.Partition{Owner: place.Owner}); owner != subject && owner == "" && len(files) > 0 {
+				return nil, Errorf(SubjectConflict, "the directory %s is another subject's", dir).
+					hint("its files name another subject_id: rename that directory first")
+			} else if owner != subject {
+				continue
+			}
+			w.dirs, w.keys[place.Owner] = append(w.dirs, dir), true
+			for _, f := range files {
+				if m.exists(f.Path) {
+					w.files = append(w.files, f.Path)
+				}
+			}
+		}
+	}
+	if !sessions {
+		return w, nil
+	}
+	for doc := range m.readable(c, func(f *index.FileInfo) bool { return f.Kind == memory.Session }) {
+		if slices.Contains(c.View.Subjects(), doc.Own.Owner) {
+			w.files = append(w.files, doc.Place.Path)
+		}
+	}
+	return w, nil
+}
+
+// wiped reports whether a file that was written was the subject's.
+func (m *Memory) wiped(w *wiping, path string) bool {
+	return w.keys[m.Layout.Place(path).Owner] || slices.Contains(w.files, path)
+}
+
+// removeWiped removes whole files. The journal has nothing of what they said.
+func (m *Memory) removeWiped(ctx context.Context, plan *oblivion) error {
+	group := ""
+	var errs []error
+	for _, f := range plan.Files {
+		if len(f.Entries) > 0 {
+			continue
+		}
+		written, err := m.Writer.Write(ctx, vault.Change{
+			Path: f.Path, Cause: "wipe", Group: group, Asked: true, Secret: true,
+			Edit: func(old *vault.File) ([]byte, error) {
+				if old == nil {
+					return nil, nil
+				}
+				return nil, vault.ErrRemove
+			},
+		})
+		if errs = append(errs, err); group == "" {
+			group = written.ID
+		}
+	}
+	return errors.Join(errs...)
+}
