@@ -11,7 +11,7 @@ func TestSummaryCheck(t *testing.T) {
 		{"my_project", "Says **a lot**: `code`, [a link](a.md), <b>, #tags & 全角。", true},
 		{"2026-02-04/cli", "- [ ] not a task here", true},
 		{"a", "# not a heading here", true},
-		{"a:", "x", false},
+		{"a:", "x", true},
 		{"a** b", "x", false},
 		{" a", "x", false},
 		{"", "x", false},
