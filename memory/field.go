@@ -30,13 +30,10 @@ func (f *Field) scalar() bool {
 func (d *Document) setField(c fieldChange) ([]Edit, error) {
 	front := &d.Front
 	field, ok := front.Field(c.key)
+	if err := c.valid(); err != nil {
+		return nil, err
+	}
 	switch {
-	case c.key == "" || strings.ContainsFunc(c.key, func(r rune) bool { return r != '_' && r != '-' && !unicode.IsLetter(r) && !unicode.IsDigit(r) }):
-		return nil, fmt.Errorf("%q cannot be a key of the frontmatter", c.key)
-	case !utf8.ValidString(c.value):
-		return nil, fmt.Errorf("the value of %s is not valid UTF-8", c.key)
-	case !front.Present:
-		return nil, fmt.Errorf("there is no frontmatter to set %s in", c.key)
 	case ok && c.holds(front):
 		return nil, nil
 	case ok && !field.scalar():
@@ -45,8 +42,7 @@ func (d *Document) setField(c fieldChange) ([]Edit, error) {
 		return nil, fmt.Errorf("the keys of the frontmatter share lines or are indented; write each on a line of its own")
 	case !ok:
 		end := d.lines.start(d.lines.at(front.Span.End - 1)) // of the closing fence
-		line := c.key + ": " + yamlScalar(c.value, 0) + string(d.ending(d.lines.at(end)-1))
-		return []Edit{{Span{end, end}, []byte(line)}}, nil
+		return []Edit{{Span{end, end}, []byte(c.line() + string(d.ending(d.lines.at(end)-1)))}}, nil
 	}
 	text := d.Source[field.Span.Start:field.Span.End]
 	v, err := scalarIn(text)
@@ -63,6 +59,50 @@ func (d *Document) setField(c fieldChange) ([]Edit, error) {
 		edits = append(edits, Edit{Span{base + v.rest.Start, base + v.rest.End}, nil})
 	}
 	return edits, nil
+}
+
+// valid says why that cannot be a key and its value.
+func (c fieldChange) valid() error {
+	switch {
+	case c.key == "" || strings.ContainsFunc(c.key, func(r rune) bool { return r != '_' && r != '-' && !unicode.IsLetter(r) && !unicode.IsDigit(r) }):
+		return fmt.Errorf("%q cannot be a key of the frontmatter", c.key)
+	case !utf8.ValidString(c.value):
+		return fmt.Errorf("the value of %s is not valid UTF-8", c.key)
+	}
+	return nil
+}
+
+// line is a new line with the key. What the templates have in quotes is in quotes.
+func (c fieldChange) line() string {
+	quote := byte(0)
+	switch c.key {
+	case "summary", "tasks", "follow_ups":
+		quote = '"'
+	}
+	return c.key + ": " + yamlScalar(c.value, quote)
+}
+
+// newFront is a frontmatter for a file that has none, at its top. The line endings
+// are those of the file.
+func (d *Document) newFront(fields []fieldChange) (Edit, error) {
+	at := 0
+	if bytes.HasPrefix(d.Source, bom) {
+		at = len(bom)
+	}
+	end := string(d.ending(1))
+	var b strings.Builder
+	b.WriteString("---" + end)
+	for _, c := range fields {
+		if err := c.valid(); err != nil {
+			return Edit{}, err
+		}
+		b.WriteString(c.line() + end)
+	}
+	b.WriteString("---" + end)
+	if len(d.Source) > at && !d.blankLine(1) {
+		b.WriteString(end)
+	}
+	return Edit{Span{at, at}, []byte(b.String())}, nil
 }
 
 // A scalarSpan is where a value stands in the lines of its key. What is neither

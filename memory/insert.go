@@ -54,17 +54,42 @@ func (w *work) insertTexts() error {
 	if w.section == nil {
 		return nil
 	}
-	s, err := w.d.endOf(w.section.path)
+	if w.section.fresh {
+		s, err := w.newSection()
+		if err != nil {
+			return err
+		}
+		return w.put(s, w.section.texts)
+	}
+	var texts []*Document
+	want := wanted{path: w.section.path, order: w.section.order}
+	for _, text := range w.section.texts {
+		one, err := w.alone(text)
+		if err != nil {
+			return err
+		}
+		texts = append(texts, one)
+		want.shown = want.shown || w.d.shows(&one.Entries[0])
+	}
+	s, err := w.d.endOf(want)
 	if err != nil {
 		return err
 	}
-	s.gap = w.d.headingGap()
-	if w.section.fresh {
-		if s, err = w.newSection(); err != nil {
-			return err
-		}
+	s.texts, s.gap = texts, w.d.gapOf(want.shown)
+	w.insert(s)
+	return nil
+}
+
+// gapOf is how many blank lines come below a heading. What everybody will see
+// looks like what everybody sees.
+func (d *Document) gapOf(shown bool) int {
+	switch {
+	case !shown || d.Partition.Visibility == PublicOK:
+		return d.headingGap()
+	case d.excerpt != nil:
+		return d.excerpt.headingGap()
 	}
-	return w.put(s, w.section.texts)
+	return 0
 }
 
 // newSection is the end of the file, with the heading of the section that is
@@ -73,22 +98,20 @@ func (w *work) newSection() (spot, error) {
 	d := w.d
 	head := Heading{Level: 2, Text: w.section.path[0]}
 	s := spot{line: d.lines.count(), beside: -1, path: w.section.path, gap: d.headingGap()}
+	if err := checkPath(w.section.path); err != nil {
+		return s, err
+	}
 	for _, text := range w.section.texts {
 		one, err := w.alone(text)
 		switch {
 		case err != nil:
 			return s, err
-		case one.Entries[0].Partition.Visibility != PublicOK:
+		case !d.shows(&one.Entries[0]):
 			continue
 		case d.underSecret():
 			head.Level = 1
 		}
-		// What everybody will see looks like what everybody sees.
-		if s.gap = 0; d.Partition.Visibility == PublicOK {
-			s.gap = d.headingGap()
-		} else if d.excerpt != nil {
-			s.gap = d.excerpt.headingGap()
-		}
+		s.gap = d.gapOf(true)
 	}
 	s.headings = []Heading{head}
 	return s, nil
@@ -114,9 +137,13 @@ func (w *work) put(s spot, texts []string) error {
 		}
 		s.texts = append(s.texts, one)
 	}
+	w.insert(s)
+	return nil
+}
+
+func (w *work) insert(s spot) {
 	w.spots = append(w.spots, s)
 	w.list = append(w.list, w.insertion(&s))
-	return nil
 }
 
 // insertion is the bytes of what is put at a spot, with as many blank lines
@@ -164,11 +191,7 @@ func (w *work) insertion(s *spot) Edit {
 		default:
 			blankLines(1)
 		}
-		if before >= 0 && d.Entries[before].Partition.Visibility != PublicOK && e.Partition.Visibility == PublicOK {
-			lines(string(one.Source)) // its marker would tell of a list that not everybody sees
-		} else {
-			lines(d.adapt(string(one.Source), before, i))
-		}
+		lines(d.adapt(string(one.Source), d.alike(before, d.shows(e)), i))
 		heading, above = false, e
 	}
 	if next := s.line + 1; next <= d.lines.count() && !d.blankLine(next) {
@@ -280,6 +303,24 @@ func (d *Document) adapt(text string, beside, nth int) string {
 		}
 	}
 	return strings.Join(lines, "\n")
+}
+
+// shows reports whether everybody may read an entry, which was read alone, when it
+// stands in the document.
+func (d *Document) shows(e *Entry) bool {
+	return e.Partition.Visibility == PublicOK && (d.Own.Visibility == PublicOK || e.Attributes["visibility"] != "")
+}
+
+// alike is the item that one which is put below an entry is to look like, -1 if
+// there is none: one that everybody may read takes the marker of one that
+// everybody may read, or it would tell of a list that not everybody sees.
+func (d *Document) alike(beside int, shown bool) int {
+	for i := beside; i >= 0 && d.Entries[i].Block == Item && d.Entries[i].Heading == d.Entries[beside].Heading; i-- {
+		if !shown || d.Entries[i].Partition.Visibility == PublicOK {
+			return i
+		}
+	}
+	return -1
 }
 
 // listMarker is the marker that a list item begins with, empty if there is none.

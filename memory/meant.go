@@ -283,7 +283,7 @@ func (w *work) checkFront(next *Document) error {
 		return a.Key == b.Key && reflect.DeepEqual(a.Value, b.Value)
 	})
 	switch {
-	case !same || next.Front.Present != d.Front.Present:
+	case !same || next.Front.Present != (d.Front.Present || len(w.fields) > 0):
 		return unlike(0, "the frontmatter would say something else than it should")
 	case next.Own != d.Own && !narrows(d.Own, next.Own), next.Claim != d.Claim && d.Claim != "":
 		return unlike(0, "the file would be shown to others than before")

@@ -23,7 +23,8 @@ type Revision struct {
 	sections []sectionText    // in the order of the first text of each
 	fields   []fieldChange
 	counters bool
-	err      error // the first wish that cannot mean anything
+	counted  []string // fields that are only there to be counted
+	err      error    // the first wish that cannot mean anything
 }
 
 // An entryChange is what becomes of an entry.
@@ -40,6 +41,7 @@ type sectionText struct {
 	path  []string
 	texts []string
 	fresh bool
+	order [][]string
 }
 
 // Revise begins a revision of the document.
@@ -88,7 +90,8 @@ func (r *Revision) SetTask(entry, task int, s TaskState) {
 
 // SetField gives a key of the frontmatter a value, in one line. Only the lines
 // of that key change, a comment behind the value stays. A key that is missing is
-// added at the end of the frontmatter, which must exist.
+// added at the end of the frontmatter, and a frontmatter that is missing, at the
+// top of the file.
 func (r *Revision) SetField(key, value string) {
 	r.fields = append(slices.DeleteFunc(r.fields, func(f fieldChange) bool { return f.key == key }), fieldChange{key, value})
 }
@@ -154,7 +157,7 @@ func (r *Revision) Append(section []string, text string) {
 			return
 		}
 	}
-	r.sections = append(r.sections, sectionText{slices.Clone(section), []string{text}, false})
+	r.sections = append(r.sections, sectionText{path: slices.Clone(section), texts: []string{text}})
 }
 
 // AppendSection puts texts, each one block of Markdown, below a heading of their
@@ -166,7 +169,19 @@ func (r *Revision) AppendSection(heading string, texts ...string) {
 	if len(texts) == 0 {
 		r.fail("the section %q has no text", heading)
 	}
-	r.sections = append(r.sections, sectionText{[]string{heading}, slices.Clone(texts), true})
+	r.sections = append(r.sections, sectionText{path: []string{heading}, texts: slices.Clone(texts), fresh: true})
+}
+
+// AppendInOrder is like [Revision.Append] for a section that stands in no other.
+// If it has to be made, it comes where it belongs among the sections of a template:
+// their names in order, where one of them may have several.
+func (r *Revision) AppendInOrder(order [][]string, section, text string) {
+	r.Append([]string{section}, text)
+	for i := range r.sections {
+		if s := &r.sections[i]; !s.fresh && slices.Equal(s.path, []string{section}) {
+			s.order = order
+		}
+	}
 }
 
 // SetCounters puts the counters of tasks and follow-ups right: those that the
@@ -222,7 +237,7 @@ func (r *Revision) Apply(parse func(source []byte) *Document) ([]byte, error) {
 		if p.counters {
 			p.fields = nil
 			for _, f := range d.wrongCounters() {
-				if !slices.ContainsFunc(r.fields, func(g fieldChange) bool { return f.key == g.key }) {
+				if !slices.ContainsFunc(r.fields, func(g fieldChange) bool { return f.key == g.key }) || slices.Contains(r.counted, f.key) {
 					p.fields = append(p.fields, f)
 				}
 			}
@@ -324,7 +339,17 @@ func (w *work) edits() error {
 		}
 		w.setAttributes(e, c.attributes)
 	}
+	if !w.d.Front.Present && len(w.fields) > 0 {
+		front, err := w.d.newFront(w.fields)
+		if err != nil {
+			return err
+		}
+		w.list = append(w.list, front)
+	}
 	for _, f := range w.fields {
+		if !w.d.Front.Present {
+			break
+		}
 		edits, err := w.d.setField(f)
 		if err != nil {
 			return err

@@ -69,35 +69,45 @@ func headingText(s string) (level int, text string) {
 	return level, strings.Join(strings.Fields(text), " ")
 }
 
-// endOf is where a section ends, or where it is to be made.
-func (d *Document) endOf(path []string) (spot, error) {
-	if slices.ContainsFunc(path, func(s string) bool { return s == "" || s != strings.Join(strings.Fields(s), " ") }) {
-		return spot{}, fmt.Errorf("%q cannot be the path of a section", path)
+// A wanted says which section is meant, and where it is made if it is missing.
+type wanted struct {
+	path  []string
+	order [][]string // of the file's sections; one may have several names
+	shown bool       // what is put there is for everybody who may read the file
+}
+
+// endOf is where a section ends, or where it is to be made. A heading that not
+// everybody sees is not the one of what everybody is to see.
+func (d *Document) endOf(w wanted) (spot, error) {
+	path := w.path
+	if err := checkPath(path); err != nil {
+		return spot{}, err
 	}
 	last := d.lastLine(d.lines.count())
 	if len(path) == 0 {
 		return spot{line: last, beside: d.entryUpTo(last)}, nil
 	}
 	list := d.outline()
-	if i := find(list, path); i >= 0 {
+	usable := func(p *piece) bool { return !w.shown || d.announces(p) }
+	if i := findAmong(list, path, usable); i >= 0 {
 		return d.endOfSection(list, i, path), nil
 	}
 	s := spot{line: last, beside: d.entryUpTo(last), path: path}
 	level, missing := topLevel(list), path
 	for n := len(path) - 1; n > 0; n-- {
-		i := find(list, path[:n])
+		i := findAmong(list, path[:n], usable)
 		if i < 0 {
 			continue
 		}
 		level, missing = list[i].level+1, path[n:]
-		for _, p := range list[i+1:] {
-			if p.level > 0 && p.level <= list[i].level {
-				s.line = d.lastLine(p.from - 1)
-				s.beside = d.entryUpTo(s.line)
-				break
-			}
-		}
+		s.line = d.lastOf(list, i)
+		s.beside = d.entryUpTo(s.line)
 		break
+	}
+	if len(path) == 1 {
+		if line, of := d.inOrder(list, w, usable); of > 0 {
+			s.line, s.beside, level = line, d.entryUpTo(line), of
+		}
 	}
 	for i, name := range missing {
 		if level+i > 6 {
@@ -106,6 +116,50 @@ func (d *Document) endOf(path []string) (spot, error) {
 		s.headings = append(s.headings, Heading{Level: level + i, Text: name})
 	}
 	return s, nil
+}
+
+func checkPath(path []string) error {
+	if slices.ContainsFunc(path, func(s string) bool { return s == "" || s != oneLine(s) }) {
+		return fmt.Errorf("%q cannot be the path of a section", path)
+	}
+	return nil
+}
+
+// inOrder is the line below which a section is made, and its level, so that it
+// stands where it should among those that are there: behind the last of those
+// before it, else in front of the first of those behind it. The level is 0 if
+// there is none of them.
+func (d *Document) inOrder(list []piece, w wanted, usable func(*piece) bool) (line, level int) {
+	named := func(names []string) int {
+		for _, name := range names {
+			if i := findAmong(list, []string{name}, usable); i >= 0 {
+				return i
+			}
+		}
+		return -1
+	}
+	at := slices.IndexFunc(w.order, func(names []string) bool { return slices.Contains(names, w.path[0]) })
+	for before := at - 1; before >= 0; before-- {
+		if i := named(w.order[before]); i >= 0 {
+			return d.lastOf(list, i), list[i].level
+		}
+	}
+	for behind := at + 1; at >= 0 && behind < len(w.order); behind++ {
+		if i := named(w.order[behind]); i >= 0 {
+			return d.lastLine(list[i].from - 1), list[i].level
+		}
+	}
+	return 0, 0
+}
+
+// lastOf is the last line of a section, with all sections in it.
+func (d *Document) lastOf(list []piece, at int) int {
+	for _, p := range list[at+1:] {
+		if p.level > 0 && p.level <= list[at].level {
+			return d.lastLine(p.from - 1)
+		}
+	}
+	return d.lastLine(d.lines.count())
 }
 
 // endOfSection is the end of the text that is directly below a heading.
@@ -159,10 +213,14 @@ var ruleRE = regexp.MustCompile(`^ {0,3}(?:(?:- *){3,}|(?:\* *){3,}|(?:_ *){3,})
 // find is the first heading of that path, whatever its case and emphasis; else
 // the first whose path ends so; else -1.
 func find(list []piece, path []string) int {
+	return findAmong(list, path, func(*piece) bool { return true })
+}
+
+func findAmong(list []piece, path []string, usable func(*piece) bool) int {
 	same := func(a, b string) bool { return sectionName(a) == sectionName(b) }
 	end := -1
 	for i, p := range list {
-		if p.level == 0 || len(p.path) < len(path) || !slices.EqualFunc(p.path[len(p.path)-len(path):], path, same) {
+		if p.level == 0 || len(p.path) < len(path) || !slices.EqualFunc(p.path[len(p.path)-len(path):], path, same) || !usable(&p) {
 			continue
 		}
 		if len(p.path) == len(path) {

@@ -49,7 +49,7 @@ func NewSession(h SessionHead) []byte {
 	t.field("subject_id", h.SubjectID)
 	if h.ContactID != "" {
 		t.field("contact_id", h.ContactID)
-		t.line("contact_nickname", yamlScalar(h.ContactNickname, 0))
+		t.line("contact_nickname", h.ContactNickname)
 	}
 	if h.Private {
 		t.field("visibility", PrivateOnly.String())
@@ -86,17 +86,17 @@ func newTemplate(now time.Time, summary string) *template {
 	t.WriteString("---\n")
 	t.line("created_at", Timestamp(now))
 	t.line("updated_at", Timestamp(now))
-	t.line("summary", yamlScalar(summary, '"'))
-	t.line("tasks", `"0/0"`)
-	t.line("follow_ups", `"0/0"`)
+	t.line("summary", summary)
+	t.line("tasks", "0/0")
+	t.line("follow_ups", "0/0")
 	return &t
 }
 
-func (t *template) line(key, yaml string) { t.WriteString(key + ": " + yaml + "\n") }
+func (t *template) line(key, value string) { t.WriteString(fieldChange{key, value}.line() + "\n") }
 
 func (t *template) field(key, value string) {
 	if value != "" {
-		t.line(key, yamlScalar(value, 0))
+		t.line(key, value)
 	}
 }
 

@@ -11,6 +11,8 @@ const (
 )
 
 // Untrusted reports whether the entry was written by others than its subject.
-func (e *Entry) Untrusted() bool {
-	return strings.HasPrefix(e.Source, PublicSource) || strings.HasPrefix(e.Source, TopicSource)
+func (e *Entry) Untrusted() bool { return untrusted(e.Source) }
+
+func untrusted(source string) bool {
+	return strings.HasPrefix(source, PublicSource) || strings.HasPrefix(source, TopicSource)
 }

@@ -1,0 +1,272 @@
+package memory
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// A Draft is what a session has to say of itself: text from outside, which
+// becomes items of the session's file (see [Draft.Parts]).
+type Draft struct {
+	Summary         string                 `json:"summary,omitempty"`
+	Source          string                 `json:"source,omitempty"`  // what started the session: cli, telegram
+	Channel         string                 `json:"channel,omitempty"` // in which it goes on
+	ContactID       string                 `json:"contact_id,omitempty"`
+	ContactNickname string                 `json:"contact_nickname,omitempty"`
+	SubjectID       string                 `json:"subject_id,omitempty"` // whose the file is; nobody's if empty
+	Items           map[string][]DraftItem `json:"items,omitempty"`      // by section
+	Facts           []DraftItem            `json:"facts,omitempty"`      // that hold for a while
+	Tasks           []DraftTask            `json:"tasks,omitempty"`
+	FollowUps       []DraftTask            `json:"follow_ups,omitempty"`
+	Links           []DraftLink            `json:"links,omitempty"`
+	Promote         *Promotion             `json:"promote,omitempty"`
+}
+
+// A DraftItem is a title and what there is to say, or an event: its topic, who
+// took part, when, what happened and what came of it.
+type DraftItem struct {
+	Title      string `json:"title,omitempty"`
+	Text       string `json:"text,omitempty"`
+	Topic      string `json:"topic,omitempty"` // in place of a title
+	Users      string `json:"users,omitempty"`
+	Datetime   string `json:"datetime,omitempty"`
+	Event      string `json:"event,omitempty"`
+	Result     string `json:"result,omitempty"`
+	Visibility string `json:"visibility,omitempty"` // anything but public_ok is private, and not for a session's file
+}
+
+// A DraftTask is a task. One that is done already stays done, unless it is
+// reopened.
+type DraftTask struct {
+	Text       string `json:"text,omitempty"`
+	Done       bool   `json:"done,omitempty"`
+	Reopen     bool   `json:"reopen,omitempty"`
+	Visibility string `json:"visibility,omitempty"`
+}
+
+// A DraftLink is a link to a file of memory or to anything else.
+type DraftLink struct {
+	Text       string `json:"text,omitempty"`
+	Target     string `json:"target,omitempty"`
+	Visibility string `json:"visibility,omitempty"`
+}
+
+// A Promotion is what is to be remembered for long.
+type Promotion struct {
+	Title    string `json:"title,omitempty"`
+	Text     string `json:"text,omitempty"`
+	Explicit bool   `json:"explicit,omitempty"` // the user asked for it
+}
+
+// A Part is one item of a draft.
+type Part struct {
+	Name    string   // in the draft: facts[0], items.Notes[2]
+	Section string   // that it goes to, as the draft names it
+	Texts   []string // all that was written by others
+	Private bool     // it says that it is not for a session's file
+
+	title  string // as given
+	lines  []string
+	nested bool // all lines but the first are items of their own
+	number bool // the list of the section has numbers
+	task   *DraftTask
+	target string // of a link
+}
+
+// The names of the two sections of tasks in a draft, whatever a file names them.
+const (
+	tasksSection     = "Tasks"
+	followUpsSection = "Follow Ups"
+)
+
+// Parts are the items of the draft, in the order in which a new file has them:
+// section by section as in [ShortTermSections], then the other ones by name. The
+// error says which item cannot be one, and why.
+func (d *Draft) Parts() ([]Part, error) {
+	var list []Part
+	var failed error
+	add := func(p Part, visibility string, err error) {
+		p.Private = visibility != "" && visibility != PublicOK.String() || slices.ContainsFunc(p.Texts, hasPrivateTag)
+		if list = append(list, p); err != nil && failed == nil {
+			failed = fmt.Errorf("%s: %w", p.Name, err)
+		}
+	}
+	items := func(section, name string, items []DraftItem) {
+		for i, item := range items {
+			p, err := item.part(section)
+			p.Name = fmt.Sprintf("%s[%d]", name, i)
+			add(p, item.Visibility, err)
+		}
+	}
+	tasks := func(section, name string, tasks []DraftTask) {
+		for i, t := range tasks {
+			p, err := t.part(section)
+			p.Name = fmt.Sprintf("%s[%d]", name, i)
+			add(p, t.Visibility, err)
+		}
+	}
+	sections := slices.Sorted(maps.Keys(d.Items))
+	named := func(name string) {
+		sections = slices.DeleteFunc(sections, func(s string) bool {
+			if sectionName(s) == sectionName(name) {
+				items(name, "items."+s, d.Items[s])
+				return true
+			}
+			return false
+		})
+	}
+	for _, section := range ShortTermSections {
+		named(section)
+		switch section {
+		case TemporaryFacts:
+			items(section, "facts", d.Facts)
+		case tasksSection:
+			tasks(section, "tasks", d.Tasks)
+		case followUpsSection:
+			tasks(section, "follow_ups", d.FollowUps)
+		case RelatedLinks:
+			for i, l := range d.Links {
+				p, err := l.part(section)
+				p.Name = fmt.Sprintf("links[%d]", i)
+				add(p, l.Visibility, err)
+			}
+		}
+	}
+	for _, s := range sections {
+		if name := HeadingLine(s); name == "" {
+			failed = errors.Join(failed, errors.New("items: a section has no name"))
+		} else {
+			items(name, "items."+name, d.Items[s])
+		}
+	}
+	return list, failed
+}
+
+// HeadingLine is the name of a section that comes from outside, as one line.
+func HeadingLine(s string) string { return strings.Join(strings.Fields(s), " ") }
+
+func hasPrivateTag(text string) bool {
+	for at := range len(text) {
+		if text[at] == '<' {
+			if n, _ := privateTag([]byte(text[at:])); n > 0 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// part is a title with a text, an event below its topic, or just a text.
+func (i *DraftItem) part(section string) (Part, error) {
+	p := Part{
+		Section: section, Texts: []string{section, i.Title, i.Text, i.Topic, i.Users, i.Datetime, i.Event, i.Result},
+		number: section == SessionSummary || section == TemporaryFacts,
+	}
+	p.title = strings.TrimRight(oneLine(i.Title+i.Topic), ":： ")
+	if oneLine(i.Title) != "" && oneLine(i.Topic) != "" {
+		return p, errors.New("it has a title and a topic; one of them is enough")
+	}
+	text := textLinesOf(i.Text)
+	p.lines = text
+	if section == TemporaryFacts && p.title != "" && len(text) > 1 {
+		p.lines, p.nested = append([]string{""}, text...), true
+	}
+	for _, detail := range []struct{ label, text string }{{"Users", i.Users}, {"Datetime", i.Datetime}, {"Event", i.Event}, {"Result", i.Result}} {
+		if s := oneLine(detail.text); s != "" {
+			if !p.nested {
+				p.lines, p.nested = []string{strings.Join(text, " ")}, true
+			}
+			p.lines = append(p.lines, detail.label+": "+s)
+		}
+	}
+	if p.title == "" && strings.Join(p.lines, "") == "" {
+		return p, errors.New("it says nothing; give it a text")
+	}
+	return p, nil
+}
+
+func (t *DraftTask) part(section string) (Part, error) {
+	p := Part{Section: section, Texts: []string{t.Text}, lines: []string{oneLine(t.Text)}, task: t}
+	switch {
+	case p.lines[0] == "":
+		return p, errors.New("it has no text")
+	case t.Done && t.Reopen:
+		return p, errors.New("it is done, and to be reopened; it cannot be both")
+	}
+	return p, nil
+}
+
+func (l *DraftLink) part(section string) (Part, error) {
+	p := Part{Section: section, Texts: []string{l.Text, l.Target}, target: linkTarget(oneLine(l.Target))}
+	if p.target == "" {
+		return p, errors.New("it has no target")
+	}
+	text := oneLine(l.Text)
+	if text == "" {
+		text = oneLine(l.Target)
+	}
+	p.lines = []string{"[" + linkText.Replace(text) + "](" + p.target + ")"}
+	return p, nil
+}
+
+// linkText keeps what is no bracket of a link's text from being one, and an
+// address from being a link of its own.
+var linkText = strings.NewReplacer(`\`, `\\`, "[", `\[`, "]", `\]`, "`", "\\`", "<", `\<`)
+
+// linkTarget writes the target of a link so that it is all of it.
+func linkTarget(s string) string {
+	var b strings.Builder
+	for _, c := range []byte(s) {
+		if strings.IndexByte(" \"'`()<>[]\\{}|^", c) >= 0 {
+			fmt.Fprintf(&b, "%%%02X", c)
+			continue
+		}
+		b.WriteByte(c)
+	}
+	return b.String()
+}
+
+func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
+
+// textLinesOf are the lines of a text, each as one, without blank ones.
+func textLinesOf(s string) (lines []string) {
+	for line := range strings.SplitSeq(strings.ReplaceAll(s, "\r", "\n"), "\n") {
+		if line = oneLine(line); line != "" {
+			lines = append(lines, line)
+		}
+	}
+	return lines
+}
+
+// item is the part as an item of a list with a marker.
+func (p *Part) item(marker string) string {
+	lines := slices.Clone(p.lines)
+	for i, line := range lines {
+		switch {
+		case i == 0 && p.title != "":
+		case i == 0 && p.task != nil && p.task.Done:
+			lines[i] = "[x] " + Line(line)
+		case i == 0 && p.task != nil:
+			lines[i] = "[ ] " + Line(line)
+		case p.target != "":
+		case p.nested && i > 0:
+			lines[i] = "- " + Line(line)
+		default:
+			lines[i] = Line(line)
+		}
+	}
+	if p.title != "" {
+		if len(lines) == 0 {
+			lines = []string{""}
+		}
+		head := "**" + p.title + "**"
+		if len(lines) > 1 || lines[0] != "" {
+			head += ": "
+		}
+		lines[0] = strings.TrimSpace(head + lines[0])
+	}
+	return marker + " " + strings.Join(lines, "\n"+strings.Repeat(" ", len(marker)+1))
+}

@@ -1,0 +1,145 @@
+package memory
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/tools/txtar"
+)
+
+var mergeNow = time.Date(2026, 2, 5, 12, 0, 0, 0, time.UTC)
+
+// merged is a document after a draft was merged into it at some time, with what
+// has become of the items of the draft.
+func merged(l *Layout, d *Document, draft *Draft, view View, source string, now time.Time) (*Document, []Outcome, error) {
+	parse := func(b []byte) *Document { return l.Parse(d.Place.Path, b, testMeta) }
+	parts, err := draft.Parts()
+	if err != nil {
+		return nil, nil, err
+	}
+	m, err := l.Merge(view, d, parts)
+	if err != nil {
+		return nil, nil, err
+	}
+	m.ByRules()
+	r := d.Revise()
+	m.Revise(r, source, now)
+	r.CompleteSession(SessionHead{
+		Day: d.Place.Day, Now: now, Summary: draft.Summary, SessionID: "s", Source: draft.Source, Channel: draft.Channel,
+		ContactID: draft.ContactID, ContactNickname: draft.ContactNickname, SubjectID: draft.SubjectID,
+	})
+	out, err := r.Apply(parse)
+	if err != nil {
+		return nil, nil, err
+	}
+	next := parse(out)
+	return next, m.Outcomes(next), nil
+}
+
+// The archives of testdata/merge hold the files of sessions, each followed by
+// drafts and what it is after each of them, one after the other. "draft: public"
+// is one of which the source is not to be trusted, and whose reader sees what is
+// public only. The section "→ items" says what has become of its items: a plus is
+// new, a tilde changed, an equals sign the same.
+func TestMergeGolden(t *testing.T) {
+	archives, err := filepath.Glob("testdata/merge/*.txtar")
+	if err != nil || len(archives) == 0 {
+		t.Fatal("no golden files")
+	}
+	for _, name := range archives {
+		t.Run(strings.TrimSuffix(filepath.Base(name), ".txtar"), func(t *testing.T) {
+			a, err := txtar.ParseFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := map[int]string{}
+			out := &txtar.Archive{Comment: a.Comment}
+			for _, f := range a.Files {
+				if strings.HasPrefix(f.Name, "→") {
+					want[len(out.Files)] = string(f.Data)
+				}
+				out.Files = append(out.Files, f)
+			}
+			out.Files = slices.DeleteFunc(out.Files, func(f txtar.File) bool { return strings.HasPrefix(f.Name, "→") })
+			l := testLayout()
+			if strings.Contains(string(a.Comment), "sections: 任务 跟进") {
+				l.Tasks, l.FollowUps = []string{"任务"}, []string{"跟进"}
+			}
+			var d *Document
+			result := &txtar.Archive{Comment: a.Comment}
+			for _, f := range out.Files {
+				result.Files = append(result.Files, f)
+				if !strings.HasPrefix(f.Name, "draft") {
+					d = l.Parse(f.Name, unpicture(f.Data), testMeta)
+					continue
+				}
+				var said []string
+				d, said = mergeCase(t, l, d, f)
+				result.Files = append(result.Files, txtar.File{Name: "→", Data: []byte(picture(d.Source))}, txtar.File{Name: "→ items", Data: []byte(strings.Join(said, ""))})
+			}
+			if *update {
+				if err := os.WriteFile(name, txtar.Format(result), 0o666); err != nil {
+					t.Fatal(err)
+				}
+				return
+			}
+			if diff := cmp.Diff(string(txtar.Format(a)), string(txtar.Format(result))); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// mergeCase merges a draft, and once more to see that nothing comes of it.
+func mergeCase(t *testing.T, l *Layout, d *Document, f txtar.File) (*Document, []string) {
+	t.Helper()
+	var draft Draft
+	dec := json.NewDecoder(bytes.NewReader(f.Data))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&draft); err != nil {
+		t.Fatalf("%s: %v", f.Data, err)
+	}
+	var dirs Directories
+	scope, source := Scope{Subject: "owner", Context: Private}, "cli"
+	if strings.Contains(f.Name, "public") {
+		scope.Context, source = Public, PublicSource+"telegram"
+	}
+	view, err := dirs.View(scope)
+	if err != nil {
+		t.Fatal(err)
+	}
+	next, outcomes, err := merged(l, d, &draft, view, source, mergeNow)
+	if err != nil {
+		return d, []string{"error: " + err.Error() + "\n"}
+	}
+	var said []string
+	for _, o := range outcomes {
+		text := ""
+		if o.Entry >= 0 {
+			text, _, _ = strings.Cut(next.Entries[o.Entry].Text, "\n")
+		}
+		said = append(said, fmt.Sprintf("%c %s line %d: %s\n", "+~="[o.Change], o.Name, o.Line, strings.TrimSpace(text)))
+	}
+	again, outcomes, err := merged(l, next, &draft, view, source, mergeNow.Add(time.Hour))
+	if err != nil {
+		t.Fatalf("once more: %v", err)
+	}
+	later := bytes.Replace(again.Source, []byte("2026-02-05T13:00:00Z"), []byte("2026-02-05T12:00:00Z"), 1)
+	if diff := cmp.Diff(string(next.Source), string(later)); diff != "" {
+		t.Errorf("%s\nonce more (-first +second):\n%s", f.Data, diff)
+	}
+	for _, o := range outcomes {
+		if o.Change != Merged || o.Entry < 0 {
+			t.Errorf("%s once more is %d, at entry %d", o.Name, o.Change, o.Entry)
+		}
+	}
+	return next, said
+}
