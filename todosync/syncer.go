@@ -192,15 +192,17 @@ func (s *Syncer) wakeUpLocked() {
 	}
 }
 
-// Request looks at files at once, and does what follows without gathering more.
-func (s *Syncer) Request(ctx context.Context, paths ...string) {
+// Request looks at files at once, and does what follows without gathering more. It
+// returns the boxes that it ticked, by path, in the order in which they stand.
+func (s *Syncer) Request(ctx context.Context, paths ...string) []Copy {
 	s.turn.Lock()
 	defer s.turn.Unlock()
-	if s.isStarted() {
-		s.look(paths)
-		s.write(ctx)
-		s.save(false)
+	if !s.isStarted() {
+		return nil
 	}
+	s.look(paths)
+	defer s.save(false)
+	return s.write(ctx)
 }
 
 func (s *Syncer) isStarted() bool {

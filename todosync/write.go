@@ -20,8 +20,8 @@ const (
 // Cause is the cause of every write of this package.
 const Cause = "todo"
 
-// write ticks what is due, one file after the other.
-func (s *Syncer) write(ctx context.Context) {
+// write ticks what is due, one file after the other, and returns what it ticked.
+func (s *Syncer) write(ctx context.Context) (ticked []Copy) {
 	s.mu.Lock()
 	if len(s.wishes) > 0 { // a day may have passed
 		s.wishes = merge(s.catalogue.Standing(s.wishes, s.Rules()), nil)
@@ -32,18 +32,19 @@ func (s *Syncer) write(ctx context.Context) {
 		// What is done about a wish must not be taken for a person's doing, so it
 		// is on the disk before.
 		if ctx.Err() != nil || !s.save(true) {
-			return
+			return ticked
 		}
-		id, err := s.tick(ctx, path, wishes, group)
-		group = cmp.Or(group, id)
+		id, boxes, err := s.tick(ctx, path, wishes, group)
+		group, ticked = cmp.Or(group, id), append(ticked, boxes...)
 		if ctx.Err() != nil {
-			return
+			return ticked
 		}
 		s.note(path, err)
 	}
 	if group != "" {
 		s.save(true)
 	}
+	return ticked
 }
 
 // due are the wishes that can be tried now, by file and in the order of paths.
@@ -90,7 +91,7 @@ func (s *Syncer) dueLocked(w *Wish) (at time.Time, ok bool) {
 }
 
 // tick makes wishes come true in one file.
-func (s *Syncer) tick(ctx context.Context, path string, wishes []Wish, group string) (id string, err error) {
+func (s *Syncer) tick(ctx context.Context, path string, wishes []Wish, group string) (id string, ticked []Copy, err error) {
 	rules := s.Rules()
 	var before, after *File
 	written, err := s.Writer.Write(ctx, vault.Change{
@@ -104,9 +105,14 @@ func (s *Syncer) tick(ctx context.Context, path string, wishes []Wish, group str
 		}),
 	})
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
 	if written.Changed && after != nil {
+		for i := range after.Boxes {
+			if before.Boxes[i].State != after.Boxes[i].State {
+				ticked = append(ticked, after.Copy(i))
+			}
+		}
 		s.mu.Lock()
 		if s.ours == nil {
 			s.ours = map[string]own{}
@@ -118,7 +124,7 @@ func (s *Syncer) tick(ctx context.Context, path string, wishes []Wish, group str
 		s.logger().Info("ticked what was done elsewhere", "path", path, "tasks", len(wishes))
 	}
 	s.drop(path)
-	return written.ID, nil
+	return written.ID, ticked, nil
 }
 
 // reasonOf says to a person why a file is changed.
