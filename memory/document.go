@@ -12,7 +12,7 @@ type Span struct{ Start, End int }
 // concurrent use.
 type Document struct {
 	Place  Place
-	Source []byte // the bytes that were parsed; never modified
+	Source []byte // the bytes of the file; never modified
 	Front  Front
 
 	Partition Partition // of the document as a whole: who may read it, may read all of it
@@ -32,6 +32,7 @@ type Document struct {
 	// frontmatter, invalid UTF-8, an unclosed marker.
 	Unsound bool
 
+	masked  []byte    // the source as it may be shown, byte for byte as long: what everything else is read from
 	excerpt *Document // what else may be read of it
 	public  Partition // of what is public in this file
 	private privacy   // what is private whatever its entry says
@@ -73,6 +74,8 @@ type Entry struct {
 
 	ID    string // never empty; unique within the document
 	Given bool   // ID was written by a person or program (attribute id or ^anchor), not derived
+
+	Masked bool // something in its lines is not shown as it is
 
 	Title string // leading bold text, without the emphasis and the colon
 	Text  string // the entry's lines as written, without comments; what is searched and shown

@@ -163,7 +163,7 @@ func (p *parse) entryText(e *Entry, b *block) string {
 		if p.plain {
 			return strings.TrimRight(p.source[start-p.body:e.Span.End-p.body], "\n")
 		}
-		return display(bytes.TrimRight(p.d.Source[start:e.Span.End], "\r\n"), false)
+		return display(bytes.TrimRight(p.d.masked[start:e.Span.End], "\r\n"), false)
 	}
 	out := p.buf[:0]
 	for line := e.Line; line <= e.EndLine; line++ {
@@ -173,7 +173,7 @@ func (p *parse) entryText(e *Entry, b *block) string {
 		s := p.ln.span(line, line)
 		s.Start = max(s.Start, p.body)
 		n := len(out)
-		out = cut(out, p.d.Source[s.Start:s.End], s.Start, cuts)
+		out = cut(out, p.d.masked[s.Start:s.End], s.Start, cuts)
 		if len(out)-n == s.End-s.Start {
 			continue
 		}

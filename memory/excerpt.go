@@ -1,5 +1,7 @@
 package memory
 
+import "bytes"
+
 // Where a file holds both text that only some may read and text that more may
 // read, it is two documents: the whole, for the former, and the excerpt, for the
 // others. The excerpt is read from nothing but the lines that are left when the
@@ -54,16 +56,20 @@ func (d *Document) setApart(l *Layout, meta Meta) {
 	if shown.Empty() {
 		return
 	}
-	var src []byte
+	var src, masked []byte
 	for _, line := range shown.source {
 		s := d.lines.span(line, line)
 		if n := len(src) - 1; n >= 0 && src[n] == '\r' && d.Source[s.Start] == '\n' {
-			src[n] = '\n' // two ends of lines must not become one
+			src[n], masked[n] = '\n', '\n' // two ends of lines must not become one
 		}
 		src = append(src, d.Source[s.Start:s.End]...)
+		masked = append(masked, d.masked[s.Start:s.End]...)
+	}
+	if bytes.Equal(src, masked) {
+		masked = src
 	}
 	front := d.Front.Span.End > 0 && shown.Line(1) == 1
-	d.excerpt = l.parse(d.Place.Path, src, meta, &excerptOf{d.public.Owner, front})
+	d.excerpt = l.parse(d.Place.Path, src, masked, meta, &excerptOf{d.public.Owner, front})
 	d.excerpt.Partition = d.public
 	d.excerpt.Partition.Excerpt = true
 }

@@ -59,7 +59,7 @@ func (p *parse) visibility(e *Entry, dr *draft) Visibility {
 
 // fill completes an entry but for its id.
 func (p *parse) fill(e *Entry, dr *draft) {
-	e.Partition = p.partition(p.visibility(e, dr))
+	e.Partition, e.Masked = p.partition(p.visibility(e, dr)), p.d.differs(e.Span)
 	if dr.attrs != nil {
 		p.d.Problems = append(p.d.Problems, e.applyAttributes(dr.attrs)...)
 	}

@@ -370,6 +370,36 @@ func (f *Front) set(field Field, loc *time.Location, problems *[]Problem) {
 	}
 }
 
+// mask hides what is not to be shown of the values. The ids stay: what is told
+// apart by them must not become the same.
+func (f *Front) mask(hide func(string) string) {
+	for _, s := range []*string{&f.Summary, &f.Source, &f.Channel, &f.ContactNickname, &f.Status} {
+		*s = hide(*s)
+	}
+	for i := range f.Tags {
+		f.Tags[i] = hide(f.Tags[i])
+	}
+	for i := range f.Fields {
+		f.Fields[i].Value = maskValue(f.Fields[i].Value, hide)
+	}
+}
+
+func maskValue(v any, hide func(string) string) any {
+	switch v := v.(type) {
+	case string:
+		return hide(v)
+	case []any:
+		for i := range v {
+			v[i] = maskValue(v[i], hide)
+		}
+	case map[string]any:
+		for key := range v {
+			v[key] = maskValue(v[key], hide)
+		}
+	}
+	return v
+}
+
 // truth reads the several ways of saying yes.
 func truth(s string) bool {
 	switch strings.ToLower(s) {

@@ -24,6 +24,12 @@ type Layout struct {
 	// Tasks and FollowUps are the names of the sections whose boxes are
 	// counted; nil means [DefaultTasks] and [DefaultFollowUps].
 	Tasks, FollowUps []string
+	// Mask hides what is never to be shown, such as credentials: it returns a
+	// source of the same length in which letters and digits stand for others, or
+	// the source itself, which it must not modify. Everything that a document
+	// says is read from that; only [Document.Source] has the bytes. Nil hides
+	// nothing.
+	Mask func(source []byte) []byte
 }
 
 // DefaultTasks and DefaultFollowUps are the section names that are looked for

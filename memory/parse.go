@@ -18,15 +18,19 @@ type Meta struct {
 // what is unsure becomes private. It keeps src, which must not be modified
 // afterwards.
 func (l *Layout) Parse(path string, src []byte, meta Meta) *Document {
-	d := l.parse(path, src, meta, nil)
+	masked := src
+	if l.Mask != nil {
+		masked = l.Mask(src)
+	}
+	d := l.parse(path, src, masked, meta, nil)
 	d.setApart(l, meta)
 	return d
 }
 
-// parse reads a file, or the excerpt of one.
-func (l *Layout) parse(path string, src []byte, meta Meta, of *excerptOf) *Document {
-	d := &Document{Place: l.Place(path), Source: src}
-	p := &parse{l: l, d: d, meta: meta, of: of, text: unixText(src), plain: utf8.Valid(src)}
+// parse reads a file, or the excerpt of one, as it may be shown.
+func (l *Layout) parse(path string, src, masked []byte, meta Meta, of *excerptOf) *Document {
+	d := &Document{Place: l.Place(path), Source: src, masked: masked}
+	p := &parse{l: l, d: d, meta: meta, of: of, text: unixText(masked), plain: utf8.Valid(src)}
 	if !p.plain {
 		p.problem("utf8_invalid", 0, "the file is not valid UTF-8; it is read with replacement characters and never written to")
 		d.Unsound = true
@@ -36,11 +40,11 @@ func (l *Layout) parse(path string, src []byte, meta Meta, of *excerptOf) *Docum
 
 	var problems []Problem
 	if of == nil || of.front {
-		d.Front, p.body, problems = readFront(src, p.text, l.location())
+		d.Front, p.body, problems = l.readFront(src, p.text)
 		d.Problems = append(d.Problems, problems...)
 	}
 	if p.plain {
-		p.source = string(src[p.body:])
+		p.source = string(masked[p.body:])
 	}
 	if d.Front.Broken {
 		d.Unsound = true
@@ -66,6 +70,20 @@ func (l *Layout) parse(path string, src []byte, meta Meta, of *excerptOf) *Docum
 	p.blocks(tops)
 	p.finish()
 	return d
+}
+
+// readFront reads the frontmatter. What is masked of it are values, one by one:
+// the keys, and the ids that tell whose the file is, are what they are.
+func (l *Layout) readFront(src, masked []byte) (Front, int, []Problem) {
+	text := masked
+	if l.Mask != nil {
+		text = unixText(src)
+	}
+	f, body, problems := readFront(src, text, l.location())
+	if l.Mask != nil {
+		f.mask(func(s string) string { return string(l.Mask([]byte(s))) })
+	}
+	return f, body, problems
 }
 
 // limits notes what of the structure could not be read, and hides it: a mark in

@@ -13,6 +13,9 @@ import (
 var (
 	// ErrText: the text cannot be what the file says, whatever else is in it.
 	ErrText = errors.New("the text cannot be written")
+	// ErrMasked: the text changes a line in which something is not shown as it
+	// is, or has such a line where it does not belong.
+	ErrMasked = errors.New("what is not shown in a line would be lost")
 	// ErrUnwritable: the file is never written to as it is, or what the view
 	// may not read leaves no way.
 	ErrUnwritable = errors.New("the file cannot be written")
@@ -50,6 +53,9 @@ func (d *Document) Rewrite(v View, text string, parse func(source []byte) *Docum
 	if unsound != nil {
 		return nil, unsound
 	}
+	if err := d.keepsMasked(&shown, lines); err != nil {
+		return nil, err
+	}
 	r := &rewrite{d: d, v: v, lines: lines, pairs: align(shown.Lines, lines), shown: &shown}
 	var last error
 	for _, way := range []func() [][]byte{r.late, r.early, r.near, r.end, r.top} {
@@ -63,6 +69,21 @@ func (d *Document) Rewrite(v View, text string, parse func(source []byte) *Docum
 		}
 	}
 	return nil, fmt.Errorf("%w: %w", ErrUnwritable, last)
+}
+
+// keepsMasked says no to lines that lack one that is masked, or have it
+// elsewhere: what is behind the mask cannot be told.
+func (d *Document) keepsMasked(shown *Shown, lines []string) error {
+	if !d.Masked() {
+		return nil
+	}
+	pairs := align(shown.Lines, lines)
+	for k, j := range pairs {
+		if source := shown.Source(k + 1); j < 0 && d.differs(d.lines.span(source, source)) {
+			return fmt.Errorf("line %d: %w", k+1, ErrMasked)
+		}
+	}
+	return nil
 }
 
 // Reads reports why a view would not read a text of its own, of which the

@@ -173,11 +173,20 @@ func (d *Document) readableLines(v View) []lineState {
 // line is a line as it is shown, without its ending and a byte order mark.
 func (d *Document) line(line int) string {
 	s := d.lines.span(line, line)
-	text := trimEnding(d.Source[s.Start:s.End])
+	text := trimEnding(d.masked[s.Start:s.End])
 	if line == 1 {
 		text = bytes.TrimPrefix(text, bom)
 	}
 	return display(text, false)
+}
+
+// Masked reports whether something in the document is not shown as it is: then
+// what is shown must not be taken for what it says, and its hash tells nothing.
+func (d *Document) Masked() bool { return d.differs(Span{0, len(d.Source)}) }
+
+// differs reports whether something in a span is not shown as it is.
+func (d *Document) differs(s Span) bool {
+	return len(d.Source) > 0 && &d.Source[0] != &d.masked[0] && !bytes.Equal(d.Source[s.Start:s.End], d.masked[s.Start:s.End])
 }
 
 // Summary is the summary of the file, if a view may see it.
