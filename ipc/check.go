@@ -27,6 +27,8 @@ type CheckAnswer struct {
 	Mended    []Skipped     `json:"mended,omitempty"`  // what was wrong and is put right
 	Refused   []Skipped     `json:"refused,omitempty"` // what could not be, and why
 	TookMS    float64       `json:"took_ms"`
+
+	Redaction
 }
 
 // Contest is a directory that more than one subject claims. It is opened to

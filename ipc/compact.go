@@ -27,6 +27,8 @@ type CompactAnswer struct {
 	DryRun  bool              `json:"dry_run"`
 	AsOf    time.Time         `json:"as_of"`          // that ages are counted from
 	Since   time.Time         `json:"since,omitzero"` // since when uses are counted
+
+	Redaction
 }
 
 // compact tells and does what makes room. The plans have the text of all files.

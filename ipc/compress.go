@@ -18,6 +18,8 @@ type CompressRequest struct {
 type CompressAnswer struct {
 	compactor.CompressReport
 	DryRun bool `json:"dry_run"`
+
+	Redaction
 }
 
 // minCutoff: what is younger may still be written to.

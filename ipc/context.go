@@ -29,6 +29,8 @@ type ContextAnswer struct {
 	LeftOut int        `json:"left_out"` // lines for which there was no room
 	Hints   []string   `json:"hints"`
 	Index   IndexState `json:"index"`
+
+	Redaction
 }
 
 func (m *Memory) context(ctx context.Context, c Call, r *ContextRequest) (*ContextAnswer, error) {

@@ -26,6 +26,7 @@ func diffOf(hunks []vault.Hunk, room int) (list []DiffHunk, truncated bool) {
 	list = []DiffHunk{}
 	moved := 0 // how much further down lines are than they were
 	for _, h := range hunks {
+		h = maskHunk(h)
 		diff := unified(h, h.Line+moved)
 		if len(diff) > room {
 			cut := strings.LastIndexByte(diff[:room], '\n') + 1

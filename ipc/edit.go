@@ -78,6 +78,9 @@ func (m *Memory) write(ctx context.Context, c Call, r *WriteRequest) (*EditAnswe
 		return m.create(ctx, c, r)
 	}
 	return m.rewrite(ctx, c, r.Path, "write", func(doc *memory.Document, shown memory.Shown) (string, error) {
+		if doc.Masked() {
+			return "", Errorf(Secret, "%s has a redaction, so all of its text cannot be replaced", r.Path).hint("edit the lines without one")
+		}
 		if hashOf(doc, shown) != strings.ToLower(r.Hash) {
 			return "", Errorf(Conflict, "%s is not what it was when that hash was given", r.Path).hint("get it again")
 		}
@@ -133,8 +136,12 @@ func (m *Memory) edited(c Call, path string, old *vault.File, change func(*memor
 	if doc == nil {
 		return nil, notFound("file", path)
 	}
-	text, err := change(doc, doc.Shown(c.View))
+	shown := doc.Shown(c.View)
+	text, err := change(doc, shown)
 	if err != nil {
+		return nil, err
+	}
+	if err := newSecret(shown, text); err != nil {
 		return nil, err
 	}
 	return whole.Rewrite(c.View, text, func(source []byte) *memory.Document {
@@ -178,6 +185,11 @@ func mayClaim(c Call, claim, before string) error {
 func (m *Memory) create(ctx context.Context, c Call, r *WriteRequest) (*EditAnswer, error) {
 	if reason := badPath(r.Path); reason != "" {
 		return nil, Errorf(Invalid, "path: %q %s", r.Path, reason)
+	}
+	for _, given := range [][2]string{{"path", r.Path}, {"text", r.Text}} {
+		if rule := m.secretIn(given[1]); rule != "" {
+			return nil, secretError(given[0], rule)
+		}
 	}
 	if reason := m.Writer.Vault.Skips(r.Path, false); reason != "" {
 		return nil, Errorf(Invalid, "path: %s would not be read as memory: %s", r.Path, reason)

@@ -85,7 +85,7 @@ func (e *Error) hint(format string, args ...any) *Error {
 // keeps its text to itself: it may name things that the asking scope may not
 // know of.
 func asError(err error) *Error {
-	if e, ok := errors.AsType[*Error](err); ok {
+	if e, ok := errors.AsType[*Error](redactedError(err)); ok {
 		return e
 	}
 	return Errorf(Internal, "something went wrong").hint("the daemon's log says what")

@@ -28,9 +28,11 @@ type GetAnswer struct {
 	Text        string         `json:"text"`
 	TotalLines  int            `json:"total_lines"`
 	Frontmatter map[string]any `json:"frontmatter,omitempty"`
-	Hash        string         `json:"hash"`            // SHA-256 of the file, or of what is shown of it
+	Hash        string         `json:"hash,omitempty"`  // SHA-256 of the file, or of what is shown of it; none if that has a redaction
 	Stale       bool           `json:"stale,omitempty"` // the file cannot be read: this is what it said last
 	Index       IndexState     `json:"index"`
+
+	Redaction
 }
 
 func (m *Memory) get(ctx context.Context, c Call, r *GetRequest) (*GetAnswer, error) {
@@ -95,8 +97,12 @@ func (m *Memory) get(ctx context.Context, c Call, r *GetRequest) (*GetAnswer, er
 
 // hashOf tells whether a file is still as it was answered. It is that of the
 // file's bytes only for those who may see all of them: of two texts that are
-// shown alike nobody learns whether what is not shown is the same.
+// shown alike nobody learns whether what is not shown is the same. It is empty
+// where a mask is shown, lest somebody writes that to the file.
 func hashOf(doc *memory.Document, shown memory.Shown) string {
+	if doc.Masked() {
+		return ""
+	}
 	data := doc.Source
 	if !shown.Whole {
 		data = []byte(shown.Text())

@@ -21,6 +21,8 @@ type JournalRequest struct {
 // JournalAnswer lists what was written, newest first.
 type JournalAnswer struct {
 	Writes []Wrote `json:"writes"`
+
+	Redaction
 }
 
 // Wrote is one change that was made to one file.
@@ -56,6 +58,8 @@ type UndoAnswer struct {
 	Undone  []Unwrote `json:"undone"`
 	Refused int       `json:"refused"` // how many of them are as they were
 	DryRun  bool      `json:"dry_run"`
+
+	Redaction
 }
 
 // Unwrote is something that was written, and was to be taken back.

@@ -25,6 +25,8 @@ type LoadAnswer struct {
 	Today    *File      `json:"today,omitempty"` // the session's file of the day, with its text
 	Block    string     `json:"block"`           // all of that as one text
 	Index    IndexState `json:"index"`
+
+	Redaction
 }
 
 func (m *Memory) loadOp(ctx context.Context, c Call, r *LoadRequest) (*LoadAnswer, error) {

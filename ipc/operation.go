@@ -65,7 +65,11 @@ type Call struct {
 func operation[Request, Answer any](op Operation, f func(*Memory, context.Context, Call, *Request) (*Answer, error)) *Operation {
 	describe[Request, Answer](&op)
 	op.call = func(ctx context.Context, m *Memory, c Call, r any) (any, error) {
-		return f(m, ctx, c, r.(*Request))
+		answer, err := f(m, ctx, c, r.(*Request))
+		if err != nil {
+			return nil, redactedError(err)
+		}
+		return redacted(answer), nil
 	}
 	return &op
 }
@@ -74,7 +78,7 @@ func operation[Request, Answer any](op Operation, f func(*Memory, context.Contex
 func streaming[Request, Answer any](op Operation, f func(*Memory, context.Context, Call, *Request, func(any) error) error) *Operation {
 	describe[Request, Answer](&op)
 	op.stream = func(ctx context.Context, m *Memory, c Call, r any, send func(any) error) error {
-		return f(m, ctx, c, r.(*Request), send)
+		return redactedError(f(m, ctx, c, r.(*Request), func(part any) error { return send(redacted(part)) }))
 	}
 	return &op
 }

@@ -22,6 +22,8 @@ type RelatedAnswer struct {
 	To    []LinkTo   `json:"to"`   // what it links to
 	From  []LinkFrom `json:"from"` // what links to it
 	Index IndexState `json:"index"`
+
+	Redaction
 }
 
 // LinkTo is a link that stands in what was asked about.

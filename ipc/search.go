@@ -56,6 +56,8 @@ type SearchAnswer struct {
 	Note   string     `json:"note,omitempty"` // why there is nothing, or less than expected
 	Index  IndexState `json:"index"`
 	TookMS float64    `json:"took_ms"`
+
+	Redaction
 }
 
 // A Hit is an entry that was found, as its file is now. Its lines are those of

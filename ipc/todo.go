@@ -34,6 +34,8 @@ type TodoAnswer struct {
 	Index   IndexState  `json:"index"`
 
 	Disabled bool `json:"disabled,omitempty"` // memory is turned off: nothing was written
+
+	Redaction
 }
 
 func (m *Memory) todo(ctx context.Context, c Call, r *TodoRequest) (*TodoAnswer, error) {

@@ -24,6 +24,8 @@ type TodosRequest struct {
 type TodosAnswer struct {
 	Todos []Todo     `json:"todos"`
 	Index IndexState `json:"index"`
+
+	Redaction
 }
 
 // A Todo is one task, wherever it stands.

@@ -30,6 +30,8 @@ func writeError(err error, owned bool) error {
 	refused, isRefused := errors.AsType[*vault.RefusedError](err)
 	wait, isWait := errors.AsType[*vault.WaitError](err)
 	switch {
+	case errors.Is(err, memory.ErrMasked):
+		return Errorf(Secret, "%v", err).hint("a line with a redaction stays as it is, or is changed in an editor")
 	case errors.Is(err, memory.ErrText):
 		return Errorf(Invalid, "%v", err)
 	case errors.Is(err, vault.ErrBusy):
