@@ -1,11 +1,13 @@
 package ipc
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
+	"path"
 	"strings"
 
 	"github.com/memwatchd/memwatchd/memory"
@@ -43,8 +45,9 @@ func (m *Memory) add(ctx context.Context, c Call, a adding) (after *memory.Docum
 	if reason := m.Writer.Vault.Skips(a.path, false); reason != "" {
 		return nil, written, Errorf(Unavailable, "%s would not be read as memory: %s", a.path, reason)
 	}
-	var owned bool
-	var failed error // to be told rather than what is wrong with a file that the caller may not read
+	place := m.Layout.Place(a.path)
+	owned := place.Owner != "" && ownPlace(c, place) // if there is no file to ask
+	var failed error                                 // to be told rather than what is wrong with a file that the caller may not read
 	written, err = m.Writer.Write(ctx, vault.Change{
 		Path: a.path, Cause: a.cause, Group: a.group, Asked: true,
 		Edit: func(old *vault.File) (data []byte, err error) {
@@ -58,10 +61,12 @@ func (m *Memory) add(ctx context.Context, c Call, a adding) (after *memory.Docum
 			parse := func(source []byte) *memory.Document {
 				next := file
 				next.Data = source
-				return m.Parse(next)
+				after = m.Parse(next)
+				return after
 			}
-			before := parse(file.Data)
+			before := m.known(file)
 			owned = old == nil || before.Owned(c.View)
+			after = before
 			r := before.Revise()
 			if err := a.change(before, r); err != nil {
 				return nil, err
@@ -69,7 +74,14 @@ func (m *Memory) add(ctx context.Context, c Call, a adding) (after *memory.Docum
 			if data, err = r.Apply(parse); err != nil {
 				return nil, fmt.Errorf("%w: %w", memory.ErrUnwritable, err)
 			}
-			after = parse(data)
+			if !bytes.Equal(after.Source, data) { // it was tried in another way as well
+				parse(data)
+			}
+			if old == nil && after.Claim != "" {
+				if err := m.mayFound(after.Place, after.Claim); err != nil {
+					return nil, err
+				}
+			}
 			return data, mayClaim(c, after.Claim, "")
 		},
 	})
@@ -85,14 +97,47 @@ func (m *Memory) add(ctx context.Context, c Call, a adding) (after *memory.Docum
 	return after, written, err
 }
 
+// known is a file, parsed. To parse a long one takes longer than all else that is
+// done to change it, and mostly it was parsed before.
+func (m *Memory) known(file vault.File) *memory.Document {
+	if doc, err := m.Files.Load(file.Path); err == nil && !file.Unsettled && bytes.Equal(doc.Source, file.Data) {
+		return doc
+	}
+	return m.Parse(file)
+}
+
+// mayFound says no to the first file that claims a directory for a subject if
+// another file there claims it for somebody else: it may have been made a moment
+// ago, and not be known to the caller's view yet.
+func (m *Memory) mayFound(place memory.Place, subject string) error {
+	dir := path.Dir(place.Path)
+	for _, name := range append(memory.Namespaces(), "_index") {
+		file, err := m.Writer.Vault.Read(dir + "/" + name + ".md")
+		if err == nil && m.Layout.Place(file.Path).Owner == place.Owner {
+			if claim := m.known(file).Claim; claim != "" && claim != subject {
+				return contested(dir)
+			}
+		}
+	}
+	return nil
+}
+
+// contested is the error for a directory that is another subject's.
+func contested(dir string) error {
+	return Errorf(SubjectConflict, "the directory %s is another subject's", dir).
+		hint("its files name another subject_id: rename that directory, or use another subject")
+}
+
 // home is the caller's own directory below _longterms. That of somebody else who
 // maps to the same name is not the caller's.
 func (m *Memory) home(c Call) (string, error) {
 	dir := "_longterms/" + memory.SubjectDir(c.Scope.Subject)
 	place := m.Layout.Place(dir + "/_index.md")
 	if c.View.SubjectOf(memory.Partition{Owner: place.Owner}) != c.Scope.Subject {
-		return "", Errorf(SubjectConflict, "the directory %s is another subject's", dir).
-			hint("its files name another subject_id: rename that directory, or use another subject")
+		if c.degraded {
+			return "", Errorf(Unavailable, "not every file has been read yet").hint("try again in a moment")
+		}
+		return "", contested(dir)
 	}
 	return dir, nil
 }

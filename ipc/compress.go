@@ -46,7 +46,7 @@ func (m *Memory) compress(ctx context.Context, c Call, r *CompressRequest) (*Com
 	}
 	if r.DryRun {
 		plan, err := m.Compress.Plan(ctx, cutoff)
-		return &CompressAnswer{compactor.CompressReport{Plan: plan, Left: []compactor.DayStay{}}, true}, err
+		return &CompressAnswer{CompressReport: compactor.CompressReport{Plan: plan, Left: []compactor.DayStay{}}, DryRun: true}, err
 	}
 	back, err := m.Turn.Take(ctx)
 	if err != nil {
@@ -57,5 +57,5 @@ func (m *Memory) compress(ctx context.Context, c Call, r *CompressRequest) (*Com
 	if err != nil {
 		return nil, tidyError(err)
 	}
-	return &CompressAnswer{*report, false}, nil
+	return &CompressAnswer{CompressReport: *report}, nil
 }

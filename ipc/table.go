@@ -76,6 +76,30 @@ var Operations = []*Operation{
 		Example: "--evidence 2026-02-04/cli_1.md atlas Ships in May",
 	}, (*Memory).project),
 	operation(Operation{
+		Name: "item_put", Summary: "Keep something by a key",
+		Command: "item put", Example: "profile timezone Asia/Shanghai",
+	}, (*Memory).itemPut),
+	operation(Operation{
+		Name: "item_get", Summary: "Show what is kept by a key",
+		Command: "item get", Example: "profile timezone", ReadOnly: true,
+	}, (*Memory).itemGet),
+	operation(Operation{
+		Name: "item_list", Summary: "List what is kept by keys",
+		Command: "item list", Example: "preference", ReadOnly: true,
+	}, (*Memory).itemList),
+	operation(Operation{
+		Name: "item_delete", Summary: "Delete what is kept by a key",
+		Command: "item delete", Example: "profile timezone",
+	}, (*Memory).itemDelete),
+	operation(Operation{
+		Name: "item_delete_namespace", Summary: "Delete all that is kept by keys of a namespace",
+		Command: "item delete-namespace", Example: "task_state",
+	}, (*Memory).itemDeleteNamespace),
+	operation(Operation{
+		Name: "item_visibility", Summary: "Say where what is kept by a key may be shown",
+		Command: "item visibility", Example: "k3f9ab public_ok",
+	}, (*Memory).itemVisibility),
+	operation(Operation{
 		Name: "compress", Summary: "Sum up old sessions and daily notes, and archive them",
 		Example: "--cutoff 7d --dry-run", Admin: true, Long: true,
 	}, (*Memory).compress),

@@ -118,7 +118,7 @@ func (c *opsCase) disk(t *testing.T) *diskCase {
 	if err := w.Repair(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	m.Files, m.Parse, m.Layout, m.Writer, m.Disabled = d, d.parse, layout, w, c.settings["enabled"] == "false"
+	m.Files, m.Scopes, m.Parse, m.Layout, m.Writer, m.Disabled = d, d, d.parse, layout, w, c.settings["enabled"] == "false"
 	m.Todos = &todosync.Syncer{
 		Files: d, Writer: w, Parse: d.parse, List: d.listed, State: filepath.Join(t.TempDir(), "todosync.json"),
 		Logger: slog.New(slog.DiscardHandler), Now: m.Now, Location: m.Location,
@@ -148,6 +148,42 @@ func (d *diskCase) Load(path string) (*memory.Document, error) {
 		return nil, &fs.PathError{Op: "read", Path: path, Err: fs.ErrNotExist}
 	}
 	return d.parse(file), nil
+}
+
+// Resolve, Scope and View implement [Scopes]: whose memory is whose is what the
+// files say now.
+func (d *diskCase) Resolve(key string) string {
+	subject, _ := d.links(nil).Resolve(key)
+	return subject
+}
+
+func (d *diskCase) Scope(subject string, context memory.Context) memory.Scope {
+	return memory.Scope{Subject: subject, Aliases: d.links(nil).AliasesOf(subject), Context: context}
+}
+
+func (d *diskCase) View(s memory.Scope) (memory.View, error) {
+	var directories memory.Directories
+	filepath.WalkDir(d.dir, func(path string, _ fs.DirEntry, _ error) error {
+		name, _ := filepath.Rel(d.dir, path)
+		if doc, err := d.Load(filepath.ToSlash(name)); err == nil {
+			directories.Set(doc.Place, doc.Claim)
+		}
+		return nil
+	})
+	return directories.View(s)
+}
+
+// links are the identities on the disk, and why they cannot be read.
+func (d *diskCase) links(problem *error) *memory.Identities {
+	data, err := os.ReadFile(filepath.Join(d.dir, filepath.FromSlash(memory.IdentitiesPath)))
+	if err != nil {
+		return nil
+	}
+	ids, err := memory.ParseIdentities(data)
+	if problem != nil {
+		*problem = err
+	}
+	return ids
 }
 
 // changes are the lines that are new and gone since it was called last, without

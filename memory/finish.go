@@ -175,6 +175,22 @@ var idEncoding = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadd
 
 const idDigits = 10
 
+// shortDigits are those of an id that is given to an entry: among a thousand of
+// them, one in a million is taken.
+const shortDigits = 6
+
+// NewID is a short id for an entry, made of anything that tells it from others,
+// and none of those that are taken.
+func NewID(taken map[string]bool, of ...string) string {
+	source := strings.Join(of, "\x00")
+	for n := 0; ; n++ {
+		sum := sha256.Sum256([]byte(source + "\x00" + strconv.Itoa(n)))
+		if id := idEncoding.EncodeToString(sum[:])[:shortDigits]; !taken[id] {
+			return id
+		}
+	}
+}
+
 // identify gives every entry an id that is unique in the file. Public entries
 // come first, so that theirs are the same in the whole as in its excerpt.
 func (p *parse) identify() {

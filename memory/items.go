@@ -170,16 +170,38 @@ func isItem(text, key, value string, comment []byte) bool {
 	return ok && k == key && v == value && e.Line == 1 && e.EndLine == strings.Count(text, "\n")+1 && maps.Equal(want, e.Attributes)
 }
 
-// ItemSpot is the entry below which a new item is put, -1 for the top of the
-// file: at the end of what stands above all headings, so that none of them
-// announces it.
-func (d *Document) ItemSpot() int {
+// ItemSpot is the entry below which a new item of a visibility is put, -1 for the
+// top of the file: at the end of the list below the title of the file, or above
+// its first heading. What is public is put where public items are, and below no
+// heading that it would be the first to show to everybody.
+func (d *Document) ItemSpot(v Visibility) int {
+	type region struct {
+		end, list int  // the last entry, and the last item that counts
+		counts    bool // something there does
+	}
+	above, below := region{end: -1, list: -1}, region{end: -1, list: -1}
 	for i := range d.Entries {
-		if d.Entries[i].Heading >= 0 || d.Entries[i].Block == EmptyHeading {
-			return i - 1
+		e, r := &d.Entries[i], &above
+		if e.Heading == 0 && d.Headings[0].Level == 1 {
+			r = &below
+		} else if e.Heading >= 0 || e.Block == EmptyHeading {
+			break
+		}
+		r.end = i
+		if v != PublicOK || e.Partition.Visibility == PublicOK {
+			r.counts = true
+			if e.Block == Item {
+				r.list = i
+			}
 		}
 	}
-	return len(d.Entries) - 1
+	switch {
+	case !above.counts && below.list >= 0:
+		return below.list
+	case above.list >= 0:
+		return above.list
+	}
+	return above.end
 }
 
 // escapeTitle writes a text so that it stands between the marks of a title as it

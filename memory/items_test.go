@@ -104,7 +104,7 @@ func FuzzItemText(f *testing.F) {
 			if i >= 0 {
 				r.Replace(i, text)
 			} else {
-				r.Insert(d.ItemSpot(), text)
+				r.Insert(d.ItemSpot(PrivateOnly), text)
 			}
 			out, err := r.Apply(parse)
 			if err != nil && strings.HasPrefix(src, "```") {
