@@ -205,16 +205,26 @@ func setArguments(op *ipc.Operation, way *ipc.Command, req *ipc.Request, args []
 }
 
 // setTyped gives a parameter what was typed for it: for those that may be long,
-// a dash is what comes on the standard input.
+// a dash is what comes on the standard input, in a list line by line.
 func setTyped(req *ipc.Request, p *ipc.Param, s string, stdin io.Reader) error {
-	if s == "-" && p.Stdin {
-		text, err := io.ReadAll(stdin)
-		if err != nil {
-			return fmt.Errorf("%s: the standard input cannot be read: %w", p.Name, err)
-		}
-		s = string(text)
+	if s != "-" || !p.Stdin {
+		return req.Set(p, s)
 	}
-	return req.Set(p, s)
+	text, err := io.ReadAll(stdin)
+	if err != nil {
+		return fmt.Errorf("%s: the standard input cannot be read: %w", p.Name, err)
+	}
+	if p.Kind() != "strings" {
+		return req.Set(p, string(text))
+	}
+	for line := range strings.Lines(string(text)) {
+		if line = strings.TrimSpace(line); line != "" {
+			if err := req.Set(p, line); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // ask sends a request and prints the answer.

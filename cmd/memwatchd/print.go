@@ -63,6 +63,10 @@ func (p *printer) print(answer any) error {
 		fmt.Fprintf(&b, "%s\n", p.place(a.Path, a.Line))
 	case *ipc.TodoAnswer:
 		p.todo(&b, a)
+	case *ipc.NoteAnswer:
+		p.noted(&b, a.Path, []int{a.Line}, 0, a.Disabled)
+	case *ipc.CaptureAnswer:
+		p.noted(&b, a.Path, a.Lines, a.Already, a.Disabled)
 	case *ipc.CheckAnswer:
 		p.check(&b, a)
 	case *ipc.SyncAnswer:

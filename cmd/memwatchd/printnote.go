@@ -1,0 +1,25 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+)
+
+// noted shows where something was noted, or that whoever asked may not see it
+// there.
+func (p *printer) noted(b *strings.Builder, path string, lines []int, already int, disabled bool) {
+	switch {
+	case disabled:
+		fmt.Fprintln(b, "memory is turned off: nothing was written")
+	case path == "":
+		fmt.Fprintln(b, "noted, for private contexts only")
+	}
+	for _, line := range lines {
+		if line > 0 {
+			fmt.Fprintf(b, "%s\n", p.place(path, line))
+		}
+	}
+	if already > 0 {
+		fmt.Fprintf(b, "%s\n", p.style(dim, plural(already, "bullet")+" noted before"))
+	}
+}
