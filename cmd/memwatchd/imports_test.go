@@ -21,7 +21,7 @@ const module = "github.com/memwatchd/memwatchd"
 // floors only: the machines of one floor know nothing of each other.
 var floors = map[string]int{
 	"memory": 0,
-	"vault":  1, "watcher": 1, "index": 1, "secrets": 1,
+	"vault":  1, "watcher": 1, "index": 1, "secrets": 1, "ntfy": 1,
 	"todosync": 2, "compactor": 2,
 	"ipc":           3,
 	"cmd/memwatchd": 4,
@@ -37,11 +37,11 @@ var technology = map[string][]string{
 	"github.com/spf13/":          {"cmd/memwatchd"},
 	"github.com/schollz/":        {"cmd/memwatchd"},
 	"net":                        {"ipc"},
-	"net/http":                   {"ipc"},
+	"net/http":                   {"ipc", "ntfy"},
 	"github.com/robfig/":         {"compactor"},
 	"os/exec":                    {},
 	"os":                         {"vault", "watcher", "index", "ipc", "cmd/memwatchd"},
-	"log/slog":                   {"compactor", "todosync", "vault", "watcher", "index", "ipc", "cmd/memwatchd"},
+	"log/slog":                   {"compactor", "todosync", "vault", "watcher", "index", "ntfy", "ipc", "cmd/memwatchd"},
 	"golang.org/x/sys/unix":      {"vault", "watcher", "ipc", "cmd/memwatchd"},
 	"github.com/rogpeppe/":       {},
 	"golang.org/x/tools/":        {},

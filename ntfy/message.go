@@ -1,0 +1,78 @@
+package ntfy
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+	"time"
+)
+
+// A Message is what somebody sent to the topic: whoever knows its name, or has
+// been told it. Its texts are as they came.
+type Message struct {
+	ID         string // letters, digits, dashes and underscores
+	Time       time.Time
+	Title      string
+	Text       string
+	Click      string // a URL
+	Attachment *Attachment
+}
+
+// An Attachment is a file that is somewhere else.
+type Attachment struct {
+	Name string `json:"name"`
+	URL  string `json:"url"`
+}
+
+// Body is all that a message says but for its title: its text, where it leads
+// to, and the name and the place of its attachment; of one without any, the
+// title.
+func (m *Message) Body() string {
+	parts := []string{m.Text, m.Click}
+	if a := m.Attachment; a != nil {
+		parts = append(parts, strings.TrimSpace(a.Name+" "+a.URL))
+	}
+	var said []string
+	for _, p := range parts {
+		if p = strings.TrimSpace(p); p != "" {
+			said = append(said, p)
+		}
+	}
+	if len(said) == 0 {
+		return strings.TrimSpace(m.Title)
+	}
+	return strings.Join(said, " ")
+}
+
+// An event is one line of a stream.
+type event struct {
+	kind  string // open, keepalive, message, and others that mean nothing here
+	topic string
+	time  time.Time // by the server's clock; zero if it says none
+	Message
+}
+
+var errGarbage = errors.New("the server sends something else than messages")
+
+// parseEvent reads a line of a stream.
+func parseEvent(line []byte) (e event, err error) {
+	var wire struct {
+		ID         string      `json:"id"`
+		Time       int64       `json:"time"`
+		Event      string      `json:"event"`
+		Topic      string      `json:"topic"`
+		Title      string      `json:"title"`
+		Message    string      `json:"message"`
+		Click      string      `json:"click"`
+		Attachment *Attachment `json:"attachment"`
+	}
+	if json.Unmarshal(line, &wire) != nil || wire.Event == "" || !idRE.MatchString(wire.ID) {
+		return e, errGarbage
+	}
+	if wire.Time > 0 {
+		e.time = time.Unix(wire.Time, 0).UTC()
+	}
+	e.kind, e.topic = wire.Event, wire.Topic
+	e.Message = Message{ID: wire.ID, Time: e.time, Title: wire.Title, Text: wire.Message, Click: wire.Click, Attachment: wire.Attachment}
+	return e, nil
+}

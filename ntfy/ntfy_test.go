@@ -1,0 +1,420 @@
+package ntfy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+const topic = "notes_of-a-phone"
+
+// A visit is what the server does with one connection.
+type visit func(w http.ResponseWriter, r *http.Request)
+
+// says sends lines, each at once; a line "drop" breaks the connection off, one
+// "wait 1m" passes the time, one without an end is the last.
+func says(lines ...string) visit {
+	return func(w http.ResponseWriter, r *http.Request) {
+		for _, line := range lines {
+			if line == "drop" {
+				panic(http.ErrAbortHandler)
+			}
+			if d, ok := strings.CutPrefix(line, "wait "); ok {
+				d, _ := time.ParseDuration(d)
+				pause(r.Context(), d)
+				continue
+			}
+			io.WriteString(w, line)
+			if !strings.HasSuffix(line, "…") {
+				io.WriteString(w, "\n")
+			}
+			w.(http.Flusher).Flush()
+		}
+	}
+}
+
+func answers(status int, header ...string) visit {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		for i := 0; i+1 < len(header); i += 2 {
+			w.Header().Set(header[i], header[i+1])
+		}
+		w.WriteHeader(status)
+		io.WriteString(w, says401)
+	}
+}
+
+const says401 = `{"code":40101,"http":401,"error":"unauthorized"}`
+
+func opened() string {
+	return fmt.Sprintf(`{"id":"open1","time":%d,"event":"open","topic":%q}`, time.Now().Unix(), topic)
+}
+
+const keepalive = `{"id":"keep1","time":1,"event":"keepalive","topic":"` + topic + `"}`
+
+func sent(id string) string {
+	return fmt.Sprintf(`{"id":%q,"time":%d,"event":"message","topic":%q,"message":"text of %s"}`, id, time.Now().Unix(), topic, id)
+}
+
+// A world is a subscription in a bubble of its own time, with a server that does
+// as it is told, one connection after the other, and then waits.
+type world struct {
+	*Subscriber
+	begin  time.Time
+	visits []visit
+
+	asked []string        // since, of each connection
+	when  []time.Duration // after the beginning
+	token []string
+	heard []string // ids of messages
+	fails int      // so often handling fails
+	saved []byte
+	full  bool // nothing can be saved
+}
+
+func (w *world) Load() ([]byte, error) { return w.saved, nil }
+
+func (w *world) Save(data []byte) error {
+	if w.full {
+		return errors.New("no space left")
+	}
+	w.saved = data
+	return nil
+}
+
+// inWorld runs a subscription until all that it was to be visited with is over
+// and an hour more has passed, or until check says that it is enough.
+func inWorld(t *testing.T, w *world, visits ...visit) {
+	t.Helper()
+	w.visits = visits
+	l := &pipes{conns: make(chan net.Conn), closed: make(chan struct{})}
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/"+topic+"/json" || r.Method != http.MethodGet {
+			t.Errorf("asked for %s %s", r.Method, r.URL)
+		}
+		w.asked, w.token = append(w.asked, r.URL.Query().Get("since")), append(w.token, r.Header.Get("Authorization"))
+		w.when = append(w.when, time.Since(w.begin))
+		if len(w.visits) == 0 {
+			says(opened())(rw, r)
+			for r.Context().Err() == nil {
+				says(keepalive, "wait 45s")(rw, r)
+			}
+			return
+		}
+		next := w.visits[0]
+		w.visits = w.visits[1:]
+		next(rw, r)
+	}))
+	server.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
+	server.Listener.Close()
+	server.Listener = l
+	server.Start()
+	transport := &http.Transport{DialContext: l.dial}
+	if w.Subscriber == nil {
+		w.Subscriber = &Subscriber{}
+	}
+	s := w.Subscriber
+	s.Server, s.Topic, s.Transport, s.Memory = "http://127.0.0.1/", topic, transport, w
+	s.Logger = slog.New(slog.DiscardHandler)
+	s.Handle = func(_ context.Context, m Message) error {
+		if w.fails > 0 {
+			w.fails--
+			return errors.New("not now")
+		}
+		w.heard = append(w.heard, m.ID)
+		return nil
+	}
+	w.begin = time.Now()
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- s.Run(ctx) }()
+	time.Sleep(12 * time.Hour)
+	synctest.Wait()
+	if !s.Status().Connected || s.Status().Problem != "" {
+		t.Errorf("in the end the status is %+v", s.Status())
+	}
+	cancel()
+	if err := <-ended; !errors.Is(err, context.Canceled) {
+		t.Errorf("it ended with %v", err)
+	}
+	transport.CloseIdleConnections()
+	server.CloseClientConnections()
+	server.Close()
+	if len(w.visits) > 0 {
+		t.Errorf("%d visits were not made", len(w.visits))
+	}
+}
+
+// pipes is a network in memory, which waits in the bubble's time.
+type pipes struct {
+	conns  chan net.Conn
+	closed chan struct{}
+	once   sync.Once
+}
+
+func (p *pipes) dial(ctx context.Context, _, _ string) (net.Conn, error) {
+	ours, theirs := net.Pipe()
+	select {
+	case p.conns <- theirs:
+		return ours, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case <-p.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+func (p *pipes) Accept() (net.Conn, error) {
+	select {
+	case c := <-p.conns:
+		return c, nil
+	case <-p.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+func (p *pipes) Close() error {
+	p.once.Do(func() { close(p.closed) })
+	return nil
+}
+
+func (p *pipes) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)} }
+
+// Whatever a server does, each message is heard once and in order, and after
+// what went wrong it is asked from where we were.
+func TestMisbehaviour(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		visits func() []visit
+		heard  string
+		asked  string // the first connections' since, "-" for none
+		least  time.Duration
+		most   time.Duration // between the first connection and the last
+	}{
+		{"none", func() []visit { return nil }, "", "-", 0, 0},
+		{"two messages", func() []visit { return []visit{says(opened(), sent("a"), keepalive, sent("b"), "drop")} }, "a b", "- b", time.Second / 2, time.Second},
+		{"ends", func() []visit { return []visit{says(opened(), sent("a"))} }, "a", "- a", time.Second / 2, time.Second},
+		{"drops in the middle of a line", func() []visit {
+			return []visit{says(opened(), sent("a"), strings.TrimSuffix(sent("b"), `"}`)+"…", "drop"), says(opened(), sent("b"), "drop")}
+		}, "a b", "- a b", time.Second, 2 * time.Second},
+		{"ends in the middle of a line", func() []visit {
+			return []visit{says(opened(), sent("a"), strings.TrimSuffix(sent("b"), `"}`)+"…"), says(opened(), sent("b"), "drop")}
+		}, "a b", "- a b", time.Second, 2 * time.Second},
+		{"repeats", func() []visit {
+			return []visit{says(opened(), sent("a"), sent("a"), sent("b"), "drop"), says(opened(), sent("a"), sent("b"), sent("c"), sent("b"), "drop")}
+		}, "a b c", "- b c", time.Second, 2 * time.Second},
+		{"sends garbage", func() []visit {
+			return []visit{says(opened(), "", "garbage", "{}", `{"event":"message"}`, `{"id":"x y","event":"message"}`, `[1,2`, "null", `{"id":5}`, "\x00\xff", `{"id":"z","event":"message","time":"soon"}`, sent("a"), "drop")}
+		}, "a", "- a", time.Second / 2, time.Second},
+		{"sends nothing but garbage", func() []visit {
+			return []visit{says(slices.Repeat([]string{"garbage"}, maxGarbage+5)...)}
+		}, "", "-", time.Second / 2, time.Second},
+		{"sends lines without an end", func() []visit {
+			long := fmt.Sprintf(`{"id":"long","event":"message","topic":%q,"message":"%s"}`, topic, strings.Repeat("x", 3*maxLine))
+			return []visit{says(opened(), long, sent("a"), long, sent("b"), strings.Repeat("y", 2*maxLine)+"…", "drop")}
+		}, "a b", "- b", time.Second / 2, time.Second},
+		{"sends what is for others", func() []visit {
+			return []visit{says(opened(), strings.ReplaceAll(sent("a"), topic, "other"), strings.ReplaceAll(sent("b"), `"message","topic"`, `"poll_request","topic"`), sent("c"), "drop")}
+		}, "c", "- c", time.Second / 2, time.Second},
+		{"sends what was before", func() []visit {
+			return []visit{says(opened(), strings.Replace(sent("old"), `"time":9`, `"time":8`, 1), sent("a"), "drop")}
+		}, "a", "- a", time.Second / 2, time.Second},
+		{"is silent", func() []visit { return []visit{says(opened(), sent("a"), "wait 90s", keepalive, "wait 3h")} }, "a", "- a", 210 * time.Second, 212 * time.Second},
+		{"is silent from the beginning", func() []visit { return []visit{says("wait 3h")} }, "", "-", 2 * time.Minute, 122 * time.Second},
+		{"never answers", func() []visit { return []visit{says("wait 3h", "drop")} }, "", "-", 2 * time.Minute, 122 * time.Second},
+		{"drips", func() []visit { return []visit{says("x…", "wait 1m", "y…", "wait 1m", "z…", "wait 1m", "drop")} }, "", "-", 2 * time.Minute, 122 * time.Second},
+		{"wants a token", func() []visit { return []visit{answers(401), answers(403), says(opened(), sent("a"), "drop")} }, "a", "- - - a", 2 * time.Second, 4 * time.Second},
+		{"wants patience", func() []visit { return []visit{answers(429, "Retry-After", "600"), says(opened(), sent("a"), "drop")} }, "a", "- - a", 600 * time.Second, 602 * time.Second},
+		{"wants patience until then", func() []visit {
+			return []visit{answers(429, "Retry-After", time.Now().Add(10*time.Minute).UTC().Format(http.TimeFormat))}
+		}, "", "-", 599 * time.Second, 601 * time.Second},
+		{"wants too much patience", func() []visit { return []visit{answers(503, "Retry-After", "2000000000")} }, "", "-", time.Hour, time.Hour + time.Second},
+		{"wants none", func() []visit { return []visit{answers(429, "Retry-After", "-5"), answers(500, "Retry-After", "soon")} }, "", "-", time.Second, 4 * time.Second},
+		{"sends us on", func() []visit { return []visit{answers(302, "Location", "http://example.com/")} }, "", "-", time.Second / 2, time.Second},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := &world{}
+				inWorld(t, w, c.visits()...)
+				if got := strings.Join(w.heard, " "); got != c.heard {
+					t.Errorf("heard %q, not %q", got, c.heard)
+				}
+				for i, want := range strings.Fields(c.asked) {
+					if got := w.asked[i]; want != "-" && got != want || want == "-" && strings.ContainsAny(got, "ab") {
+						t.Errorf("connection %d asks since %q", i, got)
+					}
+				}
+				if last := w.when[len(w.when)-1]; last < c.least || last > c.most {
+					t.Errorf("the connections are at %v", w.when)
+				}
+			})
+		})
+	}
+}
+
+// Who listens for the first time hears what comes from then on, though the
+// connection breaks before anything does; who listens again hears what came
+// meanwhile.
+func TestFirstAndNext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &world{}
+		inWorld(t, w, says(opened(), "drop"), says(opened(), sent("a"), "drop"))
+		begin := fmt.Sprint(w.begin.Unix())
+		if diff := cmp.Diff([]string{"", begin, "a"}, w.asked); diff != "" {
+			t.Errorf("asked since (-want +got):\n%s", diff)
+		}
+		again := &world{saved: w.saved}
+		inWorld(t, again, says(opened(), sent("a"), sent("b"), "drop"))
+		if diff := cmp.Diff([]string{"a", "b"}, again.asked); diff != "" || strings.Join(again.heard, " ") != "b" {
+			t.Errorf("heard %q, asked since (-want +got):\n%s", again.heard, diff)
+		}
+		for _, saved := range []string{"", "broken", `{"of":"http://127.0.0.1/another","begin":5,"heard":["x"]}`} {
+			other := &world{saved: []byte(saved)}
+			if inWorld(t, other); other.asked[0] != "" {
+				t.Errorf("with %q it asks since %q", saved, other.asked[0])
+			}
+		}
+	})
+}
+
+// A message that cannot be handled is tried again, and nothing is skipped; nor
+// does it matter that it cannot be remembered.
+func TestFailingHandler(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &world{fails: 9, full: true}
+		inWorld(t, w, says(opened(), sent("a"), sent("b"), "wait 90s", sent("c"), "drop"))
+		if len(w.asked) != 2 {
+			t.Errorf("%d connections for that", len(w.asked))
+		}
+		if diff := cmp.Diff([]string{"a", "b", "c"}, w.heard); diff != "" {
+			t.Errorf("heard (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// It is tried ever later, but not too late, and soon again after a message.
+func TestBackOff(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &world{}
+		visits := slices.Repeat([]visit{answers(500)}, 14)
+		inWorld(t, w, append(visits, says(opened(), sent("a"), "drop"))...)
+		longest := soonest
+		for i := 1; i < len(w.when); i++ {
+			gap := w.when[i] - w.when[i-1]
+			if i == len(w.when)-1 {
+				longest = soonest
+			}
+			if gap < longest/2 || gap > longest {
+				t.Errorf("between connections %d and %d pass %v, not up to %v", i-1, i, gap, longest)
+			}
+			longest = min(2*longest, latest)
+		}
+	})
+}
+
+func TestToken(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tokens := []string{"one", "two", ""}
+		w := &world{}
+		w.Subscriber = &Subscriber{Token: func() (string, error) {
+			if len(tokens) == 0 {
+				return "", nil
+			}
+			token := tokens[0]
+			if tokens = tokens[1:]; token == "two" {
+				return "", errors.New("no such file")
+			}
+			return token, nil
+		}}
+		inWorld(t, w, answers(401))
+		if diff := cmp.Diff([]string{"Bearer one", ""}, w.token); diff != "" {
+			t.Errorf("tokens (-want +got):\n%s", diff)
+		}
+	})
+}
+
+func TestStatus(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &world{}
+		var seen Status
+		inWorld(t, w, func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, func(rw http.ResponseWriter, r *http.Request) {
+			seen = w.Status()
+			answers(403)(rw, r)
+		}, func(rw http.ResponseWriter, r *http.Request) {
+			if s := w.Status(); s.Connected || !strings.Contains(s.Problem, "token") {
+				t.Errorf("the status is %+v", s)
+			}
+			says(opened(), sent("a"), "drop")(rw, r)
+		})
+		if seen.Connected || seen.Problem == "" || strings.Contains(seen.Problem, topic) {
+			t.Errorf("the status is %+v", seen)
+		}
+		if s := w.Status(); s.Messages != 1 || s.Last.IsZero() || s.Connected {
+			t.Errorf("in the end the status is %+v", s)
+		}
+	})
+}
+
+func TestChecks(t *testing.T) {
+	for _, good := range []string{"https://ntfy.sh", "https://ntfy.sh/", "http://127.0.0.1:8080", "http://localhost", "http://[::1]:80"} {
+		if err := CheckServer(good); err != nil {
+			t.Errorf("%s: %v", good, err)
+		}
+	}
+	for _, bad := range []string{"", "ntfy.sh", "http://ntfy.sh", "ftp://ntfy.sh", "https://", "https://ntfy.sh/topic", "https://a:b@ntfy.sh", "https://ntfy.sh?x=y", "https://ntfy.sh#x", "http://127.0.0.1.evil.com", "://", "http://localhost.evil.com"} {
+		if CheckServer(bad) == nil {
+			t.Errorf("%s is taken", bad)
+		}
+	}
+	for _, bad := range []string{"", "a/b", "a b", "ü", strings.Repeat("x", 65), "a?b"} {
+		if CheckTopic(bad) == nil {
+			t.Errorf("%q is taken", bad)
+		}
+	}
+	if err := CheckTopic(topic); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestBody(t *testing.T) {
+	file := &Attachment{Name: "a.png", URL: "https://x/a.png"}
+	for _, c := range []struct {
+		m    Message
+		want string
+	}{
+		{Message{Title: "T", Text: " text\n"}, "text"},
+		{Message{Title: " T "}, "T"},
+		{Message{}, ""},
+		{Message{Text: "text", Click: "https://y", Attachment: file}, "text https://y a.png https://x/a.png"},
+		{Message{Attachment: file}, "a.png https://x/a.png"},
+	} {
+		if got := c.m.Body(); got != c.want {
+			t.Errorf("%+v says %q, not %q", c.m, got, c.want)
+		}
+	}
+}
+
+// Whatever a line says, it is a sound event or garbage.
+func FuzzParseEvent(f *testing.F) {
+	for _, s := range []string{sent("a"), opened(), keepalive, "{}", `{"id":"a","event":"message","attachment":{"name":1}}`} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, line []byte) {
+		e, err := parseEvent(line)
+		if err == nil && (CheckTopic(e.ID) != nil || e.kind == "") {
+			t.Errorf("%q is read as %+v", line, e)
+		}
+	})
+}
