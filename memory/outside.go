@@ -20,7 +20,7 @@ func CheckText(text string) error {
 		return errors.New("the text is not valid UTF-8")
 	case strings.Contains(text, "<!--"), strings.Contains(text, "-->"):
 		return errors.New("the text has a comment (<!-- -->), which would be taken for attributes; leave it out")
-	case strings.Contains(text, "memwatchd:generated"):
+	case strings.Contains(text, markerWord):
 		return errors.New("the text has a marker of generated text; leave it out")
 	}
 	for _, r := range text {
@@ -28,20 +28,31 @@ func CheckText(text string) error {
 			return fmt.Errorf("the text has the control character %U; leave it out", r)
 		}
 	}
-	for at := range len(text) {
-		if text[at] != '<' {
+	flat := strings.Join(words(text), " ") // as Line would have it
+	for at := range len(flat) {
+		if flat[at] != '<' {
 			continue
 		}
-		if n, _ := privateTag([]byte(text[at:])); n > 0 {
+		if n, _ := privateTag([]byte(flat[at:])); n > 0 {
 			return errors.New("the text has a <private> tag; set its visibility instead")
 		}
 	}
-	for line := range strings.Lines(text) {
-		if line = strings.TrimSpace(line); line == filteredHeader || injectedRE.MatchString(line) {
+	for line := range strings.Lines(text + "\n" + flat) {
+		if isInjected(line) {
 			return errors.New("the text has the header of a block of injected memory; leave that block out")
 		}
 	}
 	return nil
+}
+
+// markerWord is in the markers of generated text.
+const markerWord = "memwatchd:generated"
+
+// isInjected reports whether a line is the header of a block that was put into a
+// prompt.
+func isInjected(line string) bool {
+	line = strings.TrimSpace(line)
+	return line == filteredHeader || injectedRE.MatchString(line)
 }
 
 // Line is a text from outside as one line of Markdown: what breaks lines is a

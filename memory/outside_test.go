@@ -6,7 +6,7 @@ import (
 )
 
 func TestCheckText(t *testing.T) {
-	for _, bad := range []string{"a <!-- id=b -->", "a -->", "a\n<private>\nb", "a </PRIVATE >", "x memwatchd:generated", "[Memory:LongTerm:Summary]\n- a", " Long-term Memory (filtered) ", "a\x00", "\x1b[31m", "\xff", "a\x7f"} {
+	for _, bad := range []string{"a <!-- id=b -->", "a -->", "a\n<private>\nb", "a </PRIVATE >", "a <private\n>", "a <private\u00a0>", "[Memory:LongTerm:\nSummary]", "x memwatchd:generated", "[Memory:LongTerm:Summary]\n- a", " Long-term Memory (filtered) ", "a\x00", "\x1b[31m", "\xff", "a\x7f"} {
 		if CheckText(bad) == nil {
 			t.Errorf("%q is taken", bad)
 		}
