@@ -55,6 +55,31 @@ func (c *Client) Todo(ctx context.Context, r TodoRequest) (*TodoAnswer, error) {
 	return ask[TodoAnswer](ctx, c, r)
 }
 
+// Note appends a note to the log of the day.
+func (c *Client) Note(ctx context.Context, r NoteRequest) (*NoteAnswer, error) {
+	return ask[NoteAnswer](ctx, c, r)
+}
+
+// Capture appends one to three bullets to the log of the day.
+func (c *Client) Capture(ctx context.Context, r CaptureRequest) (*CaptureAnswer, error) {
+	return ask[CaptureAnswer](ctx, c, r)
+}
+
+// Remember keeps one thing for long, because the user has asked for it.
+func (c *Client) Remember(ctx context.Context, r RememberRequest) (*RememberAnswer, error) {
+	return ask[RememberAnswer](ctx, c, r)
+}
+
+// Forget takes entries away for good, in two steps.
+func (c *Client) Forget(ctx context.Context, r ForgetRequest) (*ForgetAnswer, error) {
+	return ask[ForgetAnswer](ctx, c, r)
+}
+
+// WipeSubject deletes all that is remembered of a subject.
+func (c *Client) WipeSubject(ctx context.Context, r WipeRequest) (*WipeAnswer, error) {
+	return ask[WipeAnswer](ctx, c, r)
+}
+
 // Edit replaces a text in a file that has it once.
 func (c *Client) Edit(ctx context.Context, r EditRequest) (*EditAnswer, error) {
 	return ask[EditAnswer](ctx, c, r)

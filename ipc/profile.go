@@ -39,9 +39,9 @@ type ProjectRequest struct {
 
 // SummaryAnswer says where a summary stands.
 type SummaryAnswer struct {
-	Path     string `json:"path"`
-	Line     int    `json:"line"`
-	Replaced bool   `json:"replaced"` // another summary of that name
+	Path     string `json:"path,omitempty"`
+	Line     int    `json:"line,omitempty"`
+	Replaced bool   `json:"replaced,omitempty"` // another summary of that name
 
 	Disabled bool `json:"disabled,omitempty"` // memory is turned off: nothing was written
 }
