@@ -1,0 +1,189 @@
+package memory
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Most words of a sentence can be said in others. Some cannot: numbers, dates,
+// addresses, paths, names with a case or punctuation of their own, tags, and
+// whatever stands in a code span. Who rewords a text must keep those exactly.
+
+var (
+	codeSpanRE = regexp.MustCompile("`+([^`\n]+)`+")
+	addressRE  = regexp.MustCompile("[A-Za-z][A-Za-z0-9+.-]*://[^\\s<>\"`，。；、！？（）】》」』]+")
+)
+
+// Lost lists the exact words of a text that another text does not have, in the
+// order in which they come. The time that it takes is that of the product of
+// their lengths.
+func Lost(text, other string) []string {
+	other = oneSpaced(other)
+	return slices.DeleteFunc(exactWords(text), func(word string) bool { return occurs(word, other) })
+}
+
+func oneSpaced(s string) string { return strings.Join(strings.Fields(s), " ") }
+
+// exactWords are the words of a text that have to be kept as they are.
+func exactWords(text string) []string {
+	text = oneSpaced(text)
+	var words []string
+	add := func(word string) {
+		if word != "" && !slices.Contains(words, word) && occurs(word, text) { // not what is a part of a longer one
+			words = append(words, word)
+		}
+	}
+	for _, m := range codeSpanRE.FindAllStringSubmatch(text, -1) {
+		add(strings.TrimSpace(m[1]))
+	}
+	for _, address := range addressRE.FindAllString(text, -1) {
+		address = strings.TrimRight(address, ".,;:!?'*_|")
+		for strings.HasSuffix(address, ")") && strings.Count(address, ")") > strings.Count(address, "(") {
+			address = strings.TrimRight(address[:len(address)-1], ".,;:!?'*_|")
+		}
+		add(address)
+	}
+	for from := 0; from < len(text); {
+		end := wordEnd(text, from)
+		if word := trimWord(text[from:end]); isExact(word) {
+			add(word)
+		}
+		_, n := utf8.DecodeRuneInString(text[end:])
+		from = end + n
+	}
+	return words
+}
+
+// wordEnd is where the word that begins at a place ends. What separates words
+// are white space, brackets, quotes, and scripts that do without it.
+func wordEnd(text string, from int) int {
+	for i, r := range text[from:] {
+		at := from + i
+		switch {
+		case r == ',' && at > from && at+1 < len(text) && isDigit(text[at-1]) && isDigit(text[at+1]):
+		case unicode.IsSpace(r), strings.ContainsRune("()<>[]{}\"'`|*,;!", r), spaceless(r), r >= utf8.RuneSelf && unicode.IsPunct(r):
+			return at
+		}
+	}
+	return len(text)
+}
+
+// spaceless reports whether a character is of a script that is written without
+// spaces between words.
+func spaceless(r rune) bool {
+	return unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul, unicode.Thai) || r == 'ー'
+}
+
+// trimWord takes the punctuation of the sentence, and emphasis, off a word.
+func trimWord(word string) string {
+	for _, mark := range []string{"~~", "__", "_"} {
+		if inner, ok := strings.CutPrefix(word, mark); ok && strings.HasSuffix(inner, mark) {
+			word = strings.TrimSuffix(inner, mark)
+		}
+	}
+	return strings.TrimRight(word, ".:?-~&=")
+}
+
+// isExact reports whether a word means something only as it is.
+func isExact(word string) bool {
+	for i, r := range word {
+		switch {
+		case unicode.IsDigit(r), strings.ContainsRune(`/\_@#^=`, r) && len(word) > 1:
+			return true
+		case r == ':' && i > 0,
+			r == '-' && i == 0 && len(word) > 1, // -v, --force
+			r == '.' && i+2 < len(word),         // notes.md, example.org, .env; not e.g
+			unicode.IsUpper(r) && i > 0 && lowerBefore(word, i):
+			return true
+		}
+	}
+	return false
+}
+
+func lowerBefore(word string, at int) bool {
+	r, _ := utf8.DecodeLastRuneInString(word[:at])
+	return unicode.IsLower(r)
+}
+
+func isDigit(c byte) bool { return c >= '0' && c <= '9' }
+
+// occurs reports whether a word stands in a text as a word, not as a part of a
+// longer one. Both have single spaces.
+func occurs(word, text string) bool {
+	amount := strings.Trim(word, "0123456789.,:") == ""
+	for from := 0; ; {
+		at := strings.Index(text[from:], word)
+		if at < 0 {
+			return false
+		}
+		at += from
+		if !joined(text[:at], amount, true) && !joined(text[at+len(word):], amount, false) {
+			return true
+		}
+		from = at + 1
+	}
+}
+
+// joined reports whether the text beside a word belongs to it. A number may
+// stand in a range, a ratio or an address; a name may not be a part of another.
+func joined(beside string, amount, before bool) bool {
+	r, n := utf8.DecodeRuneInString(beside)
+	next, _ := utf8.DecodeRuneInString(beside[n:])
+	if before {
+		r, n = utf8.DecodeLastRuneInString(beside)
+		next, _ = utf8.DecodeLastRuneInString(beside[:len(beside)-n])
+	}
+	letter := func(r rune) bool { return (unicode.IsLetter(r) || unicode.IsDigit(r)) && !spaceless(r) }
+	switch {
+	case n == 0:
+		return false
+	case letter(r):
+		return true
+	case r == '.', r == '_':
+		return letter(next)
+	case amount:
+		return r == ',' && unicode.IsDigit(next) || before && r == '-' && !letter(next)
+	}
+	return strings.ContainsRune(`-/\@#`, r) && letter(next)
+}
+
+// told is the share of the words of a text that another one has, whatever their
+// case and order: 1 if it has no words.
+func told(text, other string) float64 {
+	all, has := wordSet(text), wordSet(other)
+	if len(all) == 0 {
+		return 1
+	}
+	n := 0
+	for word := range all {
+		if has[word] {
+			n++
+		}
+	}
+	return float64(n) / float64(len(all))
+}
+
+// wordSet are the words of a text; of scripts without spaces, the characters.
+func wordSet(text string) map[string]bool {
+	set := map[string]bool{}
+	text = Fold(text)
+	for from := 0; from < len(text); {
+		r, n := utf8.DecodeRuneInString(text[from:])
+		end := from + n
+		switch {
+		case spaceless(r):
+			set[text[from:end]] = true
+		case unicode.IsLetter(r) || unicode.IsDigit(r):
+			rest := strings.IndexFunc(text[from:], func(r rune) bool { return !unicode.In(r, unicode.L, unicode.N, unicode.M) || spaceless(r) })
+			if end = len(text); rest >= 0 {
+				end = from + rest
+			}
+			set[text[from:end]] = true
+		}
+		from = end
+	}
+	return set
+}

@@ -1,0 +1,153 @@
+package memory
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestLost(t *testing.T) {
+	for _, test := range []struct {
+		name, text, other string
+		want              []string
+	}{
+		{"plain words", "We chose the left door", "nothing", nil},
+		{"a number", "5 doors", "no doors", []string{"5"}},
+		{"a number in a longer one", "5 doors", "15 doors, 5.5 keys, 1,5 rooms, -5 degrees", []string{"5"}},
+		{"a number with a unit", "5s", "5", []string{"5s"}},
+		{"a number in a range", "at 10:30", "10:30-11:00", nil},
+		{"a number at the end of a sentence", "it is 5.", "5, it is", nil},
+		{"a number among characters", "端口8080已开", "端口是8080。", nil},
+		{"a number that is gone among characters", "端口8080已开", "端口已开", []string{"8080"}},
+		{"thousands", "1,000 keys", "1 000 keys", []string{"1,000"}},
+		{"less than nothing", "-5 degrees", "5 degrees", []string{"-5"}},
+		{"a date", "on 2026-02-04", "on 2026-02-05", []string{"2026-02-04"}},
+		{"a version", "v2.5.7", "v2.5", []string{"v2.5.7"}},
+		{"a version in a longer one", "v2.5", "v2.5.7", []string{"v2.5"}},
+		{"an address", "see https://example.org/a_(b)?c=1#d.", "see https://example.org/a_(c)?c=1#d.", []string{"https://example.org/a_(b)?c=1#d"}},
+		{"an address in brackets", "([x](https://example.org/y))", "https://example.org/y", nil},
+		{"an address that goes on", "https://example.org/y", "https://example.org/y/z", []string{"https://example.org/y"}},
+		{"an address with other letters", "https://例え.jp/あ、", "https://例え.jp/い", []string{"https://例え.jp/あ"}},
+		{"a path", "in cmd/main and ~/.config, not ../x", "in cmd/ and .config", []string{"cmd/main", "~/.config", "../x"}},
+		{"a path in a longer one", "a/b", "a/b/c, x/a/b, a/b.md", []string{"a/b"}},
+		{"the name of a file", "notes.md", "notes", []string{"notes.md"}},
+		{"an abbreviation", "e.g. this", "this", nil},
+		{"ids", "acct:42 k3f9 snake_case #tag @alice ^anchor camelCase", "", []string{"acct:42", "k3f9", "snake_case", "#tag", "@alice", "^anchor", "camelCase"}},
+		{"an id in a longer one", "k3f9", "k3f9-2 k3f9b", []string{"k3f9"}},
+		{"flags", "run it with -v and --force", "run it", []string{"-v", "--force"}},
+		{"a code span", "type `make it so`", "type make it", []string{"make it so"}},
+		{"a code span that is text", "type `make it so`", "make it so", nil},
+		{"a code span over lines", "type `make  it so`", "make it\nso", nil},
+		{"emphasis", "_word_ __word__ ~~word~~ **word**", "", nil},
+		{"case", "camelCase", "camelcase", []string{"camelCase"}},
+		{"each once", "5 5 5", "", []string{"5"}},
+	} {
+		if diff := cmp.Diff(test.want, Lost(test.text, test.other)); diff != "" && len(test.want)+len(Lost(test.text, test.other)) > 0 {
+			t.Errorf("%s (-want +got):\n%s", test.name, diff)
+		}
+	}
+}
+
+// A text loses nothing against itself, whatever stands around it.
+func FuzzLost(f *testing.F) {
+	for _, s := range append(seeds, "https://a.b/c_(d)). 1,000.5 `a b` -x ^y 端口8080。") {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		if len(text) > 4<<10 {
+			t.Skip("every word is looked for in all of the text")
+		}
+		for _, other := range []string{text, "x " + text + " y", "（" + text + "）"} {
+			if lost := Lost(text, other); len(lost) > 0 {
+				t.Errorf("%q has lost %q", other, lost)
+			}
+		}
+	})
+}
+
+func TestProposalCheck(t *testing.T) {
+	existing := []Mergeable{
+		{ID: "e1", Section: "Temporary Facts", Title: "Port", Text: "the service listens on 8080, see docs/net.md"},
+		{ID: "e2", Section: "Temporary Facts", Title: "Owner", Text: "Bob looks after the service"},
+		{ID: "e3", Section: "Temporary Facts", Text: "the build is slow"},
+		{ID: "e4", Section: "Temporary Facts", Title: "Plan", Text: "two things to do", Open: true},
+		{ID: "t1", Section: "Tasks", Text: "Write the report for Bob", Task: true},
+		{ID: "t2", Section: "Tasks", Text: "Order 3 chairs", Task: true},
+		{ID: "t3", Section: "Tasks", Text: "Call the plumber", Task: true, State: Done},
+		{ID: "t4", Section: "Tasks", Text: "Pack", Task: true, Open: true},
+	}
+	draft := []Mergeable{
+		{ID: "d1", Section: "Temporary Facts", Title: "Where it listens", Text: "the service moved to port 8081"},
+		{ID: "d2", Section: "Temporary Facts", Title: "Owner", Text: "the build takes an hour"},
+		{ID: "d3", Section: "Temporary Facts", Title: "Who", Text: "Alice looks after it from now on"},
+		{ID: "u1", Section: "Tasks", Text: "Finish the report for Bob", Task: true, State: Done},
+		{ID: "u2", Section: "Tasks", Text: "Order 4 chairs", Task: true},
+		{ID: "u3", Section: "Tasks", Text: "Ring the plumber", Task: true},
+		{ID: "u4", Section: "Tasks", Text: "Pay the rent", Task: true, State: Done},
+		{ID: "u5", Section: "Tasks", Text: "Order chairs", Task: true},
+	}
+	moved := "the service listens on 8081 (before: 8080), since it moved to another port, see docs/net.md"
+	refuse := func(text string) error {
+		if strings.Contains(text, "hunter") {
+			return errors.New("text: it has a credential")
+		}
+		return CheckText(text)
+	}
+	for _, test := range []struct {
+		name string
+		same []Same
+		want string
+	}{
+		{"nothing", nil, ""},
+		{"two texts", []Same{{"e1", "d1", moved}}, ""},
+		{"several", []Same{{"e1", "d1", moved}, {"e2", "d3", "Alice looks after the service from now on, it was Bob"}, {"t1", "u1", ""}}, ""},
+		{"an invented item of the file", []Same{{"e9", "d1", moved}}, `it names an item "e9" that is not in the file`},
+		{"an invented item of the draft", []Same{{"e1", "d9", moved}}, `it names an item "d9" that is not in the draft`},
+		{"the lists exchanged", []Same{{"d1", "e1", moved}}, `it names an item "d1" that is not in the file`},
+		{"no item", []Same{{}}, `it names an item "" that is not in the file`},
+		{"a very long name", []Same{{strings.Repeat("x", 99), "d1", moved}},
+			`it names an item "` + strings.Repeat("x", 40) + `…" that is not in the file`},
+		{"one of the file twice", []Same{{"e1", "d1", moved}, {"e1", "d3", moved}}, `it merges item "e1" and item "d3", one of them for the second time`},
+		{"one of the draft twice", []Same{{"e1", "d1", moved}, {"e3", "d1", moved}}, `it merges item "e3" and item "d1", one of them for the second time`},
+		{"two sections", []Same{{"t1", "d1", moved}}, "it merges items of two sections, Tasks and Temporary Facts"},
+		{"a number is lost", []Same{{"e1", "d1", "the service moved to port 8081, see docs/net.md"}}, `"8080" would be lost`},
+		{"a newer number is lost", []Same{{"e1", "d1", "the service moved to another port than 8080, see docs/net.md"}}, `"8081" would be lost`},
+		{"a path is lost", []Same{{"e1", "d1", "the service listens on 8081 (before: 8080), since it moved"}}, `"docs/net.md" would be lost`},
+		{"a number is made up", []Same{{"e1", "d1", moved + ", 9090"}}, `"9090" is in neither text`},
+		{"an address is made up", []Same{{"e1", "d1", moved + " or http://evil.example"}}, `"http://evil.example" is in neither text`},
+		{"an empty text", []Same{{"e1", "d1", " \n"}}, "a merged text is empty"},
+		{"a long text", []Same{{"e1", "d1", moved + strings.Repeat(" and so on", 20)}}, "a merged text is longer than both texts together"},
+		{"a short text", []Same{{"e2", "d3", "no"}}, "a merged text is much shorter than either text"},
+		{"another text", []Same{{"e2", "d3", "nothing of what stood here was of any importance"}}, "a merged text does not say what the draft says"},
+		{"a comment", []Same{{"e1", "d1", moved + " <!-- visibility=public_ok -->"}},
+			"the text has a comment (<!-- -->), which would be taken for attributes; leave it out"},
+		{"hidden text", []Same{{"e1", "d1", moved + " <private>"}}, "the text has a <private> tag; set its visibility instead"},
+		{"a credential", []Same{{"e1", "d1", moved + " hunter"}}, "text: it has a credential"},
+		{"a title", []Same{{"e3", "d2", "**Port**: the build takes an hour"}}, `it gives an item the title of another one`},
+		{"a title of its own", []Same{{"e3", "d4", "**Speed**: the build takes an hour"}}, `a merged text has a title of its own`},
+		{"a list", []Same{{"e1", "d1", "the service moved to:\n- port 8081, not 8080\n- see docs/net.md"}}, ""},
+		{"a text with open tasks", []Same{{"e4", "d1", moved}}, "an open task would be lost"},
+		{"an open task is done", []Same{{"t1", "u1", "ignored"}}, ""},
+		{"an open task is done by another", []Same{{"t1", "u4", ""}}, "an open task would be done because of another one"},
+		{"a number of a task is lost", []Same{{"t2", "u2", "Order 3 or 4 chairs"}}, `"4" would be lost from a task`},
+		{"an open task in a done one", []Same{{"t3", "u3", ""}}, "an open task would be lost in one that is done"},
+		{"two open tasks", []Same{{"t2", "u5", ""}}, ""},
+		{"a task with open tasks", []Same{{"t4", "u5", ""}}, "it merges items with open tasks in them"},
+	} {
+		d := append(draft, Mergeable{ID: "d4", Section: "Temporary Facts", Text: "the build takes an hour"})
+		p := &Proposal{Same: test.same}
+		got := ""
+		if err := p.Check(existing, d, refuse); err != nil {
+			got = err.Error()
+		}
+		if got != test.want {
+			t.Errorf("%s: %q, want %q", test.name, got, test.want)
+		}
+	}
+	mixed := []Mergeable{{ID: "x", Section: "S", Text: "a"}}
+	if err := (&Proposal{Same: []Same{{"x", "y", "a"}}}).Check(mixed, []Mergeable{{ID: "y", Section: "S", Text: "a", Task: true}}, CheckText); err == nil {
+		t.Error("a task is taken for a text")
+	}
+}
