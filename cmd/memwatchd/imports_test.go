@@ -21,7 +21,7 @@ const module = "github.com/memwatchd/memwatchd"
 // floors only: the machines of one floor know nothing of each other.
 var floors = map[string]int{
 	"memory": 0,
-	"vault":  1, "watcher": 1, "index": 1, "secrets": 1, "ntfy": 1,
+	"vault":  1, "watcher": 1, "index": 1, "secrets": 1, "ntfy": 1, "llm": 1,
 	"todosync": 2, "compactor": 2,
 	"ipc":           3,
 	"cmd/memwatchd": 4,
@@ -36,8 +36,9 @@ var technology = map[string][]string{
 	"github.com/prometheus/":     {"ipc"},
 	"github.com/spf13/":          {"cmd/memwatchd"},
 	"github.com/schollz/":        {"cmd/memwatchd"},
-	"net":                        {"ipc"},
-	"net/http":                   {"ipc", "ntfy"},
+	"github.com/sashabaranov/":   {"llm"},
+	"net":                        {"ipc", "llm"},
+	"net/http":                   {"ipc", "ntfy", "llm"},
 	"github.com/robfig/":         {"compactor"},
 	"os/exec":                    {},
 	"os":                         {"vault", "watcher", "index", "ipc", "cmd/memwatchd"},

@@ -1,0 +1,319 @@
+package llm
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	gocmp "github.com/google/go-cmp/cmp"
+
+	"github.com/memwatchd/memwatchd/memory"
+)
+
+// completion is an answer of the protocol with some content.
+func completion(content string) string {
+	text, _ := json.Marshal(content)
+	return fmt.Sprintf(`{"id":"1","object":"chat.completion","model":"m","choices":[{"index":0,"finish_reason":"stop","message":{"role":"assistant","content":%s}}]}`, text)
+}
+
+func says(body string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json; charset=utf-8")
+		io.WriteString(w, body)
+	}
+}
+
+// aClient asks a service that does as it likes.
+func aClient(t *testing.T, service http.HandlerFunc) *Client {
+	t.Helper()
+	server := httptest.NewServer(service)
+	t.Cleanup(server.Close)
+	return &Client{Endpoint: server.URL + "/v1", Model: "m", Redact: func(s string) string { return strings.ReplaceAll(s, "hunter2", "•••") }}
+}
+
+var (
+	inFile  = []memory.Mergeable{{ID: "e1", Section: "Facts", Title: "Port", Text: "the port is 8080, the word hunter2"}}
+	inDraft = []memory.Mergeable{{ID: "d1", Section: "Facts", Title: "Where it listens", Text: "on port 8080"}}
+)
+
+func anything(*memory.Proposal) error { return nil }
+func anyText(string) error            { return nil }
+
+const same = `{"same":[{"existing":"e1","draft":"d1","text":"on port 8080"}]}`
+
+// Whatever a service does, there is a proposal or a sentence that says why there
+// is none, without what was sent, what was answered, and where it is.
+func TestServices(t *testing.T) {
+	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("another server was asked") }))
+	defer elsewhere.Close()
+	sends := func(kind, piece string, times int) http.HandlerFunc {
+		return func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", kind)
+			for n := 0; (times == 0 || n < times) && r.Context().Err() == nil; n++ {
+				if _, err := io.WriteString(w, piece); err != nil {
+					return
+				}
+				w.(http.Flusher).Flush()
+			}
+		}
+	}
+	for _, test := range []struct {
+		name    string
+		service http.HandlerFunc
+		timeout time.Duration
+		want    string // of the error; empty for the proposal
+	}{
+		{name: "well", service: says(completion(same))},
+		{name: "in a fence", service: says(completion("Here it is:\n```json\n" + same + "\n```\n"))},
+		{name: "thinking aloud", service: says(completion("<think>maybe {e1}?</think>" + same))},
+		{name: "with more than was asked for", service: says(completion(`{"why":"so","same":[{"existing":"e1","draft":"d1","text":"on port 8080","sure":1}]}`))},
+		{name: "hangs", service: func(_ http.ResponseWriter, r *http.Request) {
+			io.Copy(io.Discard, r.Body) // so that the server sees when the client goes
+			<-r.Context().Done()
+		}, timeout: 50 * time.Millisecond, want: "the model gave no answer within 50ms"},
+		{name: "hangs within the answer", service: func(w http.ResponseWriter, r *http.Request) {
+			io.Copy(io.Discard, r.Body)
+			w.Header().Set("Content-Type", "application/json")
+			io.WriteString(w, `{"choices":[`)
+			w.(http.Flusher).Flush()
+			<-r.Context().Done()
+		}, timeout: 200 * time.Millisecond, want: "the model gave no answer within 200ms"},
+		{name: "hangs up", service: func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
+			want: "the model cannot be reached: the connection failed"},
+		{name: "hangs up within the answer", service: func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			w.Header().Set("Content-Length", "1000")
+			io.WriteString(w, `{"choices":[`)
+			w.(http.Flusher).Flush()
+			panic(http.ErrAbortHandler)
+		}, want: "the model's answer ends in the middle"},
+		{name: "401", service: func(w http.ResponseWriter, r *http.Request) {
+			w.WriteHeader(401)
+			io.Copy(w, r.Body) // what was sent
+		}, want: "the model's service answers 401 Unauthorized"},
+		{name: "429", service: func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Retry-After", "0")
+			w.WriteHeader(429)
+		}, want: "the model's service answers 429 Too Many Requests"},
+		{name: "500", service: func(w http.ResponseWriter, _ *http.Request) { http.Error(w, `{"error":{"message":"hunter2"}}`, 500) },
+			want: "the model's service answers 500 Internal Server Error"},
+		{name: "599", service: func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(599) }, want: "the model's service answers 599"},
+		{name: "no content", service: func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(204) }, want: "the model's service answers 204 No Content"},
+		{name: "400 to everything", service: func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(400) }, want: "the model's service answers 400 Bad Request"},
+		{name: "sends to itself", service: func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/v2", 307) },
+			want: "the model's service sends to another address, which is not followed: configure that one"},
+		{name: "sends elsewhere", service: func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, elsewhere.URL, 308) },
+			want: "the model's service sends to another address, which is not followed: configure that one"},
+		{name: "a page", service: func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "text/html")
+			io.WriteString(w, completion(same))
+		}, want: "the model's service answers with something other than JSON: is the endpoint right?"},
+		{name: "a stream of events", service: sends("text/event-stream", "data: {}\n\n", 0),
+			want: "the model's service answers with something other than JSON: is the endpoint right?"},
+		{name: "a stream without end", service: sends("application/json", strings.Repeat(" ", 1<<16), 0),
+			want: "the model's answer is larger than 1048576 bytes"},
+		{name: "a huge answer", service: says(completion(strings.Repeat("x", 2<<20))), want: "the model's answer is larger than 1048576 bytes"},
+		{name: "no answer", service: says(""), want: "the model's answer is not what it was asked for"},
+		{name: "no JSON", service: says("hunter2"), want: "the model's answer is not what it was asked for"},
+		{name: "half of it", service: says(completion(same)[:60]), want: "the model's answer ends in the middle"},
+		{name: "other JSON", service: says(`[1]`), want: "the model's answer is not what it was asked for"},
+		{name: "no choices", service: says(`{"choices":[]}`), want: "the model's answer is empty"},
+		{name: "says nothing", service: says(completion("")), want: "the model's answer is empty"},
+		{name: "declines", service: says(`{"choices":[{"message":{"role":"assistant","refusal":"no"}}]}`), want: "the model's answer is empty"},
+		{name: "talks", service: says(completion("They are the same: hunter2.")), want: "the model's answer is not what it was asked for"},
+		{name: "cut short", service: says(completion(same[:30])), want: "the model's answer is not what it was asked for"},
+		{name: "another object", service: says(completion(`{"equal":[]}`)), want: "the model's answer is not what it was asked for"},
+		{name: "other types", service: says(completion(`{"same":{"e1":"d1"}}`)), want: "the model's answer is not what it was asked for"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			var asked atomic.Int32
+			c := aClient(t, func(w http.ResponseWriter, r *http.Request) {
+				asked.Add(1)
+				test.service(w, r)
+			})
+			c.Timeout = cmp.Or(test.timeout, 10*time.Second)
+			p, err := c.Propose(t.Context(), inFile, inDraft, anything)
+			if test.want == "" {
+				want := &memory.Proposal{Same: []memory.Same{{Existing: "e1", Draft: "d1", Text: "on port 8080"}}}
+				if diff := gocmp.Diff(want, p); err != nil || diff != "" {
+					t.Errorf("err = %v, proposal (-want +got):\n%s", err, diff)
+				}
+			} else if err == nil || err.Error() != test.want {
+				t.Errorf("got %v, %v, want %q", p, err, test.want)
+			}
+			if n := asked.Load(); n > 2 || n > 1 && test.name != "400 to everything" {
+				t.Errorf("it was asked %d times", n)
+			}
+		})
+	}
+}
+
+// A service that does not know schemas is asked once more without, and from then
+// on always.
+func TestServiceWithoutSchemas(t *testing.T) {
+	var with, without int
+	c := aClient(t, func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		if strings.Contains(string(body), "response_format") {
+			with++
+			w.WriteHeader(422)
+			return
+		}
+		without++
+		says(completion(same))(w, r)
+	})
+	for range 3 {
+		if _, err := c.Propose(t.Context(), inFile, inDraft, anything); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if with != 1 || without != 3 {
+		t.Errorf("asked %d times with a schema and %d times without", with, without)
+	}
+}
+
+// What is sent is what has to be, to the model that is meant, with the key as it
+// is in that moment, and without credentials.
+func TestWhatIsSent(t *testing.T) {
+	var header http.Header
+	var path, body string
+	c := aClient(t, func(w http.ResponseWriter, r *http.Request) {
+		text, _ := io.ReadAll(r.Body)
+		header, path, body = r.Header, r.URL.Path, string(text)
+		says(completion(same))(w, r)
+	})
+	key := "one"
+	c.Key = func() (string, error) { return key, nil }
+	tasks := []memory.Mergeable{{ID: "e2", Section: "Tasks hunter2", Text: "ask hunter2", Task: true, State: memory.Done}}
+	for range 2 {
+		if _, err := c.Propose(t.Context(), append(tasks, inFile...), inDraft, anything); err != nil {
+			t.Fatal(err)
+		}
+		if got := header.Get("Authorization"); got != "Bearer "+key || path != "/v1/chat/completions" {
+			t.Errorf("%s with %q, want the key %q", path, got, key)
+		}
+		key = "two"
+	}
+	var sent struct {
+		Model    string
+		Messages []struct{ Role, Content string }
+		Format   struct {
+			Schema struct{ Schema json.RawMessage } `json:"json_schema"`
+		} `json:"response_format"`
+	}
+	if err := json.Unmarshal([]byte(body), &sent); err != nil || len(sent.Messages) != 2 {
+		t.Fatalf("%v in %s", err, body)
+	}
+	if got := sent.Model + " " + sent.Messages[0].Role + " " + sent.Messages[1].Role; got != "m system user" {
+		t.Errorf("sent %s", got)
+	}
+	const question = `{"sections":[{"section":"Tasks •••","file":[{"id":"e2","text":"ask •••","done":true}],"draft":[]},` +
+		`{"section":"Facts","file":[{"id":"e1","title":"Port","text":"the port is 8080, the word •••"}],"draft":[{"id":"d1","title":"Where it listens","text":"on port 8080"}]}]}`
+	if diff := gocmp.Diff(question, sent.Messages[1].Content); diff != "" {
+		t.Errorf("question (-want +got):\n%s", diff)
+	}
+	const schema = `{"additionalProperties":false,"properties":{"same":{"items":{"additionalProperties":false,"properties":{` +
+		`"draft":{"enum":["d1"],"type":"string"},"existing":{"enum":["e2","e1"],"type":"string"},"text":{"type":"string"}},` +
+		`"required":["draft","existing","text"],"type":"object"},"type":"array"}},"required":["same"],"type":"object"}`
+	if diff := gocmp.Diff(schema, string(sent.Format.Schema.Schema)); diff != "" {
+		t.Errorf("schema (-want +got):\n%s", diff)
+	}
+}
+
+// What must not be sent, or cannot, is not.
+func TestWhatIsNotSent(t *testing.T) {
+	service := func(http.ResponseWriter, *http.Request) { t.Error("the model was asked") }
+	for _, test := range []struct {
+		name   string
+		change func(*Client)
+		text   string
+		want   string
+	}{
+		{"unredacted", func(c *Client) { c.Redact = nil }, "a", "the model is not asked: nothing takes credentials out of what is sent"},
+		{"without its key", func(c *Client) { c.Key = func() (string, error) { return "", errors.New("k: gone") } }, "a",
+			"the model is not asked: its key cannot be read: k: gone"},
+		{"too much", func(*Client) {}, strings.Repeat("a", maxQuestion), "the model is not asked: there is too much text for it (98318 bytes, at most 98304)"},
+	} {
+		c := aClient(t, service)
+		test.change(c)
+		if _, err := c.Summarize(t.Context(), []string{test.text}, anyText); err == nil || err.Error() != test.want {
+			t.Errorf("%s: %v, want %q", test.name, err, test.want)
+		}
+	}
+	if transport.Proxy != nil {
+		t.Error("a proxy sees what is sent")
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := aClient(t, service).Propose(ended, inFile, inDraft, anything); !errors.Is(err, context.Canceled) {
+		t.Errorf("a question whose asker has gone: %v", err)
+	}
+	gone := aClient(t, service)
+	gone.Endpoint = "http://127.0.0.1:1/v1"
+	if _, err := gone.Propose(t.Context(), inFile, inDraft, anything); err == nil || err.Error() != "the model cannot be reached: connection refused" {
+		t.Errorf("nobody there: %v", err)
+	}
+}
+
+func TestSummarize(t *testing.T) {
+	var body string
+	answer := `{"summary":"They moved to port 8080."}`
+	c := aClient(t, func(w http.ResponseWriter, r *http.Request) {
+		text, _ := io.ReadAll(r.Body)
+		body = string(text)
+		says(completion(answer))(w, r)
+	})
+	got, err := c.Summarize(t.Context(), []string{"the port is 8080", "the word is hunter2"}, anyText)
+	if err != nil || got != "They moved to port 8080." {
+		t.Errorf("got %q, %v", got, err)
+	}
+	if !strings.Contains(body, `{\"notes\":[\"the port is 8080\",\"the word is •••\"]}`) {
+		t.Errorf("sent %s", body)
+	}
+	for _, answer = range []string{`{"summary":" "}`, `{}`} {
+		if got, err := c.Summarize(t.Context(), []string{"a"}, anyText); err == nil {
+			t.Errorf("%s is taken for %q", answer, got)
+		}
+	}
+}
+
+// What asks says whether an answer is of use; what is not is told to who asked,
+// and counted without a word of memory.
+func TestStatus(t *testing.T) {
+	c := aClient(t, says(completion(same)))
+	refuse := errors.New("8080 would be lost")
+	if _, err := c.Propose(t.Context(), inFile, inDraft, func(p *memory.Proposal) error {
+		if len(p.Same) != 1 {
+			t.Errorf("checked %v", p)
+		}
+		return refuse
+	}); !errors.Is(err, refuse) || err.Error() != "the model's answer is not used: 8080 would be lost" {
+		t.Errorf("a refused proposal: %v", err)
+	}
+	if s := c.Status(); s.Asked != 1 || s.Failed != 1 || s.FailedAt.IsZero() || strings.Contains(s.Failure, "8080") || s.Failure == "" {
+		t.Errorf("%+v", s)
+	}
+	if _, err := c.Propose(t.Context(), inFile, inDraft, anything); err != nil {
+		t.Fatal(err)
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	c.Propose(ended, inFile, inDraft, anything)
+	if s := c.Status(); s.Asked != 3 || s.Failed != 1 {
+		t.Errorf("%+v", s)
+	}
+	c.Endpoint = "http://127.0.0.1:1"
+	c.Propose(t.Context(), inFile, inDraft, anything)
+	if s := c.Status(); s.Failed != 2 || s.Failure != "the model cannot be reached: connection refused" {
+		t.Errorf("%+v", s)
+	}
+}
