@@ -43,6 +43,7 @@ type Status struct {
 	Write     WriteStatus      `json:"write"`
 	Todosync  *todosync.Status `json:"todosync,omitempty"`
 	Compactor *CompactorStatus `json:"compactor,omitempty"`
+	LLM       *ModelStatus     `json:"llm,omitempty"` // nil if no model is asked
 
 	SkippedFiles int           `json:"skipped_files"`
 	Skipped      []Skipped     `json:"skipped"` // the first of them
@@ -87,6 +88,17 @@ type WriteStatus struct {
 	Kept      []string  `json:"kept"`    // files with what was saved at the moment of a crash, for a person to compare
 	LostRaces int       `json:"lost_races"`
 	Problem   string    `json:"problem,omitempty"` // why nothing can be written
+}
+
+// ModelStatus is how asking the model goes that proposes what to merge.
+type ModelStatus struct {
+	Endpoint string    `json:"endpoint"`
+	Model    string    `json:"model"`
+	Private  bool      `json:"private"` // it is sent private text too
+	Asked    int       `json:"asked"`   // questions since the start
+	Failed   int       `json:"failed"`  // those for which rules were used
+	Failure  string    `json:"failure,omitempty"`
+	FailedAt time.Time `json:"failed_at,omitzero"`
 }
 
 // CompactorStatus is how it is going to make room in long-term files.

@@ -250,6 +250,9 @@ func (c *Config) finish() error {
 	if c.Archive.After != 0 && c.Archive.After < 48*time.Hour {
 		return fmt.Errorf("archive.after: %s is less than 48h: days that are still written to would go", c.Archive.After)
 	}
+	if err := c.finishLLM(); err != nil {
+		return err
+	}
 	if len(c.IPC.Listeners) == 0 {
 		c.IPC.Listeners = []listenerConfig{{Path: ipc.DefaultSocket(c.Name), Mode: "0600"}}
 	}

@@ -81,6 +81,11 @@ func TestConfigErrors(t *testing.T) {
 		{"schedule", "compactor: {schedule: 'TZ=UTC 0 3 * * *'}\n", "", "compactor.schedule: "},
 		{"limit", "compactor:\n  limits:\n    - path: MEMORY.md\n      item: 3\n", "", ":4: unknown key item: did you mean items?"},
 		{"no pattern", "compactor:\n  limits: [{path: 'a[b'}]\n", "", `"a[b" is not a pattern`},
+		{"no address", "llm: {endpoint: localhost, model: m}\n", "", "llm.endpoint: it is not an address such as"},
+		{"another protocol", "llm: {endpoint: 'unix:///x', model: m}\n", "", "llm.endpoint: it is not an address such as"},
+		{"a key in an address", "llm: {endpoint: 'https://me:key@x/v1', model: m}\n", "", "llm.endpoint: it must have no user"},
+		{"no model", "llm: {endpoint: 'http://localhost:1/v1'}\n", "", "llm.model: it is missing"},
+		{"private text in the clear", "llm: {endpoint: 'http://10.0.0.7/v1', model: m, private: true}\n", "", "llm.private: private text is not sent over http"},
 		{"unknown variable", "", "MEMWATCHD_WATCH_SETLE=1s", "unknown variable MEMWATCHD_WATCH_SETLE: did you mean MEMWATCHD_WATCH_SETTLE?"},
 		{"bad variable", "", "MEMWATCHD_WATCH_SETTLE=x", "MEMWATCHD_WATCH_SETTLE"},
 	} {

@@ -18,6 +18,7 @@ import (
 
 	"github.com/memwatchd/memwatchd/index"
 	"github.com/memwatchd/memwatchd/ipc"
+	"github.com/memwatchd/memwatchd/llm"
 	"github.com/memwatchd/memwatchd/memory"
 	"github.com/memwatchd/memwatchd/todosync"
 	"github.com/memwatchd/memwatchd/vault"
@@ -38,6 +39,8 @@ type daemon struct {
 	watcher  *watcher.Watcher
 	writer   *vault.Writer    // nil if there is no journal, without which nothing is written
 	todos    *todosync.Syncer // nil if there is no writer
+
+	model *llm.Client // nil if none is asked
 
 	upkeep     *upkeep // nil if there is no writer
 	unwritable error   // why there is no writer
@@ -70,6 +73,10 @@ func (d *daemon) open() error {
 		}
 	}
 	if err := d.lock(); err != nil {
+		return err
+	}
+	var err error
+	if d.model, err = d.openModel(); err != nil {
 		return err
 	}
 	layout := c.layout()

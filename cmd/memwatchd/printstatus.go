@@ -48,6 +48,9 @@ func (p *printer) status(b *strings.Builder, a *ipc.StatusAnswer) {
 	if s.Todosync != nil {
 		p.todosync(b, s.Todosync)
 	}
+	if s.LLM != nil {
+		p.model(b, s.LLM)
+	}
 	p.row(b, "latency", "save to search %.0f ms (p99 %.0f), query %.1f ms (p99 %.1f)",
 		s.Latency.SaveToSearch.P50, s.Latency.SaveToSearch.P99, s.Latency.Query.P50, s.Latency.Query.P99)
 	p.row(b, "process", "%s of memory, %s, %s", bytesOf(int64(s.MemoryBytes)),
@@ -101,6 +104,21 @@ func (p *printer) writing(b *strings.Builder, s *ipc.Status) {
 	}
 	for _, f := range c.NearLimit {
 		p.row(b, "", "%s: %s", f.Path, f.Hint)
+	}
+}
+
+// model says which model is asked, and what was wrong the last time.
+func (p *printer) model(b *strings.Builder, m *ipc.ModelStatus) {
+	line := fmt.Sprintf("%s at %s, %s", m.Model, m.Endpoint, plural(m.Asked, "question"))
+	if m.Failed > 0 {
+		line += fmt.Sprintf(", %d failed", m.Failed)
+	}
+	if m.Private {
+		line += ", sees private text"
+	}
+	p.row(b, "model", "%s", line)
+	if m.Failure != "" {
+		p.row(b, "", "%s: %s", m.FailedAt.Local().Format(time.DateTime), m.Failure)
 	}
 }
 
