@@ -24,7 +24,7 @@ func CleanLine(text string) string {
 	text = strings.ReplaceAll(text, "<!--", "&lt;!--")
 	text = strings.ReplaceAll(text, markerWord, "memwatchd: generated")
 	var b strings.Builder
-	if isInjected(text) {
+	if Injected(strings.TrimSpace(text)) {
 		b.WriteByte('\\')
 	}
 	for at := range len(text) {

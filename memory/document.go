@@ -38,6 +38,7 @@ type Document struct {
 	private privacy   // what is private whatever its entry says
 	closed  Partition // of what is private in this file
 	lines   lines
+	hidden  []lineRange // generated text and injected blocks
 }
 
 // A Heading gives the entries below it their section path.

@@ -20,7 +20,7 @@ func (p *parse) finish() {
 	if p.of != nil {
 		p.private = privacy{} // that was decided when the whole was read
 	}
-	d.private, d.closed, d.lines = p.private, p.partition(PrivateOnly), p.ln
+	d.private, d.closed, d.lines, d.hidden = p.private, p.partition(PrivateOnly), p.ln, p.hidden
 
 	slices.SortFunc(d.Hidden, func(a, b Span) int { return a.Start - b.Start })
 	for i := range d.Entries {

@@ -13,18 +13,21 @@ const (
 	GeneratedClose = "<!-- /memwatchd:generated -->"
 )
 
-// The headers of blocks that were injected into a prompt and found their way
-// into a file.
-const filteredHeader = "Long-term Memory (filtered)"
+// FilteredHeader is the first line of a block of items for a prompt.
+const FilteredHeader = "Long-term Memory (filtered)"
 
 var injectedRE = regexp.MustCompile(`^\[Memory:[^\]]*\]$`)
+
+// Injected reports whether a line is the header of a block that was made for a
+// prompt. Where it stands in a file, the block found its way there.
+func Injected(line string) bool { return line == FilteredHeader || injectedRE.MatchString(line) }
 
 // hide blanks generated text and injected blocks out of a copy of the text, so
 // that memory never feeds on its own output. Lines in code are left alone. It
 // returns the text as it is when there is nothing to hide.
 func hide(text []byte, tops []top, body int, ln lines) (out []byte, regions []lineRange, problems []Problem) {
 	generated := bytes.Contains(text[body:], []byte("memwatchd:generated"))
-	if !generated && !bytes.Contains(text[body:], []byte("[Memory:")) && !bytes.Contains(text[body:], []byte(filteredHeader)) {
+	if !generated && !bytes.Contains(text[body:], []byte("[Memory:")) && !bytes.Contains(text[body:], []byte(FilteredHeader)) {
 		return text, nil, nil
 	}
 	code, unclosed := codeLines(tops, body, ln), false
@@ -49,9 +52,9 @@ func hide(text []byte, tops []top, body int, ln lines) (out []byte, regions []li
 				unclosed = true // and so is every further one
 				problems = append(problems, Problem{"generated_unclosed", i, "generated text has no closing marker and counts as text; add " + GeneratedClose})
 			}
-		case s == filteredHeader || injectedRE.MatchString(s):
+		case Injected(s):
 			to = i
-			for to < ln.count() && belongs(line(to+1), s == filteredHeader) {
+			for to < ln.count() && belongs(line(to+1), s == FilteredHeader) {
 				to++
 			}
 		}

@@ -38,7 +38,7 @@ func CheckText(text string) error {
 		}
 	}
 	for line := range strings.Lines(text + "\n" + flat) {
-		if isInjected(line) {
+		if Injected(strings.TrimSpace(line)) {
 			return errors.New("the text has the header of a block of injected memory; leave that block out")
 		}
 	}
@@ -47,13 +47,6 @@ func CheckText(text string) error {
 
 // markerWord is in the markers of generated text.
 const markerWord = "memwatchd:generated"
-
-// isInjected reports whether a line is the header of a block that was put into a
-// prompt.
-func isInjected(line string) bool {
-	line = strings.TrimSpace(line)
-	return line == filteredHeader || injectedRE.MatchString(line)
-}
 
 // Line is a text from outside as one line of Markdown: what breaks lines is a
 // space, it begins no block but a paragraph, and it ends with nothing that would

@@ -171,9 +171,16 @@ func (d *Document) readableLines(v View) []lineState {
 }
 
 // line is a line as it is shown, without its ending and a byte order mark.
-func (d *Document) line(line int) string {
+func (d *Document) line(line int) string { return d.lineWithout(line, nil) }
+
+// lineWithout is a line as it is shown, without what of the spans is in it.
+func (d *Document) lineWithout(line int, spans []Span) string {
 	s := d.lines.span(line, line)
-	text := trimEnding(d.masked[s.Start:s.End])
+	text := d.masked[s.Start:s.End]
+	if spans != nil {
+		text = cut(nil, text, s.Start, spans)
+	}
+	text = trimEnding(text)
 	if line == 1 {
 		text = bytes.TrimPrefix(text, bom)
 	}

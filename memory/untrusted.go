@@ -13,6 +13,10 @@ const (
 // Untrusted reports whether the entry was written by others than its subject.
 func (e *Entry) Untrusted() bool { return untrusted(e.Source) }
 
+// Untrusted reports whether the summary was written by others than the subject
+// of the file.
+func (f *Front) Untrusted() bool { return untrusted(f.Source) }
+
 func untrusted(source string) bool {
 	return strings.HasPrefix(source, PublicSource) || strings.HasPrefix(source, TopicSource)
 }

@@ -1,0 +1,97 @@
+package memory
+
+import (
+	"slices"
+	"strings"
+)
+
+// A ProseLine is a line of a file's body as somebody reads it who wants to know
+// what it says.
+type ProseLine struct {
+	Text      string
+	Entry     int  // index in Document.Entries; -1 for a heading, a comment, a rule or a blank line
+	Untrusted bool // written by others than its subject
+}
+
+// Prose is what a view may see of the body, without what is there for programs:
+// frontmatter, the attributes of entries, generated text, and blocks that were
+// injected into a prompt. Comments for people stay. A heading with nothing but
+// untrusted entries below it is as untrusted as they are: it came with them.
+// There are no blank lines at the ends, nor two in a row where something was
+// left out.
+func (d *Document) Prose(v View) []ProseLine {
+	shown := d.Shown(v)
+	entry, untrusted := d.proseEntries(shown)
+	front := 0
+	if d.Front.Span.End > 0 {
+		front = d.lines.at(d.Front.Span.End - 1)
+	}
+	comments := make([]Span, 0, len(d.Entries))
+	for i := range d.Entries {
+		if c := d.Entries[i].Comment; c.End > c.Start {
+			comments = append(comments, c)
+		}
+	}
+	out := make([]ProseLine, 0, len(shown.Lines))
+	dropped := true // at the top, too, there are no blank lines
+	for i, text := range shown.Lines {
+		line := shown.Source(i + 1)
+		if line <= front || slices.ContainsFunc(d.hidden, func(r lineRange) bool { return r.overlaps(line, line) }) {
+			dropped = true
+			continue
+		}
+		span := d.lines.span(line, line)
+		for len(comments) > 0 && comments[0].End <= span.Start {
+			comments = comments[1:]
+		}
+		if len(comments) > 0 && comments[0].Start < span.End {
+			if text = d.lineWithout(line, comments); strings.Trim(text, " \t>") == "" {
+				dropped = true
+				continue
+			}
+			text = strings.TrimRight(text, " \t")
+		}
+		if blank := strings.TrimLeft(text, " \t") == ""; blank && dropped && (len(out) == 0 || out[len(out)-1].Text == "") {
+			continue
+		} else if blank {
+			text = ""
+		} else {
+			dropped = false
+		}
+		out = append(out, ProseLine{text, entry[line], untrusted[line]})
+	}
+	for n := len(out); n > 0 && out[n-1].Text == ""; n-- {
+		out = out[:n-1]
+	}
+	return out
+}
+
+// proseEntries says of each line which entry it is of, and whether it is
+// untrusted.
+func (d *Document) proseEntries(shown Shown) (entry []int, untrusted []bool) {
+	n := d.lines.count() + 2
+	entry, untrusted = make([]int, n), make([]bool, n)
+	for i := range entry {
+		entry[i] = -1
+	}
+	trusted, below := make([]bool, len(d.Headings)), make([]bool, len(d.Headings))
+	for i := range d.Entries {
+		e := &d.Entries[i]
+		if shown.Line(e.Line) == 0 {
+			continue
+		}
+		outside := e.Untrusted()
+		for line := e.Line; line <= e.EndLine; line++ {
+			entry[line], untrusted[line] = i, outside
+		}
+		for h := e.Heading; h >= 0; h = d.Headings[h].Parent {
+			below[h], trusted[h] = true, trusted[h] || !outside
+		}
+	}
+	for i, h := range d.Headings {
+		for line := h.Line; line <= h.EndLine; line++ {
+			untrusted[line] = below[i] && !trusted[i]
+		}
+	}
+	return entry, untrusted
+}
