@@ -58,6 +58,10 @@ func CheckText(text string) error {
 	return nil
 }
 
+// Unquoted is a text as a query in which quotes mean nothing: what somebody says
+// to an agent quotes all kinds of things that stand nowhere.
+func Unquoted(text string) string { return strings.ReplaceAll(quotes.Replace(text), `"`, " ") }
+
 // CheckExclude is CheckText for what no hit may contain, of which nothing can be
 // left out.
 func CheckExclude(text string) error {
