@@ -22,7 +22,7 @@ const module = "github.com/memwatchd/memwatchd"
 var floors = map[string]int{
 	"memory": 0,
 	"vault":  1, "watcher": 1, "index": 1, "secrets": 1, "ntfy": 1, "llm": 1,
-	"todosync": 2, "compactor": 2,
+	"todosync": 2, "compactor": 2, "brief": 2,
 	"ipc":           3,
 	"cmd/memwatchd": 4,
 }
@@ -54,6 +54,7 @@ var technology = map[string][]string{
 	"github.com/bmatcuk/":        {"compactor", "index", "cmd/memwatchd"}, // patterns of paths
 	"golang.org/x/sync/errgroup": {"index", "ipc", "cmd/memwatchd"},
 	"golang.org/x/term":          {"cmd/memwatchd"},
+	"github.com/rivo/":           {"brief", "cmd/memwatchd"}, // characters as they are seen
 }
 
 // openers are the files, outside the vault and the roof, that may open or change

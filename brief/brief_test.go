@@ -1,0 +1,213 @@
+package brief
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/tools/txtar"
+
+	"github.com/memwatchd/memwatchd/memory"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+// Each archive below testdata is files of a root, and what is rendered of them.
+// A section named after a format,
+//
+//	-- full: what it shows --
+//
+// holds settings, a line each: context, omit, lang, max_items, max_chars and
+// max_full. The section after it is the block. What is rendered of which file is
+// what its path says; of relevant, every entry matches, in order.
+//
+// Whatever is rendered is then put into a file, where it must not be taken for
+// memory.
+func TestGolden(t *testing.T) {
+	archives, err := filepath.Glob("testdata/*.txtar")
+	if err != nil || len(archives) == 0 {
+		t.Fatalf("no golden files: %v", err)
+	}
+	for _, name := range archives {
+		t.Run(strings.TrimSuffix(filepath.Base(name), ".txtar"), func(t *testing.T) {
+			archive, err := txtar.ParseFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var files []txtar.File
+			for i := 0; i < len(archive.Files); i++ {
+				f := archive.Files[i]
+				format, _, ask := strings.Cut(f.Name, ": ")
+				if !ask {
+					files = append(files, f)
+					continue
+				}
+				if i++; i == len(archive.Files) {
+					t.Fatalf("%s has no section with its block", f.Name)
+				}
+				style := settings(t, string(f.Data))
+				block := blockOf(t, style, format, files)
+				if block.Text != "" && !strings.HasSuffix(block.Text, "\n") {
+					t.Errorf("%s: the block does not end with its line", f.Name)
+				}
+				checkHidden(t, f.Name, block.Text)
+				got := block.Text + told(t, block)
+				if *update {
+					archive.Files[i].Data = []byte(got)
+				} else if diff := cmp.Diff(string(archive.Files[i].Data), got); diff != "" {
+					t.Errorf("%s (-want +got):\n%s", f.Name, diff)
+				}
+			}
+			if *update {
+				if err := os.WriteFile(name, txtar.Format(archive), 0o666); err != nil {
+					t.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// told is what is said of a block.
+func told(t *testing.T, b Block) string {
+	t.Helper()
+	left, err := json.Marshal(b.Left)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := fmt.Sprintf("(%d items, %d chars, about %d tokens, left out %s)\n", b.Items, Chars(b.Text), Tokens(b.Text), left)
+	for _, h := range b.Hints {
+		s += "(hint: " + h + ")\n"
+	}
+	return s
+}
+
+func settings(t *testing.T, text string) Style {
+	t.Helper()
+	s := Style{MaxItems: NoLimit, MaxChars: NoLimit, MaxFull: NoLimit}
+	context := memory.Private
+	for line := range strings.Lines(text) {
+		key, value, _ := strings.Cut(strings.TrimSpace(line), ": ")
+		number, err := strconv.Atoi(value)
+		switch key {
+		case "context":
+			context, _ = memory.ParseContext(value)
+			err = nil
+		case "omit":
+			s.Omit, err = true, nil
+		case "lang":
+			s.Lang, err = Lang(value), nil
+		case "max_items":
+			s.MaxItems = number
+		case "max_chars":
+			s.MaxChars = number
+		case "max_full":
+			s.MaxFull = number
+		default:
+			t.Fatalf("there is no setting %q", key)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.View = view(t, context)
+	return s
+}
+
+func view(t testing.TB, context memory.Context) memory.View {
+	t.Helper()
+	v, err := (&memory.Directories{}).View(memory.Scope{Subject: "owner", Context: context})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+var testMeta = memory.Meta{ModTime: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)}
+
+// blockOf renders a format of files, each of which is what its path says.
+func blockOf(t testing.TB, s Style, format string, files []txtar.File) Block {
+	t.Helper()
+	var identity, logs, longTerm, whole, sessions, all []*memory.Document
+	var items []Item
+	for _, f := range files {
+		doc := new(memory.Layout).Parse(f.Name, f.Data, testMeta).For(s.View)
+		if doc == nil {
+			continue
+		}
+		all = append(all, doc)
+		switch doc.Place.Kind {
+		case memory.Identity:
+			identity = append(identity, doc)
+		case memory.Daily:
+			logs = append(logs, doc)
+		case memory.Session:
+			sessions = append(sessions, doc)
+		case memory.Longterm:
+			longTerm = append(longTerm, doc)
+			if doc.Place.Path == "MEMORY.md" {
+				whole = append(whole, doc)
+			}
+		case memory.Items:
+			for i := range doc.Entries {
+				if key, value, ok := doc.Entries[i].Item(); ok {
+					items = append(items, Item{doc.Place.Namespace, key, value, doc.Entries[i].Untrusted()})
+				}
+			}
+		}
+	}
+	switch format {
+	case "summary":
+		return s.Summary(longTerm, append(logs, sessions...))
+	case "boot":
+		return s.Boot(Waking{Identity: identity, Logs: logs, LongTerm: whole})
+	case "wake":
+		w := Waking{Identity: identity, Logs: logs, LongTerm: longTerm, Recent: sessions}
+		if len(sessions) > 0 {
+			w.Session = sessions[0]
+		}
+		return s.Boot(w)
+	case "full":
+		return s.Full(whole)
+	case "items":
+		return s.Items(items)
+	case "relevant":
+		var matches []Match
+		for _, doc := range all {
+			for i := range doc.Entries {
+				e := &doc.Entries[i]
+				m := Match{Path: doc.Place.Path, Line: doc.Shown(s.View).Line(e.Line), Entry: e, Snippet: oneLine(e.Text)}
+				if Chars(m.Snippet) > 60 {
+					m.Snippet = prefix(m.Snippet, 60) + "…"
+				}
+				matches = append(matches, m)
+			}
+		}
+		b, shown := s.Relevant(matches)
+		if len(shown) != b.Items {
+			t.Errorf("%d matches are said to be shown, of %d", len(shown), b.Items)
+		}
+		return b
+	}
+	t.Fatalf("there is no format %q", format)
+	return Block{}
+}
+
+// checkHidden puts a block into a file, in which it must not be memory.
+func checkHidden(t testing.TB, name, block string) {
+	t.Helper()
+	doc := new(memory.Layout).Parse("note.md", []byte("before\n\n"+block+"\nafter\n"), testMeta)
+	var texts []string
+	for _, e := range doc.Entries {
+		texts = append(texts, e.Text)
+	}
+	if diff := cmp.Diff([]string{"before", "after"}, texts); diff != "" {
+		t.Errorf("%s: a file with the block says (-want +got):\n%s\nblock:\n%s", name, diff, block)
+	}
+}

@@ -1,0 +1,180 @@
+package brief
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/rivo/uniseg"
+
+	"github.com/memwatchd/memwatchd/memory"
+)
+
+// prose is what is shown of the body of a file, and how many entries were left
+// out of it because they are untrusted.
+func (s Style) prose(doc *memory.Document) (lines []memory.ProseLine, untrusted int) {
+	all := doc.Prose(s.View)
+	if !s.Omit {
+		return all, 0
+	}
+	last := -1
+	for _, l := range all {
+		if l.Untrusted {
+			if l.Entry >= 0 && l.Entry != last {
+				untrusted++
+			}
+			last = l.Entry
+			continue
+		}
+		if l.Text == "" && (len(lines) == 0 || lines[len(lines)-1].Text == "") {
+			continue
+		}
+		lines = append(lines, l)
+	}
+	for n := len(lines); n > 0 && lines[n-1].Text == ""; n-- {
+		lines = lines[:n-1]
+	}
+	return lines, untrusted
+}
+
+// render is a line as it stands in a block.
+func render(l memory.ProseLine) string {
+	if l.Untrusted {
+		return marked(plain(l.Text))
+	}
+	return plain(l.Text)
+}
+
+// cut is a text of at most so many code points. Of a longer one the first 70 %
+// and the last 20 % stay, with a mark between them. It is cut between lines
+// where that leaves at least half of either, else in a line, but never within
+// what is seen as one character. Left is how many code points went.
+func cut(lines []memory.ProseLine, most int, w words) (text string, left int) {
+	out := make([]string, len(lines))
+	total, rendered := -1, -1 // without the last line feed
+	for i, l := range lines {
+		out[i] = render(l)
+		total, rendered = total+Chars(l.Text)+1, rendered+Chars(out[i])+1
+	}
+	if fits(rendered, most) {
+		return strings.Join(out, "\n"), 0
+	}
+	head, tail := most*7/10, most*2/10
+	mark := fmt.Sprintf(w.cut, total)
+	if Chars(mark)+2 > most-head-tail { // on a line of its own
+		mark = shortCut
+	}
+	if Chars(mark)+2 > most-head-tail {
+		return "", total
+	}
+	before, keptBefore := ends(lines, out, head, true)
+	after, keptAfter := ends(lines, out, tail, false)
+	left = total - keptBefore - keptAfter
+	if mark != shortCut {
+		mark = fmt.Sprintf(w.cut, left)
+	}
+	parts := make([]string, 0, len(before)+1+len(after))
+	parts = append(append(append(parts, before...), mark), after...)
+	return strings.Join(parts, "\n"), left
+}
+
+// ends are the first or the last lines of a text, of at most so many code
+// points, as they stand in a block; and how many code points of the text they
+// are, line feeds included.
+func ends(lines []memory.ProseLine, out []string, most int, first bool) (kept []string, chars int) {
+	used := 0
+	at := func(i int) int {
+		if first {
+			return i
+		}
+		return len(lines) - 1 - i
+	}
+	n := 0
+	for n < len(lines) && used+Chars(out[at(n)])+1 <= most {
+		used += Chars(out[at(n)]) + 1
+		chars += Chars(lines[at(n)].Text) + 1
+		n++
+	}
+	if first {
+		kept = append(kept, out[:n]...)
+	} else {
+		kept = append(kept, out[len(out)-n:]...)
+	}
+	if 2*used >= most || n == len(lines) {
+		return kept, chars
+	}
+	// Whole lines would be too little: a part of the next one.
+	line := lines[at(n)]
+	part := line
+	room := most - used - 1
+	for room > 0 {
+		if first {
+			part.Text = atWord(prefix(line.Text, room))
+		} else {
+			part.Text = fromWord(suffix(line.Text, room))
+		}
+		if part.Text == "" {
+			return kept, chars
+		}
+		chars := chars + Chars(part.Text)
+		if first {
+			part.Text += "…"
+		} else {
+			part.Text = "…" + part.Text
+		}
+		shown := render(part)
+		over := used + Chars(shown) + 1 - most
+		if over <= 0 {
+			if first {
+				return append(kept, shown), chars
+			}
+			return append([]string{shown}, kept...), chars
+		}
+		room -= over
+	}
+	return kept, chars
+}
+
+// atWord is the beginning of a line, without the end of it that may be half a
+// word, if that is short.
+func atWord(s string) string {
+	if i := strings.LastIndexByte(s, ' '); i > len(s)*3/4 {
+		return s[:i]
+	}
+	return s
+}
+
+// fromWord is the end of a line, likewise.
+func fromWord(s string) string {
+	if i := strings.IndexByte(s, ' '); i >= 0 && i < len(s)/4 {
+		return s[i+1:]
+	}
+	return s
+}
+
+// prefix is the longest beginning of a text of at most so many code points that
+// ends between two characters as they are seen.
+func prefix(s string, most int) string {
+	end, state := 0, -1
+	for rest := s; rest != ""; {
+		var cluster string
+		cluster, rest, _, state = uniseg.FirstGraphemeClusterInString(rest, state)
+		if most -= utf8.RuneCountInString(cluster); most < 0 {
+			break
+		}
+		end += len(cluster)
+	}
+	return s[:end]
+}
+
+// suffix is the longest end of a text, likewise.
+func suffix(s string, most int) string {
+	over, at, state := utf8.RuneCountInString(s)-most, 0, -1
+	for rest := s; rest != "" && over > 0; {
+		var cluster string
+		cluster, rest, _, state = uniseg.FirstGraphemeClusterInString(rest, state)
+		over -= utf8.RuneCountInString(cluster)
+		at += len(cluster)
+	}
+	return s[at:]
+}

@@ -1,0 +1,141 @@
+package brief
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/memwatchd/memwatchd/memory"
+)
+
+// An Item is a value under a key.
+type Item struct {
+	Namespace, Key, Value string
+	Untrusted             bool
+}
+
+// Items is keyed items, by namespace in the order of [memory.Namespaces] and in
+// each by key:
+//
+//	Long-term Memory (filtered)
+//	profile:
+//	  timezone = "Asia/Shanghai"
+//	preference:
+//	  response_style = {"lang":"zh","brevity":"concise"}
+//
+// A value that is JSON stands there as it is, every other one as a JSON string,
+// and so does a key that is no plain word. An untrusted item has the mark behind
+// its value. MaxItems and MaxChars bound the block; an item that does not fit is
+// left out whole, and the next one tried.
+func (s Style) Items(items []Item) Block {
+	order := memory.Namespaces()
+	items = slices.Clone(items)
+	slices.SortStableFunc(items, func(a, b Item) int {
+		return cmp.Or(
+			cmp.Compare(slices.Index(order, a.Namespace), slices.Index(order, b.Namespace)),
+			strings.Compare(a.Key, b.Key), strings.Compare(a.Value, b.Value),
+		)
+	})
+	var b Block
+	var text strings.Builder
+	chars, wanted, want, namespace, wantedSpace := 0, 0, 0, "", ""
+	for _, item := range items {
+		if item.Untrusted && s.Omit {
+			b.Left.Untrusted++
+			continue
+		}
+		head, line := "", "  "+keyText(item.Key)+" = "+valueText(item.Value)
+		if item.Untrusted {
+			line += " " + Mark
+		}
+		line += "\n"
+		// What all of them would take, and what those take that fit.
+		if want++; want == 1 {
+			wanted = Chars(memory.FilteredHeader) + 1
+		}
+		if wanted += Chars(line); item.Namespace != wantedSpace {
+			wantedSpace, wanted = item.Namespace, wanted+Chars(item.Namespace)+2
+		}
+		if b.Items == 0 {
+			head = memory.FilteredHeader + "\n"
+		}
+		if item.Namespace != namespace {
+			head += item.Namespace + ":\n"
+		}
+		more := Chars(head) + Chars(line)
+		if !fits(b.Items+1, s.MaxItems) || !fits(chars+more, s.MaxChars) {
+			b.Left.Items++
+			continue
+		}
+		text.WriteString(head + line)
+		chars, namespace = chars+more, item.Namespace
+		b.Items++
+	}
+	b.Text = text.String()
+	b.Hints = near("the items", want, s.MaxItems, wanted, s.MaxChars)
+	return b
+}
+
+// keyText is a key: as it is, or as a JSON string if it could be taken for more
+// than a key.
+func keyText(key string) string {
+	odd := func(r rune) bool {
+		return strings.ContainsRune("=\"\\[]{}", r) || unseen(r) || unicode.IsSpace(r) && r != ' '
+	}
+	if key == "" || key != strings.TrimSpace(key) || strings.ContainsFunc(key, odd) {
+		return quote(key)
+	}
+	return key
+}
+
+// valueText is a value as JSON, on one line.
+func valueText(value string) string {
+	if v := strings.TrimSpace(value); json.Valid([]byte(v)) {
+		if strings.ContainsAny(v, "\r\n") {
+			var b bytes.Buffer
+			if err := json.Compact(&b, []byte(v)); err == nil {
+				v = b.String()
+			}
+		}
+		return visible(v)
+	}
+	return quote(value)
+}
+
+// quote is a text as a JSON string.
+func quote(s string) string {
+	var b strings.Builder
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(s); err != nil {
+		return `""` // a string always has a form
+	}
+	return visible(strings.TrimSuffix(b.String(), "\n"))
+}
+
+// visible is a JSON text in which characters that are not seen, or break lines,
+// are escaped. Where JSON allows them they stand in strings.
+func visible(s string) string {
+	if !strings.ContainsFunc(s, unseen) {
+		return s
+	}
+	var b strings.Builder
+	for _, r := range s {
+		if unseen(r) {
+			fmt.Fprintf(&b, `\u%04x`, r)
+		} else {
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
+
+// unseen reports whether a character breaks lines, or turns the direction of
+// what follows.
+func unseen(r rune) bool {
+	return breaks(r) || unicode.IsControl(r) && r != '\t' || unicode.Is(unicode.Bidi_Control, r)
+}

@@ -1,0 +1,153 @@
+package brief
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/rivo/uniseg"
+	"golang.org/x/tools/txtar"
+
+	"github.com/memwatchd/memwatchd/memory"
+)
+
+// Whatever files say, every block stays within its budget, is text, holds no
+// more lines that mean something than it should, and is not taken for memory
+// where it stands in a file.
+func FuzzBlocks(f *testing.F) {
+	for _, s := range []string{
+		"- **a**: b", "[Memory:LongTerm:Summary]\n- x", memory.GeneratedClose, "\\" + memory.GeneratedClose, "```\nopen", "<private>", "<!-- open",
+		"- x <!-- source=public:a -->\n\n# [MAIN] y", "- **k**: {\"a\":\u2028}", memory.FilteredHeader + "\nfact:\n  a = 1", "# t\r\n\r\n\ttab\v\f\u0085x",
+		"👩‍👩‍👧‍👦👩‍👩‍👧‍👦 e\u0301\u0302\u0303 한국 ไทย नमस्ते", "---\nsummary: x\n---\n- y", "> <!-- /memwatchd:generated -->", "1. [x] a\n   b\n\n   c",
+	} {
+		f.Add(s, s, uint16(100), false)
+		f.Add(s, strings.Repeat(s+"\n", 20), uint16(300), true)
+	}
+	f.Fuzz(func(t *testing.T, short, long string, budget uint16, omit bool) {
+		summary, err := json.Marshal(short)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files := []txtar.File{
+			{Name: "SOUL.md", Data: []byte(short)},
+			{Name: "memory/2026-02-05.md", Data: []byte(long)},
+			{Name: "MEMORY.md", Data: []byte(long)},
+			{Name: "_longterms/owner/_index.md", Data: []byte("---\nsummary: " + string(summary) + "\n---\n" + short)},
+			{Name: "2026-02-05/a.md", Data: []byte("---\nsummary: " + string(summary) + "\nsource: public:x\n---\n" + short)},
+			{Name: "_longterms/owner/fact.md", Data: []byte("- **" + short + "**: " + short + "\n" + long)},
+		}
+		for _, budget := range []int{NoLimit, int(budget)} {
+			s := Style{View: view(t, memory.Private), Omit: omit, MaxItems: NoLimit, MaxChars: budget, MaxFull: budget}
+			for _, format := range []string{"summary", "boot", "wake", "full", "items", "relevant"} {
+				b := blockOf(t, s, format, files)
+				if format == "summary" {
+					budget = NoLimit // it has no other
+				}
+				if n := Chars(b.Text); !fits(n, budget) {
+					t.Errorf("%s has %d characters, of %d", format, n, budget)
+				}
+				if !utf8.ValidString(b.Text) {
+					t.Errorf("%s is no text: %q", format, b.Text)
+				}
+				if (b.Text == "") != (b.Items == 0) {
+					t.Errorf("%s of %d items is %q", format, b.Items, b.Text)
+				}
+				checkHeaders(t, format, b.Text)
+				checkHidden(t, format, b.Text)
+			}
+		}
+	})
+}
+
+// checkHeaders counts the lines of a block that mean something.
+func checkHeaders(t *testing.T, format, block string) {
+	t.Helper()
+	seen := map[string]int{}
+	for line := range strings.SplitSeq(block, "\n") {
+		switch line = strings.TrimSpace(line); {
+		case strings.HasPrefix(line, "# ["):
+			line, _, _ = strings.Cut(line, "]")
+		case memory.Injected(line), line == memory.GeneratedOpen, line == memory.GeneratedClose:
+		default:
+			continue
+		}
+		if seen[line]++; seen[line] > 1 && !(line == "# [MAIN" && format == "wake" && seen[line] == 2) {
+			t.Errorf("%s has more than one line %q:\n%s", format, line, block)
+		}
+	}
+}
+
+// A text that is cut fits, its parts are the ends of the text, and no character
+// as it is seen is cut.
+func FuzzCut(f *testing.F) {
+	for _, s := range []string{
+		strings.Repeat("👩‍👩‍👧‍👦", 30), strings.Repeat("e\u0301\u0302\u0303", 40), "a " + strings.Repeat("한국어 ", 60), strings.Repeat("line\n", 100),
+		strings.Repeat("x", 50) + strings.Repeat("\u0301", 300) + strings.Repeat("y", 50), "🇩🇪🇫🇷🇮🇹🇪🇸" + strings.Repeat("🇩🇪🇫🇷🇮🇹🇪🇸", 20), strings.Repeat("नमस्ते ", 40), strings.Repeat("[Memory:x]\n", 40),
+	} {
+		f.Add(s, uint16(100))
+		f.Add(s, uint16(57))
+	}
+	f.Fuzz(func(t *testing.T, text string, most uint16) {
+		if !utf8.ValidString(text) || strings.ContainsFunc(text, func(r rune) bool { return breaks(r) && r != '\n' || r == '\\' }) {
+			return
+		}
+		var lines []memory.ProseLine
+		for line := range strings.SplitSeq(text, "\n") {
+			lines = append(lines, memory.ProseLine{Text: line, Entry: -1})
+		}
+		got, left := cut(lines, int(most), spoken[English])
+		if n := Chars(got); n > int(most) {
+			t.Fatalf("%d characters, of %d", n, most)
+		}
+		bare := strings.ReplaceAll(got, `\`, "") // what is escaped aside
+		if left == 0 {
+			if bare != text {
+				t.Fatalf("nothing is left out of %q, but it is %q", text, got)
+			}
+			return
+		}
+		if Chars(text) != left && got == "" {
+			t.Fatalf("%d of %d characters are left out, but there are none", left, Chars(text))
+		}
+		if got == "" {
+			return
+		}
+		at := strings.LastIndex(bare, "[…")
+		if i := strings.Index(bare, "\n[…"); i >= 0 && !strings.Contains(text, "[…") {
+			at = i + 1
+		}
+		if strings.Contains(text, "…") || at < 0 {
+			return
+		}
+		mark, tail, _ := strings.Cut(bare[at:], "\n")
+		head := strings.TrimSuffix(strings.TrimSuffix(bare[:at], "\n"), "…")
+		tail = strings.TrimPrefix(tail, "…")
+		if !strings.HasPrefix(text, head) || !strings.HasSuffix(text, tail) {
+			t.Fatalf("%q and %q are not the ends of %q (%s)", head, tail, text, mark)
+		}
+		ends := map[int]bool{0: true}
+		end, state := 0, -1
+		for rest := text; rest != ""; {
+			var cluster string
+			cluster, rest, _, state = uniseg.FirstGraphemeClusterInString(rest, state)
+			end += len(cluster)
+			ends[end] = true
+		}
+		if !ends[len(head)] || !ends[len(text)-len(tail)] {
+			t.Fatalf("a character is cut: %q … %q", head, tail)
+		}
+	})
+}
+
+// The first 70 % and the last 20 % of a text without lines stay, and the mark
+// says how much went.
+func TestCutShares(t *testing.T) {
+	text := strings.Repeat("x", 10000)
+	got, left := cut([]memory.ProseLine{{Text: text, Entry: -1}}, 5000, spoken[English])
+	head, rest, _ := strings.Cut(got, "…\n[… ")
+	said, tail, _ := strings.Cut(rest, " characters left out …]\n…")
+	if len(head) != 3498 || len(tail) != 998 || said != "5504" || left != 5504 {
+		t.Errorf("%d and %d characters stay, %d (%q) go", len(head), len(tail), left, said)
+	}
+}
