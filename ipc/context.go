@@ -1,20 +1,29 @@
 package ipc
 
 import (
+	"cmp"
 	"context"
-	"fmt"
+	"path"
+	"slices"
 	"strings"
-	"unicode/utf8"
+	"time"
 
+	"github.com/memwatchd/memwatchd/brief"
+	"github.com/memwatchd/memwatchd/index"
 	"github.com/memwatchd/memwatchd/memory"
 )
 
 // ContextRequest asks for a block of text for a prompt.
 type ContextRequest struct {
-	Format   string `json:"format" default:"summary" enum:"summary" doc:"summary: the summaries of long-term memory and of the recent sessions, with their paths"`
-	Session  string `json:"session" doc:"id of the session that asks: its file of today comes first"`
-	Days     int    `json:"days" min:"0" max:"3650" doc:"how many days of sessions; 0 for as many as are configured"`
-	MaxItems *int   `json:"max_items" min:"0" max:"10000" doc:"how many lines at most, if fewer than are configured"`
+	Query    string `json:"query" arg:"rest" doc:"relevant: what the entries should be about, such as what a person has just said; quotes mean nothing in it"`
+	Format   string `json:"format" default:"summary" enum:"summary,boot,full,items,relevant" doc:"summary: the summaries of long-term memory and of the recent sessions, with their paths; boot: who the agent is, whom it helps, the notes of today and yesterday, and MEMORY.md; full: MEMORY.md alone; items: the keyed items; relevant: the entries that match a query"`
+	Session  string `json:"session" doc:"summary: id of the session that asks: its file of today comes first"`
+	Days     int    `json:"days" min:"0" max:"3650" doc:"summary: how many days of sessions; 0 for as many as are configured"`
+	Limit    int    `json:"limit" default:"8" min:"1" max:"100" doc:"relevant: how many entries at most"`
+	MaxItems *int   `json:"max_items" min:"0" max:"10000" doc:"summary, items: how many lines or items at most, if fewer than are configured"`
+	MaxChars *int   `json:"max_chars" min:"0" max:"10000000" doc:"boot, full, items, relevant: how many characters at most, if fewer than are configured"`
+	Lang     string `json:"lang" enum:"en,zh" doc:"boot, full: in which language memwatchd's own words are; that of the text if not given"`
+	Count    *bool  `json:"count" default:"true" doc:"relevant: what is shown counts as used, and is kept longer when long-term memory is tidied up"`
 	Fresh
 	Scope
 }
@@ -23,10 +32,10 @@ type ContextRequest struct {
 // to be shown.
 type ContextAnswer struct {
 	Text    string     `json:"text"`
-	Items   int        `json:"items"`    // lines
-	Chars   int        `json:"chars"`    // characters
-	Tokens  int        `json:"tokens"`   // roughly
-	LeftOut int        `json:"left_out"` // lines for which there was no room
+	Items   int        `json:"items"`  // lines, files, items or entries
+	Chars   int        `json:"chars"`  // characters
+	Tokens  int        `json:"tokens"` // roughly
+	LeftOut brief.Left `json:"left_out"`
 	Hints   []string   `json:"hints"`
 	Index   IndexState `json:"index"`
 
@@ -34,84 +43,174 @@ type ContextAnswer struct {
 }
 
 func (m *Memory) context(ctx context.Context, c Call, r *ContextRequest) (*ContextAnswer, error) {
+	if err := r.fits(); err != nil {
+		return nil, err
+	}
 	synced, err := m.sync(ctx, &c, r.Fresh)
 	if err != nil {
 		return nil, err
 	}
 	answer := &ContextAnswer{Hints: []string{}, Index: m.state(c, synced)}
-	if !m.Injection {
+	if !m.Injection || m.Disabled {
 		answer.Hints = append(answer.Hints, "injection is switched off in the configuration")
 		return answer, nil
 	}
-	most := m.MaxItems
-	if r.MaxItems != nil {
-		most = min(most, *r.MaxItems)
+	block, err := m.block(ctx, c, r)
+	if err != nil {
+		return nil, err
 	}
-	answer.Hints = append(answer.Hints, m.nearLimits(c)...)
-	answer.Text, answer.Items, answer.LeftOut = m.summaries(c, r.Session, r.Days, most)
-	answer.Chars = utf8.RuneCountInString(answer.Text)
-	answer.Tokens = tokens(answer.Text)
+	answer.Text, answer.Items, answer.LeftOut = block.Text, block.Items, block.Left
+	answer.Chars, answer.Tokens = brief.Chars(block.Text), brief.Tokens(block.Text)
+	answer.Hints = append(append(answer.Hints, m.nearLimits(c)...), block.Hints...)
 	return answer, nil
 }
 
-// summaries renders the summaries of long-term memory and of the recent
-// sessions, with at most so many lines.
-func (m *Memory) summaries(c Call, session string, days, most int) (text string, items, leftOut int) {
-	var b strings.Builder
-	block := func(header string, lines []string) {
-		room := min(len(lines), most-items)
-		leftOut += len(lines) - room
-		if room == 0 {
-			return
-		}
-		if b.Len() > 0 {
-			b.WriteByte('\n')
-		}
-		b.WriteString(header + "\n")
-		for _, line := range lines[:room] {
-			b.WriteString("- " + line + "\n")
-		}
-		items += room
+// fits says no to a request whose parts do not go together.
+func (r *ContextRequest) fits() error {
+	switch {
+	case r.Format == "relevant" && strings.TrimSpace(r.Query) == "":
+		return Errorf(Invalid, "query: the format relevant needs one")
+	case r.Format != "relevant" && r.Query != "":
+		return Errorf(Invalid, "query: the format %s has none", r.Format).hint("use the format relevant")
+	case r.Format == "summary" && r.MaxChars != nil:
+		return Errorf(Invalid, "max_chars: the format summary is bounded by max_items alone")
 	}
-	var lines []string
-	for _, f := range m.longTerm(c) {
-		for line := range strings.Lines(f.Summary) {
-			// The path stays out: it would tell who the user is.
-			if line = strings.TrimPrefix(oneLine(line), "- "); line != "" {
-				lines = append(lines, line)
+	return nil
+}
+
+// block renders what was asked for.
+func (m *Memory) block(ctx context.Context, c Call, r *ContextRequest) (brief.Block, error) {
+	style := m.style(c, r.Lang)
+	if r.MaxItems != nil {
+		style.MaxItems = min(style.MaxItems, *r.MaxItems)
+	}
+	if r.Format == "boot" || r.Format == "full" {
+		style.MaxChars = brief.NoLimit // what bounds them is of MEMORY.md alone
+	}
+	if r.MaxChars != nil && (style.MaxChars < 0 || *r.MaxChars < style.MaxChars) {
+		style.MaxChars = *r.MaxChars
+	}
+	switch r.Format {
+	case "boot":
+		return style.Boot(m.waking(c)), nil
+	case "full":
+		return style.Full(m.wholeLongTerm(c)), nil
+	case "items":
+		return style.Items(m.allItems(c)), nil
+	case "relevant":
+		return m.relevant(ctx, c, style, r)
+	}
+	return style.Summary(docsOf(m.longTerm(c)), docsOf(m.shortTerm(c, r.Days, r.Session))), nil
+}
+
+// style is how blocks are made for a caller.
+func (m *Memory) style(c Call, lang string) brief.Style {
+	return brief.Style{
+		View: c.View, Omit: m.OmitUntrusted, Lang: brief.Lang(lang),
+		MaxItems: m.MaxItems, MaxChars: m.MaxChars, MaxFull: m.MaxFull,
+	}
+}
+
+// relevant renders what matches.
+func (m *Memory) relevant(ctx context.Context, c Call, style brief.Style, r *ContextRequest) (brief.Block, error) {
+	result, err := m.Index.Search(ctx, c.View, index.Query{
+		Text: strings.TrimSpace(index.Unquoted(r.Query)), Limit: r.Limit, AsOf: m.now().UTC().Truncate(time.Second),
+	})
+	if err != nil {
+		return brief.Block{}, err
+	}
+	matches := make([]brief.Match, len(result.Hits))
+	for i, h := range result.Hits {
+		shown := h.Doc.Shown(c.View)
+		matches[i] = brief.Match{Path: h.Doc.Place.Path, Line: shown.Line(h.Entry.Line), Entry: h.Entry, Snippet: h.Snippet}
+	}
+	style.MaxItems = r.Limit
+	block, shown := style.Relevant(matches)
+	if *r.Count {
+		ids := make([]string, len(shown))
+		for i, n := range shown {
+			ids[i] = matches[n].Path + "#" + matches[n].Entry.ID
+		}
+		m.used(ids...)
+	}
+	return block, nil
+}
+
+// waking is what an agent reads when it wakes: who it is, whom it helps, the
+// notes of today and yesterday, and MEMORY.md.
+func (m *Memory) waking(c Call) brief.Waking {
+	today, yesterday := m.day(0), m.day(-1)
+	var logs []*memory.Document
+	for doc := range m.readable(c, func(f *index.FileInfo) bool {
+		return f.Kind == memory.Daily && (f.Day == today || f.Day == yesterday)
+	}) {
+		logs = append(logs, doc)
+	}
+	slices.SortStableFunc(logs, func(a, b *memory.Document) int { return strings.Compare(b.Place.Day, a.Place.Day) })
+	return brief.Waking{Identity: docsOf(m.identity(c)), Logs: logs, LongTerm: m.wholeLongTerm(c)}
+}
+
+// wholeLongTerm is what the caller can read of the long-term files that are
+// shown whole, which are those by the name of MEMORY.md.
+func (m *Memory) wholeLongTerm(c Call) []*memory.Document {
+	var docs []*memory.Document
+	for doc := range m.readable(c, func(f *index.FileInfo) bool {
+		return f.Kind == memory.Longterm && path.Base(f.Path) == "MEMORY.md"
+	}) {
+		docs = append(docs, doc)
+	}
+	rank := m.rank(c)
+	slices.SortStableFunc(docs, func(a, b *memory.Document) int { return cmp.Compare(rank(a), rank(b)) })
+	return docs
+}
+
+// allItems are the items that the caller can read: of the same key, that of the
+// account, else the one that was changed last.
+func (m *Memory) allItems(c Call) []brief.Item {
+	type key struct{ namespace, key string }
+	type known struct {
+		at      int
+		account bool
+		time    time.Time
+	}
+	var items []brief.Item
+	seen := map[key]known{}
+	for doc := range m.readable(c, func(f *index.FileInfo) bool { return f.Kind == memory.Items }) {
+		for i := range doc.Entries {
+			e := &doc.Entries[i]
+			name, value, ok := e.Item()
+			if !ok || !e.Readable(c.View) {
+				continue
 			}
+			k := key{doc.Place.Namespace, name}
+			account := strings.HasPrefix(c.View.SubjectOf(e.Partition), "acct:")
+			was, twice := seen[k]
+			switch {
+			case !twice:
+				was.at = len(items)
+				items = append(items, brief.Item{})
+			case was.account != account:
+				if was.account {
+					continue
+				}
+			case !e.Time.After(was.time):
+				continue
+			}
+			items[was.at] = brief.Item{Namespace: k.namespace, Key: name, Value: value, Untrusted: e.Untrusted()}
+			seen[k] = known{was.at, account, e.Time}
 		}
 	}
-	block("[Memory:LongTerm:Summary]", lines)
-	lines = nil
-	for _, f := range m.shortTerm(c, days, session) {
-		if f.Summary == "" {
-			continue
-		}
-		line := fmt.Sprintf("%s: %s (%s)", f.Day, oneLine(f.Summary), oneLine(f.Path))
-		if f.doc.Place.Kind == memory.Session {
-			line += fmt.Sprintf(" [progress: tasks %s, follow_ups %s]", f.Progress.Tasks, f.Progress.FollowUps)
-		}
-		lines = append(lines, line)
+	return items
+}
+
+func docsOf(files []File) []*memory.Document {
+	docs := make([]*memory.Document, len(files))
+	for i, f := range files {
+		docs[i] = f.doc
 	}
-	block("[Memory:ShortTerm:Recent]", lines)
-	return b.String(), items, leftOut
+	return docs
 }
 
 // oneLine is a text with its line breaks and other white space as single
 // spaces.
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
-
-// tokens estimates how many tokens a model makes of a text: four letters of an
-// alphabet are about one, and so is one character of any other kind.
-func tokens(s string) int {
-	quarters := 0
-	for _, r := range s {
-		if r < utf8.RuneSelf {
-			quarters++
-		} else {
-			quarters += 4
-		}
-	}
-	return (quarters + 3) / 4
-}

@@ -2,8 +2,11 @@ package ipc
 
 import (
 	"context"
+	"path"
+	"slices"
 	"strings"
 
+	"github.com/memwatchd/memwatchd/brief"
 	"github.com/memwatchd/memwatchd/index"
 	"github.com/memwatchd/memwatchd/memory"
 )
@@ -51,8 +54,10 @@ func (m *Memory) loadOp(ctx context.Context, c Call, r *LoadRequest) (*LoadAnswe
 	if answer.Recent == nil {
 		answer.Recent = []File{}
 	}
-	if m.Injection {
-		answer.Block = m.boot(c, r, answer)
+	if m.Injection && !m.Disabled {
+		style := m.style(c, "")
+		style.MaxChars = brief.NoLimit
+		answer.Block = style.Boot(m.wake(c, answer)).Text
 	}
 	return answer, nil
 }
@@ -72,12 +77,14 @@ func (m *Memory) sessionFile(c Call, session, day string) (File, bool) {
 	return File{}, false
 }
 
-// identity lists who the agent is, and whom it helps.
+// identity lists who the agent is, and then whom it helps: SOUL.md before
+// USER.md.
 func (m *Memory) identity(c Call) []File {
 	var files []File
 	for doc := range m.readable(c, func(f *index.FileInfo) bool { return f.Kind == memory.Identity }) {
 		files = append(files, fileOf(c, doc))
 	}
+	slices.SortStableFunc(files, func(a, b File) int { return strings.Compare(path.Base(a.Path), path.Base(b.Path)) })
 	return files
 }
 
@@ -91,33 +98,14 @@ func (m *Memory) withText(c Call, files []File) []File {
 	return out
 }
 
-// boot is everything as one text: who I am, whom I help, what is remembered for
-// long, the summaries, the notes of yesterday and today, and the session so far.
-func (m *Memory) boot(c Call, r *LoadRequest, a *LoadAnswer) string {
-	var b strings.Builder
-	write := func(f File) {
-		if b.Len() > 0 {
-			b.WriteByte('\n')
-		}
-		b.WriteString("# " + oneLine(f.Path) + "\n\n" + strings.TrimRight(f.Text, "\n") + "\n")
-	}
-	for _, f := range append(a.Identity[:len(a.Identity):len(a.Identity)], a.LongTerm...) {
-		write(f)
-	}
-	if text, _, _ := m.summaries(c, r.Session, r.Days, m.MaxItems); text != "" {
-		if b.Len() > 0 {
-			b.WriteByte('\n')
-		}
-		b.WriteString(text)
-	}
-	yesterday := m.day(-1)
-	for i := len(a.Recent) - 1; i >= 0; i-- { // the older one first
-		if f := a.Recent[i]; f.Kind == memory.Daily.String() && f.Day >= yesterday {
-			write(m.withText(c, []File{f})[0])
-		}
-	}
+// wake is everything that the block shows: who I am, whom I help, the notes of
+// today and yesterday, what is remembered for long, the summaries, and the
+// session so far.
+func (m *Memory) wake(c Call, a *LoadAnswer) brief.Waking {
+	waking := m.waking(c)
+	waking.LongTerm, waking.Recent = docsOf(a.LongTerm), docsOf(a.Recent)
 	if a.Today != nil {
-		write(*a.Today)
+		waking.Session = a.Today.doc
 	}
-	return b.String()
+	return waking
 }

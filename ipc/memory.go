@@ -44,7 +44,11 @@ type Memory struct {
 	Forgetting string         // file of what is to be forgotten; empty if that is not kept
 	Injection  bool           // whether context blocks have content
 	MaxItems   int            // in a context block
+	MaxChars   int            // in a context block of items, or of what is relevant
+	MaxFull    int            // of MEMORY.md in a context block, in characters
 	Patience   time.Duration  // how long an answer waits to be fresh
+
+	OmitUntrusted bool // what others wrote is left out of context blocks, not marked
 
 	Now func() time.Time // time.Now if nil
 

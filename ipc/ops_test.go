@@ -32,7 +32,8 @@ import (
 var updateOps = flag.Bool("update", false, "write golden files anew")
 
 // Each archive below testdata/ops is a memory and what it answers. Its comment
-// may set now, timezone, max_items and injection; its files are those of the
+// may set now, timezone, enabled, injection, max_items, max_chars,
+// full_max_chars and untrusted; its files are those of the
 // memory, until the first section named after an operation. Such a section,
 //
 //	-- search: what it shows --
@@ -95,13 +96,13 @@ type opsAsk struct {
 }
 
 var (
-	opsSetting = regexp.MustCompile(`(?m)^(now|timezone|max_items|injection|enabled): (.*)$`)
+	opsSetting = regexp.MustCompile(`(?m)^(now|timezone|max_items|max_chars|full_max_chars|untrusted|injection|enabled): (.*)$`)
 	opsTook    = regexp.MustCompile(`"took_ms":[0-9.e+-]+`)
 )
 
 func readOpsCase(t *testing.T, archive *txtar.Archive) *opsCase {
 	t.Helper()
-	c := &opsCase{settings: map[string]string{"now": "2026-02-05T12:00:00Z", "timezone": "UTC", "max_items": "50", "injection": "true"}}
+	c := &opsCase{settings: map[string]string{"now": "2026-02-05T12:00:00Z", "timezone": "UTC", "max_items": "50", "max_chars": "6000", "full_max_chars": "5000", "injection": "true", "enabled": "true"}}
 	for _, m := range opsSetting.FindAllSubmatch(archive.Comment, -1) {
 		c.settings[string(m[1])] = string(m[2])
 	}
@@ -137,9 +138,12 @@ func (c *opsCase) memory(t *testing.T) *Memory {
 	if err != nil {
 		t.Fatal(err)
 	}
-	most, err := strconv.Atoi(c.settings["max_items"])
-	if err != nil {
-		t.Fatal(err)
+	number := func(key string) int {
+		n, err := strconv.Atoi(c.settings[key])
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
 	}
 	root := &opsRoot{docs: map[string]*memory.Document{}}
 	layout := &memory.Layout{Location: location, Users: root.user}
@@ -173,7 +177,9 @@ func (c *opsCase) memory(t *testing.T) *Memory {
 		t.Fatal(err)
 	}
 	return &Memory{
-		Index: x, Files: root, Scopes: root, Keeper: root, Owner: "owner", Location: location, MaxItems: most,
+		Index: x, Files: root, Scopes: root, Keeper: root, Owner: "owner", Location: location,
+		MaxItems: number("max_items"), MaxChars: number("max_chars"), MaxFull: number("full_max_chars"),
+		OmitUntrusted: c.settings["untrusted"] == "omit", Disabled: c.settings["enabled"] != "true",
 		Injection: c.settings["injection"] == "true", Patience: time.Second, Now: func() time.Time { return now },
 		Undoer: c.undoer(t, now),
 		Compactor: &compactor.Compactor{
@@ -304,7 +310,11 @@ func opsContext(t *testing.T, raw []byte) string {
 	if err := json.Unmarshal(raw, &a); err != nil {
 		t.Fatal(err)
 	}
-	return fmt.Sprintf("%s(%d items, %d chars, about %d tokens, %d left out, hints %q)\n", a.Text, a.Items, a.Chars, a.Tokens, a.LeftOut, a.Hints)
+	left, err := json.Marshal(a.LeftOut)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Sprintf("%s(%d items, %d chars, about %d tokens, left out %s, hints %q)\n", a.Text, a.Items, a.Chars, a.Tokens, left, a.Hints)
 }
 
 // opsJSON is an answer, indented, without the state of the index where that is

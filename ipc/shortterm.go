@@ -83,14 +83,20 @@ func (m *Memory) longTerm(c Call) []File {
 	if c.Scope.Context != memory.Private {
 		return nil
 	}
-	subjects := append([]string{c.Scope.Subject}, c.Scope.Aliases...)
 	var files []File
 	for doc := range m.readable(c, func(f *index.FileInfo) bool { return f.Kind == memory.Longterm }) {
 		files = append(files, fileOf(c, doc))
 	}
-	rank := func(f File) int { return slices.Index(subjects, c.View.SubjectOf(f.doc.Own)) }
+	rank := m.rank(c)
 	slices.SortStableFunc(files, func(a, b File) int {
-		return cmp.Or(cmp.Compare(rank(a), rank(b)), strings.Compare(a.Path, b.Path))
+		return cmp.Or(cmp.Compare(rank(a.doc), rank(b.doc)), strings.Compare(a.Path, b.Path))
 	})
 	return files
+}
+
+// rank orders files by whose they are: the asking subject's first, then its
+// aliases'.
+func (m *Memory) rank(c Call) func(*memory.Document) int {
+	subjects := append([]string{c.Scope.Subject}, c.Scope.Aliases...)
+	return func(doc *memory.Document) int { return slices.Index(subjects, c.View.SubjectOf(doc.Own)) }
 }

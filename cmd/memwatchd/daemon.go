@@ -184,6 +184,7 @@ func (d *daemon) run(ctx context.Context, listeners []*ipc.Listener) error {
 			Index: d.index, Files: catalogued{d.pipeline.documents}, Scopes: d.people, Keeper: d,
 			Owner: c.Memory.Owner, Location: c.location, Recent: c.Memory.ShortTermDays,
 			Injection: c.Memory.Enabled && c.Memory.Injection.Enabled, MaxItems: c.Memory.Injection.MaxItems,
+			MaxChars: c.Memory.Injection.MaxChars, MaxFull: c.Memory.FullMaxChars, OmitUntrusted: c.Context.Untrusted == "omit",
 			Patience: c.IPC.SyncTimeout, Parse: d.pipeline.parse, Layout: d.pipeline.layout, DaysIn: c.Memory.Layout, Disabled: !c.Memory.Enabled,
 			Forgetting: filepath.Join(c.State.Dir, "forget.json"),
 		},
