@@ -75,23 +75,24 @@ func (m *Match) render(room int) string {
 		mark = Mark + " "
 	}
 	head := fmt.Sprintf("- %s:%d", oneLine(m.Path), m.Line)
+	if mark != "" {
+		head += " " + Mark // of the section too, which came with the entry
+	}
 	if n := len(m.Entry.Sections); n > 0 && m.Entry.Block != memory.EmptyHeading {
-		if section := oneLine(m.Entry.Sections[n-1]); section != "" && mark == "" {
+		if section := oneLine(m.Entry.Sections[n-1]); section != "" {
 			head += " (" + section + ")"
-		} else if section != "" {
-			head += " " + mark + "(" + section + ")" // which came with the entry
 		}
 	}
 	head += ": "
 	lines := textLines(m.Entry.Text)
-	whole := head + mark + strings.Join(lines, "\n  "+mark) + "\n"
+	whole := head + strings.Join(lines, "\n  "+mark) + "\n"
 	if Chars(m.Entry.Text) <= longText && fits(Chars(whole), room) {
 		return whole
 	}
 	if m.Snippet == "" {
 		return ""
 	}
-	if part := head + mark + strings.Join(textLines(oneLine(m.Snippet)), "") + "\n"; fits(Chars(part), room) {
+	if part := head + strings.Join(textLines(oneLine(m.Snippet)), "") + "\n"; fits(Chars(part), room) {
 		return part
 	}
 	return ""

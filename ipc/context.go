@@ -139,12 +139,14 @@ func (m *Memory) relevant(ctx context.Context, c Call, style brief.Style, r *Con
 // waking is what an agent reads when it wakes: who it is, whom it helps, the
 // notes of today and yesterday, and MEMORY.md.
 func (m *Memory) waking(c Call) brief.Waking {
-	today, yesterday := m.day(0), m.day(-1)
 	var logs []*memory.Document
+	today, yesterday := m.day(0), m.day(-1)
 	for doc := range m.readable(c, func(f *index.FileInfo) bool {
-		return f.Kind == memory.Daily && (f.Day == today || f.Day == yesterday)
+		return (f.Day == today || f.Day == yesterday) && (f.Kind == memory.Daily || f.Kind == memory.Session)
 	}) {
-		logs = append(logs, doc)
+		if doc.Place.Kind == memory.Daily || m.isLog(c, doc) {
+			logs = append(logs, doc)
+		}
 	}
 	slices.SortStableFunc(logs, func(a, b *memory.Document) int { return strings.Compare(b.Place.Day, a.Place.Day) })
 	return brief.Waking{Identity: docsOf(m.identity(c)), Logs: logs, LongTerm: m.wholeLongTerm(c)}

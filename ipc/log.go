@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"path"
 	"slices"
 	"strings"
 	"time"
@@ -69,11 +70,24 @@ func (m *Memory) logPaths(c Call, day string) (paths []string, fresh []byte) {
 	if dir := memory.UserDir(subject); m.Layout.Users != nil && m.Layout.Users(dir) {
 		return []string{dir + "/memory/" + day + ".md"}, memory.NewDaily(day)
 	}
-	// A session may have the subject's name, and be somebody else's.
-	for _, name := range []string{subject, "log of " + subject} {
-		paths = append(paths, m.dayDir(day)+"/"+memory.SessionFile(name))
+	for _, name := range logNames(subject) {
+		paths = append(paths, m.dayDir(day)+"/"+name)
 	}
 	return paths, memory.NewSession(memory.SessionHead{Day: day, Now: m.now(), SubjectID: subject, Private: true})
+}
+
+// logNames are the names that a subject's log may have among the sessions of a
+// day, the best first: a session may have the subject's name, and be somebody
+// else's.
+func logNames(subject string) []string {
+	return []string{memory.SessionFile(subject), memory.SessionFile("log of " + subject)}
+}
+
+// isLog reports whether a file among the sessions of a day is the log of the
+// caller, or of one of its aliases.
+func (m *Memory) isLog(c Call, doc *memory.Document) bool {
+	subject := c.View.SubjectOf(doc.Own)
+	return subject != "" && slices.Contains(logNames(subject), path.Base(doc.Place.Path))
 }
 
 // errNotTheirs: a file is not the caller's log.

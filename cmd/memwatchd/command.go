@@ -248,6 +248,7 @@ func ask(cmd *cobra.Command, op *ipc.Operation, req *ipc.Request, g *globals) er
 	}
 	client := &ipc.Client{Socket: or(g.socket, c.socket()), AsOwner: true}
 	out := newPrinter(g.stdout, c, g.noColor)
+	out.aside = g.stderr
 	show := func(raw json.RawMessage) error {
 		if g.json {
 			_, err := g.stdout.Write(raw)

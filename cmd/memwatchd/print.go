@@ -22,17 +22,23 @@ import (
 // A printer shows answers to a person.
 type printer struct {
 	w        io.Writer
+	aside    io.Writer      // for what is said about an answer that is piped on; nil for nobody
 	memory   *vault.Vault   // as far as we know where it is; may be nil
 	location *time.Location // of its days
 	color    bool
+	terminal bool
 	width    int // of the terminal, in columns; 0 if it is none
 	now      time.Time
 }
 
 func newPrinter(w io.Writer, c *Config, noColor bool) *printer {
 	f, ok := w.(*os.File)
-	color := ok && !noColor && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb" && term.IsTerminal(int(f.Fd()))
-	p := &printer{w: w, memory: &vault.Vault{Dir: c.Memory.Dir}, location: cmp.Or(c.location, time.Local), color: color, now: time.Now()}
+	terminal := ok && term.IsTerminal(int(f.Fd()))
+	color := terminal && !noColor && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
+	p := &printer{
+		w: w, memory: &vault.Vault{Dir: c.Memory.Dir}, location: cmp.Or(c.location, time.Local),
+		color: color, terminal: terminal, now: time.Now(),
+	}
 	if ok {
 		p.width, _, _ = term.GetSize(int(f.Fd())) // 0 with an error
 	}
@@ -54,7 +60,7 @@ func (p *printer) print(answer any) error {
 	case *ipc.LoadAnswer:
 		b.WriteString(escapeText(a.Block))
 	case *ipc.ContextAnswer:
-		b.WriteString(escapeText(a.Text))
+		p.context(&b, a)
 	case *ipc.TodosAnswer:
 		p.todos(&b, a)
 	case *ipc.CompactAnswer:

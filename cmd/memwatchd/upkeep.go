@@ -50,6 +50,10 @@ func (d *daemon) openUpkeep() (*upkeep, error) {
 	for _, l := range c.Compactor.Limits {
 		u.compactor.Limits = append(u.compactor.Limits, compactor.Limit{Pattern: l.Path, Items: l.Items, Characters: l.Characters})
 	}
+	for _, l := range compactor.SoftLimits() { // those of MEMORY.md, which is cut where it is shown
+		l.Characters = c.Memory.FullMaxChars
+		u.compactor.Soft = append(u.compactor.Soft, l)
+	}
 	u.compactor.Uses = &compactor.Uses{
 		Path: filepath.Join(c.State.Dir, "uses.json"), Counts: u.compactor.Limited, Files: p.documents, Logger: d.logger,
 	}
