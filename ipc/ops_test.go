@@ -100,7 +100,7 @@ var (
 	opsTook    = regexp.MustCompile(`"took_ms":[0-9.e+-]+`)
 )
 
-func readOpsCase(t *testing.T, archive *txtar.Archive) *opsCase {
+func readOpsCase(t testing.TB, archive *txtar.Archive) *opsCase {
 	t.Helper()
 	c := &opsCase{settings: map[string]string{"now": "2026-02-05T12:00:00Z", "timezone": "UTC", "max_items": "50", "max_chars": "6000", "full_max_chars": "5000", "injection": "true", "enabled": "true"}}
 	for _, m := range opsSetting.FindAllSubmatch(archive.Comment, -1) {
@@ -128,7 +128,7 @@ func readOpsCase(t *testing.T, archive *txtar.Archive) *opsCase {
 }
 
 // memory is a memory with the files of the case.
-func (c *opsCase) memory(t *testing.T) *Memory {
+func (c *opsCase) memory(t testing.TB) *Memory {
 	t.Helper()
 	now, err := time.Parse(time.RFC3339, c.settings["now"])
 	if err != nil {
@@ -194,7 +194,7 @@ func (c *opsCase) memory(t *testing.T) *Memory {
 }
 
 // undoer has written what the case says, a second after the other, ending now.
-func (c *opsCase) undoer(t *testing.T, now time.Time) *vault.Undoer {
+func (c *opsCase) undoer(t testing.TB, now time.Time) *vault.Undoer {
 	t.Helper()
 	if len(c.writes) == 0 {
 		return nil
