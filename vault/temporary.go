@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -36,7 +37,7 @@ func draftName() string { return tempPrefix + strings.ToLower(rand.Text()[:13]) 
 
 // makeDraft writes data into a file of its own beside the one at s: like the old
 // one in everything but content and times, which are those of now, or, if there
-// is none, as readable as the directory is.
+// is none, as readable as the directory is, or its owner's alone.
 func (w *Writer) makeDraft(s *spot, data []byte, old *source) (*draft, error) {
 	d := &draft{name: draftName()}
 	var f *os.File
@@ -50,7 +51,7 @@ func (w *Writer) makeDraft(s *spot, data []byte, old *source) (*draft, error) {
 		return err
 	})
 	if err == nil {
-		if err = w.fillDraft(f, s.dir, data, old); err == nil {
+		if err = w.fillDraft(f, s, data, old); err == nil {
 			d.look, err = lookAt(int(f.Fd()))
 		}
 	}
@@ -64,7 +65,7 @@ func (w *Writer) makeDraft(s *spot, data []byte, old *source) (*draft, error) {
 	return d, nil
 }
 
-func (w *Writer) fillDraft(f *os.File, dir int, data []byte, old *source) error {
+func (w *Writer) fillDraft(f *os.File, s *spot, data []byte, old *source) error {
 	for rest := data; len(rest) > 0; {
 		err := w.call("write temporary file", func() error {
 			n, err := unix.Write(int(f.Fd()), rest)
@@ -75,14 +76,14 @@ func (w *Writer) fillDraft(f *os.File, dir int, data []byte, old *source) error 
 			return err
 		}
 	}
-	if err := w.dress(f, dir, old); err != nil {
+	if err := w.dress(f, s, old); err != nil {
 		return err
 	}
 	return w.call("sync temporary file", f.Sync)
 }
 
 // dress gives a new file the owner, attributes and mode of the old one.
-func (w *Writer) dress(f *os.File, dir int, old *source) error {
+func (w *Writer) dress(f *os.File, s *spot, old *source) error {
 	fd := int(f.Fd())
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil {
@@ -93,8 +94,11 @@ func (w *Writer) dress(f *os.File, dir int, old *source) error {
 	}
 	if old == nil {
 		var parent unix.Stat_t
-		if err := unix.Fstat(dir, &parent); err != nil {
+		if err := unix.Fstat(s.dir, &parent); err != nil {
 			return err
+		}
+		if slices.Contains(w.Settings, s.path) {
+			return mode(0o600)
 		}
 		return mode(uint32(parent.Mode) & 0o666)
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -61,6 +62,10 @@ type Writer struct {
 	// MaxSize is the size in bytes above which a file is not changed, nor made;
 	// [DefaultMaxFileSize] if zero.
 	MaxSize int64
+	// Settings are the paths of files that are changed although they are not read
+	// as memory. Whoever can write to one of them, or reads it, knows more than
+	// memory's readers: new ones are their owner's alone.
+	Settings []string
 	// Fuse is how often in a minute one file is changed unasked; [DefaultFuse] if
 	// zero.
 	Fuse int
@@ -124,7 +129,7 @@ func (w *Writer) try(ctx context.Context, c Change, attempt func() (Written, err
 	if !c.Asked && !w.enabled() {
 		return Written{}, fmt.Errorf("write %s: %w", c.Path, ErrOff)
 	}
-	if reason := w.Vault.Skips(c.Path, false); reason != "" {
+	if reason := w.Vault.Skips(c.Path, false); reason != "" && !slices.Contains(w.Settings, c.Path) {
 		return Written{}, &RefusedError{c.Path, reason + ": what is not read as memory is not written either"}
 	}
 	written, err := inTurn(ctx, w, func() (Written, error) {
