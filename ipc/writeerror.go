@@ -3,6 +3,7 @@ package ipc
 import (
 	"context"
 	"errors"
+	"strings"
 
 	"github.com/memwatchd/memwatchd/memory"
 	"github.com/memwatchd/memwatchd/vault"
@@ -43,7 +44,7 @@ func writeError(err error, owned bool) error {
 	case isRefused && owned:
 		return Errorf(Conflict, "%v", refused)
 	case errors.Is(err, memory.ErrUnwritable) && owned:
-		return Errorf(Conflict, "%v", err)
+		return Errorf(Conflict, "%s", strings.TrimPrefix(err.Error(), memory.ErrUnwritable.Error()+": "))
 	case isWait, isRefused, errors.Is(err, memory.ErrUnwritable):
 		return errHidden
 	}
