@@ -22,6 +22,7 @@ type adding struct {
 	cause string // the operation
 	group string // of changes that are undone together; empty for one of its own
 	fresh []byte // what a file that is made begins as; nil if it must be there
+	dry   bool   // nothing is written
 
 	// change notes what is wanted. It is called anew with each version that
 	// others save meanwhile, so it must depend on nothing else.
@@ -81,6 +82,9 @@ func (m *Memory) add(ctx context.Context, c Call, a adding) (after *memory.Docum
 				if err := m.mayFound(after.Place, after.Claim); err != nil {
 					return nil, err
 				}
+			}
+			if a.dry {
+				data = nil
 			}
 			return data, mayClaim(c, after.Claim, "")
 		},

@@ -80,19 +80,27 @@ func (m *Memory) get(ctx context.Context, c Call, r *GetRequest) (*GetAnswer, er
 		Stale: doc.Stale,
 		Index: m.state(c, synced),
 	}
-	if c.View.Readable(doc.Own) && len(doc.Front.Fields) > 0 {
-		answer.Frontmatter = map[string]any{}
-		tasks, followUps := doc.Progress(c.View)
-		for _, f := range doc.Front.Fields {
-			switch answer.Frontmatter[f.Key] = f.Value; f.Key {
-			case "tasks": // what is written may be out of date
-				answer.Frontmatter[f.Key] = tasks.String()
-			case "follow_ups":
-				answer.Frontmatter[f.Key] = followUps.String()
-			}
+	answer.Frontmatter = frontmatter(c, doc)
+	return answer, nil
+}
+
+// frontmatter is that of a file, as far as the caller may see it: nil if there is
+// nothing to be seen.
+func frontmatter(c Call, doc *memory.Document) map[string]any {
+	if !c.View.Readable(doc.Own) || len(doc.Front.Fields) == 0 {
+		return nil
+	}
+	front := map[string]any{}
+	tasks, followUps := doc.Progress(c.View)
+	for _, f := range doc.Front.Fields {
+		switch front[f.Key] = f.Value; f.Key {
+		case "tasks": // what is written may be out of date
+			front[f.Key] = tasks.String()
+		case "follow_ups":
+			front[f.Key] = followUps.String()
 		}
 	}
-	return answer, nil
+	return front
 }
 
 // hashOf tells whether a file is still as it was answered. It is that of the

@@ -80,6 +80,12 @@ func (c *Client) WipeSubject(ctx context.Context, r WipeRequest) (*WipeAnswer, e
 	return ask[WipeAnswer](ctx, c, r)
 }
 
+// Session merges what a session has to say into its file, which everybody may
+// read.
+func (c *Client) Session(ctx context.Context, r SessionRequest) (*SessionAnswer, error) {
+	return ask[SessionAnswer](ctx, c, r)
+}
+
 // Edit replaces a text in a file that has it once.
 func (c *Client) Edit(ctx context.Context, r EditRequest) (*EditAnswer, error) {
 	return ask[EditAnswer](ctx, c, r)

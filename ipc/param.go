@@ -142,6 +142,8 @@ func (p *Param) word() string {
 		return "whole number"
 	case "strings":
 		return "list of strings"
+	case "object":
+		return "JSON object"
 	default:
 		return p.Kind()
 	}

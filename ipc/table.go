@@ -62,6 +62,10 @@ var Operations = []*Operation{
 		Example: `"the old phone number"`, Long: true,
 	}, (*Memory).forget),
 	operation(Operation{
+		Name: "session", Summary: "Merge what a session has to say into its file, which everybody may read",
+		Command: "session write", Example: `--session cli_1 '{"summary": "Chose a layout", "tasks": [{"text": "Write it down"}]}'`,
+	}, (*Memory).session),
+	operation(Operation{
 		Name: "edit", Summary: "Replace a text in a file that has it once", Programs: true,
 	}, (*Memory).edit),
 	operation(Operation{

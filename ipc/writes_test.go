@@ -26,6 +26,9 @@ import (
 // and $hash in a request is the hash in the last answer that had one, $token the
 // token.
 //
+// The setting quiet: none says that files which were written a moment ago are
+// written to although nobody asked for it.
+//
 // All is done twice, on two disks: as functions, and over HTTP on a Unix socket.
 func TestWrites(t *testing.T) {
 	names, err := filepath.Glob("testdata/writes/*.txtar")
@@ -115,6 +118,9 @@ func (c *opsCase) disk(t *testing.T) *diskCase {
 		t.Fatal(err)
 	}
 	w := &vault.Writer{Vault: d.vault, Journal: journal, Logger: slog.New(slog.DiscardHandler)}
+	if c.settings["quiet"] == "none" {
+		w.Quiet = -1
+	}
 	if err := w.Repair(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -97,6 +97,19 @@ func SessionFile(id string) string {
 	return name + ".md"
 }
 
+// SessionNames are names for the file of a session, without .md, the usual one
+// first: another is taken if that is the name of a file that is another session's,
+// and a third if somebody who may read more has such a session, too. Reader stands
+// for who may read no more than that.
+func SessionNames(id, reader string) []string {
+	name := strings.TrimSuffix(SessionFile(id), ".md")
+	apart := func(s string) string {
+		sum := sha256.Sum256([]byte(s))
+		return name + "-" + hex.EncodeToString(sum[:4])
+	}
+	return []string{name, apart(id), apart(id + "\n" + reader)}
+}
+
 // Directories knows which subject each directory that stands for one belongs
 // to, from what its files claim. The zero value knows of no claim. Methods that
 // change it must not run at the same time as others.

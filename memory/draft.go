@@ -89,7 +89,7 @@ func (d *Draft) Parts() ([]Part, error) {
 	var list []Part
 	var failed error
 	add := func(p Part, visibility string, err error) {
-		p.Private = visibility != "" && visibility != PublicOK.String() || slices.ContainsFunc(p.Texts, hasPrivateTag)
+		p.Private = visibility != "" && visibility != PublicOK.String() || slices.ContainsFunc(p.Texts, SaysPrivate)
 		if list = append(list, p); err != nil && failed == nil {
 			failed = fmt.Errorf("%s: %w", p.Name, err)
 		}
@@ -148,7 +148,8 @@ func (d *Draft) Parts() ([]Part, error) {
 // HeadingLine is the name of a section that comes from outside, as one line.
 func HeadingLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
-func hasPrivateTag(text string) bool {
+// SaysPrivate reports whether a text has a tag that makes it private.
+func SaysPrivate(text string) bool {
 	for at := range len(text) {
 		if text[at] == '<' {
 			if n, _ := privateTag([]byte(text[at:])); n > 0 {

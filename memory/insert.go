@@ -29,7 +29,7 @@ func (w *work) alone(text string) (*Document, error) {
 	one := w.parse([]byte(strings.Join(lines, "\n")))
 	switch {
 	case one.Unsound:
-		return nil, fmt.Errorf("the text cannot be put into a file: %s", one.whyUnsound())
+		return nil, fmt.Errorf("the text cannot be put into a file: %s", one.WhyUnsound())
 	case one.Front.Present || len(one.Entries) != 1 || len(one.Headings) > 0 || len(one.Hidden) > 0 || one.Entries[0].EndLine != len(lines):
 		return nil, errors.New("the text is not one paragraph, list item or other block")
 	}

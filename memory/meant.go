@@ -28,7 +28,7 @@ func unlike(line int, what string) error { return &unlikeError{line, what} }
 // one in its place, and nothing else.
 func (w *work) check(next *Document) error {
 	if next.Unsound {
-		return unlike(0, "the file would be damaged: "+next.whyUnsound())
+		return unlike(0, "the file would be damaged: "+next.WhyUnsound())
 	}
 	if err := w.checkFront(next); err != nil {
 		return err

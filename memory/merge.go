@@ -480,8 +480,9 @@ func (m *Merge) behind(text, what string) string {
 type Outcome struct {
 	*MergeItem
 	Change Change
-	Entry  int // in the document, -1 if it is not seen there
-	Line   int // of it, or of the task in it; 0 then
+	Entry  int    // in the document, -1 if it is not seen there
+	Line   int    // of it, or of the task in it; 0 then
+	Says   string // the first line of what it says there, or of the task
 }
 
 // Outcomes are what has become of the items in a document after the merge, as its
@@ -493,8 +494,9 @@ func (m *Merge) Outcomes(after *Document) []Outcome {
 		it := &m.Items[i]
 		o := Outcome{MergeItem: it, Change: it.change, Entry: -1}
 		for j := range after.Entries {
-			if line := it.lineIn(&after.Entries[j]); line > 0 && !seen[line] && m.inSection(&after.Entries[j], it) {
-				o.Entry, o.Line = j, line
+			line, says := it.in(&after.Entries[j])
+			if line > 0 && !seen[line] && m.inSection(&after.Entries[j], it) {
+				o.Entry, o.Line, o.Says = j, line, says
 				seen[line] = true
 				break
 			}
@@ -504,18 +506,20 @@ func (m *Merge) Outcomes(after *Document) []Outcome {
 	return list
 }
 
-// lineIn is the line on which an entry says what the item does, 0 if it does not.
-func (it *MergeItem) lineIn(e *Entry) int {
+// in is the line on which an entry says what the item does, and its text there; 0
+// if it does not.
+func (it *MergeItem) in(e *Entry) (line int, says string) {
 	if it.task == nil {
 		if e.Norm == it.entry.Norm {
-			return e.Line
+			says, _, _ = strings.Cut(content(e), "\n")
+			return e.Line, says
 		}
-		return 0
+		return 0, ""
 	}
 	for _, t := range e.Tasks {
 		if t.Norm == it.entry.Tasks[0].Norm && t.State == it.wanted(t.State) {
-			return t.Line
+			return t.Line, t.Text
 		}
 	}
-	return 0
+	return 0, ""
 }

@@ -229,7 +229,7 @@ func (r *Revision) Apply(parse func(source []byte) *Document) ([]byte, error) {
 	case r.Empty():
 		return d.Source, nil
 	case d.Unsound:
-		return nil, fmt.Errorf("edit %s: the file is never written to until it is mended: %s", d.Place.Path, d.whyUnsound())
+		return nil, fmt.Errorf("edit %s: the file is never written to until it is mended: %s", d.Place.Path, d.WhyUnsound())
 	case d.Partition.Excerpt:
 		return nil, fmt.Errorf("edit %s: this is not the whole file", d.Place.Path)
 	}
@@ -401,8 +401,8 @@ func (d *Document) wrongCounters() []fieldChange {
 	return wrong
 }
 
-// whyUnsound is the first problem for which nothing is written to the file.
-func (d *Document) whyUnsound() string {
+// WhyUnsound is the first problem for which nothing is written to the file.
+func (d *Document) WhyUnsound() string {
 	for _, p := range d.Problems {
 		switch p.Code {
 		case "utf8_invalid", "frontmatter_misplaced", "frontmatter_unclosed", "frontmatter_broken",

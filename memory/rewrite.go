@@ -42,7 +42,7 @@ func (d *Document) Rewrite(v View, text string, parse func(source []byte) *Docum
 	}
 	var unsound error
 	if d.Unsound {
-		unsound = fmt.Errorf("%w until it is mended: %s", ErrUnwritable, d.whyUnsound())
+		unsound = fmt.Errorf("%w until it is mended: %s", ErrUnwritable, d.WhyUnsound())
 	}
 	if unsound != nil && d.Owned(v) {
 		return nil, unsound
@@ -114,7 +114,7 @@ func trimBlank(lines []string) []string {
 // reads says why a view would not read a text of its own as it was written.
 func (d *Document) reads(v View, lines []string) error {
 	if d.Unsound {
-		return fmt.Errorf("%w: %s", ErrText, d.whyUnsound())
+		return fmt.Errorf("%w: %s", ErrText, d.WhyUnsound())
 	}
 	if shown := d.Shown(v); d.For(v) == nil || shown.Empty() || !slices.Equal(shown.Lines, lines) {
 		return fmt.Errorf("%w: you could not read all of it afterwards", ErrText)
@@ -370,7 +370,7 @@ func (r *rewrite) check(next *Document) error {
 	})
 	switch {
 	case next.Unsound:
-		return errors.New(next.whyUnsound())
+		return errors.New(next.WhyUnsound())
 	case shown.Empty() || !slices.Equal(shown.Lines, r.lines):
 		return errors.New("it would not be shown as it is written")
 	case !same:

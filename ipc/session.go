@@ -1,0 +1,324 @@
+package ipc
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/memwatchd/memwatchd/memory"
+	"github.com/memwatchd/memwatchd/todosync"
+	"github.com/memwatchd/memwatchd/vault"
+)
+
+// SessionRequest asks to merge what a session has to say of itself into its file.
+type SessionRequest struct {
+	Session string       `json:"session" doc:"id of the session"`
+	Day     string       `json:"day" doc:"the day on which it began, YYYY-MM-DD, so that it keeps its file after midnight; today if not given"`
+	Draft   memory.Draft `json:"draft" arg:"1" stdin:"true" doc:"what to write, for everybody to read: {summary, source, channel, contact_id, contact_nickname, subject_id, items: {section: [{title, text} or {topic, users, datetime, event, result}]}, facts: [{title, text}], tasks: [{text, done, reopen}], follow_ups: [{text, done, reopen}], links: [{text, target}], promote: {title, text, explicit}}"`
+	DryRun  bool         `json:"dry_run" doc:"show what would change, and change nothing"`
+	Scope
+}
+
+// SessionAnswer is what became of a draft.
+type SessionAnswer struct {
+	Path        string          `json:"path,omitempty"`
+	Added       []SessionItem   `json:"added"`   // that are new
+	Updated     []SessionItem   `json:"updated"` // that were there, and said something else
+	Merged      []SessionItem   `json:"merged"`  // that were there as they are
+	LeftOut     []LeftOut       `json:"left_out"`
+	Todos       []TodoPlace     `json:"todos"` // tasks of other files that were ticked because of it
+	Frontmatter map[string]any  `json:"frontmatter,omitempty"`
+	Promoted    *RememberAnswer `json:"promoted,omitempty"`
+	Hints       []string        `json:"hints"`
+	DryRun      bool            `json:"dry_run"`
+	Diff        []DiffHunk      `json:"diff,omitempty"`     // of a dry run: what would change in the file, as it is shown
+	Disabled    bool            `json:"disabled,omitempty"` // memory is turned off: nothing was written
+
+	Redaction
+}
+
+// A SessionItem is an item of a draft, in the file.
+type SessionItem struct {
+	Item    string `json:"item"` // in the draft, such as facts[0]
+	Section string `json:"section"`
+	Text    string `json:"text"` // its first line
+	Line    int    `json:"line,omitempty"`
+}
+
+// LeftOut is a part of a draft that was not written.
+type LeftOut struct {
+	Item   string `json:"item"` // in the draft, such as facts[0]
+	Reason string `json:"reason"`
+}
+
+// publicByDesign is told with every draft that is written, unless somebody has made
+// the file private.
+const publicByDesign = "what a session writes is read in every context: leave out what is private"
+
+// session merges a draft into the file of its session.
+func (m *Memory) session(ctx context.Context, c Call, r *SessionRequest) (*SessionAnswer, error) {
+	answer := &SessionAnswer{
+		Added: []SessionItem{}, Updated: []SessionItem{}, Merged: []SessionItem{}, LeftOut: []LeftOut{},
+		Todos: []TodoPlace{}, Hints: []string{}, DryRun: r.DryRun,
+	}
+	if m.Disabled {
+		answer.Disabled = true
+		return answer, nil
+	}
+	if err := m.mayAdd(c); err != nil {
+		return nil, err
+	}
+	d, err := m.readDraft(c, r, answer)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := m.sync(ctx, &c, Fresh{Sync: new(true)}); err != nil {
+		return nil, err
+	}
+	group := ""
+	if !d.empty() {
+		if group, err = m.mergeDraft(ctx, c, d, answer); err != nil {
+			return nil, err
+		}
+	}
+	m.promote(ctx, c, r, group, answer)
+	answer.Hints = append(answer.Hints, m.nearLimits(c)...)
+	return answer, nil
+}
+
+// A sessionDraft is a draft that may be written.
+type sessionDraft struct {
+	session string
+	day     string
+	head    memory.SessionHead
+	parts   []memory.Part
+	source  string // where its text comes from
+	dry     bool
+}
+
+// empty reports whether nothing is left to be written.
+func (d *sessionDraft) empty() bool { return len(d.parts) == 0 && d.head.Summary == "" }
+
+// readDraft takes a request apart, and leaves out what does not belong into a
+// file that everybody reads.
+func (m *Memory) readDraft(c Call, r *SessionRequest, answer *SessionAnswer) (*sessionDraft, error) {
+	d := &sessionDraft{session: memory.HeadingLine(r.Session), day: cmp.Or(r.Day, m.day(0)), source: origin(c, r.Draft.Source), dry: r.DryRun}
+	switch {
+	case d.session == "":
+		return nil, Errorf(Invalid, "session is needed").hint("give the id of the session")
+	case !memory.IsDay(d.day):
+		return nil, Errorf(Invalid, "day: %q is not a day such as 2026-02-04", d.day)
+	case d.day > m.day(1):
+		return nil, Errorf(Invalid, "day: %s is later than tomorrow", d.day)
+	}
+	d.head = memory.SessionHead{
+		Day: d.day, Now: m.now(), SessionID: d.session, Summary: memory.HeadingLine(r.Draft.Summary),
+		Source: memory.HeadingLine(r.Draft.Source), Channel: memory.HeadingLine(r.Draft.Channel),
+		ContactID: memory.HeadingLine(r.Draft.ContactID), ContactNickname: memory.HeadingLine(r.Draft.ContactNickname),
+	}
+	for _, f := range []struct{ name, text string }{
+		{"session", d.session}, {"source", d.head.Source}, {"channel", d.head.Channel},
+		{"contact_id", d.head.ContactID}, {"contact_nickname", d.head.ContactNickname},
+	} {
+		if err := m.outside(f.name, f.text); err != nil {
+			return nil, err
+		}
+	}
+	if d.head.ContactID == "" && d.head.ContactNickname != "" {
+		return nil, noContact()
+	}
+	if subject := r.Draft.SubjectID; subject != "" {
+		if !slices.Contains(c.View.Subjects(), subject) {
+			return nil, Errorf(SubjectConflict, "the subject_id in the draft is not yours")
+		}
+		d.head.SubjectID = subject
+	}
+	parts, err := r.Draft.Parts()
+	switch {
+	case err != nil:
+		return nil, Errorf(Invalid, "draft: %v", err)
+	case len(parts) == 0 && d.head.Summary == "" && r.Draft.Promote == nil:
+		return nil, Errorf(Invalid, "draft: it says nothing").hint("give it a summary, items, facts, tasks, follow_ups or links")
+	}
+	if reason, err := m.leaves("summary", d.head.Summary); err != nil {
+		return nil, err
+	} else if reason != "" {
+		answer.LeftOut = append(answer.LeftOut, LeftOut{"summary", reason})
+		d.head.Summary = ""
+	}
+	for _, p := range parts {
+		reason := ""
+		if p.Private {
+			reason = "it is private"
+		}
+		for _, text := range p.Texts {
+			if reason == "" {
+				if reason, err = m.leaves(p.Name, text); err != nil {
+					return nil, err
+				}
+			}
+		}
+		if reason == "" {
+			d.parts = append(d.parts, p)
+		} else {
+			answer.LeftOut = append(answer.LeftOut, LeftOut{p.Name, reason})
+		}
+	}
+	return d, nil
+}
+
+func noContact() *Error {
+	return Errorf(Invalid, "contact_id is needed for a session with a contact").hint("the nickname may be empty, the id may not")
+}
+
+// leaves is the reason why a text is left out of a file that everybody reads, or
+// empty. The error says why there can be no such text at all.
+func (m *Memory) leaves(field, text string) (reason string, err error) {
+	err = m.outside(field, text)
+	switch e, _ := errors.AsType[*Error](err); {
+	case err == nil:
+		return "", nil
+	case e != nil && e.Code == Secret:
+		return "it has a live credential in it", nil
+	case memory.SaysPrivate(text):
+		return "it is private", nil
+	}
+	return "", err
+}
+
+// mergeDraft merges a draft into the file of its session, and says what became of
+// it. It returns the group of changes that it began.
+func (m *Memory) mergeDraft(ctx context.Context, c Call, d *sessionDraft, answer *SessionAnswer) (group string, err error) {
+	var merge *memory.Merge
+	var before, after *memory.Document
+	var written vault.Written
+	notes, err := m.inSessionFile(c, d.session, d.day, func(path string, fresh bool, isOurs func(*memory.Document) error) (err error) {
+		a := adding{path: path, cause: "session", dry: d.dry}
+		if fresh {
+			a.fresh = memory.NewSession(d.head)
+		}
+		var refused error
+		a.change = func(doc *memory.Document, r *memory.Revision) error {
+			before, refused = doc, nil
+			if refused = isOurs(doc); refused == nil {
+				merge, refused = m.reviseSession(c, d, doc, r)
+			}
+			return refused
+		}
+		after, written, err = m.add(ctx, c, a)
+		return cmp.Or(refused, err)
+	})
+	if err != nil {
+		return "", err
+	}
+	answer.Hints = append(answer.Hints, notes...)
+	m.tellMerge(c, d, merge, before, after, answer)
+	if written.Changed {
+		answer.Todos = m.ticked(c, m.Todos.Request(ctx, answer.Path))
+	}
+	return written.ID, nil
+}
+
+// reviseSession notes what a draft changes in the file of its session.
+func (m *Memory) reviseSession(c Call, d *sessionDraft, doc *memory.Document, r *memory.Revision) (*memory.Merge, error) {
+	front := &doc.Front
+	if front.ContactNickname != "" && front.ContactID == "" && d.head.ContactID == "" {
+		return nil, noContact()
+	}
+	merge, err := m.Layout.Merge(c.View, doc, d.parts)
+	if err != nil {
+		return nil, Errorf(Invalid, "draft: %v", err)
+	}
+	merge.ByRules()
+	merge.Revise(r, d.source, d.head.Now)
+	head := d.head
+	head.SubjectID = "" // whose a file is, is said when it is made
+	if front.SessionID != "" {
+		head.SessionID = ""
+	}
+	r.CompleteSession(head)
+	return merge, nil
+}
+
+// tellMerge says what became of a draft, as its caller sees it.
+func (m *Memory) tellMerge(c Call, d *sessionDraft, merge *memory.Merge, before, after *memory.Document, answer *SessionAnswer) {
+	answer.Path = after.Place.Path
+	doc := after.For(c.View)
+	if doc == nil {
+		return
+	}
+	shown := doc.Shown(c.View)
+	for _, o := range merge.Outcomes(doc) {
+		item := SessionItem{Item: o.Name, Section: o.Section, Text: o.Says}
+		if o.Entry >= 0 {
+			item.Line = shown.Line(o.Line)
+			if s := doc.Entries[o.Entry].Sections; len(s) > 0 {
+				item.Section = s[len(s)-1]
+			}
+		}
+		list := map[memory.Change]*[]SessionItem{memory.Added: &answer.Added, memory.Updated: &answer.Updated, memory.Merged: &answer.Merged}[o.Change]
+		*list = append(*list, item)
+	}
+	answer.Frontmatter = frontmatter(c, doc)
+	if doc.Own.Visibility == memory.PublicOK {
+		answer.Hints = append(answer.Hints, publicByDesign)
+	}
+	if d.head.SubjectID != "" && doc.Front.SubjectID != d.head.SubjectID {
+		answer.Hints = append(answer.Hints, "the file is not that subject's: subject_id is given with the first draft of a session")
+	}
+	if doc.Front.Summary == "" {
+		answer.Hints = append(answer.Hints, "the session has no summary, which is all that others are shown of it: give one with the next draft")
+	}
+	if d.dry {
+		was := ""
+		if _, err := m.Writer.Vault.Read(answer.Path); err == nil {
+			was = before.For(c.View).Shown(c.View).Text()
+		}
+		answer.Diff, _ = diffOf(vault.Hunks([]byte(was), []byte(shown.Text())), maxDiff)
+	}
+}
+
+// ticked are the places of boxes, as far as the caller may read them.
+func (m *Memory) ticked(c Call, boxes []todosync.Copy) []TodoPlace {
+	places := []TodoPlace{}
+	paths := map[string]bool{}
+	for _, b := range boxes {
+		paths[b.Path] = true
+	}
+	for _, path := range slices.Sorted(maps.Keys(paths)) {
+		doc, shown, err := m.load(c, path)
+		if err != nil {
+			continue
+		}
+		for _, t := range tasksOf(c, doc, shown, "") {
+			if slices.ContainsFunc(boxes, func(b todosync.Copy) bool {
+				return b.Path == path && b.Text == t.Text && b.Under == t.Under && b.Section == t.Section && b.ID == t.ID
+			}) {
+				places = append(places, t.place)
+			}
+		}
+	}
+	return places
+}
+
+// promote keeps at most one item of a draft for long, by the rules of what is
+// remembered. That it is refused does not undo what was written.
+func (m *Memory) promote(ctx context.Context, c Call, r *SessionRequest, group string, answer *SessionAnswer) {
+	p := r.Draft.Promote
+	switch {
+	case p == nil:
+		return
+	case r.DryRun:
+		answer.Hints = append(answer.Hints, "promote: a dry run does not try it")
+		return
+	}
+	kept, err := m.rememberItem(ctx, c, &RememberRequest{Title: p.Title, Text: p.Text, Explicit: p.Explicit, Session: r.Session}, group)
+	if err != nil {
+		answer.Hints = append(answer.Hints, "promote: "+strings.TrimSpace(asError(err).Error()))
+		return
+	}
+	answer.Promoted = kept
+}
