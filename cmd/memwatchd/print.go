@@ -73,6 +73,8 @@ func (p *printer) print(answer any) error {
 		p.noted(&b, a.Path, []int{a.Line}, 0, a.Disabled)
 	case *ipc.CaptureAnswer:
 		p.noted(&b, a.Path, a.Lines, a.Already, a.Disabled)
+	case *ipc.SessionAnswer:
+		p.session(&b, a)
 	case *ipc.CheckAnswer:
 		p.check(&b, a)
 	case *ipc.SyncAnswer:

@@ -1,0 +1,46 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/memwatchd/memwatchd/ipc"
+)
+
+// session shows what became of a draft: a plus is new, a tilde changed, an equals
+// sign was there, and a minus is left out.
+func (p *printer) session(b *strings.Builder, a *ipc.SessionAnswer) {
+	switch {
+	case a.Disabled:
+		fmt.Fprintln(b, "memory is turned off: nothing was written")
+		return
+	case a.Path != "" && a.DryRun:
+		fmt.Fprintf(b, "%s%s\n", p.place(a.Path, 0), p.style(dim, "  nothing was written"))
+	case a.Path != "":
+		fmt.Fprintf(b, "%s\n", p.place(a.Path, 0))
+	}
+	for _, list := range []struct {
+		sign, style string
+		items       []ipc.SessionItem
+	}{{"+", added, a.Added}, {"~", hit, a.Updated}, {"=", dim, a.Merged}} {
+		for _, i := range list.items {
+			fmt.Fprintf(b, "  %s %s: %s%s\n", p.style(list.style, list.sign), escapeLine(i.Section), escapeLine(i.Text), p.style(dim, fmt.Sprintf("  line %d", i.Line)))
+		}
+	}
+	for _, l := range a.LeftOut {
+		fmt.Fprintf(b, "  %s %s: left out, %s\n", p.style(removed, "-"), escapeLine(l.Item), escapeLine(l.Reason))
+	}
+	for _, t := range a.Todos {
+		fmt.Fprintf(b, "  %s %s\n", box(t.State), p.place(t.Path, t.Line))
+	}
+	if a.Promoted != nil && a.Promoted.Path != "" {
+		fmt.Fprintf(b, "  kept for long: %s\n", p.place(a.Promoted.Path, a.Promoted.Line))
+	}
+	for _, h := range a.Diff {
+		fmt.Fprintf(b, "    %s\n", p.place(a.Path, h.Line))
+		p.diff(b, h.Diff)
+	}
+	for _, hint := range a.Hints {
+		fmt.Fprintln(b, p.style(dim, escapeLine(hint)))
+	}
+}
