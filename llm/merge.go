@@ -17,7 +17,7 @@ For each pair, write one text that takes the place of both:
 - Add nothing that is in neither.
 - Plain sentences in the language of the items: no heading, list, checkbox, HTML, or bold beginning. Do not repeat the title.
 - Not longer than both together.
-Tasks (items with "done") keep their words: for these the text is "". A task that is done in the file is not the same as an open one of the draft.
+Tasks (items with "done") keep their words: for these the text is "". A task of the draft that is done is the same as one of the file only if it is plain that just this one was meant.
 Name each item at most once.
 Answer with JSON only: {"same": [{"existing": "<id in file>", "draft": "<id in draft>", "text": "<the one text>"}]}, or {"same": []} if there is nothing to merge.`
 

@@ -166,6 +166,27 @@ func told(text, other string) float64 {
 	return float64(n) / float64(len(all))
 }
 
+// named reports whether another text has every name in a text: every word with a
+// capital that does not begin it. A script without capitals does not tell what is
+// a name, so there every character is one.
+func named(text, other string) bool {
+	has := wordSet(other)
+	for i, word := range strings.Fields(text) {
+		for from := 0; from < len(word); {
+			r, n := utf8.DecodeRuneInString(word[from:])
+			if spaceless(r) && !has[Fold(word[from:from+n])] {
+				return false
+			}
+			from += n
+		}
+		r, _ := utf8.DecodeRuneInString(strings.TrimLeftFunc(word, unicode.IsPunct))
+		if i > 0 && unicode.IsUpper(r) && told(word, other) < 1 {
+			return false
+		}
+	}
+	return true
+}
+
 // wordSet are the words of a text; of scripts without spaces, the characters.
 func wordSet(text string) map[string]bool {
 	set := map[string]bool{}

@@ -183,15 +183,16 @@ func (m *Merge) Existing(entry int) *Entry { return &m.doc.Entries[entry] }
 // text from now on: one item of a list with the marker "-", or what the item says
 // if it is empty. It is an error if that cannot be: the entry is not one of its
 // candidates, is the same as another item already, or has an open task that would
-// be lost. Tasks are the same by rules only.
+// be lost. A task keeps the words that it has in the file, so it must be done, and
+// there must be no text for it.
 func (m *Merge) Same(item, entry int, text string) error {
 	if item < 0 || item >= len(m.Items) {
 		return fmt.Errorf("%w: there is no item %d", ErrDraft, item)
 	}
 	it := &m.Items[item]
 	switch {
-	case it.task != nil:
-		return fmt.Errorf("%w: %s: it is a task", ErrDraft, it.Name)
+	case it.task != nil && text != "":
+		return fmt.Errorf("%w: %s: it is a task, which keeps its words", ErrDraft, it.Name)
 	case it.Into >= 0:
 		return fmt.Errorf("%w: %s: it is the same as another already", ErrDraft, it.Name)
 	case !slices.Contains(it.Candidates, entry) || m.taken[[2]int{entry, -1}]:
@@ -204,8 +205,12 @@ func (m *Merge) Same(item, entry int, text string) error {
 		}
 		it.entry, it.text = fresh, text
 	}
-	if !m.replaceable(it, entry) {
+	e := &m.doc.Entries[entry]
+	if !m.replaceable(it, entry) || it.task != nil && (len(e.Tasks) == 0 || !it.task.Done) {
 		return fmt.Errorf("%w: %s: an open task would be lost", ErrDraft, it.Name)
+	}
+	if it.task != nil {
+		it.entry = e
 	}
 	m.pair(it, entry)
 	return nil
@@ -231,8 +236,10 @@ func (m *Merge) replaceable(it *MergeItem, entry int) bool {
 // ByRules decides for every item of which nothing is decided yet, rule by rule:
 // what says the same is the same, then what has the same title, the same task,
 // and the same link, if just one entry of the section fits.
-func (m *Merge) ByRules() {
-	for _, rule := range []func(*MergeItem) int{m.sameText, m.sameNorm, m.sameTitle, m.sameLink} {
+func (m *Merge) ByRules() { m.decide(m.sameText, m.sameNorm, m.sameTitle, m.sameLink) }
+
+func (m *Merge) decide(rules ...func(*MergeItem) int) {
+	for _, rule := range rules {
 		for i := range m.Items {
 			it := &m.Items[i]
 			if it.Into >= 0 {

@@ -17,7 +17,9 @@ type Mergeable struct {
 
 	Task  bool      // it is a task itself
 	State TaskState // of the task
-	Open  bool      // there are open tasks in it, beside itself
+
+	at    int      // the number of the entry, or of the item of the draft
+	lines []string // of the text that are items of their own
 }
 
 // said is all that it says.
@@ -43,22 +45,16 @@ const slack = 100
 // Check says why a proposal is not followed, or nil. The items are all those that
 // it may be about; refuse says why a text cannot be written at all.
 //
-// Each item is named at most once, and exists. A merged text is one block that
-// says what is newer in the words of the draft, at least half of them. It keeps
-// every exact word (see [Lost]) of both and has no other, is neither much longer
-// than both nor half as short as either, and does not take a title. What has an
-// open task in it is not reworded. Tasks keep their words, so nothing exact may
-// stand in the draft's only; done ones stay done, an open one is not lost in one
-// that is done, and becomes done only if at least half of its words are in what
-// the draft calls done.
+// Each item is named at most once, and exists. A merged text says what is newer in the words of the draft, at least half of them. It keeps
+// every exact word (see [Lost]) of both and has no other, and is neither much
+// longer than both nor half as short as either.
+//
+// Tasks keep their words, so an open one of the draft is never the same as
+// another, and nothing exact may stand in one of two only. What is done stays
+// done. One of the file is what the draft calls done only if at least half of its
+// words are in that, and all names: in scripts without capitals, all of it.
 func (p *Proposal) Check(existing, draft []Mergeable, refuse func(text string) error) error {
 	known, drafted := byID(existing), byID(draft)
-	titles := map[string]string{} // of the file, folded, to their items
-	for _, m := range existing {
-		if m.Title != "" {
-			titles[m.Section+"\x00"+Fold(m.Title)] = m.ID
-		}
-	}
 	used := map[string]bool{}
 	for _, s := range p.Same {
 		was, is := known[s.Existing], drafted[s.Draft]
@@ -82,17 +78,13 @@ func (p *Proposal) Check(existing, draft []Mergeable, refuse func(text string) e
 		if err := check(was, is, s.Text, refuse); err != nil {
 			return err
 		}
-		title := MergedTitle(was, is)
-		if other := titles[was.Section+"\x00"+Fold(title)]; title != "" && other != "" && other != was.ID {
-			return errors.New("it gives an item the title of another one")
-		}
 	}
 	return nil
 }
 
-// MergedTitle is the title of an item of a file that an item of a draft is merged
+// mergedTitle is the title of an item of a file that an item of a draft is merged
 // into: its own, by which others know it, if it has one.
-func MergedTitle(existing, draft *Mergeable) string {
+func mergedTitle(existing, draft *Mergeable) string {
 	if existing.Title != "" {
 		return existing.Title
 	}
@@ -101,29 +93,27 @@ func MergedTitle(existing, draft *Mergeable) string {
 
 // checkTasks says why two tasks are not taken for one.
 func checkTasks(was, is *Mergeable, _ string, _ func(string) error) error {
-	if lost := Lost(is.said(), was.said()); len(lost) > 0 {
-		return fmt.Errorf("%q would be lost from a task", clip(lost[0]))
+	if is.State == Open {
+		return errors.New("an open task would be lost")
 	}
-	switch {
-	case was.Open || is.Open:
-		return errors.New("it merges items with open tasks in them")
-	case was.State == Done && is.State == Open:
-		return errors.New("an open task would be lost in one that is done")
-	case was.State == Open && is.State == Done && told(was.said(), is.said()) < 0.5:
-		return errors.New("an open task would be done because of another one")
+	for _, lost := range [][]string{Lost(is.said(), was.said()), Lost(was.said(), is.said())} {
+		if len(lost) > 0 {
+			return fmt.Errorf("%q stands in one of two tasks only", clip(lost[0]))
+		}
+	}
+	if told(was.said(), is.said()) < 0.5 || !named(was.said(), is.said()) {
+		return errors.New("a task would be done because of another one")
 	}
 	return nil
 }
 
 // checkText says why a text does not say what two items do.
 func checkText(was, is *Mergeable, text string, refuse func(string) error) error {
-	title := MergedTitle(was, is)
+	title := mergedTitle(was, is)
 	both := utf8.RuneCountInString(was.Text) + utf8.RuneCountInString(is.Text)
 	length := utf8.RuneCountInString(text)
 	said := title + " " + text
 	switch {
-	case was.Open || is.Open:
-		return errors.New("an open task would be lost")
 	case strings.TrimSpace(text) == "":
 		return errors.New("a merged text is empty")
 	case length > both+slack:
@@ -144,25 +134,6 @@ func checkText(was, is *Mergeable, text string, refuse func(string) error) error
 	}
 	if told(is.Text, said) < 0.5 {
 		return errors.New("a merged text does not say what the draft says")
-	}
-	return oneItem(title, text)
-}
-
-// oneItem says why a text behind a title is not one item of that title.
-func oneItem(title, text string) error {
-	item := ListItem(text)
-	if title != "" {
-		item = "- **" + title + "**: " + strings.TrimPrefix(ListItem("x "+text), "- x ")
-	}
-	alone := (&Layout{}).Parse("x.md", []byte(item+"\n"), Meta{})
-	if len(alone.Entries) != 1 || len(alone.Problems) > 0 || alone.Unsound {
-		return errors.New("a merged text is not one block")
-	}
-	switch e := &alone.Entries[0]; {
-	case e.Block != Item || len(e.Tasks) > 0 || e.Comment != (Span{}):
-		return errors.New("a merged text is not one block")
-	case e.Title != title && Fold(e.Title) != Fold(title):
-		return errors.New("a merged text has a title of its own")
 	}
 	return nil
 }

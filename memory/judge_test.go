@@ -1,0 +1,137 @@
+package memory
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/tools/txtar"
+)
+
+// The archives of testdata/judge hold the file of a session and a draft for it,
+// what is asked of whoever judges, and proposals, each with the file as it is
+// then or why it stays. "tell public" asks about what everybody may read only;
+// what has the word hunter2 is never told, and is never to be written.
+func TestJudgeGolden(t *testing.T) {
+	archives, err := filepath.Glob("testdata/judge/*.txtar")
+	if err != nil || len(archives) == 0 {
+		t.Fatal("no golden files")
+	}
+	for _, name := range archives {
+		t.Run(strings.TrimSuffix(filepath.Base(name), ".txtar"), func(t *testing.T) {
+			a, err := txtar.ParseFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := &txtar.Archive{Comment: a.Comment}
+			var c judged
+			for _, f := range a.Files {
+				if strings.HasPrefix(f.Name, "→") {
+					continue
+				}
+				got.Files = append(got.Files, f)
+				switch word, _, _ := strings.Cut(f.Name, " "); word {
+				case "draft":
+					got.Files = append(got.Files, txtar.File{Name: "→ asked", Data: []byte(c.ask(t, f))})
+				case "proposal":
+					got.Files = append(got.Files, txtar.File{Name: "→ " + f.Name, Data: []byte(c.follow(t, f.Data))})
+				default:
+					c = judged{layout: testLayout(), doc: testLayout().Parse(f.Name, f.Data, testMeta)}
+				}
+			}
+			if *update {
+				if err := os.WriteFile(name, txtar.Format(got), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			} else if diff := cmp.Diff(string(txtar.Format(a)), string(txtar.Format(got))); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// judged is a draft for a document.
+type judged struct {
+	layout *Layout
+	doc    *Document
+	parts  []Part
+	tell   func(Visibility, string) bool
+}
+
+func (c *judged) merge(t *testing.T) (m *Merge, existing, draft []Mergeable) {
+	t.Helper()
+	view, err := new(Directories).View(Scope{Subject: "owner", Context: Private})
+	if err == nil {
+		m, err = c.layout.Merge(view, c.doc, c.parts)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	existing, draft = m.Undecided(c.tell)
+	return m, existing, draft
+}
+
+// ask lists what is asked.
+func (c *judged) ask(t *testing.T, f txtar.File) string {
+	t.Helper()
+	var d Draft
+	if err := json.Unmarshal(f.Data, &d); err != nil {
+		t.Fatal(err)
+	}
+	var err error
+	if c.parts, err = d.Parts(); err != nil {
+		t.Fatal(err)
+	}
+	public := strings.Contains(f.Name, "tell public")
+	c.tell = func(v Visibility, text string) bool {
+		return (v == PublicOK || !public) && !strings.Contains(text, "hunter2")
+	}
+	_, existing, draft := c.merge(t)
+	var b strings.Builder
+	for _, list := range [][]Mergeable{existing, draft} {
+		for _, m := range list {
+			fmt.Fprintf(&b, "%s %s", m.ID, m.Section)
+			if m.Task {
+				fmt.Fprintf(&b, " (%s)", m.State)
+			}
+			fmt.Fprintf(&b, " | %s | %q\n", m.Title, m.Text)
+		}
+	}
+	return b.String()
+}
+
+// follow is the file after a proposal was followed.
+func (c *judged) follow(t *testing.T, data []byte) string {
+	t.Helper()
+	var p Proposal
+	if err := json.Unmarshal(data, &p); err != nil {
+		t.Fatal(err)
+	}
+	_, existing, draft := c.merge(t)
+	m, _, _ := c.merge(t) // another one, as when the file is looked at again
+	before := fmt.Sprint(m.Items, m.taken)
+	err := m.Follow(&p, existing, draft, func(text string) error {
+		if strings.Contains(text, "hunter2") {
+			return fmt.Errorf("the text has a credential")
+		}
+		return CheckText(text)
+	})
+	if err != nil {
+		if fmt.Sprint(m.Items, m.taken) != before {
+			t.Error("something has happened all the same")
+		}
+		return err.Error() + "\n"
+	}
+	m.ByRules()
+	r := c.doc.Revise()
+	m.Revise(r, "api", mergeNow)
+	out, err := r.Apply(func(b []byte) *Document { return c.layout.Parse(c.doc.Place.Path, b, testMeta) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(out)
+}
