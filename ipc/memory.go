@@ -32,6 +32,9 @@ type Memory struct {
 	Compress  *compactor.Compress
 	Turn      *compactor.Turn // of whoever tidies up
 
+	Judge        Judge // of what in a draft is there already, beside the rules; may be nil
+	JudgePrivate bool  // it is told private text too
+
 	Parse    func(vault.File) *memory.Document // reads a file as Files does
 	Layout   *memory.Layout                    // that it is read by
 	DaysIn   string                            // where the days of new sessions lie: root, memory (its directory), or auto, for that directory if there is one

@@ -29,7 +29,8 @@ type SessionAnswer struct {
 	Updated     []SessionItem   `json:"updated"` // that were there, and said something else
 	Merged      []SessionItem   `json:"merged"`  // that were there as they are
 	LeftOut     []LeftOut       `json:"left_out"`
-	Todos       []TodoPlace     `json:"todos"` // tasks of other files that were ticked because of it
+	Merge       string          `json:"merge,omitempty"` // how it was found out what was there: by rules, or semantic, by what a model proposed
+	Todos       []TodoPlace     `json:"todos"`           // tasks of other files that were ticked because of it
 	Frontmatter map[string]any  `json:"frontmatter,omitempty"`
 	Promoted    *RememberAnswer `json:"promoted,omitempty"`
 	Hints       []string        `json:"hints"`
@@ -200,16 +201,23 @@ func (m *Memory) mergeDraft(ctx context.Context, c Call, d *sessionDraft, answer
 		if fresh {
 			a.fresh = memory.NewSession(d.head)
 		}
+		judged, err := m.judge(ctx, c, d, path, isOurs)
+		if err != nil {
+			return err
+		}
 		var refused error
 		a.change = func(doc *memory.Document, r *memory.Revision) error {
 			before, refused = doc, nil
 			if refused = isOurs(doc); refused == nil {
-				merge, refused = m.reviseSession(c, d, doc, r)
+				merge, refused = m.reviseSession(c, d, doc, r, judged)
 			}
 			return refused
 		}
 		after, written, err = m.add(ctx, c, a)
-		return cmp.Or(refused, err)
+		if err = cmp.Or(refused, err); err == nil {
+			judged.tell(answer)
+		}
+		return err
 	})
 	if err != nil {
 		return "", err
@@ -223,7 +231,7 @@ func (m *Memory) mergeDraft(ctx context.Context, c Call, d *sessionDraft, answer
 }
 
 // reviseSession notes what a draft changes in the file of its session.
-func (m *Memory) reviseSession(c Call, d *sessionDraft, doc *memory.Document, r *memory.Revision) (*memory.Merge, error) {
+func (m *Memory) reviseSession(c Call, d *sessionDraft, doc *memory.Document, r *memory.Revision, judged *judgement) (*memory.Merge, error) {
 	front := &doc.Front
 	if front.ContactNickname != "" && front.ContactID == "" && d.head.ContactID == "" {
 		return nil, noContact()
@@ -232,6 +240,7 @@ func (m *Memory) reviseSession(c Call, d *sessionDraft, doc *memory.Document, r 
 	if err != nil {
 		return nil, Errorf(Invalid, "draft: %v", err)
 	}
+	m.heed(judged, merge, doc)
 	merge.ByRules()
 	merge.Revise(r, d.source, d.head.Now)
 	head := d.head
