@@ -195,6 +195,9 @@ func (d *daemon) run(ctx context.Context, listeners []*ipc.Listener) error {
 		},
 	}
 	d.lend(server.Memory)
+	if d.model != nil {
+		server.Memory.Judge, server.Memory.JudgePrivate = d.model, c.LLM.Private
+	}
 	d.recall()
 	group, working := errgroup.WithContext(ctx)
 	group.Go(func() error { return d.watcher.Run(working) })
