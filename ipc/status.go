@@ -43,7 +43,8 @@ type Status struct {
 	Write     WriteStatus      `json:"write"`
 	Todosync  *todosync.Status `json:"todosync,omitempty"`
 	Compactor *CompactorStatus `json:"compactor,omitempty"`
-	LLM       *ModelStatus     `json:"llm,omitempty"` // nil if no model is asked
+	LLM       *ModelStatus     `json:"llm,omitempty"`   // nil if no model is asked
+	Topic     *TopicStatus     `json:"topic,omitempty"` // nil if none is listened to
 
 	SkippedFiles int           `json:"skipped_files"`
 	Skipped      []Skipped     `json:"skipped"` // the first of them
@@ -99,6 +100,17 @@ type ModelStatus struct {
 	Failed   int       `json:"failed"`  // those for which rules were used
 	Failure  string    `json:"failure,omitempty"`
 	FailedAt time.Time `json:"failed_at,omitzero"`
+}
+
+// TopicStatus is how listening to the topic goes whose messages are noted.
+type TopicStatus struct {
+	Server    string    `json:"server"`
+	Topic     string    `json:"topic"`
+	Connected bool      `json:"connected"`
+	Messages  int       `json:"messages"`      // that were heard since the start
+	Refused   int       `json:"refused"`       // of these, those that are never noted: without a word, or with a credential
+	Last      time.Time `json:"last,omitzero"` // when the last of them was sent
+	Problem   string    `json:"problem,omitempty"`
 }
 
 // CompactorStatus is how it is going to make room in long-term files.

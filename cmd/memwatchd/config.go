@@ -253,6 +253,9 @@ func (c *Config) finish() error {
 	if err := c.finishLLM(); err != nil {
 		return err
 	}
+	if err := c.finishTopic(); err != nil {
+		return err
+	}
 	if len(c.IPC.Listeners) == 0 {
 		c.IPC.Listeners = []listenerConfig{{Path: ipc.DefaultSocket(c.Name), Mode: "0600"}}
 	}

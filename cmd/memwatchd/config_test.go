@@ -86,6 +86,9 @@ func TestConfigErrors(t *testing.T) {
 		{"a key in an address", "llm: {endpoint: 'https://me:key@x/v1', model: m}\n", "", "llm.endpoint: it must have no user"},
 		{"no model", "llm: {endpoint: 'http://localhost:1/v1'}\n", "", "llm.model: it is missing"},
 		{"private text in the clear", "llm: {endpoint: 'http://10.0.0.7/v1', model: m, private: true}\n", "", "llm.private: private text is not sent over http"},
+		{"no topic", "capture: {ntfy: {topic: a/b}}\n", "", `capture.ntfy.topic: "a/b" is not a topic`},
+		{"a topic in the clear", "capture: {ntfy: {topic: a, server: 'http://ntfy.sh'}}\n", "", "capture.ntfy.server: http://ntfy.sh: only https is safe"},
+		{"no server", "capture: {ntfy: {topic: a, server: ntfy.sh}}\n", "", "capture.ntfy.server: "},
 		{"unknown variable", "", "MEMWATCHD_WATCH_SETLE=1s", "unknown variable MEMWATCHD_WATCH_SETLE: did you mean MEMWATCHD_WATCH_SETTLE?"},
 		{"bad variable", "", "MEMWATCHD_WATCH_SETTLE=x", "MEMWATCHD_WATCH_SETTLE"},
 	} {

@@ -41,6 +41,7 @@ type daemon struct {
 	todos    *todosync.Syncer // nil if there is no writer
 
 	model *llm.Client // nil if none is asked
+	topic *topic      // nil if none is listened to
 
 	upkeep     *upkeep // nil if there is no writer
 	unwritable error   // why there is no writer
@@ -77,6 +78,9 @@ func (d *daemon) open() error {
 	}
 	var err error
 	if d.model, err = d.openModel(); err != nil {
+		return err
+	}
+	if d.topic, err = d.openTopic(); err != nil {
 		return err
 	}
 	layout := c.layout()
@@ -206,6 +210,7 @@ func (d *daemon) run(ctx context.Context, listeners []*ipc.Listener) error {
 	group.Go(func() error { return d.runWriting(working) })
 	group.Go(func() error { return server.Run(working, listeners...) })
 	group.Go(func() error { return d.forget(working, server.Memory) })
+	group.Go(func() error { return d.hear(working, server.Memory) })
 	err := group.Wait()
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
 		return nil

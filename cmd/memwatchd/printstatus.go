@@ -51,6 +51,9 @@ func (p *printer) status(b *strings.Builder, a *ipc.StatusAnswer) {
 	if s.LLM != nil {
 		p.model(b, s.LLM)
 	}
+	if s.Topic != nil {
+		p.heard(b, s.Topic)
+	}
 	p.row(b, "latency", "save to search %.0f ms (p99 %.0f), query %.1f ms (p99 %.1f)",
 		s.Latency.SaveToSearch.P50, s.Latency.SaveToSearch.P99, s.Latency.Query.P50, s.Latency.Query.P99)
 	p.row(b, "process", "%s of memory, %s, %s", bytesOf(int64(s.MemoryBytes)),

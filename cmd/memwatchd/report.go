@@ -86,7 +86,7 @@ func (d *daemon) Report() ipc.Status {
 	}
 	s.ProblemCount = len(s.Problems)
 	s.Problems = s.Problems[:min(len(s.Problems), maxListed)]
-	s.LLM = d.modelStatus()
+	s.LLM, s.Topic = d.modelStatus(), d.topicStatus()
 	s.Write, s.Compactor = d.writing(), d.upkeep.status(d.config.Compactor.Enabled)
 	s.Healthy = w.Root != watcher.RootMissing && w.Held == 0 && s.Index.Problem == "" && d.writer != nil
 	return s

@@ -1,0 +1,129 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+
+	"github.com/memwatchd/memwatchd/ipc"
+	"github.com/memwatchd/memwatchd/memory"
+	"github.com/memwatchd/memwatchd/ntfy"
+	"github.com/memwatchd/memwatchd/vault"
+)
+
+// finishTopic checks the keys of the topic that is listened to, if there is one.
+func (c *Config) finishTopic() (err error) {
+	n := &c.Capture.Ntfy
+	if n.Topic == "" {
+		return nil
+	}
+	if err := ntfy.CheckTopic(n.Topic); err != nil {
+		return fmt.Errorf("capture.ntfy.topic: %w", err)
+	}
+	if err := ntfy.CheckServer(n.Server); err != nil {
+		return fmt.Errorf("capture.ntfy.server: %w", err)
+	}
+	if n.TokenFile != "" {
+		if n.TokenFile, err = absolute(n.TokenFile); err != nil {
+			return fmt.Errorf("capture.ntfy.token_file: %w", err)
+		}
+	}
+	return nil
+}
+
+// A topic is where messages come from that are noted.
+type topic struct {
+	ntfy.Subscriber
+	refused atomic.Int64 // messages that are never noted
+}
+
+// openTopic makes what listens to the topic; nil if there is none, or if nothing
+// is noted. That its token cannot be read is an error, since whoever configured
+// it is still there now.
+func (d *daemon) openTopic() (*topic, error) {
+	n := &d.config.Capture.Ntfy
+	if n.Topic == "" || !d.config.Memory.Enabled {
+		return nil, nil
+	}
+	t := &topic{Subscriber: ntfy.Subscriber{
+		Server: n.Server, Topic: n.Topic, Logger: d.logger, Memory: keptState(filepath.Join(d.config.State.Dir, "topic.json")),
+	}}
+	if n.TokenFile != "" {
+		t.Token = func() (string, error) { return readKey(n.TokenFile) }
+		if _, err := t.Token(); err != nil {
+			return nil, fmt.Errorf("capture.ntfy.token_file: %w", err)
+		}
+	}
+	return t, nil
+}
+
+// hear notes what comes to the topic, once every file has been seen.
+func (d *daemon) hear(ctx context.Context, m *ipc.Memory) error {
+	if d.topic == nil {
+		return nil
+	}
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-d.known:
+	}
+	d.topic.Handle = func(ctx context.Context, msg ntfy.Message) error {
+		err := m.Receive(ctx, ipc.Received{
+			Source: memory.TopicSource + d.topic.Topic + ":" + msg.ID, Time: msg.Time, Title: msg.Title, Text: msg.Body(),
+		})
+		if e, ok := errors.AsType[*ipc.Error](err); ok && (e.Code == ipc.Secret || e.Code == ipc.Invalid) {
+			d.topic.refused.Add(1)
+			d.logger.Warn("message is never noted", "id", msg.ID, "err", err)
+			return nil
+		}
+		return err
+	}
+	return d.topic.Run(ctx)
+}
+
+// topicStatus is how listening goes; nil if there is no topic.
+func (d *daemon) topicStatus() *ipc.TopicStatus {
+	if d.topic == nil {
+		return nil
+	}
+	s := d.topic.Status()
+	return &ipc.TopicStatus{
+		Server: d.topic.Server, Topic: d.topic.Topic, Connected: s.Connected,
+		Messages: s.Messages, Refused: int(d.topic.refused.Load()), Last: s.Last, Problem: s.Problem,
+	}
+}
+
+// keptState is a file of the daemon's own.
+type keptState string
+
+// Load implements [ntfy.Memory].
+func (path keptState) Load() ([]byte, error) {
+	data, err := vault.ReadState(string(path))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return data, err
+}
+
+// Save implements [ntfy.Memory].
+func (path keptState) Save(data []byte) error { return vault.WriteState(string(path), data) }
+
+// heard shows how listening to the topic goes.
+func (p *printer) heard(b *strings.Builder, s *ipc.TopicStatus) {
+	line := "not connected"
+	if s.Connected {
+		line = "connected"
+	}
+	line += fmt.Sprintf(" to %s/%s, %s", strings.TrimRight(s.Server, "/"), s.Topic, plural(s.Messages, "message"))
+	if s.Refused > 0 {
+		line += fmt.Sprintf(", %d never noted", s.Refused)
+	}
+	p.row(b, "topic", "%s", line)
+	if s.Problem != "" {
+		p.row(b, "", "%s", s.Problem)
+	}
+}
