@@ -210,7 +210,7 @@ func (l *logging) logged(doc *memory.Document, v memory.View, there []int) *logg
 		}
 		e := &doc.Entries[at]
 		// The same entry has the same id in what the view may read of the file.
-		if j := slices.IndexFunc(known.Entries, func(k memory.Entry) bool { return k.ID == e.ID }); j >= 0 && e.Readable(v) {
+		if j := slices.IndexFunc(known.Entries, func(k memory.Entry) bool { return k.ID == e.ID }); j >= 0 {
 			done.path, done.lines[i] = doc.Place.Path, shown.Line(known.Entries[j].Line)
 		}
 	}

@@ -216,10 +216,10 @@ func TestMisbehaviour(t *testing.T) {
 			return []visit{says(opened(), sent("a"), sent("a"), sent("b"), "drop"), says(opened(), sent("a"), sent("b"), sent("c"), sent("b"), "drop")}
 		}, "a b c", "- b c", time.Second, 2 * time.Second},
 		{"sends garbage", func() []visit {
-			return []visit{says(opened(), "", "garbage", "{}", `{"event":"message"}`, `{"id":"x y","event":"message"}`, `[1,2`, "null", `{"id":5}`, "\x00\xff", `{"id":"z","event":"message","time":"soon"}`, sent("a"), "drop")}
+			return []visit{says(opened(), "", "garbage", "{}", `{"event":"message"}`, `{"id":"x y","event":"message"}`, `[1,2`, "null", `{"id":5}`, "\x00\xff", `{"id":"z","event":"message","time":"soon"}`, sent("x y"), sent("../z"), sent("a"), "drop")}
 		}, "a", "- a", time.Second / 2, time.Second},
 		{"sends nothing but garbage", func() []visit {
-			return []visit{says(slices.Repeat([]string{"garbage"}, maxGarbage+5)...)}
+			return []visit{says(slices.Concat(slices.Repeat([]string{"garbage"}, maxGarbage+5), slices.Repeat([]string{keepalive, "wait 1m"}, 60))...)}
 		}, "", "-", time.Second / 2, time.Second},
 		{"sends lines without an end", func() []visit {
 			long := fmt.Sprintf(`{"id":"long","event":"message","topic":%q,"message":"%s"}`, topic, strings.Repeat("x", 3*maxLine))
@@ -373,7 +373,7 @@ func TestChecks(t *testing.T) {
 			t.Errorf("%s: %v", good, err)
 		}
 	}
-	for _, bad := range []string{"", "ntfy.sh", "http://ntfy.sh", "ftp://ntfy.sh", "https://", "https://ntfy.sh/topic", "https://a:b@ntfy.sh", "https://ntfy.sh?x=y", "https://ntfy.sh#x", "http://127.0.0.1.evil.com", "://", "http://localhost.evil.com"} {
+	for _, bad := range []string{"", "ntfy.sh", "http://ntfy.sh", "ftp://ntfy.sh", "https://", "https://ntfy.sh/topic", "https://a:b@ntfy.sh", "https://ntfy.sh?x=y", "https://ntfy.sh#x", "http://127.0.0.1.evil.com", "http://10.0.0.1", "://", "http://localhost.evil.com"} {
 		if CheckServer(bad) == nil {
 			t.Errorf("%s is taken", bad)
 		}
