@@ -226,7 +226,7 @@ func (m *Memory) without(c Call, path string, file vault.File, lost []lostEntry,
 	case found < len(lost):
 		return nil, Errorf(Conflict, "%s is not what it was when it was listed", path).hint("ask with match again")
 	case doc != whole:
-		return whole.Rewrite(c.View, cutLines(doc, shown, drop), parse)
+		return removePublic(c, whole, doc, drop, summary, words, parse)
 	}
 	rev := doc.Revise()
 	for i, gone := range drop {
@@ -241,6 +241,34 @@ func (m *Memory) without(c Call, path string, file vault.File, lost []lostEntry,
 		}
 		rev.SetField("summary", parse(source).Titles())
 	} else if summary {
+		rev.SetField("summary", words.out(doc.Front.Summary))
+	}
+	rev.SetCounters()
+	return rev.Apply(parse)
+}
+
+// removePublic removes entries from a file that has others which the caller may not
+// read: what is shown of it is what it would be without these.
+func removePublic(c Call, whole, doc *memory.Document, drop []bool, summary bool, words *needles, parse func([]byte) *memory.Document) ([]byte, error) {
+	shown := whole.Shown(c.View)
+	var source []byte
+	var err error
+	if text := cutLines(doc, shown, drop); strings.TrimSpace(text) != "" {
+		source, err = whole.Rewrite(c.View, text, parse)
+	} else {
+		rev := whole.Revise()
+		for i := range whole.Entries {
+			if e := &whole.Entries[i]; e.Readable(c.View) && shown.Line(e.Line) > 0 {
+				rev.Remove(i)
+			}
+		}
+		source, err = rev.Apply(parse)
+	}
+	if err != nil {
+		return nil, err
+	}
+	rev := parse(source).Revise()
+	if summary {
 		rev.SetField("summary", words.out(doc.Front.Summary))
 	}
 	rev.SetCounters()

@@ -2,6 +2,7 @@ package ipc
 
 import (
 	"context"
+	"fmt"
 	"reflect"
 	"slices"
 
@@ -121,6 +122,18 @@ func (r *Request) Set(p *Param, s string) error {
 		r.value.Elem().FieldByIndex(p.index).SetZero()
 	}
 	return p.setString(r.value.Elem(), s)
+}
+
+// Given is the text of a parameter that was set, and whether it was.
+func (r *Request) Given(p *Param) (string, bool) {
+	if !slices.Contains(r.given, p) {
+		return "", false
+	}
+	v := r.value.Elem().FieldByIndex(p.index)
+	for v.Kind() == reflect.Pointer {
+		v = v.Elem()
+	}
+	return fmt.Sprint(v.Interface()), true
 }
 
 // fields are the parameters that were set, as they go over the wire: what was

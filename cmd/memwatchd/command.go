@@ -66,6 +66,9 @@ func operationCommand(op *ipc.Operation, way *ipc.Command, name string, g *globa
 			return ask(cmd, op, req, g)
 		},
 	}
+	if op.Name == "forget" {
+		addForget(c, op, req, g)
+	}
 	if way.Example != "" {
 		c.Example = "  memwatchd " + way.Words + " " + way.Example
 	}
@@ -229,6 +232,33 @@ func setTyped(req *ipc.Request, p *ipc.Param, s string, stdin io.Reader) error {
 
 // ask sends a request and prints the answer.
 func ask(cmd *cobra.Command, op *ipc.Operation, req *ipc.Request, g *globals) error {
+	a, err := newAsking(cmd, op, req, g)
+	if err != nil {
+		return err
+	}
+	if op.Streams() {
+		return a.client.Stream(cmd.Context(), req, a.show)
+	}
+	raw, err := a.client.Do(cmd.Context(), req)
+	if err != nil {
+		return err
+	}
+	if err := a.show(raw); err != nil {
+		return err
+	}
+	return verdict(op, raw)
+}
+
+// An asking is what it takes to ask for an operation, and to show the answer.
+type asking struct {
+	op     *ipc.Operation
+	g      *globals
+	client *ipc.Client
+	out    *printer
+}
+
+// newAsking gives a request the scope that the flags say, and finds whom to ask.
+func newAsking(cmd *cobra.Command, op *ipc.Operation, req *ipc.Request, g *globals) (*asking, error) {
 	scope := map[string]string{"subject": g.subject, "context": g.context}
 	for _, p := range op.Params {
 		value, ok := scope[p.Name]
@@ -236,41 +266,33 @@ func ask(cmd *cobra.Command, op *ipc.Operation, req *ipc.Request, g *globals) er
 			continue
 		}
 		if err := req.Set(p, value); err != nil {
-			return errUsage{err}
+			return nil, errUsage{err}
 		}
 	}
 	c, err := loadConfig(g.config, os.Environ())
 	if err != nil {
 		if g.socket == "" {
-			return errUsage{err}
+			return nil, errUsage{err}
 		}
 		c = defaultConfig() // whatever is wrong with it, the socket is known
 	}
 	client := &ipc.Client{Socket: or(g.socket, c.socket()), AsOwner: true}
 	out := newPrinter(g.stdout, c, g.noColor)
 	out.aside = g.stderr
-	show := func(raw json.RawMessage) error {
-		if g.json {
-			_, err := g.stdout.Write(raw)
-			return err
-		}
-		answer := op.NewAnswer()
-		if err := json.Unmarshal(raw, answer); err != nil {
-			return fmt.Errorf("%s: the answer cannot be read: %w", op.Name, err)
-		}
-		return out.print(answer)
-	}
-	if op.Streams() {
-		return client.Stream(cmd.Context(), req, show)
-	}
-	raw, err := client.Do(cmd.Context(), req)
-	if err != nil {
+	return &asking{op, g, client, out}, nil
+}
+
+// show prints an answer.
+func (a *asking) show(raw json.RawMessage) error {
+	if a.g.json {
+		_, err := a.g.stdout.Write(raw)
 		return err
 	}
-	if err := show(raw); err != nil {
-		return err
+	answer := a.op.NewAnswer()
+	if err := json.Unmarshal(raw, answer); err != nil {
+		return fmt.Errorf("%s: the answer cannot be read: %w", a.op.Name, err)
 	}
-	return verdict(op, raw)
+	return a.out.print(answer)
 }
 
 // verdict is the failure that an answer, which was shown, tells of.
@@ -278,6 +300,8 @@ func verdict(op *ipc.Operation, raw json.RawMessage) error {
 	var told struct {
 		Healthy bool
 		Refused int
+		Failed  []any
+		Problem string
 	}
 	switch err := json.Unmarshal(raw, &told); {
 	case err != nil:
@@ -286,6 +310,8 @@ func verdict(op *ipc.Operation, raw json.RawMessage) error {
 		return errUnhealthy
 	case op.Name == "undo" && told.Refused > 0:
 		return fmt.Errorf("undo: %s cannot be undone", plural(told.Refused, "change"))
+	case (op.Name == "forget" || op.Name == "wipe_subject") && (len(told.Failed) > 0 || told.Problem != ""):
+		return fmt.Errorf("%s: not everything is gone", op.Command)
 	}
 	return nil
 }

@@ -89,6 +89,12 @@ func (p *printer) print(answer any) error {
 		p.journal(&b, a)
 	case *ipc.UndoAnswer:
 		p.undo(&b, a)
+	case *ipc.RememberAnswer:
+		p.remember(&b, a)
+	case *ipc.ForgetAnswer:
+		p.forget(&b, a)
+	case *ipc.WipeAnswer:
+		p.wipe(&b, a)
 	case *ipc.Event:
 		p.event(&b, a)
 	default:

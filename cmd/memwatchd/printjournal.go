@@ -78,6 +78,9 @@ func (p *printer) wrote(b *strings.Builder, w ipc.Wrote, group, state string) {
 		fmt.Fprintf(b, "    %s\n", p.place(path, h.Line))
 		p.diff(b, h.Diff)
 	}
+	if w.Forgotten {
+		fmt.Fprintf(b, "    %s\n", p.style(dim, "(what it wrote was to be forgotten, and is not kept)"))
+	}
 	if w.Truncated {
 		fmt.Fprintf(b, "    %s\n", p.style(dim, "(more was changed than is shown)"))
 	}
