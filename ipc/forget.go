@@ -181,7 +181,8 @@ func (m *Memory) traces(c Call, match string) []Trace {
 	return traces
 }
 
-// tracesIn is where a text stands in one file, as it is shown.
+// tracesIn is where a text stands in one file, of which it is looked for in what
+// is masked, too: who can say a credential may have it forgotten.
 func tracesIn(doc *memory.Document, shown memory.Shown, match string) []Trace {
 	path, kind := doc.Place.Path, doc.Place.Kind.String()
 	var traces []Trace
@@ -195,7 +196,7 @@ func tracesIn(doc *memory.Document, shown memory.Shown, match string) []Trace {
 		for line := from; line <= to; line++ {
 			of[line] = true
 		}
-		if text := sourceOf(shown, e); says(e, text, match) {
+		if text := doc.Said(e.Line, e.EndLine); says(e, text, match) {
 			t := Trace{ID: path + "#" + e.ID, What: "entry", Path: path, Line: from, EndLine: to, Kind: kind, Text: e.Text, digest: digestOf(text), norm: e.Norm, source: text}
 			if n := len(e.Sections); n > 0 {
 				t.Section = e.Sections[n-1]
@@ -207,23 +208,24 @@ func tracesIn(doc *memory.Document, shown memory.Shown, match string) []Trace {
 	if doc.Front.Present {
 		front = strings.Count(string(doc.Source[:doc.Front.Span.End]), "\n")
 	}
-	if field, ok := doc.Front.Field("summary"); ok && shown.Line(field.Line) > 0 && strings.Contains(doc.Front.Summary, match) {
-		for line := range strings.Count(string(doc.Source[field.Span.Start:field.Span.End]), "\n") {
+	field, _ := doc.Front.Field("summary")
+	if said := summaryOf(doc); shown.Line(field.Line) > 0 && (strings.Contains(said, match) || strings.Contains(doc.Front.Summary, match)) {
+		for line := range strings.Count(said, "\n") + 1 {
 			if at := shown.Line(field.Line + line); at > 0 {
 				of[at] = true
 			}
 		}
 		traces = append(traces, Trace{
 			ID: path + "#" + summaryID, What: "summary", Path: path, Line: shown.Line(field.Line), EndLine: shown.Line(field.Line),
-			Kind: kind, Text: doc.Front.Summary, digest: digestOf(doc.Front.Summary),
+			Kind: kind, Text: doc.Front.Summary, digest: digestOf(said),
 		})
 	}
 	for i, text := range shown.Lines {
-		if of[i+1] || !strings.Contains(text, match) {
+		source := shown.Source(i + 1)
+		if of[i+1] || !strings.Contains(doc.Said(source, source), match) {
 			continue
 		}
 		t := Trace{What: "hidden", Path: path, Line: i + 1, EndLine: i + 1, Kind: kind, Text: text}
-		source := shown.Source(i + 1)
 		switch {
 		case source <= front:
 			t.What = "frontmatter"
@@ -239,13 +241,14 @@ func tracesIn(doc *memory.Document, shown memory.Shown, match string) []Trace {
 // summaryID is what stands for the summary of a file in place of an entry's id.
 const summaryID = "=summary"
 
-// sourceOf is an entry's lines as they are shown, comments and all.
-func sourceOf(shown memory.Shown, e *memory.Entry) string {
-	from, to := shown.Line(e.Line), shown.Line(e.EndLine)
-	if from == 0 || to < from {
+// summaryOf is the lines of a file's summary, as they stand in it.
+func summaryOf(doc *memory.Document) string {
+	field, ok := doc.Front.Field("summary")
+	if !ok || field.Span.End == 0 {
 		return ""
 	}
-	return strings.Join(shown.Lines[from-1:to], "\n")
+	lines := strings.Count(strings.TrimSuffix(unixLines(string(doc.Source[field.Span.Start:field.Span.End])), "\n"), "\n")
+	return doc.Said(field.Line, field.Line+lines)
 }
 
 func says(e *memory.Entry, source, match string) bool {

@@ -202,11 +202,10 @@ func (m *Memory) without(c Call, path string, file vault.File, lost []lostEntry,
 	} else if doc == nil {
 		return nil, notFound("file", path)
 	}
-	shown := doc.Shown(c.View)
 	drop, found := make([]bool, len(doc.Entries)), 0
 	for i := range doc.Entries {
 		e := &doc.Entries[i]
-		source := sourceOf(shown, e)
+		source := doc.Said(e.Line, e.EndLine)
 		if lost == nil {
 			drop[i] = words.entry(e, source)
 		} else {
@@ -216,7 +215,7 @@ func (m *Memory) without(c Call, path string, file vault.File, lost []lostEntry,
 			found++
 		}
 	}
-	summary := lost == nil && words.in(doc.Front.Summary) || slices.Contains(lost, lostEntry{summaryID, digestOf(doc.Front.Summary)})
+	summary := lost == nil && words.in(summaryOf(doc)) || slices.Contains(lost, lostEntry{summaryID, digestOf(summaryOf(doc))})
 	if summary {
 		found++
 	}
@@ -410,19 +409,19 @@ func (m *Memory) Forget(ctx context.Context) error {
 // left is what of a file is still there that is to go.
 func (m *Memory) left(c Call, f lostFile, words *needles) lostFile {
 	there := lostFile{Path: f.Path}
-	doc, shown, err := m.load(c, f.Path)
+	doc, _, err := m.load(c, f.Path)
 	if err != nil {
 		return there
 	}
 	for i := range doc.Entries {
 		e := &doc.Entries[i]
-		source := sourceOf(shown, e)
+		source := doc.Said(e.Line, e.EndLine)
 		if want := (lostEntry{e.ID, digestOf(source)}); slices.Contains(f.Entries, want) {
 			there.Entries = append(there.Entries, want)
 			words.add(source, e.Norm)
 		}
 	}
-	if want := (lostEntry{summaryID, digestOf(doc.Front.Summary)}); slices.Contains(f.Entries, want) {
+	if want := (lostEntry{summaryID, digestOf(summaryOf(doc))}); slices.Contains(f.Entries, want) {
 		there.Entries = append(there.Entries, want)
 	}
 	return there

@@ -85,9 +85,9 @@ func (n *needles) exactly(text string) bool {
 }
 
 // out is a text without the lines that have what is looked for; nothing, where
-// that is not known.
+// that cannot be told.
 func (n *needles) out(text string) string {
-	if n.match == "" {
+	if n.match == "" || !n.in(text) {
 		return ""
 	}
 	var kept []string

@@ -187,6 +187,17 @@ func (d *Document) lineWithout(line int, spans []Span) string {
 	return display(text, false)
 }
 
+// Said is lines of the document as they stand in it, masked or not, each but the
+// last ended by a line feed: for comparing, never for showing.
+func (d *Document) Said(from, to int) string {
+	if from < 1 || to < from || to > d.lines.count() {
+		return ""
+	}
+	s := d.lines.span(from, to)
+	text := bytes.TrimPrefix(d.Source[s.Start:s.End], bom)
+	return string(trimEnding(unixText(text)))
+}
+
 // Masked reports whether something in the document is not shown as it is: then
 // what is shown must not be taken for what it says, and its hash tells nothing.
 func (d *Document) Masked() bool { return d.differs(Span{0, len(d.Source)}) }

@@ -1,0 +1,214 @@
+package ipc
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/tools/txtar"
+
+	"github.com/memwatchd/memwatchd/secrets"
+	"github.com/memwatchd/memwatchd/vault"
+)
+
+// forgetter is a memory on a disk, and the owner's call.
+func forgetter(t *testing.T, files map[string]string) (*diskCase, Call) {
+	t.Helper()
+	archive := &txtar.Archive{}
+	for path, text := range files {
+		archive.Files = append(archive.Files, txtar.File{Name: path, Data: []byte(text)})
+	}
+	d := readOpsCase(t, archive).disk(t)
+	d.memory.Forgetting = filepath.Join(t.TempDir(), "forget.json")
+	call, err := d.memory.call(nil, Scope{}, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d, call
+}
+
+// list lists what has a text.
+func (d *diskCase) list(t *testing.T, c Call, match string) (ids []string, token string) {
+	t.Helper()
+	a, err := d.memory.forget(t.Context(), c, &ForgetRequest{Match: match})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range a.Entries {
+		ids = append(ids, e.ID)
+	}
+	return ids, a.Token
+}
+
+func (d *diskCase) want(t *testing.T, path, text string) {
+	t.Helper()
+	if data, err := os.ReadFile(filepath.Join(d.dir, path)); err != nil || string(data) != text {
+		t.Errorf("%s is %q, %v; want %q", path, data, err, text)
+	}
+}
+
+// held reports whether the journal has a text.
+func (d *diskCase) held(t *testing.T, text string) bool {
+	t.Helper()
+	list, err := d.memory.Writer.Journal.Holding(func(vault.Record) bool { return true }, func(_ vault.Record, h vault.Hunk) bool {
+		return bytes.Contains(h.Old, []byte(text)) || bytes.Contains(h.New, []byte(text)) ||
+			bytes.Contains(h.Before, []byte(text)) || bytes.Contains(h.Behind, []byte(text))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(list) > 0
+}
+
+// purger is a keeper that cannot make the index anew, for a while.
+type purger struct {
+	Keeper
+	err error
+}
+
+func (p *purger) Purge(context.Context) error { return p.err }
+
+// What cannot be cleared away is told, and noted, without the text of it; it is
+// cleared away at the next start.
+func TestForgetFinishesLater(t *testing.T) {
+	d, c := forgetter(t, map[string]string{"MEMORY.md": "- a secret\n- tea\n"})
+	if _, err := d.memory.edit(t.Context(), c, &EditRequest{Path: "MEMORY.md", OldText: "a secret", NewText: "the secret"}); err != nil {
+		t.Fatal(err)
+	}
+	keeper := &purger{d.memory.Keeper, errors.New("no room")}
+	d.memory.Keeper = keeper
+	ids, token := d.list(t, c, "secret")
+	a, err := d.memory.forget(t.Context(), c, &ForgetRequest{IDs: ids, Token: token})
+	if err != nil || !strings.Contains(a.Problem, "no room") || len(a.Removed) != 1 {
+		t.Fatalf("%+v, %v", a, err)
+	}
+	d.want(t, "MEMORY.md", "- tea\n")
+	note, err := os.ReadFile(d.memory.Forgetting)
+	if err != nil || !bytes.Contains(note, []byte("MEMORY.md")) || bytes.Contains(note, []byte("secret")) {
+		t.Errorf("the note is %s, %v", note, err)
+	}
+	if err := d.memory.Forget(t.Context()); err == nil {
+		t.Error("it is done although it cannot be")
+	}
+	keeper.err = nil
+	if err := d.memory.Forget(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if left, err := d.memory.unforgotten(); err != nil || len(left) > 0 {
+		t.Errorf("%+v, %v", left, err)
+	}
+}
+
+// Wherever a daemon was stopped after it had noted what is to be forgotten, the
+// rest is done at the next start. What was changed since stays.
+func TestForgetGoesOn(t *testing.T) {
+	files := map[string]string{"MEMORY.md": "---\nsummary: a secret\n---\n- a secret\n- tea\n", "notes.md": "- secret 1\n- secret 2\n"}
+	for stop := range 3 {
+		d, c := forgetter(t, files)
+		kept := "MEMORY.md.kept-0abc0000"
+		if err := os.WriteFile(filepath.Join(d.dir, kept), []byte("- a secret\n- coffee\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := d.memory.edit(t.Context(), c, &EditRequest{Path: "notes.md", OldText: "secret 1", NewText: "secret one"}); err != nil {
+			t.Fatal(err)
+		}
+		ids, token := d.list(t, c, "secret")
+		l, err := d.memory.forgetting.listed(c, token, d.memory.now())
+		if err != nil {
+			t.Fatal(err)
+		}
+		chosen, err := l.choose(ids)
+		if err != nil {
+			t.Fatal(err)
+		}
+		words := newNeedles(l.match, chosen)
+		plan := oblivion{Subject: c.Scope.Subject, Files: []lostFile{{Path: "MEMORY.md"}, {Path: "notes.md"}}}
+		for _, e := range chosen {
+			_, id, _ := cutID(e.ID)
+			i := 0
+			if e.Path == "notes.md" {
+				i = 1
+			}
+			plan.Files[i].Entries = append(plan.Files[i].Entries, lostEntry{id, e.digest})
+		}
+		if plan.Journal, err = d.memory.inJournal(c, words); err != nil || len(plan.Journal) == 0 {
+			t.Fatalf("%+v, %v", plan.Journal, err)
+		}
+		if _, err := d.memory.writeDown(plan); err != nil {
+			t.Fatal(err)
+		}
+		first := plan
+		first.Files = plan.Files[:stop]
+		d.memory.removeListed(t.Context(), c, &first, words)
+		left := "- tea\n"
+		if stop == 0 {
+			left = "- mine\n- tea\n"
+			if err := os.WriteFile(filepath.Join(d.dir, "MEMORY.md"), []byte("---\nsummary: a secret\n---\n- mine\n- tea\n"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := d.memory.Forget(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		d.want(t, "MEMORY.md", "---\nsummary: \"\"\n---\n"+left)
+		d.want(t, "notes.md", "")
+		if stop > 0 {
+			d.want(t, kept, "- coffee\n")
+		}
+		if d.held(t, "secret") {
+			t.Errorf("stopped after %d files: the journal has it", stop)
+		}
+	}
+}
+
+// Whoever can say a credential can have it forgotten, though it is never shown.
+func TestForgetCredential(t *testing.T) {
+	key := "ghp_" + "k7Qz0mXw3RtV9bLp2NcJ5sYhF8gDaE4uKoT1"
+	d, c := forgetter(t, map[string]string{"MEMORY.md": "---\nsummary: my key is " + key + "\n---\n- the key: " + key + "\n\n<!-- " + key + " -->\n\n- tea\n"})
+	d.memory.Layout.Mask = secrets.Mask
+	a, err := d.memory.forget(t.Context(), c, &ForgetRequest{Match: key})
+	if err != nil || a.Total != 3 {
+		t.Fatalf("%+v, %v", a, err)
+	}
+	if said, err := encode(redacted(a)); err != nil || bytes.Contains(said, []byte(key)) {
+		t.Errorf("it is shown: %s, %v", said, err)
+	}
+	var ids []string
+	for _, e := range a.Entries {
+		if e.ID != "" {
+			ids = append(ids, e.ID)
+		}
+	}
+	if a, err = d.memory.forget(t.Context(), c, &ForgetRequest{IDs: ids, Token: a.Token}); err != nil || len(a.Removed) != 2 || a.Total != 1 {
+		t.Fatalf("%+v, %v", a, err)
+	}
+	d.want(t, "MEMORY.md", "---\nsummary: \"\"\n---\n\n<!-- "+key+" -->\n\n- tea\n")
+}
+
+// A list is remembered for a while, and no more than so many are.
+func TestForgetLists(t *testing.T) {
+	d, c := forgetter(t, map[string]string{"MEMORY.md": "- a secret\n"})
+	now := d.memory.now()
+	d.memory.Now = func() time.Time { return now }
+	ids, token := d.list(t, c, "secret")
+	now = now.Add(listLasts + time.Second)
+	if _, err := d.memory.forget(t.Context(), c, &ForgetRequest{IDs: ids, Token: token}); asError(err).Code != Conflict {
+		t.Errorf("a list that is old: %v", err)
+	}
+	_, token = d.list(t, c, "secret")
+	for n := range lists {
+		now = now.Add(time.Millisecond)
+		d.list(t, c, strings.Repeat("x", n+1))
+	}
+	if len(d.memory.forgetting.lists) > lists {
+		t.Errorf("%d lists are remembered", len(d.memory.forgetting.lists))
+	}
+	if _, err := d.memory.forget(t.Context(), c, &ForgetRequest{IDs: ids, Token: token}); asError(err).Code != Conflict {
+		t.Errorf("one of too many lists: %v", err)
+	}
+}
