@@ -111,13 +111,23 @@ func (m *Memory) forget(ctx context.Context, c Call, r *ForgetRequest) (*ForgetA
 	case strings.TrimSpace(match) == "":
 		return nil, Errorf(Invalid, "match is empty").hint("give a text exactly as it stands in files")
 	}
-	if _, err := m.sync(ctx, &c, Fresh{}); err != nil {
+	if err := m.allKnown(ctx, &c); err != nil {
 		return nil, err
 	}
 	traces := m.traces(c, match)
 	answer.list(traces)
 	answer.Token, answer.Beyond = m.forgetting.keep(list{c.Scope.Subject, match, traces, m.now()}), beyond
 	return answer, nil
+}
+
+// allKnown waits until everything is known that there is: nobody can tell what is
+// to be forgotten of what has not been read.
+func (m *Memory) allKnown(ctx context.Context, c *Call) error {
+	synced, err := m.sync(ctx, c, Fresh{})
+	if err == nil && (!synced || c.degraded) {
+		err = Errorf(Unavailable, "not every file has been read yet").hint("try again in a moment")
+	}
+	return err
 }
 
 func (a *ForgetAnswer) list(traces []Trace) {

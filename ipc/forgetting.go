@@ -49,7 +49,7 @@ func (m *Memory) forgetListed(ctx context.Context, c Call, r *ForgetRequest, ans
 	if err != nil {
 		return err
 	}
-	if _, err := m.sync(ctx, &c, Fresh{}); err != nil {
+	if err := m.allKnown(ctx, &c); err != nil {
 		return err
 	}
 	if err := m.stillThere(c, l.match, chosen); err != nil {

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/memwatchd/memwatchd/index"
 	"github.com/memwatchd/memwatchd/memory"
 )
 
@@ -170,16 +169,10 @@ func (m *Memory) longTermFile(c Call) (path string, fresh []byte, err error) {
 		return "", nil, err
 	}
 	path = home + "/_index.md"
-	if subject == m.Owner && !m.exists(path) && m.inMemory() {
+	if subject == m.Owner && !m.exists(path) && strings.HasPrefix(m.dayDir(m.day(0)), "memory/") {
 		return dir, memory.NewMemory(), nil
 	}
 	return path, memory.NewLongTerm(subject, m.now()), nil
-}
-
-// inMemory reports whether the root has daily notes or sessions below memory/, so
-// that its owner's long-term memory is MEMORY.md.
-func (m *Memory) inMemory() bool {
-	return len(m.Index.Files(func(f *index.FileInfo) bool { return strings.HasPrefix(f.Path, "memory/") })) > 0
 }
 
 // exists reports whether there is a file, as it is now.

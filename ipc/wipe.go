@@ -1,6 +1,7 @@
 package ipc
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"slices"
@@ -24,6 +25,7 @@ type WipeAnswer struct {
 	Subjects []string `json:"subjects"` // the subject and its aliases
 	Deleted  []string `json:"deleted"`  // files
 	Left     []string `json:"left"`     // files in its directories that are not memory
+	Unlinked []string `json:"unlinked"` // external keys
 	Failed   []string `json:"failed,omitempty"`
 	Problem  string   `json:"problem,omitempty"` // what could not be cleared away yet
 	Beyond   string   `json:"beyond,omitempty"`  // what is not in reach
@@ -40,7 +42,7 @@ type wiping struct {
 // wipeSubject deletes all that is remembered of a subject and its aliases: their
 // directories, what is derived from them, and what the journal has of them.
 func (m *Memory) wipeSubject(ctx context.Context, c Call, r *WipeRequest) (*WipeAnswer, error) {
-	answer := &WipeAnswer{Subjects: []string{}, Deleted: []string{}, Left: []string{}}
+	answer := &WipeAnswer{Subjects: []string{}, Deleted: []string{}, Left: []string{}, Unlinked: []string{}}
 	if m.Disabled {
 		answer.Disabled = true
 		return answer, nil
@@ -56,7 +58,7 @@ func (m *Memory) wipeSubject(ctx context.Context, c Call, r *WipeRequest) (*Wipe
 	}
 	m.forgetting.turn.Lock()
 	defer m.forgetting.turn.Unlock()
-	if _, err := m.sync(ctx, &c, Fresh{}); err != nil {
+	if err := m.allKnown(ctx, &c); err != nil {
 		return nil, err
 	}
 	w, err := m.wiping(c, r.Sessions)
@@ -68,10 +70,8 @@ func (m *Memory) wipeSubject(ctx context.Context, c Call, r *WipeRequest) (*Wipe
 	for _, path := range w.files {
 		plan.Files = append(plan.Files, lostFile{Path: path})
 	}
-	all := func(vault.Record, vault.Hunk) bool { return true }
-	concerns := func(r vault.Record) bool { return m.wiped(w, r.Path) || r.To != "" && m.wiped(w, r.To) }
 	var problem error
-	if plan.Journal, problem = m.Writer.Journal.Holding(concerns, all); len(plan.Journal)+len(plan.Files) > 0 {
+	if plan.Journal, problem = m.wipedJournal(c, w); len(plan.Journal)+len(plan.Files) > 0 {
 		before, err := m.writeDown(plan)
 		if err != nil {
 			return nil, err
@@ -80,6 +80,11 @@ func (m *Memory) wipeSubject(ctx context.Context, c Call, r *WipeRequest) (*Wipe
 		if problem == nil {
 			problem = m.writeAllDown(before)
 		}
+	}
+	if unlinked, err := m.unlinkAll(ctx, c.Scope.Subject); err != nil {
+		problem = errors.Join(problem, err)
+	} else {
+		answer.Unlinked = append(answer.Unlinked, unlinked...)
 	}
 	for _, dir := range w.dirs {
 		left, err := m.Writer.RemoveEmpty(ctx, dir)
@@ -136,6 +141,42 @@ func (m *Memory) wiping(c Call, sessions bool) (*wiping, error) {
 		}
 	}
 	return w, nil
+}
+
+// wipedJournal lists what the journal has of the subject: what its files said, and
+// its links.
+func (m *Memory) wipedJournal(c Call, w *wiping) ([]vault.Holding, error) {
+	return m.Writer.Journal.Holding(
+		func(r vault.Record) bool {
+			return r.Path == memory.IdentitiesPath || m.wiped(w, r.Path) || r.To != "" && m.wiped(w, r.To)
+		},
+		func(r vault.Record, h vault.Hunk) bool {
+			return r.Path != memory.IdentitiesPath || slices.ContainsFunc([][]byte{h.Old, h.New, h.Before, h.Behind}, func(b []byte) bool {
+				return bytes.Contains(b, []byte(c.Scope.Subject))
+			})
+		})
+}
+
+// unlinkAll takes away the links of a subject: of an account's keys, or of a key.
+func (m *Memory) unlinkAll(ctx context.Context, subject string) (keys []string, err error) {
+	_, err = m.Writer.Write(ctx, vault.Change{
+		Path: memory.IdentitiesPath, Cause: "wipe", Asked: true, Secret: true,
+		Edit: func(old *vault.File) ([]byte, error) {
+			if keys = nil; old == nil {
+				return nil, nil
+			}
+			ids, err := memory.ParseIdentities(old.Data)
+			source := old.Data
+			for _, l := range ids.Links() {
+				if err == nil && (l.Subject == subject || memory.ExternalSubject(l.Key) == subject) {
+					source, err = memory.UnlinkKey(source, l.Key)
+					keys = append(keys, l.Key)
+				}
+			}
+			return source, err
+		},
+	})
+	return keys, err
 }
 
 // wiped reports whether a file that was written was the subject's.

@@ -117,7 +117,7 @@ func (c *opsCase) disk(t *testing.T) *diskCase {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &vault.Writer{Vault: d.vault, Journal: journal, Logger: slog.New(slog.DiscardHandler)}
+	w := &vault.Writer{Vault: d.vault, Journal: journal, Settings: []string{memory.IdentitiesPath}, Logger: slog.New(slog.DiscardHandler)}
 	if c.settings["quiet"] == "none" {
 		w.Quiet = -1
 	}

@@ -276,6 +276,8 @@ func TestWiped(t *testing.T) {
 	l := newLive(t, t.TempDir(), forgetLimits)
 	ann := fields{"subject": "acct:42", "context": "private"}
 	l.write("_longterms/acct_42/_index.md", "---\nsubject_id: acct:42\n---\n- [x] **"+quark+"**: done\n- two\n- three\n")
+	l.write("_longterms/_identities.yaml", "links:\n  telegram:1: acct:42\n  telegram:2: acct:7\n")
+	l.write("_longterms/ext_telegram_1/fact.md", "- **Alias**: "+quark+"\n")
 	l.write("_longterms/acct_42/profile.md", "- **Name**: "+quark+"\n")
 	l.write("_longterms/acct_42/photo.txt", "a photo")
 	l.write(ago(1)+"/ann.md", "---\nsubject_id: acct:42\n---\n- said "+quark+"\n")
@@ -294,13 +296,16 @@ func TestWiped(t *testing.T) {
 	l.wantHeld(quark, "_archive", "profile.md", "ann.md", "journal", "uses.json")
 	var wiped ipc.WipeAnswer
 	l.must("wipe_subject", ann.with(fields{"confirm": "acct:42", "sessions": true}), &wiped)
-	if wiped.Problem != "" || len(wiped.Failed) > 0 || len(wiped.Deleted) != 4 || !slices.Equal(wiped.Left, []string{"_longterms/acct_42/photo.txt"}) {
+	if wiped.Problem != "" || len(wiped.Failed) > 0 || len(wiped.Deleted) != 5 || !slices.Equal(wiped.Unlinked, []string{"telegram:1"}) || !slices.Equal(wiped.Left, []string{"_longterms/acct_42/photo.txt"}) {
 		t.Errorf("%+v", wiped)
 	}
 	if held := l.holding(quark); held != nil {
 		t.Errorf("it is still held in %q", held)
 	}
 	if data, err := os.ReadFile(l.path(ago(1) + "/all.md")); err != nil || string(data) != "- said by others\n" {
+		t.Errorf("%q, %v", data, err)
+	}
+	if data, err := os.ReadFile(l.path("_longterms/_identities.yaml")); err != nil || string(data) != "links:\n  telegram:2: acct:7\n" {
 		t.Errorf("%q, %v", data, err)
 	}
 	if a := l.search(ann, "said", nil); a.Total != 1 {

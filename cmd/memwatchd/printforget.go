@@ -77,6 +77,9 @@ func (p *printer) wipe(b *strings.Builder, a *ipc.WipeAnswer) {
 	for _, path := range a.Deleted {
 		fmt.Fprintf(b, "    %s\n", p.style(dim, escapeLine(path)))
 	}
+	for _, key := range a.Unlinked {
+		fmt.Fprintf(b, "unlinked: %s\n", escapeLine(key))
+	}
 	for _, path := range a.Failed {
 		fmt.Fprintf(b, "%s\n", p.style(bad, escapeLine("still there: "+path)))
 	}

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/memwatchd/memwatchd/ipc"
+	"github.com/memwatchd/memwatchd/memory"
 	"github.com/memwatchd/memwatchd/vault"
 	"github.com/memwatchd/memwatchd/watcher"
 )
@@ -26,7 +27,7 @@ func (d *daemon) openWriting() (err error) {
 	journal.Happened = func(r vault.Record) { d.pipeline.events.publish(ipc.WriteEvent(r)) }
 	d.writer = &vault.Writer{
 		Vault: d.vault, Journal: journal, Logger: d.logger, Enabled: d.mayWrite,
-		Quiet: cmp.Or(c.Write.Quiet, -1), MaxSize: int64(c.Write.MaxSize), Fuse: c.Write.Fuse,
+		Settings: []string{memory.IdentitiesPath}, Quiet: cmp.Or(c.Write.Quiet, -1), MaxSize: int64(c.Write.MaxSize), Fuse: c.Write.Fuse,
 	}
 	if d.upkeep, err = d.openUpkeep(); err != nil {
 		return err
