@@ -50,7 +50,13 @@ type Scopes interface {
 	Scope(subject string, context memory.Context) memory.Scope
 	// View is what a scope may read.
 	View(memory.Scope) (memory.View, error)
+	// Links are the external keys that are linked to a subject, sorted, and why
+	// the file that they come from does not hold as it is now, if it does not.
+	Links() ([]memory.LinkedKey, error)
 }
+
+// errFixed is the answer to every wish for another scope than a fixed one.
+var errFixed = Errorf(Forbidden, "this listener's scope is fixed and can only be narrowed")
 
 // call decides whose request it is.
 func (m *Memory) call(fixed *Fixed, s Scope, owner bool) (Call, error) {
@@ -82,7 +88,7 @@ func (m *Memory) call(fixed *Fixed, s Scope, owner bool) (Call, error) {
 	}
 	if fixed != nil && !fixed.covers(subject, context) {
 		// Whatever was asked for: that it exists is not told.
-		return Call{}, Errorf(Forbidden, "this listener's scope is fixed and can only be narrowed")
+		return Call{}, errFixed
 	}
 	c := Call{
 		Scope: memory.Scope{Subject: subject, Context: context},

@@ -104,6 +104,22 @@ var Operations = []*Operation{
 		Command: "item visibility", Example: "k3f9ab public_ok",
 	}, (*Memory).itemVisibility),
 	operation(Operation{
+		Name: "resolve", Summary: "Tell whose memory belongs to what a channel calls a user",
+		Command: "identity resolve", Example: "telegram:123456", ReadOnly: true,
+	}, (*Memory).resolve),
+	operation(Operation{
+		Name: "link", Summary: "Link what a channel calls a user to a subject",
+		Command: "identity link", Example: "telegram:123456 acct:42", Admin: true,
+	}, (*Memory).link),
+	operation(Operation{
+		Name: "unlink", Summary: "Take a link away",
+		Command: "identity unlink", Example: "telegram:123456", Admin: true,
+	}, (*Memory).unlink),
+	operation(Operation{
+		Name: "links", Summary: "List what is linked to whom",
+		Command: "identity list", Admin: true, ReadOnly: true,
+	}, (*Memory).links),
+	operation(Operation{
 		Name: "compress", Summary: "Sum up old sessions and daily notes, and archive them",
 		Example: "--cutoff 7d --dry-run", Admin: true, Long: true,
 	}, (*Memory).compress),

@@ -156,15 +156,30 @@ func (d *diskCase) Load(path string) (*memory.Document, error) {
 	return d.parse(file), nil
 }
 
-// Resolve, Scope and View implement [Scopes]: whose memory is whose is what the
-// files say now.
+// Resolve, Scope, Links and View implement [Scopes]: whose memory is whose is
+// what the files say now.
 func (d *diskCase) Resolve(key string) string {
-	subject, _ := d.links(nil).Resolve(key)
+	d.Links()
+	subject, _ := d.identities.Resolve(key)
 	return subject
 }
 
+func (d *diskCase) Links() ([]memory.LinkedKey, error) {
+	data, err := os.ReadFile(filepath.Join(d.dir, filepath.FromSlash(memory.IdentitiesPath)))
+	if err != nil {
+		d.identities = nil
+		return nil, nil
+	}
+	ids, err := memory.ParseIdentities(data)
+	if err == nil {
+		d.identities = ids
+	}
+	return d.identities.Links(), err
+}
+
 func (d *diskCase) Scope(subject string, context memory.Context) memory.Scope {
-	return memory.Scope{Subject: subject, Aliases: d.links(nil).AliasesOf(subject), Context: context}
+	d.Links()
+	return memory.Scope{Subject: subject, Aliases: d.identities.AliasesOf(subject), Context: context}
 }
 
 func (d *diskCase) View(s memory.Scope) (memory.View, error) {
@@ -177,19 +192,6 @@ func (d *diskCase) View(s memory.Scope) (memory.View, error) {
 		return nil
 	})
 	return directories.View(s)
-}
-
-// links are the identities on the disk, and why they cannot be read.
-func (d *diskCase) links(problem *error) *memory.Identities {
-	data, err := os.ReadFile(filepath.Join(d.dir, filepath.FromSlash(memory.IdentitiesPath)))
-	if err != nil {
-		return nil
-	}
-	ids, err := memory.ParseIdentities(data)
-	if problem != nil {
-		*problem = err
-	}
-	return ids
 }
 
 // changes are the lines that are new and gone since it was called last, without

@@ -112,6 +112,14 @@ func (ids *Identities) AliasesOf(subject string) []string {
 	return slices.Clone(ids.aliases[subject])
 }
 
+// Linked is the subject that an external key is linked to, empty if it is not.
+func (ids *Identities) Linked(key string) string {
+	if ids == nil {
+		return ""
+	}
+	return ids.links[key]
+}
+
 // A LinkedKey is one link.
 type LinkedKey struct{ Key, Subject string }
 

@@ -91,7 +91,9 @@ func UnlinkKey(src []byte, key string) ([]byte, error) {
 		if links.Content[i].Value != key {
 			continue
 		}
-		line = links.Content[i].Line
+		if line = links.Content[i].Line; links.Style&yaml.FlowStyle != 0 {
+			break
+		}
 		next, err := Splice(src, []Edit{{ln.span(line, links.Content[i+1].Line), nil}})
 		if err != nil {
 			return nil, err

@@ -48,6 +48,7 @@ func TestUnlinkKey(t *testing.T) {
 		{"links:\n  a:1:\n    x\n  b:1: y\n", "a:1", "links:\n  b:1: y\n"},
 		{"links:\n  a:1: x\n", "b:1", "error b:1 is not linked"},
 		{"links: {a:1: x, b:1: y}\n", "b:1", "error _longterms/_identities.yaml line 1: write the link in a line of its own, or remove it by hand"},
+		{"links: {b:1: y}\n", "b:1", "error _longterms/_identities.yaml line 1: write the link in a line of its own, or remove it by hand"},
 		{"links:\n  a:1: \"x\n    y\"\n", "a:1", "error _longterms/_identities.yaml line 2: write the link in a line of its own, or remove it by hand"},
 		{"links:\n  a:1\n", "a:1", "error _longterms/_identities.yaml line 2: links is not a list of key: subject lines"},
 	} {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -136,6 +137,16 @@ func (p *people) conflicts() []memory.Conflict {
 func (p *people) Resolve(externalKey string) string {
 	subject, _ := p.identities().Resolve(externalKey)
 	return subject
+}
+
+// Links are the external keys that are linked to a subject, and why the file as
+// it is now does not hold.
+func (p *people) Links() ([]memory.LinkedKey, error) {
+	list := p.identities().Links()
+	if problem := p.problem(); problem != "" {
+		return list, errors.New(problem)
+	}
+	return list, nil
 }
 
 // Scope is a subject with its aliases.
