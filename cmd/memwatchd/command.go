@@ -40,7 +40,7 @@ func group(parent *cobra.Command, name string) *cobra.Command {
 		}
 	}
 	c := &cobra.Command{
-		Use: name, Short: "Commands about " + name + "s", GroupID: "ask", Args: cobra.ArbitraryArgs,
+		Use: name, Short: "Commands about " + strings.TrimPrefix(plural(2, name), "2 "), GroupID: "ask", Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return unknownCommand(cmd, args[0])
@@ -208,7 +208,8 @@ func setArguments(op *ipc.Operation, way *ipc.Command, req *ipc.Request, args []
 }
 
 // setTyped gives a parameter what was typed for it: for those that may be long,
-// a dash is what comes on the standard input, in a list line by line.
+// a dash is what comes on the standard input, in a list line by line, otherwise
+// without the line break at its end, which commands put there.
 func setTyped(req *ipc.Request, p *ipc.Param, s string, stdin io.Reader) error {
 	if s != "-" || !p.Stdin {
 		return req.Set(p, s)
@@ -218,7 +219,7 @@ func setTyped(req *ipc.Request, p *ipc.Param, s string, stdin io.Reader) error {
 		return fmt.Errorf("%s: the standard input cannot be read: %w", p.Name, err)
 	}
 	if p.Kind() != "strings" {
-		return req.Set(p, string(text))
+		return req.Set(p, strings.TrimSuffix(strings.TrimSuffix(string(text), "\n"), "\r"))
 	}
 	for line := range strings.Lines(string(text)) {
 		if line = strings.TrimSpace(line); line != "" {

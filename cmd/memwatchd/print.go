@@ -97,6 +97,16 @@ func (p *printer) print(answer any) error {
 		p.wipe(&b, a)
 	case *ipc.Event:
 		p.event(&b, a)
+	case *ipc.ItemAnswer:
+		p.item(&b, a)
+	case *ipc.ItemListAnswer:
+		p.items(&b, a)
+	case *ipc.ItemDeleteAnswer:
+		p.itemsDeleted(&b, a)
+	case *ipc.IdentityAnswer:
+		p.identity(&b, a)
+	case *ipc.LinksAnswer:
+		p.links(&b, a)
 	default:
 		if err := p.other(&b, a); err != nil {
 			return err
