@@ -166,41 +166,12 @@ func (m *Memory) wholeLongTerm(c Call) []*memory.Document {
 	return docs
 }
 
-// allItems are the items that the caller can read: of the same key, that of the
-// account, else the one that was changed last.
+// allItems are the items that the caller can read, one of each key.
 func (m *Memory) allItems(c Call) []brief.Item {
-	type key struct{ namespace, key string }
-	type known struct {
-		at      int
-		account bool
-		time    time.Time
-	}
-	var items []brief.Item
-	seen := map[key]known{}
-	for doc := range m.readable(c, func(f *index.FileInfo) bool { return f.Kind == memory.Items }) {
-		for i := range doc.Entries {
-			e := &doc.Entries[i]
-			name, value, ok := e.Item()
-			if !ok || !e.Readable(c.View) {
-				continue
-			}
-			k := key{doc.Place.Namespace, name}
-			account := strings.HasPrefix(c.View.SubjectOf(e.Partition), "acct:")
-			was, twice := seen[k]
-			switch {
-			case !twice:
-				was.at = len(items)
-				items = append(items, brief.Item{})
-			case was.account != account:
-				if was.account {
-					continue
-				}
-			case !e.Time.After(was.time):
-				continue
-			}
-			items[was.at] = brief.Item{Namespace: k.namespace, Key: name, Value: value, Untrusted: e.Untrusted()}
-			seen[k] = known{was.at, account, e.Time}
-		}
+	found := union(m.items(c, "", func(string) bool { return true }))
+	items := make([]brief.Item, len(found))
+	for i, f := range found {
+		items[i] = brief.Item{Namespace: f.name.namespace, Key: f.name.key, Value: f.value, Untrusted: f.entry.Untrusted()}
 	}
 	return items
 }
