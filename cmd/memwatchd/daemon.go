@@ -25,6 +25,9 @@ import (
 	"github.com/memwatchd/memwatchd/watcher"
 )
 
+// clock tells what time it is for what is asked and written. Tests stop it.
+var clock = time.Now
+
 // A daemon is everything that runs on one root.
 type daemon struct {
 	config  *Config
@@ -189,7 +192,7 @@ func (d *daemon) run(ctx context.Context, listeners []*ipc.Listener) error {
 			Owner: c.Memory.Owner, Location: c.location, Recent: c.Memory.ShortTermDays,
 			Injection: c.Memory.Enabled && c.Memory.Injection.Enabled, MaxItems: c.Memory.Injection.MaxItems,
 			MaxChars: c.Memory.Injection.MaxChars, MaxFull: c.Memory.FullMaxChars, OmitUntrusted: c.Context.Untrusted == "omit",
-			Patience: c.IPC.SyncTimeout, Parse: d.pipeline.parse, Layout: d.pipeline.layout, DaysIn: c.Memory.Layout, Disabled: !c.Memory.Enabled,
+			Patience: c.IPC.SyncTimeout, Parse: d.pipeline.parse, Layout: d.pipeline.layout, DaysIn: c.Memory.Layout, Disabled: !c.Memory.Enabled, Now: clock,
 			Forgetting: filepath.Join(c.State.Dir, "forget.json"),
 		},
 		Limits: ipc.Limits{

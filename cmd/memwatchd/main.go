@@ -40,7 +40,10 @@ type errUsage struct{ error }
 var errUnhealthy = errors.New("unhealthy")
 
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	root := newRoot(stdout, stderr)
+	return execute(ctx, newRoot(stdout, stderr), args, stderr)
+}
+
+func execute(ctx context.Context, root *cobra.Command, args []string, stderr io.Writer) int {
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
 	if err == nil {

@@ -25,8 +25,17 @@ import (
 // The test binary is the program too: scripts run it as memwatchd, and a daemon
 // that they start is built like the tests are.
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"memwatchd": main})
+	testscript.Main(m, map[string]func(){"memwatchd": func() {
+		if now, err := time.Parse(time.RFC3339, os.Getenv(stopped)); err == nil {
+			clock = func() time.Time { return now }
+		}
+		main()
+	}})
 }
+
+// stopped is the environment variable with the time at which a daemon's clock
+// stands still.
+const stopped = "STOPPED_CLOCK"
 
 // The scripts use the program as a person does. Beside the usual commands they
 // have:

@@ -16,7 +16,7 @@ func (d *daemon) openTodos() {
 		Files: present{d}, Writer: d.writer, List: d.withTasks, Parse: d.pipeline.parse, Subject: d.people.subject,
 		State: filepath.Join(c.State.Dir, "todosync.json"), Root: c.Memory.Dir,
 		Days: c.Todosync.Days, Location: c.location, Off: !c.Todosync.Enabled,
-		Gather: max(todosync.DefaultGather, 2*c.Watch.Vanish), Logger: d.logger,
+		Gather: max(todosync.DefaultGather, 2*c.Watch.Vanish), Logger: d.logger, Now: clock,
 	}
 	d.pipeline.todos = d.todos
 }

@@ -62,7 +62,7 @@ func (d *daemon) openUpkeep() (*upkeep, error) {
 	}
 	u.compress = &compactor.Compress{
 		Files: p.documents, Disk: d.vault, Writer: w, Mover: w, Parse: p.parse, Paths: d.paths, Layout: p.layout,
-		Claim: u.host.Claim, Cutoff: c.Compress.Cutoff, Location: c.location,
+		Claim: u.host.Claim, Cutoff: c.Compress.Cutoff, Location: c.location, Now: clock,
 	}
 	u.days = &compactor.OldDays{
 		Files: p.documents, Paths: d.paths, Layout: p.layout, Parse: p.parse, Mover: w,

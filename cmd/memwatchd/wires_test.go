@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -12,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/tools/txtar"
@@ -19,14 +21,116 @@ import (
 	"github.com/memwatchd/memwatchd/ipc"
 )
 
-// tookMS is what may differ between two answers to one question.
-var tookMS = regexp.MustCompile(`"took_ms":[0-9.e+-]+`)
+// varies is what may differ between two answers to one question.
+var varies = regexp.MustCompile(`"(took_ms|revision|pending)":[0-9.e+-]+`)
 
 // The requests of the operations' own tests, asked as commands and over HTTP of
 // a daemon that runs on the same files: both get the same bytes, or the same
 // error.
 func TestCommandsAnswerAsHTTP(t *testing.T) {
-	names, err := filepath.Glob("../../ipc/testdata/ops/*.txtar")
+	eachArchive(t, "ops", func(t *testing.T, c *wiresCase) {
+		l := c.live(t)
+		l.start()
+		asked := 0
+		for _, ask := range c.asks {
+			fields := ask.fields
+			if name := ask.op.Name; name == "search" || name == "recent" { // or a second may pass between the two
+				if _, ok := fields["as_of"]; !ok {
+					fields["as_of"] = "2026-02-05T12:00:00Z"
+				}
+			}
+			if line, ok := commandLine(ask.op, fields); ok {
+				ask.compare(l.post(ask.op, fields), l.typed(line))
+				asked++
+			}
+		}
+		if asked == 0 {
+			t.Error("no request could be asked as a command")
+		}
+	})
+}
+
+// What the operations' own tests write is written as commands to one memory and
+// over HTTP to another one like it: the answers are the same, and so are the
+// files. The clocks of both daemons stand still.
+func TestCommandsWriteAsHTTP(t *testing.T) {
+	eachArchive(t, "writes", func(t *testing.T, c *wiresCase) {
+		over, typed := c.live(t), c.live(t)
+		for _, l := range []*live{over, typed} {
+			l.start()
+			l.until("tasks are known", func() bool {
+				var a ipc.TodoAnswer
+				l.must("todo", owner.with(fields{"dry_run": true}), &a)
+				return a.Plan == nil || a.Plan.Problem == ""
+			})
+		}
+		// What one answer gives for the next request may be each daemon's own.
+		var given [2]string
+		own := func(i int, ask *wiresAsk) fields {
+			if _, rest, ok := strings.Cut(given[i], `"hash":"`); ok {
+				c.hash[i] = rest[:64]
+			}
+			if _, rest, ok := strings.Cut(given[i], `"token":"`); ok {
+				c.token[i] = rest[:20]
+			}
+			return ask.with("$hash", c.hash[i], "$token", c.token[i])
+		}
+		asked := map[string]int{}
+		for _, ask := range c.asks {
+			one, other := own(0, ask), own(1, ask)
+			a := over.post(ask.op, one)
+			line, ok := commandLine(ask.op, other)
+			var b said
+			if ok {
+				b = typed.typed(line)
+				asked[ask.op.Name]++
+			} else {
+				b = typed.post(ask.op, other)
+			}
+			given[0], given[1] = a.answer, b.answer
+			ask.compare(a, b)
+			if diff := cmp.Diff(filesBelow(t, over.root), filesBelow(t, typed.root)); diff != "" {
+				t.Fatalf("%s: the files (-HTTP +command):\n%s", ask.name, diff)
+			}
+		}
+		for _, ask := range c.asks {
+			if !ask.op.Programs && asked[ask.op.Name] == 0 {
+				t.Errorf("no request for %s could be asked as a command", ask.op.Name)
+			}
+		}
+	})
+}
+
+// A wiresCase is an archive of the operations' own tests.
+type wiresCase struct {
+	settings map[string]string
+	files    []txtar.File
+	asks     []*wiresAsk
+
+	hash, token [2]string // that were given last
+}
+
+// A wiresAsk is a request of it.
+type wiresAsk struct {
+	t      *testing.T
+	name   string
+	op     *ipc.Operation
+	text   string
+	fields fields
+}
+
+// with is the request with words in it replaced.
+func (a *wiresAsk) with(words ...string) (f fields) {
+	if err := json.Unmarshal([]byte(strings.NewReplacer(words...).Replace(a.text)), &f); err != nil {
+		a.t.Fatal(err)
+	}
+	return f
+}
+
+var wiresSetting = regexp.MustCompile(`(?m)^(now|timezone|enabled|layout): (.*)$`)
+
+func eachArchive(t *testing.T, dir string, test func(*testing.T, *wiresCase)) {
+	names, err := filepath.Glob("../../ipc/testdata/" + dir + "/*.txtar")
 	if err != nil || len(names) == 0 {
 		t.Fatalf("no cases: %v", err)
 	}
@@ -36,32 +140,21 @@ func TestCommandsAnswerAsHTTP(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			root := t.TempDir()
-			var asks []txtar.File
+			c := &wiresCase{settings: map[string]string{"now": "2026-02-05T12:00:00Z", "timezone": "UTC", "enabled": "true", "layout": "auto"}}
+			for _, m := range wiresSetting.FindAllSubmatch(archive.Comment, -1) {
+				c.settings[string(m[1])] = string(m[2])
+			}
 			for _, f := range archive.Files {
-				switch word, _, _ := strings.Cut(f.Name, ":"); {
-				case operationNamed(word) != nil:
-					asks = append(asks, f)
-				case f.Name != "answer":
-					path := filepath.Join(root, filepath.FromSlash(f.Name))
-					if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-						t.Fatal(err)
+				word, _, _ := strings.Cut(f.Name, ":")
+				if op := operationNamed(word); op == nil {
+					if f.Name != "answer" {
+						c.files = append(c.files, f)
 					}
-					if err := os.WriteFile(path, f.Data, 0o600); err != nil {
-						t.Fatal(err)
-					}
+				} else if ask := (&wiresAsk{t: t, name: f.Name, op: op, text: string(f.Data)}); json.Unmarshal(f.Data, &ask.fields) == nil {
+					c.asks = append(c.asks, ask)
 				}
 			}
-			l := startLive(t, root, "")
-			asked := 0
-			for _, ask := range asks {
-				if compareWires(t, l, ask) {
-					asked++
-				}
-			}
-			if asked == 0 {
-				t.Error("no request could be asked as a command")
-			}
+			test(t, c)
 		})
 	}
 }
@@ -75,108 +168,197 @@ func operationNamed(name string) *ipc.Operation {
 	return nil
 }
 
-// compareWires asks in both ways, if there is a command line that says what the
-// request says.
-func compareWires(t *testing.T, l *live, ask txtar.File) bool {
+// live is a daemon on a copy of the files, that has not started. It writes
+// nothing by itself.
+func (c *wiresCase) live(t *testing.T) *live {
 	t.Helper()
-	word, _, _ := strings.Cut(ask.Name, ":")
-	op := operationNamed(word)
-	var fields map[string]any
-	if json.Unmarshal(ask.Data, &fields) != nil {
-		return false
+	now, err := time.Parse(time.RFC3339, c.settings["now"])
+	if err != nil {
+		t.Fatal(err)
 	}
-	if op.Name == "search" || op.Name == "recent" { // or a second may pass between the two
-		if _, ok := fields["as_of"]; !ok {
-			fields["as_of"] = "2026-02-05T12:00:00Z"
+	root := t.TempDir()
+	for _, f := range c.files {
+		path := filepath.Join(root, filepath.FromSlash(f.Name))
+		put(t, path, string(f.Data))
+		if err := os.Chtimes(path, time.Time{}, now.AddDate(0, 0, -1)); err != nil {
+			t.Fatal(err)
 		}
 	}
-	args, ok := commandLine(op, fields)
-	if !ok || op.Programs {
-		return false
-	}
-	body, err := json.Marshal(fields)
+	l := newLive(t, root, "write: {quiet: 1h}\ncompactor: {enabled: false}\n")
+	l.env = append(l.env, stopped+"="+c.settings["now"], "MEMWATCHD_MEMORY_TIMEZONE="+c.settings["timezone"],
+		"MEMWATCHD_MEMORY_ENABLED="+c.settings["enabled"], "MEMWATCHD_MEMORY_LAYOUT="+c.settings["layout"])
+	return l
+}
+
+// filesBelow are the files of a memory.
+func filesBelow(t *testing.T, root string) map[string]string {
+	t.Helper()
+	files := map[string]string{}
+	err := filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() || strings.HasPrefix(e.Name(), ".memwatchd-") {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		files[strings.TrimPrefix(path, root)] = string(data)
+		return err
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://memwatchd/v1/"+op.Name, bytes.NewReader(body))
+	return files
+}
+
+// said is what came of a request: an answer, or what is said of an error.
+type said struct{ answer, failure string }
+
+// compare looks whether both wires said the same.
+func (a *wiresAsk) compare(over, typed said) {
+	a.t.Helper()
+	over.answer, typed.answer = varies.ReplaceAllString(over.answer, ""), varies.ReplaceAllString(typed.answer, "")
+	if diff := cmp.Diff(over, typed, cmp.AllowUnexported(said{})); diff != "" {
+		a.t.Errorf("%s (-HTTP +command):\n%s", a.name, diff)
+	}
+}
+
+// post asks over HTTP.
+func (l *live) post(op *ipc.Operation, f fields) said {
+	l.t.Helper()
+	body, err := json.Marshal(f)
 	if err != nil {
-		t.Fatal(err)
+		l.t.Fatal(err)
+	}
+	req, err := http.NewRequestWithContext(l.t.Context(), http.MethodPost, "http://memwatchd/v1/"+op.Name, bytes.NewReader(body))
+	if err != nil {
+		l.t.Fatal(err)
 	}
 	req.Header.Set("Memwatchd-As-Owner", "1")
 	res, err := overSocket(l.socket).Do(req)
 	if err != nil {
-		t.Fatal(err)
+		l.t.Fatal(err)
 	}
 	defer res.Body.Close()
-	wire, err := io.ReadAll(res.Body)
+	answer, err := io.ReadAll(res.Body)
 	if err != nil {
-		t.Fatal(err)
+		l.t.Fatal(err)
 	}
-	var stdout, stderr bytes.Buffer
-	code := run(t.Context(), append([]string{"--config", l.config, "--json"}, args...), &stdout, &stderr)
 	if res.StatusCode == http.StatusOK {
-		if code != 0 {
-			t.Errorf("%s: %v ends with %d: %s", ask.Name, args, code, stderr.String())
-			return true
-		}
-		want, got := tookMS.ReplaceAllString(string(wire), ""), tookMS.ReplaceAllString(stdout.String(), "")
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%s: %v (-HTTP +command):\n%s", ask.Name, args, diff)
-		}
-		return true
+		return said{answer: string(answer)}
 	}
 	var failure struct{ Error *ipc.Error }
-	if err := json.Unmarshal(wire, &failure); err != nil || failure.Error == nil {
-		t.Fatalf("%s: the answer is no error: %s", ask.Name, wire)
+	if err := json.Unmarshal(answer, &failure); err != nil || failure.Error == nil {
+		l.t.Fatalf("the answer is no error: %s", answer)
 	}
-	if want, got := "memwatchd: "+escapeLine(failure.Error.Error())+"\n", stderr.String(); want != got || code == 0 || stdout.Len() > 0 {
-		t.Errorf("%s: %v ends with %d and says\n%swant\n%s", ask.Name, args, code, got, want)
+	return said{failure: "memwatchd: " + escapeLine(failure.Error.Error()) + "\n"}
+}
+
+// A typedLine is the arguments of a command, and what comes on its standard
+// input.
+type typedLine struct {
+	args  []string
+	stdin string
+}
+
+// typed asks as a command.
+func (l *live) typed(line typedLine) said {
+	l.t.Helper()
+	var stdout, stderr bytes.Buffer
+	root := newRoot(&stdout, &stderr)
+	root.SetIn(strings.NewReader(line.stdin))
+	code := execute(l.t.Context(), root, append([]string{"--config", l.config, "--json"}, line.args...), &stderr)
+	if (code == 0) != (stderr.Len() == 0) {
+		l.t.Errorf("%q ends with %d and says %s", line.args, code, &stderr)
 	}
-	return true
+	return said{stdout.String(), stderr.String()}
 }
 
 // commandLine says in flags and arguments what a request says in JSON, if it
-// can: a command has no fields that are unknown, or of another type.
-func commandLine(op *ipc.Operation, fields map[string]any) (args []string, ok bool) {
-	args = strings.Fields(op.Command)
-	positional := []string{"--"}
+// can: a command has no fields that are unknown, or of another type. One long
+// text comes on the standard input.
+func commandLine(op *ipc.Operation, f fields) (line typedLine, ok bool) {
+	way := wayOf(op, f)
+	if way == nil {
+		return line, false
+	}
+	line.args = strings.Fields(way.Words)
+	piped := false
+	positional := map[string][]string{}
 	for _, p := range op.Params {
-		value, given := fields[p.Name]
-		if !given {
+		value, given := f[p.Name]
+		if _, set := way.Set[p.Name]; set || !given {
 			continue
+		}
+		if !way.Takes(p) {
+			return line, false
 		}
 		values, isList := value.([]any)
 		if !isList {
 			values = []any{value}
 		}
 		for _, v := range values {
-			if !fits(p.Kind(), v, isList) {
-				return nil, false
+			text, ok := typedAs(p, v, isList)
+			if !ok {
+				return line, false
+			}
+			if p.Stdin && !piped && !isList {
+				line.stdin, text, piped = text, "-", true
 			}
 			if p.Arg != "" {
-				positional = append(positional, fmt.Sprint(v))
+				positional[p.Arg] = append(positional[p.Arg], text)
 			} else {
-				args = append(args, fmt.Sprintf("--%s=%v", strings.ReplaceAll(p.Name, "_", "-"), v))
+				line.args = append(line.args, fmt.Sprintf("--%s=%s", strings.ReplaceAll(p.Name, "_", "-"), text))
 			}
 		}
 	}
-	for name := range fields {
+	for name := range f {
 		if !slices.ContainsFunc(op.Params, func(p *ipc.Param) bool { return p.Name == name }) {
-			return nil, false
+			return line, false
 		}
 	}
-	return append(args, positional...), true
+	line.args = append(line.args, "--")
+	missing := false
+	for _, p := range arguments(op, way) {
+		values, given := positional[p.Arg]
+		if given && missing {
+			return line, false // it would be taken for the one before it
+		}
+		line.args, missing = append(line.args, values...), missing || !given
+	}
+	return line, true
 }
 
-// fits reports whether a value can be typed for a parameter.
-func fits(kind string, v any, isList bool) bool {
+// wayOf is the command that says what a request says, nil if none does.
+func wayOf(op *ipc.Operation, f fields) *ipc.Command {
+	for i := range op.Commands {
+		way := &op.Commands[i]
+		fits := true
+		for _, p := range op.Params {
+			value, given := f[p.Name]
+			if !given {
+				value = p.Default
+			}
+			set, ok := way.Set[p.Name]
+			fits = fits && (!ok || set == fmt.Sprint(value)) && (!given || ok || way.Takes(p))
+		}
+		if fits {
+			return way
+		}
+	}
+	return nil
+}
+
+// typedAs is what is typed for a value of a parameter, if it can be.
+func typedAs(p *ipc.Param, v any, isList bool) (text string, ok bool) {
 	switch x := v.(type) {
 	case string:
-		return kind == "string" && !isList || kind == "strings" && isList
+		commas := isList && p.Arg == "" && strings.Contains(x, ",") // would be taken apart
+		return x, p.Kind() == "string" && !isList || p.Kind() == "strings" && isList && !commas
 	case bool:
-		return kind == "boolean"
+		return fmt.Sprint(x), p.Kind() == "boolean"
 	case float64:
-		return kind == "number" || kind == "integer" && x == float64(int(x))
+		return fmt.Sprint(x), p.Kind() == "number" || p.Kind() == "integer" && x == float64(int(x))
+	case map[string]any:
+		data, err := json.Marshal(x)
+		return string(data), err == nil && p.Kind() == "object"
 	}
-	return false
+	return "", false
 }
