@@ -96,6 +96,36 @@ func (c *Client) Write(ctx context.Context, r WriteRequest) (*EditAnswer, error)
 	return ask[EditAnswer](ctx, c, r)
 }
 
+// ItemPut keeps an item, or replaces it.
+func (c *Client) ItemPut(ctx context.Context, r ItemPutRequest) (*ItemAnswer, error) {
+	return ask[ItemAnswer](ctx, c, r)
+}
+
+// ItemGet gives an item by its key.
+func (c *Client) ItemGet(ctx context.Context, r ItemGetRequest) (*ItemAnswer, error) {
+	return ask[ItemAnswer](ctx, c, r)
+}
+
+// ItemList lists the items of a namespace, or of all.
+func (c *Client) ItemList(ctx context.Context, r ItemListRequest) (*ItemListAnswer, error) {
+	return ask[ItemListAnswer](ctx, c, r)
+}
+
+// ItemDelete deletes an item.
+func (c *Client) ItemDelete(ctx context.Context, r ItemDeleteRequest) (*ItemDeleteAnswer, error) {
+	return ask[ItemDeleteAnswer](ctx, c, r)
+}
+
+// ItemDeleteNamespace deletes all items of a namespace.
+func (c *Client) ItemDeleteNamespace(ctx context.Context, r ItemDeleteNamespaceRequest) (*ItemDeleteAnswer, error) {
+	return ask[ItemDeleteAnswer](ctx, c, r)
+}
+
+// ItemVisibility says who may be told of an item.
+func (c *Client) ItemVisibility(ctx context.Context, r ItemVisibilityRequest) (*ItemAnswer, error) {
+	return ask[ItemAnswer](ctx, c, r)
+}
+
 // Profile sums up what is known of somebody.
 func (c *Client) Profile(ctx context.Context, r ProfileRequest) (*SummaryAnswer, error) {
 	return ask[SummaryAnswer](ctx, c, r)
