@@ -83,7 +83,7 @@ func (c *Client) Stream(ctx context.Context, req *Request, f func(json.RawMessag
 }
 
 func (c *Client) send(ctx context.Context, req *Request) (*http.Response, error) {
-	body, err := json.Marshal(c.Scope.complete(req.fields()))
+	body, err := json.Marshal(c.Scope.complete(req))
 	if err != nil {
 		return nil, err
 	}

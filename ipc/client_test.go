@@ -98,7 +98,7 @@ func TestClientScope(t *testing.T) {
 		{Scope{ExternalKey: new("tg:1")}, Scope{Subject: new("a")}, `{"subject":"a"}`},
 		{Scope{ExternalKey: new("tg:1")}, Scope{}, `{"external_key":"tg:1"}`},
 	} {
-		got, err := json.Marshal(c.client.complete(requestOf(StatusRequest{Scope: c.request}).fields()))
+		got, err := json.Marshal(c.client.complete(requestOf(StatusRequest{Scope: c.request})))
 		if err != nil || string(got) != c.want {
 			t.Errorf("%s, %v; want %s", got, err, c.want)
 		}

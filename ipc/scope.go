@@ -1,6 +1,8 @@
 package ipc
 
 import (
+	"slices"
+
 	"github.com/memwatchd/memwatchd/memory"
 )
 
@@ -13,20 +15,24 @@ type Scope struct {
 	Context     *string `json:"context,omitempty" enum:"private,public,unknown" doc:"where the answer will be shown: private, public or unknown"`
 }
 
-// complete adds to the fields of a request what it does not say itself. A subject
-// and an external key say the same in two ways.
-func (s Scope) complete(fields map[string]any) map[string]any {
-	_, bySubject := fields["subject"]
-	_, byKey := fields["external_key"]
-	if !bySubject && !byKey && s.Subject != nil {
-		fields["subject"] = s.Subject
+// complete gives the fields of a request, with those of the scope that it leaves
+// open. A subject and an external key say the same in two ways.
+func (s Scope) complete(r *Request) map[string]any {
+	fields := r.fields()
+	said := func(name string) bool {
+		return slices.ContainsFunc(r.given, func(p *Param) bool { return p.Scope && p.Name == name })
 	}
-	if !bySubject && !byKey && s.ExternalKey != nil {
-		fields["external_key"] = s.ExternalKey
+	add := func(name string, value *string) {
+		takes := slices.ContainsFunc(r.op.Params, func(p *Param) bool { return p.Scope && p.Name == name })
+		if value != nil && takes && !said(name) {
+			fields[name] = *value
+		}
 	}
-	if _, ok := fields["context"]; !ok && s.Context != nil {
-		fields["context"] = s.Context
+	if !said("subject") && !said("external_key") {
+		add("subject", s.Subject)
+		add("external_key", s.ExternalKey)
 	}
+	add("context", s.Context)
 	return fields
 }
 

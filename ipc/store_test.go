@@ -1,0 +1,159 @@
+package ipc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/tools/txtar"
+)
+
+// MemoryStore is what programs expect of a store.
+type MemoryStore interface {
+	Get(ctx context.Context, subjectID, namespace, key string, opt ReadOptions) (StoredItem, bool, error)
+	List(ctx context.Context, subjectID, namespace string, opt ReadOptions) ([]StoredItem, error)
+	Put(ctx context.Context, subjectID, namespace, key, value string, opt PutOptions) (StoredItem, error)
+	Delete(ctx context.Context, subjectID, namespace, key string) error
+	DeleteNamespace(ctx context.Context, subjectID, namespace string) error
+	WipeSubject(ctx context.Context, subjectID string) error
+}
+
+var _ MemoryStore = (*Store)(nil)
+
+// storeOn is a store on a memory with the files of an archive.
+func storeOn(t *testing.T, archive string) *Store {
+	t.Helper()
+	d := readOpsCase(t, txtar.Parse([]byte(archive))).disk(t)
+	return &Store{Client: &Client{Socket: serveOps(t, d.memory)}}
+}
+
+func TestStore(t *testing.T) {
+	ctx, s := t.Context(), storeOn(t, "now: 2026-02-05T12:00:00Z\n")
+	const now = 1770292800
+	const who = "ext:telegram:1"
+	item := StoredItem{
+		SubjectID: who, Namespace: "profile", Key: "timezone", Value: "Asia/Shanghai",
+		Confidence: new(0.9), Source: new("msg:42"), CreatedAt: now, UpdatedAt: now,
+	}
+	same := func(what string, got, want any) {
+		t.Helper()
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", what, diff)
+		}
+	}
+	put := func(namespace, key, value string, opt PutOptions) StoredItem {
+		t.Helper()
+		got, err := s.Put(ctx, who, namespace, key, value, opt)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return got
+	}
+	keys := func(namespace string, opt ReadOptions) (keys []string) {
+		t.Helper()
+		items, err := s.List(ctx, who, namespace, opt)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, i := range items {
+			keys = append(keys, i.Key+"="+i.Value)
+		}
+		return keys
+	}
+	same("what is put", put("profile", "timezone", "Asia/Shanghai", PutOptions{Confidence: new(0.9), Source: new("msg:42")}), item)
+	got, ok, err := s.Get(ctx, who, "profile", "timezone", ReadOptions{Context: ContextPrivate})
+	same("what is got", []any{got, ok, err}, []any{item, true, error(nil)})
+	for _, c := range []RequestContext{ContextPublic, ContextUnknown} {
+		got, ok, err = s.Get(ctx, who, "profile", "timezone", ReadOptions{Context: c})
+		same("in "+c.String(), []any{got, ok, err}, []any{StoredItem{}, false, error(nil)})
+	}
+	got, ok, err = s.Get(ctx, "ext:telegram:2", "profile", "timezone", ReadOptions{Context: ContextPrivate})
+	same("somebody else's", []any{got, ok, err}, []any{StoredItem{}, false, error(nil)})
+
+	put("profile", "timezone", "Europe/Berlin", PutOptions{})
+	put("preference", "style", `{"brevity":"concise","lang":"zh"}`, PutOptions{Visibility: PublicOK})
+	put("preference", "stove", "gas", PutOptions{})
+	put("preference", "tea", "green", PutOptions{})
+	private := ReadOptions{Context: ContextPrivate}
+	same("all", keys("", private), []string{"timezone=Europe/Berlin", "stove=gas", `style={"brevity":"concise","lang":"zh"}`, "tea=green"})
+	same("in public", keys("", ReadOptions{}), []string{`style={"brevity":"concise","lang":"zh"}`})
+	same("with a prefix", keys("preference", ReadOptions{Context: ContextPrivate, Prefix: "st"}), []string{"stove=gas", `style={"brevity":"concise","lang":"zh"}`})
+	same("two", keys("", ReadOptions{Context: ContextPrivate, Limit: 2}), []string{"timezone=Europe/Berlin", "stove=gas"})
+
+	for range 2 { // what is gone already is gone
+		if err := s.Delete(ctx, who, "preference", "stove"); err != nil {
+			t.Error(err)
+		}
+	}
+	same("deleted", keys("preference", private), []string{`style={"brevity":"concise","lang":"zh"}`, "tea=green"})
+	for range 2 {
+		if err := s.DeleteNamespace(ctx, who, "preference"); err != nil {
+			t.Error(err)
+		}
+	}
+	same("deleted", keys("", private), []string{"timezone=Europe/Berlin"})
+
+	_, err = s.Put(ctx, who, "profil", "a", "b", PutOptions{})
+	if e, ok := errors.AsType[*Error](err); !ok || e.Code != Invalid {
+		t.Errorf("a namespace that there is not: %v", err)
+	}
+}
+
+// A list may be longer than a page of what the daemon gives; all of it is wiped.
+func TestStoreOfMany(t *testing.T) {
+	const all = 1100
+	var b strings.Builder
+	for i := range all {
+		fmt.Fprintf(&b, "- **k%04d**: v\n", i)
+	}
+	s := storeOn(t, "-- _longterms/acct_42/fact.md --\n---\nsubject_id: acct:42\n---\n"+b.String())
+	for limit, want := range map[int]int{0: all, 1000: 1000, 1050: 1050, 2000: all} {
+		items, err := s.List(t.Context(), "acct:42", "fact", ReadOptions{Context: ContextPrivate, Limit: limit})
+		if err != nil || len(items) != want || items[want-1].Key != fmt.Sprintf("k%04d", want-1) {
+			t.Errorf("limit %d: %d items, %v", limit, len(items), err)
+		}
+	}
+	if err := s.WipeSubject(t.Context(), "acct:42"); err != nil {
+		t.Error(err)
+	}
+	if items, err := s.List(t.Context(), "acct:42", "", ReadOptions{Context: ContextPrivate}); len(items) > 0 || err != nil {
+		t.Errorf("wiped: %d items, %v", len(items), err)
+	}
+}
+
+// Nobody has no memory: there is nothing to be read, and nothing is kept. The
+// daemon is not even asked.
+func TestStoreOfNobody(t *testing.T) {
+	noop(t, &Store{Client: &Client{Socket: filepath.Join(t.TempDir(), "none")}}, "")
+	if _, _, err := new(Store{Client: &Client{Socket: filepath.Join(t.TempDir(), "none")}}).Get(t.Context(), "a", "fact", "b", ReadOptions{}); !errors.Is(err, ErrNoDaemon) {
+		t.Errorf("somebody, without a daemon: %v", err)
+	}
+}
+
+// Where memory is turned off, somebody is like nobody.
+func TestStoreTurnedOff(t *testing.T) {
+	s := storeOn(t, "enabled: false\n-- _longterms/acct_42/fact.md --\n---\nsubject_id: acct:42\n---\n- **a**: b <!-- visibility=public_ok -->\n")
+	noop(t, s, "acct:42")
+}
+
+func noop(t *testing.T, s *Store, subject string) {
+	t.Helper()
+	ctx := t.Context()
+	item, ok, err := s.Get(ctx, subject, "fact", "a", ReadOptions{Context: ContextPrivate})
+	if ok || err != nil || item != (StoredItem{}) {
+		t.Errorf("get: %+v, %t, %v", item, ok, err)
+	}
+	if items, err := s.List(ctx, subject, "", ReadOptions{Context: ContextPrivate}); len(items) > 0 || err != nil {
+		t.Errorf("list: %+v, %v", items, err)
+	}
+	if item, err := s.Put(ctx, subject, "fact", "a", "c", PutOptions{Visibility: PublicOK}); err != nil || item != (StoredItem{}) {
+		t.Errorf("put: %+v, %v", item, err)
+	}
+	if err := errors.Join(s.Delete(ctx, subject, "fact", "a"), s.DeleteNamespace(ctx, subject, "fact"), s.WipeSubject(ctx, subject)); err != nil {
+		t.Errorf("delete: %v", err)
+	}
+}
