@@ -5,10 +5,11 @@ import (
 	"strings"
 )
 
-// keyBegin is how the line above a private key begins.
-const keyBegin = "-----BEGIN"
-
-var keyLine = regexp.MustCompile(`^-----BEGIN[ A-Z0-9_-]{0,100}PRIVATE KEY(?: BLOCK)?-----`)
+// The lines above and below a private key.
+var (
+	keyBegin = regexp.MustCompile(`^-----BEGIN[ A-Z0-9_-]{0,100}PRIVATE KEY(?: BLOCK)?-----`)
+	keyEnd   = regexp.MustCompile(`^-----END[ A-Z0-9_-]{0,100}PRIVATE KEY(?: BLOCK)?-----`)
+)
 
 // How long the parts of a key are: all of it at least, and its lines but for the
 // last one. Prose has shorter words.
@@ -22,7 +23,7 @@ const (
 // what there is of it. The lines may be indented, quoted, or in a string, with
 // \n between them.
 func appendKey(list []Finding, text string, at int) []Finding {
-	begin := keyLine.FindString(text[at:min(len(text), at+200)])
+	begin := keyBegin.FindString(text[at:min(len(text), at+200)])
 	if begin == "" {
 		return list
 	}
@@ -81,3 +82,29 @@ func headerLen(s string) int {
 	}
 	return len(s)
 }
+
+// appendTail finds the end of a private key above its last line, where a text
+// begins in the middle of one.
+func appendTail(list []Finding, text string, at int) []Finding {
+	if !keyEnd.MatchString(text[at:min(len(text), at+200)]) {
+		return list
+	}
+	start, end := at, -1
+	for rest := text[:lineStart(text, at)]; rest != ""; rest = rest[:lineStart(rest, len(rest)-1)] {
+		line := strings.Trim(rest[lineStart(rest, len(rest)-1):], " \t\r\n>")
+		if line == "" || base64Len(line) < len(line) || end >= 0 && len(line) < leastLine {
+			break
+		}
+		start = strings.LastIndex(rest, line)
+		if end < 0 {
+			end = start + len(line)
+		}
+	}
+	if end < 0 || isMask(text[start:end]) {
+		return list
+	}
+	return append(list, Finding{start, end, "private-key"})
+}
+
+// lineStart is where the line begins that holds an offset.
+func lineStart(text string, at int) int { return strings.LastIndexByte(text[:at], '\n') + 1 }

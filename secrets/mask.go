@@ -1,6 +1,8 @@
 package secrets
 
 import (
+	"fmt"
+	"hash/fnv"
 	"slices"
 	"strings"
 )
@@ -34,6 +36,16 @@ func Mask(source []byte) []byte {
 		}
 	}
 	return out
+}
+
+// Version names what [Mask] hides: it changes when the rules do, so that what
+// was kept of a text that other rules had masked is not kept any longer.
+func Version() string {
+	h := fnv.New64a()
+	for _, r := range slices.Concat(published, further) {
+		fmt.Fprintf(h, "%q %q %q %v\n", r.words, r.form, r.sample, r.entropy)
+	}
+	return fmt.Sprintf("%x", h.Sum64())
 }
 
 // Redact is Mask for a text that is no file, with the number of masks in it,

@@ -67,8 +67,12 @@ func Find(text string) []Finding {
 			if !strings.HasPrefix(text[at:], w.text) {
 				continue
 			}
-			if w.rule == keyRule {
+			switch w.rule {
+			case keyRule:
 				list = appendKey(list, text, at)
+				continue
+			case tailRule:
+				list = appendTail(list, text, at)
 				continue
 			}
 			if done[w.rule] > at {
@@ -133,8 +137,11 @@ type word struct {
 	rule int
 }
 
-// keyRule stands for private keys among the rules.
-const keyRule = -1
+// Private keys among the rules, by their first line and by their last.
+const (
+	keyRule  = -1
+	tailRule = -2
+)
 
 // wordBytes is how many bytes every word has at least.
 const wordBytes = 3
@@ -173,7 +180,8 @@ var matchers = sync.OnceValue(func() *matcher {
 		}
 		m.rules = append(m.rules, compile(r))
 	}
-	add(keyBegin, keyRule)
+	add("-----BEGIN", keyRule)
+	add("-----END", tailRule)
 	return m
 })
 

@@ -133,6 +133,7 @@ func TestFindKeys(t *testing.T) {
 			begin + pem(9) + end, begin + pem(9), begin + "Proc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC,00\n\n" + pem(5) + end,
 			indent("- key:\n"+begin+pem(3)+end, "    "), indent(begin+pem(3)+end, "> "), strings.ReplaceAll(begin+pem(3)+end, "\n", "\r\n"),
 			`{"private_key": "` + strings.ReplaceAll(begin+pem(3)+end, "\n", `\n`) + `"}`, strings.ReplaceAll(begin+pem(3)+end, "\n", " "),
+			pem(3)[10:] + end, "a b\n" + indent("> "+pem(2)+end, "> "),
 			begin + pem(1)[:64] + "\n" + end,
 		} {
 			found := Find(text)
