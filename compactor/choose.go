@@ -149,9 +149,10 @@ func (p *planner) merge() {
 	}
 	newest := map[sameness]*candidate{}
 	key := func(c *candidate) sameness { return sameness{c.e.Heading, c.e.Norm, c.e.Type, c.e.Partition} }
+	alone := func(c *candidate) bool { return hasOpen(c.e) || c.e.Norm == "" || c.e.Masked } // one mask may stand for two things
 	for i := range p.items {
 		c := &p.items[i]
-		if hasOpen(c.e) || c.e.Norm == "" {
+		if alone(c) {
 			continue
 		}
 		if other := newest[key(c)]; other == nil || !c.e.Time.Before(other.e.Time) {
@@ -160,7 +161,7 @@ func (p *planner) merge() {
 	}
 	for i := range p.items {
 		c := &p.items[i]
-		if other := newest[key(c)]; other != nil && other != c && !hasOpen(c.e) && !shielded(c.e) && c.protected == "" {
+		if other := newest[key(c)]; other != nil && other != c && !alone(c) && !shielded(c.e) && c.protected == "" {
 			p.take(c, Merge, fmt.Sprintf("the same as line %d, which is newer", other.e.Line))
 		}
 	}

@@ -80,7 +80,7 @@ type Box struct {
 	Section Section `json:"section,omitempty"`
 	Owner   string  `json:"owner,omitempty"` // whose it is: an owner key of [memory.Partition]
 	Private bool    `json:"private,omitempty"`
-	Apart   bool    `json:"apart,omitempty"` // it recurs, and has no copies
+	Apart   bool    `json:"apart,omitempty"` // it recurs, or is masked so that others look the same: it has no copies
 	State   State   `json:"state,omitempty"`
 
 	Entry, Task int `json:"-"` // where it stands in the document
@@ -121,7 +121,7 @@ func FileOf(doc *memory.Document) *File {
 			t := &e.Tasks[j]
 			b := Box{
 				ID: strings.Clone(t.ID), Text: digest(t.Norm), Under: digest(t.Under), Owner: strings.Clone(e.Partition.Owner),
-				Private: e.Partition.Visibility == memory.PrivateOnly, Apart: apart || recurs(e, j), Entry: i, Task: j,
+				Private: e.Partition.Visibility == memory.PrivateOnly, Apart: apart || e.Masked && t.ID == "" || recurs(e, j), Entry: i, Task: j,
 			}
 			switch {
 			case t.InTasks:
