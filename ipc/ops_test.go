@@ -26,6 +26,7 @@ import (
 	"github.com/memwatchd/memwatchd/compactor"
 	"github.com/memwatchd/memwatchd/index"
 	"github.com/memwatchd/memwatchd/memory"
+	"github.com/memwatchd/memwatchd/secrets"
 	"github.com/memwatchd/memwatchd/vault"
 )
 
@@ -146,7 +147,7 @@ func (c *opsCase) memory(t testing.TB) *Memory {
 		return n
 	}
 	root := &opsRoot{docs: map[string]*memory.Document{}}
-	layout := &memory.Layout{Location: location, Users: root.user}
+	layout := &memory.Layout{Location: location, Users: root.user, Mask: secrets.Mask}
 	var updates []index.Update
 	for _, f := range c.files {
 		if f.Name != memory.IdentitiesPath {

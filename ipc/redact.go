@@ -19,6 +19,9 @@ type Redaction struct {
 	Redacted int `json:"redacted,omitempty"` // in how many places a mask stands for a credential
 }
 
+// Masks is how many masks are in the answer.
+func (r Redaction) Masks() int { return r.Redacted }
+
 // redacted is an answer without credentials. What is in it already is not
 // changed: parts of it may be shared.
 func redacted[T any](answer T) T {

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"github.com/memwatchd/memwatchd/memory"
+	"github.com/memwatchd/memwatchd/secrets"
 	"github.com/memwatchd/memwatchd/todosync"
 	"github.com/memwatchd/memwatchd/vault"
 )
@@ -107,7 +108,7 @@ func (c *opsCase) disk(t *testing.T) *diskCase {
 			t.Fatal(err)
 		}
 	}
-	layout := &memory.Layout{Location: m.Location, Users: d.user}
+	layout := &memory.Layout{Location: m.Location, Users: d.user, Mask: secrets.Mask}
 	now := m.now()
 	d.parse = func(f vault.File) *memory.Document {
 		return layout.Parse(f.Path, f.Data, memory.Meta{ModTime: now.AddDate(0, 0, -1), Unsettled: f.Unsettled})
