@@ -18,6 +18,7 @@ import (
 	"github.com/memwatchd/memwatchd/compactor"
 	"github.com/memwatchd/memwatchd/ipc"
 	"github.com/memwatchd/memwatchd/memory"
+	"github.com/memwatchd/memwatchd/secrets"
 )
 
 // Config is everything that can be configured. The tags are the one place where
@@ -339,6 +340,7 @@ func (c *Config) layout() memory.Layout {
 	l := memory.Layout{
 		Owner: c.Memory.Owner, Location: c.location,
 		Tasks: c.Todosync.Tasks, FollowUps: c.Todosync.FollowUps,
+		Mask: secrets.Mask,
 	}
 	daily := memory.ParseVisibility(c.Visibility.Daily)
 	l.Daily = &daily

@@ -20,6 +20,7 @@ import (
 	"github.com/memwatchd/memwatchd/ipc"
 	"github.com/memwatchd/memwatchd/llm"
 	"github.com/memwatchd/memwatchd/memory"
+	"github.com/memwatchd/memwatchd/secrets"
 	"github.com/memwatchd/memwatchd/todosync"
 	"github.com/memwatchd/memwatchd/vault"
 	"github.com/memwatchd/memwatchd/watcher"
@@ -151,13 +152,13 @@ func (d *daemon) lock() error {
 	return nil
 }
 
-// version names everything in the configuration that decides what the files
-// mean: an index made with another is made anew.
+// version names everything that decides what the files mean, in the
+// configuration and in what is masked: an index made with another is made anew.
 func (d *daemon) version() (string, error) {
 	c := d.config
 	text, err := json.Marshal([]any{
 		c.Memory.Owner, c.Memory.Timezone, c.location.String(), c.Memory.Users, c.Visibility,
-		c.Todosync.Tasks, c.Todosync.FollowUps,
+		c.Todosync.Tasks, c.Todosync.FollowUps, secrets.Version(),
 	})
 	return string(text), err
 }

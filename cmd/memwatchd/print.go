@@ -112,6 +112,9 @@ func (p *printer) print(answer any) error {
 			return err
 		}
 	}
+	if a, ok := answer.(interface{ Masks() int }); ok && a.Masks() > 0 && p.aside != nil {
+		fmt.Fprintf(p.aside, "credentials are masked in %s; check lists where they are\n", plural(a.Masks(), "place"))
+	}
 	_, err := io.WriteString(p.w, b.String())
 	return err
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/sha256"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/memwatchd/memwatchd/ipc"
 	"github.com/memwatchd/memwatchd/memory"
+	"github.com/memwatchd/memwatchd/secrets"
 	"github.com/memwatchd/memwatchd/vault"
 	"github.com/memwatchd/memwatchd/watcher"
 )
@@ -191,6 +193,7 @@ func (d *daemon) Check(ctx context.Context, path string) (*ipc.CheckAnswer, erro
 		found[f.Path] = true
 		info, ok := d.index.File(f.Path)
 		file, err := d.vault.Read(f.Path)
+		a.Problems = append(a.Problems, credentials(f.Path, file.Data)...)
 		switch {
 		case err != nil:
 			differs(f.Path, "cannot be read: %v", err)
@@ -220,12 +223,31 @@ func (d *daemon) Check(ctx context.Context, path string) (*ipc.CheckAnswer, erro
 			a.Problems = append(a.Problems, f)
 		}
 	}
+	slices.SortStableFunc(a.Problems, byPlace)
 	for _, c := range d.people.conflicts() {
 		if among(c.Dir) {
 			a.Conflicts = append(a.Conflicts, ipc.Contest(c))
 		}
 	}
 	return a, nil
+}
+
+// credentials tells where a file has live credentials: line 0 is its name.
+func credentials(path string, text []byte) (list []ipc.FileProblem) {
+	tell := func(line int, rule string) {
+		list = append(list, ipc.FileProblem{Path: path, Problem: memory.Problem{
+			Code: "secret", Line: line, Message: "it has a live credential (" + rule + "), which is masked wherever it is shown; revoke it, and take it out",
+		}})
+	}
+	for _, f := range secrets.Find(path) {
+		tell(0, f.Rule)
+	}
+	line, at := 1, 0
+	for _, f := range secrets.Find(string(text)) {
+		line, at = line+bytes.Count(text[at:f.Start], []byte("\n")), f.Start
+		tell(line, f.Rule)
+	}
+	return list
 }
 
 // Mend makes the index hold what the files say.

@@ -18,6 +18,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/memwatchd/memwatchd/ipc"
+	"github.com/memwatchd/memwatchd/secrets"
 )
 
 func newServe(g *globals) *cobra.Command {
@@ -177,6 +178,7 @@ func (s *service) log(c *Config) *slog.Logger {
 	if s.terminal() != nil {
 		w = overBar{w}
 	}
+	w = masked{w}
 	options := &slog.HandlerOptions{Level: c.logLevel()}
 	if c.Log.Format == "json" {
 		options.ReplaceAttr = harmless // the other format quotes by itself
@@ -192,6 +194,11 @@ func (s *service) terminal() *os.File {
 	}
 	return nil
 }
+
+// masked writes lines without the credentials that are in them.
+type masked struct{ io.Writer }
+
+func (w masked) Write(p []byte) (int, error) { return w.Writer.Write(secrets.Mask(p)) }
 
 // overBar writes lines over a progress bar that may stand on the last one.
 type overBar struct{ io.Writer }
