@@ -81,7 +81,7 @@ func (m *Memory) itemGet(ctx context.Context, c Call, r *ItemGetRequest) (*ItemA
 	if m.Disabled || len(found) == 0 {
 		return nil, notFound("item", r.Namespace+"/"+key)
 	}
-	item, state := found[0].show(c), m.state(c, synced)
+	item, state := found[0].show(c, shownOnce{}), m.state(c, synced)
 	defer m.used(item.Path + "#" + item.ID)
 	return &ItemAnswer{Item: item, Index: &state}, nil
 }
@@ -106,8 +106,9 @@ func (m *Memory) itemList(ctx context.Context, c Call, r *ItemListRequest) (*Ite
 		found = found[:r.Limit]
 		answer.Next = found[r.Limit-1].name.cursor()
 	}
+	shown := shownOnce{}
 	for _, f := range found {
-		answer.Items = append(answer.Items, f.show(c))
+		answer.Items = append(answer.Items, f.show(c, shown))
 	}
 	return answer, nil
 }
@@ -187,12 +188,10 @@ func itemPath(subject, namespace string) string {
 }
 
 // itemFile is a file of items of a subject as the caller knows it; nil if there
-// is nothing in it for the caller. It may have been written a moment ago, and so
-// may be what it says of whose directory it lies in: that goes before what is
-// known of it.
+// is nothing in it for the caller.
 func (m *Memory) itemFile(c Call, subject, path string) *memory.Document {
 	doc, err := m.Files.Load(path)
-	if err != nil || doc.Claim != "" && doc.Claim != subject {
+	if err != nil || stolen(c, doc) {
 		return nil
 	}
 	if doc = doc.For(c.View); doc == nil || c.View.SubjectOf(doc.Own) != subject {
@@ -222,10 +221,18 @@ func (f *foundItem) compare(o *foundItem) int {
 	return cmp.Or(cmp.Compare(min(f.rank, 1), min(o.rank, 1)), o.entry.Time.Compare(f.entry.Time), cmp.Compare(f.rank, o.rank), cmp.Compare(f.entry.Line, o.entry.Line))
 }
 
+// shownOnce is what of files a caller is shown, found out once for each.
+type shownOnce map[*memory.Document]memory.Shown
+
 // show is the item as the caller is shown it.
-func (f *foundItem) show(c Call) *Item {
+func (f *foundItem) show(c Call, known shownOnce) *Item {
+	shown, ok := known[f.doc]
+	if !ok {
+		shown = f.doc.Shown(c.View)
+		known[f.doc] = shown
+	}
 	item := itemOf(c, f.doc, f.entry)
-	item.Line = f.doc.Shown(c.View).Line(f.entry.Line)
+	item.Line = shown.Line(f.entry.Line)
 	return item
 }
 

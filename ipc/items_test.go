@@ -13,7 +13,7 @@ import (
 )
 
 // callAs is a call of a subject, as it would be made now.
-func (d *diskCase) callAs(t *testing.T, subject, context string) Call {
+func (d *diskCase) callAs(t testing.TB, subject, context string) Call {
 	t.Helper()
 	c, err := d.memory.call(nil, Scope{Subject: &subject, Context: &context}, true)
 	if err != nil {
@@ -42,6 +42,12 @@ func TestItemsOfTwoSubjectsInOneDirectory(t *testing.T) {
 	if asError(err).Code != NotFound {
 		t.Errorf("the second one reads it: %v", err)
 	}
+	if _, _, err := d.memory.load(second, "_longterms/acct_42/fact.md"); asError(err).Code != NotFound {
+		t.Errorf("the second one reads the file: %v", err)
+	}
+	if _, _, err := d.memory.load(first, "_longterms/acct_42/fact.md"); err != nil {
+		t.Errorf("the first one does not: %v", err)
+	}
 	if _, err := os.Stat(filepath.Join(d.dir, "_longterms/acct_42/profile.md")); err == nil {
 		t.Error("the second one has made a file there")
 	}
@@ -60,7 +66,7 @@ func TestItemPages(t *testing.T) {
 	}}).disk(t)
 	c := d.callAs(t, "owner", "private")
 	var keys []string
-	r := &ItemListRequest{Limit: 3, Fresh: Fresh{}}
+	r := &ItemListRequest{Limit: 3}
 	for page := 0; page == 0 || r.Cursor != ""; page++ {
 		a, err := d.memory.itemList(t.Context(), c, r)
 		if err != nil {

@@ -172,12 +172,19 @@ func (m *Memory) load(c Call, path string) (*memory.Document, memory.Shown, erro
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, memory.Shown{}, err
 	}
-	if err == nil {
+	if err == nil && !stolen(c, doc) {
 		if doc = doc.For(c.View); doc != nil {
 			return doc, doc.Shown(c.View), nil
 		}
 	}
 	return nil, memory.Shown{}, notFound("file", path)
+}
+
+// stolen reports whether a file lies in a directory that the caller's view takes
+// for the caller's, and says itself that it is somebody else's: it may have been
+// written a moment ago.
+func stolen(c Call, doc *memory.Document) bool {
+	return doc.Claim != "" && doc.Claim != c.View.SubjectOf(doc.Own)
 }
 
 // unsaid is the path of a file whose name is no text: what asks for it has a

@@ -95,7 +95,7 @@ type diskCase struct {
 	was    map[string]string // the files, when they were last looked at
 }
 
-func (c *opsCase) disk(t *testing.T) *diskCase {
+func (c *opsCase) disk(t testing.TB) *diskCase {
 	t.Helper()
 	m := c.memory(t)
 	d := &diskCase{opsRoot: m.Files.(*opsRoot), dir: t.TempDir(), memory: m, was: map[string]string{}}
@@ -197,7 +197,7 @@ func (d *diskCase) View(s memory.Scope) (memory.View, error) {
 
 // changes are the lines that are new and gone since it was called last, without
 // those of temporary files. Line endings other than a line feed show.
-func (d *diskCase) changes(t *testing.T) string {
+func (d *diskCase) changes(t testing.TB) string {
 	t.Helper()
 	is := map[string]string{}
 	var b strings.Builder
