@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -81,7 +82,10 @@ func TestItemPages(t *testing.T) {
 				_, err := d.memory.itemPut(t.Context(), c, &ItemPutRequest{Namespace: "fact", Key: "a", Value: fmt.Sprint(page)})
 				return err
 			},
-			func() error { // what the cursor is made of
+			func() error { // what the cursor is made of, every other time
+				if page%2 == 0 {
+					return nil
+				}
 				_, err := d.memory.itemDelete(t.Context(), c, &ItemDeleteRequest{Namespace: "fact", Key: keys[len(keys)-1]})
 				return err
 			},
@@ -182,6 +186,17 @@ func TestItemsAsIfTheRestDidNotExist(t *testing.T) {
 	for n := range 8 {
 		if !strings.Contains(left, fmt.Sprintf("id=x%d ", n+1)) {
 			t.Errorf("x%d is lost:\n%s", n+1, left)
+		}
+	}
+}
+
+// The namespaces that operations take are those that there are.
+func TestNamespacesOfOperations(t *testing.T) {
+	for _, op := range Operations {
+		for _, p := range op.Params {
+			if p.Name == "namespace" && !slices.Equal(p.Enum, memory.Namespaces()) {
+				t.Errorf("%s takes %q", op.Name, p.Enum)
+			}
 		}
 	}
 }
