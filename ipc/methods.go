@@ -126,6 +126,26 @@ func (c *Client) ItemVisibility(ctx context.Context, r ItemVisibilityRequest) (*
 	return ask[ItemAnswer](ctx, c, r)
 }
 
+// Resolve tells who an external key is.
+func (c *Client) Resolve(ctx context.Context, r ResolveRequest) (*IdentityAnswer, error) {
+	return ask[IdentityAnswer](ctx, c, r)
+}
+
+// Link makes an external key one of a subject's.
+func (c *Client) Link(ctx context.Context, r LinkRequest) (*IdentityAnswer, error) {
+	return ask[IdentityAnswer](ctx, c, r)
+}
+
+// Unlink takes a link away.
+func (c *Client) Unlink(ctx context.Context, r UnlinkRequest) (*IdentityAnswer, error) {
+	return ask[IdentityAnswer](ctx, c, r)
+}
+
+// Links lists all links.
+func (c *Client) Links(ctx context.Context, r LinksRequest) (*LinksAnswer, error) {
+	return ask[LinksAnswer](ctx, c, r)
+}
+
 // Profile sums up what is known of somebody.
 func (c *Client) Profile(ctx context.Context, r ProfileRequest) (*SummaryAnswer, error) {
 	return ask[SummaryAnswer](ctx, c, r)

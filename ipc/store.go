@@ -172,6 +172,36 @@ func (s *Store) WipeSubject(ctx context.Context, subjectID string) error {
 	return nil
 }
 
+// An Identity is who an external key stands for.
+type Identity struct {
+	Enabled     bool     // the key is somebody's, and memory is on; else there is nothing to read, and nothing is kept
+	ExternalKey string   // such as telegram:123
+	SubjectID   string   // such as acct:42, or ext:telegram:123 for a key that is linked to none
+	Aliases     []string // subjects whose memory is read with it
+}
+
+// A Resolver tells who external keys are. The zero Resolver asks the daemon on
+// the default socket. It is safe for concurrent use.
+type Resolver struct {
+	Client *Client // the zero Client if nil
+}
+
+// Resolve is who an external key stands for; an empty one is nobody's.
+func (r *Resolver) Resolve(ctx context.Context, externalKey string) (Identity, error) {
+	if externalKey == "" {
+		return Identity{}, nil
+	}
+	client := r.Client
+	if client == nil {
+		client = new(Client)
+	}
+	answer, err := client.Resolve(ctx, ResolveRequest{ExternalKey: externalKey})
+	if err != nil {
+		return Identity{}, err
+	}
+	return Identity{answer.Enabled, answer.ExternalKey, answer.Subject, answer.Aliases}, nil
+}
+
 // stored is an item in the shape of a store.
 func stored(i *Item) StoredItem {
 	if i == nil {

@@ -22,7 +22,15 @@ type MemoryStore interface {
 	WipeSubject(ctx context.Context, subjectID string) error
 }
 
-var _ MemoryStore = (*Store)(nil)
+// An IdentityResolver tells such programs whose the items are.
+type IdentityResolver interface {
+	Resolve(ctx context.Context, externalKey string) (Identity, error)
+}
+
+var (
+	_ MemoryStore      = (*Store)(nil)
+	_ IdentityResolver = (*Resolver)(nil)
+)
 
 // storeOn is a store on a memory with the files of an archive.
 func storeOn(t *testing.T, archive string) *Store {
@@ -155,5 +163,29 @@ func noop(t *testing.T, s *Store, subject string) {
 	}
 	if err := errors.Join(s.Delete(ctx, subject, "fact", "a"), s.DeleteNamespace(ctx, subject, "fact"), s.WipeSubject(ctx, subject)); err != nil {
 		t.Errorf("delete: %v", err)
+	}
+}
+
+func TestResolver(t *testing.T) {
+	const links = "-- _longterms/_identities.yaml --\nlinks:\n  slack:T1:U7: acct:42\n  telegram:1: acct:42\n"
+	on, off := storeOn(t, links).Client, storeOn(t, "enabled: false\n"+links).Client
+	for _, c := range []struct {
+		client *Client
+		key    string
+		want   Identity
+	}{
+		{on, "telegram:1", Identity{true, "telegram:1", "acct:42", []string{"ext:slack:T1:U7", "ext:telegram:1"}}},
+		{on, "telegram:2", Identity{true, "telegram:2", "ext:telegram:2", []string{}}},
+		{off, "telegram:2", Identity{false, "telegram:2", "ext:telegram:2", []string{}}},
+		{&Client{Socket: filepath.Join(t.TempDir(), "none")}, "", Identity{}},
+	} {
+		got, err := (&Resolver{Client: c.client}).Resolve(t.Context(), c.key)
+		if diff := cmp.Diff(c.want, got); diff != "" || err != nil {
+			t.Errorf("%q: %v (-want +got):\n%s", c.key, err, diff)
+		}
+	}
+	_, err := (&Resolver{Client: on}).Resolve(t.Context(), "telegram")
+	if e, ok := errors.AsType[*Error](err); !ok || e.Code != Invalid {
+		t.Errorf("a key that is none: %v", err)
 	}
 }
