@@ -302,7 +302,10 @@ func (m *Memory) withTags(line string, tags []string) (string, error) {
 		if slices.Contains(read(line), strings.ToLower(name)) {
 			continue
 		}
-		if line += " #" + name; m.outside("tags", name) != nil || !slices.Contains(read(line), strings.ToLower(name)) {
+		if err := m.outside("tags", name); err != nil {
+			return "", err
+		}
+		if line += " #" + name; !slices.Contains(read(line), strings.ToLower(name)) {
 			return "", Errorf(Invalid, "tags: %q cannot be a tag", tag).hint("a tag is one word of letters, digits and -_/:. with a letter in it")
 		}
 	}

@@ -9,9 +9,11 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sync/errgroup"
 	"golang.org/x/tools/txtar"
 
 	"github.com/memwatchd/memwatchd/memory"
+	"github.com/memwatchd/memwatchd/secrets"
 )
 
 // What is noted in public makes no difference by what the public may not read,
@@ -88,5 +90,87 @@ func TestNoteTimes(t *testing.T) {
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", path, diff)
 		}
+	}
+}
+
+// Many notes at once, in the same minute, all become entries.
+func TestNotesAtOnce(t *testing.T) {
+	const n = 12
+	d := readOpsCase(t, &txtar.Archive{}).disk(t)
+	private, owner := "private", "owner"
+	call, err := d.memory.call(nil, Scope{Subject: &owner, Context: &private}, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var group errgroup.Group
+	for i := range n {
+		group.Go(func() error {
+			_, err := d.memory.note(t.Context(), call, &NoteRequest{Text: fmt.Sprintf("note %d", i), Topic: "Topic"})
+			return err
+		})
+		group.Go(func() error {
+			a, err := d.memory.capture(t.Context(), call, &CaptureRequest{Bullets: []string{"the same", fmt.Sprint("bullet ", i)}, Session: "s"})
+			if err == nil && len(a.Lines) != 2 {
+				return fmt.Errorf("the lines are %v", a.Lines)
+			}
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	doc, err := d.Load("memory/2026-02-05.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]int{}
+	for _, e := range doc.Entries {
+		seen[e.Text]++
+	}
+	for i := range n {
+		if seen[fmt.Sprintf("note %d", i)] != 1 || seen[fmt.Sprintf("- bullet %d", i)] != 1 {
+			t.Errorf("%d is not there once: %v", i, seen)
+		}
+	}
+	if seen["- the same"] != 1 || len(doc.Entries) != 2*n+1 {
+		t.Errorf("%d entries are %v", len(doc.Entries), seen)
+	}
+}
+
+// Nothing with a live credential is noted, wherever it stands, nor told.
+func TestNotesWithCredentials(t *testing.T) {
+	const letters = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+	key := "ghp_"
+	for i := range 36 {
+		key += string(letters[(i*i*7+i*13+5)%len(letters)])
+	}
+	if secrets.Rule(key) == "" {
+		t.Fatal("this is not known as a credential")
+	}
+	d := readOpsCase(t, &txtar.Archive{}).disk(t)
+	for _, ask := range [][2]string{
+		{"note", `{"text": "the key is ` + key + `"}`},
+		{"note", `{"text": "a", "topic": "` + key + `"}`},
+		{"note", `{"text": "a", "source": "` + key + `"}`},
+		{"note", `{"text": "a", "evidence": ["` + key + `"]}`},
+		{"note", `{"text": "a", "tags": ["` + key + `"]}`},
+		{"capture", `{"bullets": ["a", "` + key + `"]}`},
+		{"capture", `{"bullets": ["a"], "session": "` + key + `"}`},
+	} {
+		op, err := lookUp(ask[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = (&opsAsk{op: op, request: []byte(ask[1])}).direct(t.Context(), d.memory)
+		if e := asError(err); e.Code != Secret || strings.Contains(e.Error()+e.Hint, key) {
+			t.Errorf("%s: %v", ask[1], err)
+		}
+	}
+	err := d.memory.Receive(t.Context(), Received{Source: "ntfy:p:a", Title: key, Text: "a"})
+	if e := asError(err); e.Code != Secret {
+		t.Errorf("a message: %v", err)
+	}
+	if changes := d.changes(t); changes != "" {
+		t.Errorf("it is written:\n%s", changes)
 	}
 }
