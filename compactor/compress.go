@@ -22,6 +22,9 @@ type CompressTerms struct {
 	// Contested reports whether the directory of a subject below _longterms is
 	// another's.
 	Contested func(subject string) bool
+	// Summarizer says what it is known to say of some notes; nobody is asked for
+	// it by planning.
+	Summarizer *Summarizer
 }
 
 // A CompressPlan says which sessions and daily notes are summed up and archived,
@@ -52,8 +55,10 @@ type SummaryLine struct {
 	Visibility string   `json:"visibility"`
 	Text       string   `json:"text"` // the sentences
 	Evidence   []string `json:"evidence"`
+	Model      bool     `json:"model,omitempty"` // the sentences are a model's
 
 	summary memory.Summary
+	notes   []string // that a model may be asked about
 }
 
 // inPrivate is the same line for fewer people.
@@ -70,7 +75,8 @@ func (s SummaryLine) inPrivate() SummaryLine {
 // entries that have the same #project: tag, or none, and the same readers:
 // decisions first, then the more important, then the newer, then in the order of
 // the file. Projects are summed up in the subject's project.md, the rest in its
-// profile.md; the subject is the one that the file names, else the owner.
+// profile.md; the subject is the one that the file names, else the owner. What
+// somebody else has said of these entries is used in place of their sentences.
 func PlanCompress(docs []*memory.Document, t CompressTerms) CompressPlan {
 	docs = slices.DeleteFunc(slices.Clone(docs), func(d *memory.Document) bool {
 		return d.Place.Kind != memory.Session && d.Place.Kind != memory.Daily || d.Place.Day >= t.Before
@@ -128,7 +134,7 @@ func compressFile(d *memory.Document, t CompressTerms, taken map[string]bool) (*
 	if f.To, err = f.place(archived, t, taken); err != nil {
 		return nil, err
 	}
-	if f.Lines, err = summaryLines(d, gone, f.subject, t.Layout); err != nil {
+	if f.Lines, err = summaryLines(d, gone, f.subject, t); err != nil {
 		return nil, err
 	}
 	return f, nil
@@ -167,7 +173,7 @@ func (f *Compressed) place(d *memory.Document, t CompressTerms, taken map[string
 }
 
 // summaryLines sums up some entries of a file.
-func summaryLines(d *memory.Document, entries []int, subject string, l *memory.Layout) ([]SummaryLine, error) {
+func summaryLines(d *memory.Document, entries []int, subject string, t CompressTerms) ([]SummaryLine, error) {
 	type about struct {
 		project    string
 		visibility memory.Visibility
@@ -201,10 +207,21 @@ func summaryLines(d *memory.Document, entries []int, subject string, l *memory.L
 		if len(chosen) == 0 {
 			continue
 		}
-		line, err := summaryLine(d, chosen, subject, a.project, a.visibility, l)
+		of := make([]int, len(chosen))
+		for i, s := range chosen {
+			of[i] = s.entry
+		}
+		line, err := summaryLine(d, of, join(chosen), subject, a.project, a.visibility, t.Layout)
 		if err != nil {
 			return nil, err
 		}
+		notes, told := t.Summarizer.notes(d, groups[a], a.visibility)
+		if said := t.Summarizer.known(notes); said != "" {
+			if better, err := summaryLine(d, told, said, subject, a.project, a.visibility, t.Layout); err == nil {
+				line, line.Model = better, true
+			}
+		}
+		line.notes = notes
 		lines = append(lines, line)
 	}
 	if len(lines) == 0 {
@@ -213,10 +230,11 @@ func summaryLines(d *memory.Document, entries []int, subject string, l *memory.L
 	return lines, nil
 }
 
-// summaryLine makes a line, and checks that it says what it is meant to say.
-func summaryLine(d *memory.Document, chosen []sentence, subject, project string, v memory.Visibility, l *memory.Layout) (SummaryLine, error) {
+// summaryLine makes a line of what some entries come to, and checks that it says
+// what it is meant to say.
+func summaryLine(d *memory.Document, entries []int, text, subject, project string, v memory.Visibility, l *memory.Layout) (SummaryLine, error) {
 	s := SummaryLine{
-		Path: "_longterms/" + memory.SubjectDir(subject) + "/profile.md", Project: project, Visibility: v.String(), Text: join(chosen),
+		Path: "_longterms/" + memory.SubjectDir(subject) + "/profile.md", Project: project, Visibility: v.String(), Text: text,
 	}
 	title := d.Place.Day
 	if d.Place.Kind == memory.Session {
@@ -233,8 +251,8 @@ func summaryLine(d *memory.Document, chosen []sentence, subject, project string,
 		return r
 	}, title)
 	var updated time.Time
-	for _, c := range chosen {
-		e := &d.Entries[c.entry]
+	for _, i := range entries {
+		e := &d.Entries[i]
 		if e.Time.After(updated) {
 			updated = e.Time
 		}

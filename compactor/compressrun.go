@@ -26,17 +26,18 @@ const DefaultCutoff = 48 * time.Hour
 // when they are safely there. So whatever ends a run, nothing is lost, and the
 // next one finds the lines and does the rest.
 type Compress struct {
-	Files    Files
-	Disk     Disk
-	Writer   Writer
-	Mover    Mover
-	Parse    func(vault.File) *memory.Document
-	Paths    func() []string // of all files of memory, in any order
-	Layout   *memory.Layout
-	Claim    func(ctx context.Context, asked bool) error // before anything is written, if it is not nil; see [Host.Claim]
-	Cutoff   time.Duration                               // DefaultCutoff if zero
-	Location *time.Location                              // of days; UTC if nil
-	Now      func() time.Time                            // time.Now if nil
+	Files      Files
+	Disk       Disk
+	Writer     Writer
+	Mover      Mover
+	Parse      func(vault.File) *memory.Document
+	Paths      func() []string // of all files of memory, in any order
+	Layout     *memory.Layout
+	Claim      func(ctx context.Context, asked bool) error // before anything is written, if it is not nil; see [Host.Claim]
+	Summarizer *Summarizer                                 // asked what entries come to; nil for their own sentences
+	Cutoff     time.Duration                               // DefaultCutoff if zero
+	Location   *time.Location                              // of days; UTC if nil
+	Now        func() time.Time                            // time.Now if nil
 }
 
 // A CompressReport says what became of a plan.
@@ -50,7 +51,8 @@ type CompressReport struct {
 var errOtherwise = errors.New("it has changed meanwhile")
 
 // Plan says what would be summed up now; of what is older than a cutoff, or than
-// the usual one if that is zero.
+// the usual one if that is zero. If there is a summarizer, it is asked for what it
+// has not said yet.
 func (c *Compress) Plan(ctx context.Context, cutoff time.Duration) (CompressPlan, error) {
 	now := time.Now
 	if c.Now != nil {
@@ -69,14 +71,18 @@ func (c *Compress) Plan(ctx context.Context, cutoff time.Duration) (CompressPlan
 			docs = append(docs, doc)
 		}
 	}
-	return PlanCompress(docs, c.terms(before)), nil
+	plan := PlanCompress(docs, c.terms(before))
+	if c.Summarizer.learn(ctx, &plan) {
+		plan = PlanCompress(docs, c.terms(before))
+	}
+	return plan, ctx.Err()
 }
 
 func (c *Compress) terms(before string) CompressTerms {
 	contested := map[string]bool{}
 	known := map[string]bool{}
 	return CompressTerms{
-		Before: before, Layout: c.Layout,
+		Before: before, Layout: c.Layout, Summarizer: c.Summarizer,
 		Archive: func(path string) *memory.Document {
 			switch file, err := c.Disk.Read(path); {
 			case errors.Is(err, fs.ErrNotExist):
@@ -135,6 +141,7 @@ func (c *Compress) Run(ctx context.Context, cutoff time.Duration, asked bool) (*
 			report.Applied++
 		}
 	}
+	c.Summarizer.forget()
 	return report, nil
 }
 

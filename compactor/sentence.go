@@ -132,20 +132,9 @@ func shorten(s string) string {
 // order of the file.
 func choose(doc *memory.Document, entries []int) []sentence {
 	var list []sentence
-	for _, i := range entries {
+	for _, i := range byWeight(doc, entries) {
 		list = append(list, sentencesOf(doc, i)...)
 	}
-	first := func(e *memory.Entry) int {
-		if e.Type == "decision" {
-			return 0
-		}
-		return 1
-	}
-	inOrder := func(a, b sentence) int { return cmp.Or(cmp.Compare(a.entry, b.entry), cmp.Compare(a.nth, b.nth)) }
-	slices.SortFunc(list, func(a, b sentence) int {
-		x, y := &doc.Entries[a.entry], &doc.Entries[b.entry]
-		return cmp.Or(cmp.Compare(first(x), first(y)), cmp.Compare(y.Importance, x.Importance), y.Time.Compare(x.Time), inOrder(a, b))
-	})
 	var chosen []sentence
 	said, room := map[string]bool{}, maxSummary
 	for _, s := range list {
@@ -157,8 +146,24 @@ func choose(doc *memory.Document, entries []int) []sentence {
 		}
 		chosen, room = append(chosen, s), room-n
 	}
-	slices.SortFunc(chosen, inOrder)
+	slices.SortFunc(chosen, func(a, b sentence) int { return cmp.Or(cmp.Compare(a.entry, b.entry), cmp.Compare(a.nth, b.nth)) })
 	return chosen
+}
+
+// byWeight are some entries, those first of which the sentences are chosen first.
+func byWeight(doc *memory.Document, entries []int) []int {
+	first := func(e *memory.Entry) int {
+		if e.Type == "decision" {
+			return 0
+		}
+		return 1
+	}
+	entries = slices.Clone(entries)
+	slices.SortFunc(entries, func(a, b int) int {
+		x, y := &doc.Entries[a], &doc.Entries[b]
+		return cmp.Or(cmp.Compare(first(x), first(y)), cmp.Compare(y.Importance, x.Importance), y.Time.Compare(x.Time), cmp.Compare(a, b))
+	})
+	return entries
 }
 
 // join makes one line of sentences.

@@ -150,9 +150,9 @@ func joined(beside string, amount, before bool) bool {
 	return strings.ContainsRune(`-/\@#`, r) && letter(next)
 }
 
-// told is the share of the words of a text that another one has, whatever their
+// Shared is the share of the words of a text that another one has, whatever their
 // case and order: 1 if it has no words.
-func told(text, other string) float64 {
+func Shared(text, other string) float64 {
 	all, has := wordSet(text), wordSet(other)
 	if len(all) == 0 {
 		return 1
@@ -180,7 +180,7 @@ func named(text, other string) bool {
 			from += n
 		}
 		r, _ := utf8.DecodeRuneInString(strings.TrimLeftFunc(word, unicode.IsPunct))
-		if i > 0 && unicode.IsUpper(r) && told(word, other) < 1 {
+		if i > 0 && unicode.IsUpper(r) && Shared(word, other) < 1 {
 			return false
 		}
 	}

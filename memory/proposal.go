@@ -101,7 +101,7 @@ func checkTasks(was, is *Mergeable, _ string, _ func(string) error) error {
 			return fmt.Errorf("%q stands in one of two tasks only", clip(lost[0]))
 		}
 	}
-	if told(was.said(), is.said()) < 0.5 || !named(was.said(), is.said()) {
+	if Shared(was.said(), is.said()) < 0.5 || !named(was.said(), is.said()) {
 		return errors.New("a task would be done because of another one")
 	}
 	return nil
@@ -132,7 +132,7 @@ func checkText(was, is *Mergeable, text string, refuse func(string) error) error
 	if made := Lost(text, was.said()+" "+is.said()); len(made) > 0 {
 		return fmt.Errorf("%q is in neither text", clip(made[0]))
 	}
-	if told(is.Text, said) < 0.5 {
+	if Shared(is.Text, said) < 0.5 {
 		return errors.New("a merged text does not say what the draft says")
 	}
 	return nil

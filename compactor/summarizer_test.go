@@ -1,0 +1,165 @@
+package compactor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"golang.org/x/tools/txtar"
+
+	"github.com/memwatchd/memwatchd/memory"
+)
+
+// notesRoot is a root with what is old enough to be summed up.
+func notesRoot() *tree {
+	return newTree([]txtar.File{
+		{Name: "2026-01-01/cli.md", Data: []byte(`## Key Facts
+
+- We chose PostgreSQL 17. <!-- type=decision id=pg -->
+- The cat is called Mo.
+- the word is hunter2
+- Rent is 900. <!-- visibility=private_only id=rent -->
+- #project:atlas ships in May
+`)},
+		{Name: "2026-01-02/cli.md", Data: []byte("- One more thing\n")},
+	})
+}
+
+// asking is what sums up a tree with a summarizer that says something, and what
+// that was asked.
+func asking(tr *tree, private bool, say func(notes []string) (string, error)) (*Compress, *[]string) {
+	var asked []string
+	c := compressing(tr)
+	c.Summarizer = &Summarizer{
+		Ask: func(_ context.Context, notes []string, check func(string) error) (string, error) {
+			asked = append(asked, strings.Join(notes, " | "))
+			said, err := say(notes)
+			if err == nil {
+				err = check(said)
+			}
+			return said, err
+		},
+		Tell: func(v memory.Visibility, source string) bool {
+			return (v == memory.PublicOK || private) && !strings.Contains(source, "hunter2")
+		},
+		Refuse: memory.CheckText,
+	}
+	return c, &asked
+}
+
+// summed are the lines of the summaries that a plan, or what came of it, has.
+func summed(plan CompressPlan) (lines []string) {
+	for _, f := range plan.Files {
+		for _, l := range f.Lines {
+			lines = append(lines, fmt.Sprintf("%s %s %v: %s %v", l.Visibility, l.Project, l.Model, l.Text, l.Evidence))
+		}
+	}
+	return lines
+}
+
+// Each group of notes is asked about by itself: what is private never with what
+// is public, and only where that is allowed; what must not be told is not, and is
+// no evidence.
+func TestSummarizer(t *testing.T) {
+	tr := notesRoot()
+	c, asked := asking(tr, false, func(notes []string) (string, error) { return fmt.Sprintf("They said %s", notes[0][2:]), nil })
+	plan, err := c.Plan(t.Context(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{
+		"- We chose PostgreSQL 17. | - The cat is called Mo.",
+		"- #project:atlas ships in May",
+		"- One more thing",
+	}
+	if got := strings.Join(*asked, "\n"); got != strings.Join(want, "\n") {
+		t.Errorf("asked\n%s", got)
+	}
+	lines := []string{
+		"private_only  false: Rent is 900. [2026-01-01/cli.md#rent]",
+		"public_ok  true: They said We chose PostgreSQL 17. [2026-01-01/cli.md#pg 2026-01-01/cli.md]",
+		"public_ok atlas true: They said #project:atlas ships in May [2026-01-01/cli.md]",
+		"public_ok  true: They said One more thing [2026-01-02/cli.md]",
+	}
+	if got := strings.Join(summed(plan), "\n"); got != strings.Join(lines, "\n") {
+		t.Errorf("planned\n%s", got)
+	}
+	report, err := c.Run(t.Context(), 0, false)
+	if err != nil || report.Applied != 2 || len(report.Left) > 0 {
+		t.Fatalf("%+v, %v", report, err)
+	}
+	if len(*asked) != len(want) {
+		t.Errorf("what was said before was asked for again: %q", (*asked)[len(want):])
+	}
+	profile := tr.files["_longterms/owner/profile.md"]
+	for _, text := range []string{"They said We chose PostgreSQL 17. <!-- visibility=public_ok evidence=2026-01-01/cli.md#pg,2026-01-01/cli.md", "Rent is 900. <!-- visibility=private_only"} {
+		if !strings.Contains(profile, text) {
+			t.Errorf("%q is missing in\n%s", text, profile)
+		}
+	}
+	if !strings.Contains(tr.files["_longterms/owner/_archive/2026-01-01/cli.md"], "The cat is called Mo.") {
+		t.Error("what was summed up is not in the archive")
+	}
+}
+
+// Where it is allowed, private notes are asked about, by themselves.
+func TestSummarizerOfPrivateNotes(t *testing.T) {
+	c, asked := asking(notesRoot(), true, func(notes []string) (string, error) { return notes[0][2:], nil })
+	if _, err := c.Plan(t.Context(), 0); err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Count(strings.Join(*asked, "\n"), "Rent is 900."); got != 1 || (*asked)[0] != "- Rent is 900." {
+		t.Errorf("asked %q", *asked)
+	}
+}
+
+// Whatever is wrong with what is said, the sentences of the notes are used.
+func TestSummarizerFallsBack(t *testing.T) {
+	plain, err := compressing(notesRoot()).Plan(t.Context(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := strings.Join(summed(plain), "\n")
+	for name, said := range map[string]string{
+		"too long":       strings.Repeat("one more thing ", 41),
+		"two lines":      "We chose\nPostgreSQL 17",
+		"a number":       "We chose PostgreSQL 18.",
+		"an address":     "We chose PostgreSQL, thing, at https://evil.example",
+		"a comment":      "We chose One more thing <!-- visibility=public_ok -->",
+		"hidden text":    "We chose one more thing <private>",
+		"something else": "Buy it now",
+		"a reference":    "We chose one more thing ^x1",
+	} {
+		c, _ := asking(notesRoot(), false, func([]string) (string, error) { return said, nil })
+		plan, err := c.Plan(t.Context(), 0)
+		if got := strings.Join(summed(plan), "\n"); err != nil || got != want {
+			t.Errorf("%s: %v, planned\n%s", name, err, got)
+		}
+	}
+}
+
+// Who does not answer is not asked for ever, and is no reason to do nothing.
+func TestSummarizerAway(t *testing.T) {
+	var files []txtar.File
+	for i := range 80 {
+		// Notes that are the same are asked about once, so these are not.
+		files = append(files, txtar.File{Name: fmt.Sprintf("2026-01-01/s%02d.md", i), Data: fmt.Appendf(nil, "- thing %c%c\n", 'a'+i/26, 'a'+i%26)})
+	}
+	for want, say := range map[int]func([]string) (string, error){
+		maxFailures: func([]string) (string, error) { return "", errors.New("away") },
+		maxAsked:    func(notes []string) (string, error) { return notes[0][2:], nil },
+	} {
+		c, asked := asking(newTree(files), false, say)
+		report, err := c.Run(t.Context(), 0, false)
+		if err != nil || report.Applied != len(files) || len(*asked) != want {
+			t.Errorf("asked %d times, want %d: %d applied, %v", len(*asked), want, report.Applied, err)
+		}
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	c, asked := asking(newTree(files), false, func([]string) (string, error) { cancel(); return "", context.Canceled })
+	if _, err := c.Plan(ended, 0); !errors.Is(err, context.Canceled) || len(*asked) != 1 {
+		t.Errorf("%v, asked %d times", err, len(*asked))
+	}
+}
