@@ -12,6 +12,7 @@ import (
 
 	"github.com/memwatchd/memwatchd/ipc"
 	"github.com/memwatchd/memwatchd/llm"
+	"github.com/memwatchd/memwatchd/memory"
 	"github.com/memwatchd/memwatchd/secrets"
 )
 
@@ -70,6 +71,20 @@ func (d *daemon) openModel() (*llm.Client, error) {
 		d.logger.Warn("what the model is asked crosses the network unencrypted", "host", u.Hostname())
 	}
 	return client, nil
+}
+
+// tellModel reports whether a text of memory may be told to the model: what is
+// private only if that is configured, what has a credential in it never.
+func (d *daemon) tellModel(v memory.Visibility, text string) bool {
+	return (v == memory.PublicOK || d.config.LLM.Private) && secrets.Rule(text) == ""
+}
+
+// refuseModel says why a text of the model's cannot be written.
+func refuseModel(text string) error {
+	if secrets.Rule(text) != "" {
+		return errors.New("it has a credential in it, or a redaction")
+	}
+	return memory.CheckText(text)
 }
 
 // maxKey is more than any key has.

@@ -18,7 +18,11 @@ func (p *printer) compress(b *strings.Builder, a *ipc.CompressAnswer) {
 		fmt.Fprintf(b, "%s → %s%s\n", p.style(bold, escapeLine(f.From)), escapeLine(f.To), part)
 		for _, l := range f.Lines {
 			fmt.Fprintf(b, "  %s %s: %s\n", p.style(added, "+"), escapeLine(l.Path), escapeLine(l.Text))
-			fmt.Fprintf(b, "    %s\n", p.style(dim, escapeLine(l.Visibility+", from "+strings.Join(l.Evidence, ", "))))
+			whose := ""
+			if l.Model {
+				whose = ", in the words of the model"
+			}
+			fmt.Fprintf(b, "    %s\n", p.style(dim, escapeLine(l.Visibility+", from "+strings.Join(l.Evidence, ", ")+whose)))
 		}
 	}
 	for _, s := range append(a.Plan.Stay[:len(a.Plan.Stay):len(a.Plan.Stay)], a.Left...) {

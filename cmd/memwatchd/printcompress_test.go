@@ -27,6 +27,8 @@ func TestCompressIsShown(t *testing.T) {
 			From: "2026-01-01/a.md", To: "_longterms/owner/_archive/2026-01-01/a.md", Part: true,
 			Lines: []compactor.SummaryLine{{
 				Path: "_longterms/owner/profile.md", Visibility: "public_ok", Text: "We met.\x07", Evidence: []string{"2026-01-01/a.md", "2026-01-01/a.md#k3"},
+			}, {
+				Path: "_longterms/owner/project.md", Visibility: "private_only", Text: "It ships.", Evidence: []string{"2026-01-01/a.md"}, Model: true,
 			}},
 		}},
 		Stay: []compactor.DayStay{{Path: "2026-01-02/b.md", Reason: "there is nothing but open tasks in it"}},
@@ -34,6 +36,8 @@ func TestCompressIsShown(t *testing.T) {
 	want := `2026-01-01/a.md → _longterms/owner/_archive/2026-01-01/a.md  (but for open tasks)
   + _longterms/owner/profile.md: We met.\x07
     public_ok, from 2026-01-01/a.md, 2026-01-01/a.md#k3
+  + _longterms/owner/project.md: It ships.
+    private_only, from 2026-01-01/a.md, in the words of the model
 2026-01-02/b.md stays: there is nothing but open tasks in it
 `
 	if diff := cmp.Diff(want+"1 file would be summed up and archived\n", show()); diff != "" {

@@ -64,6 +64,9 @@ func (d *daemon) openUpkeep() (*upkeep, error) {
 		Files: p.documents, Disk: d.vault, Writer: w, Mover: w, Parse: p.parse, Paths: d.paths, Layout: p.layout,
 		Claim: u.host.Claim, Cutoff: c.Compress.Cutoff, Location: c.location, Now: clock,
 	}
+	if d.model != nil {
+		u.compress.Summarizer = &compactor.Summarizer{Ask: d.model.Summarize, Tell: d.tellModel, Refuse: refuseModel}
+	}
 	u.days = &compactor.OldDays{
 		Files: p.documents, Paths: d.paths, Layout: p.layout, Parse: p.parse, Mover: w,
 		Claim: u.host.Claim, After: c.Archive.After, Location: c.location,
