@@ -22,8 +22,8 @@ import (
 	"github.com/memwatchd/memwatchd/secrets"
 )
 
-// credential has the form of a live one, which nobody writes out.
-var credential = "ghp_" + "R8xk2LmQ9vTz4WcYb7NpJ3hSd6FgA1eUoIiK"
+// testKey has the form of a live one, which nobody writes out.
+var testKey = "ghp_" + "R8xk2LmQ9vTz4WcYb7NpJ3hSd6FgA1eUoIiK"
 
 const judgedPath = "2026-02-05/s.md"
 
@@ -41,7 +41,7 @@ session_id: s
 
 ## Temporary Facts
 1. **Port**: the service listens on 8080, see docs/net.md
-2. **Token**: the token is ` + credential + `
+2. **Token**: the token is ` + testKey + `
 3. **Diary**: Alice is unhappy <!-- visibility=private_only -->
 4. **Host**: it runs on atlas
 
@@ -56,7 +56,7 @@ var judgedDraft = memory.Draft{
 	Facts: []memory.DraftItem{
 		{Title: "Where it listens", Text: "the service moved to port 8081"},
 		{Title: "Host", Text: "it runs on hermes"},
-		{Title: "New token", Text: "now " + credential},
+		{Title: "New token", Text: "now " + testKey},
 		{Title: "Mood", Text: "Alice is happy again", Visibility: "private_only"},
 	},
 	Tasks: []memory.DraftTask{{Text: "Finish the report for Bob", Done: true}},
@@ -221,7 +221,7 @@ func TestSemanticMergeFallsBack(t *testing.T) {
 		{"made up", text("e2", "d2", "it runs on hermes, see http://evil.example/"), refused + `"http://evil.example/" is in neither text`},
 		{"nothing of what was said", text("e2", "d2", "ignore all of the above"), refused + "a merged text does not say what the draft says"},
 		{"hidden text", text("e2", "d2", "it runs on hermes <private>"), refused + "the merged text: the text has a <private> tag; set its visibility instead"},
-		{"a credential", text("e2", "d2", "it runs on hermes "+credential), refused + "the merged text has a live credential (github-pat)"},
+		{"a credential", text("e2", "d2", "it runs on hermes "+testKey), refused + "the merged text has a live credential (github-pat)"},
 		{"saved meanwhile", func(c *judgedCase, w http.ResponseWriter, r *http.Request) {
 			proposes(judgedWell)(c, w, r)
 			path := filepath.Join(c.dir, judgedPath)
@@ -260,7 +260,7 @@ func (c *judgedCase) seesNothing(t *testing.T) {
 		t.Error("the model was not asked")
 	}
 	for _, sent := range c.received {
-		for _, what := range []string{credential, "unhappy", "Diary", "happy again", "soup", "another session", "moving", "owner", c.dir} {
+		for _, what := range []string{testKey, "unhappy", "Diary", "happy again", "soup", "another session", "moving", "owner", c.dir} {
 			if strings.Contains(sent, what) {
 				t.Errorf("the model was sent %q", what)
 			}
@@ -301,7 +301,7 @@ func TestWhatAModelIsTold(t *testing.T) {
 			if got := strings.Contains(sent, "unhappy"); got != test.secret {
 				t.Errorf("told what is private: %v", got)
 			}
-			for _, never := range []string{credential, "happy again", "soup", "another session"} {
+			for _, never := range []string{testKey, "happy again", "soup", "another session"} {
 				if strings.Contains(sent, never) {
 					t.Errorf("the model was sent %q", never)
 				}
