@@ -225,12 +225,18 @@ func (m *Merge) pair(it *MergeItem, entry int) {
 // of an open task in it.
 func (m *Merge) replaceable(it *MergeItem, entry int) bool {
 	e := &m.doc.Entries[entry]
-	if len(e.Tasks) > 0 && e.Tasks[0].top != (it.task != nil) {
+	if it.task == nil && boxed(e) || it.task != nil && (len(e.Tasks) == 0 || !e.Tasks[0].top) {
 		return false
 	}
 	return !slices.ContainsFunc(e.Tasks, func(t Task) bool {
 		return !t.top && t.State == Open && !slices.ContainsFunc(it.entry.Tasks, func(u Task) bool { return u.Norm == t.Norm })
 	})
+}
+
+// boxed reports whether an entry is a task because it has a box. Where every item is
+// a task it need not have one.
+func boxed(e *Entry) bool {
+	return len(e.Tasks) > 0 && e.Tasks[0].top && e.Tasks[0].Box.End > e.Tasks[0].Box.Start
 }
 
 // ByRules decides for every item of which nothing is decided yet, rule by rule:
@@ -291,7 +297,7 @@ func (m *Merge) sameText(it *MergeItem) int {
 		return m.sameTask(it)
 	}
 	own := content(it.entry)
-	return first(m.free(it, func(e *Entry) bool { return content(e) == own && len(e.Tasks) == 0 }))
+	return first(m.free(it, func(e *Entry) bool { return content(e) == own && !boxed(e) }))
 }
 
 func first(list []int) int {
@@ -307,7 +313,7 @@ func (m *Merge) sameNorm(it *MergeItem) int {
 	if it.task != nil {
 		return -1
 	}
-	return first(m.free(it, func(e *Entry) bool { return e.Norm == it.entry.Norm && len(e.Tasks) == 0 }))
+	return first(m.free(it, func(e *Entry) bool { return e.Norm == it.entry.Norm && !boxed(e) }))
 }
 
 // sameTask finds the task of the same text: one that is as it is to be, if there
@@ -502,7 +508,7 @@ func (m *Merge) Outcomes(after *Document) []Outcome {
 		o := Outcome{MergeItem: it, Change: it.change, Entry: -1}
 		for j := range after.Entries {
 			line, says := it.in(&after.Entries[j])
-			if line > 0 && !seen[line] && m.inSection(&after.Entries[j], it) {
+			if line > 0 && !seen[line] && after.Entries[j].Readable(m.view) && m.inSection(&after.Entries[j], it) {
 				o.Entry, o.Line, o.Says = j, line, says
 				seen[line] = true
 				break

@@ -88,12 +88,16 @@ func (d *Document) endOf(w wanted) (spot, error) {
 		return spot{line: last, beside: d.entryUpTo(last)}, nil
 	}
 	list := d.outline()
-	usable := func(p *piece) bool { return !w.shown || d.announces(p) }
+	usable := func(p *piece) bool { return !w.shown || d.shownPiece(p) }
 	if i := findAmong(list, path, usable); i >= 0 {
-		return d.endOfSection(list, i, path), nil
+		s := d.endOfSection(list, i, path, usable)
+		if line := d.aboveClosed(s.line); w.shown && line < s.line {
+			s.line, s.beside, s.heading = line, d.entryUpTo(line), line == list[i].to
+		}
+		return s, nil
 	}
 	s := spot{line: last, beside: d.entryUpTo(last), path: path}
-	level, missing := topLevel(list), path
+	level, missing := topLevel(list, usable), path
 	for n := len(path) - 1; n > 0; n-- {
 		i := findAmong(list, path[:n], usable)
 		if i < 0 {
@@ -109,6 +113,10 @@ func (d *Document) endOf(w wanted) (spot, error) {
 			s.line, s.beside, level = line, d.entryUpTo(line), of
 		}
 	}
+	if w.shown {
+		s.line = d.inTheOpen(list, s.line, level, usable)
+		s.beside = d.entryUpTo(s.line)
+	}
 	for i, name := range missing {
 		if level+i > 6 {
 			return spot{}, errors.New("a section would be nested more than six levels deep")
@@ -116,6 +124,73 @@ func (d *Document) endOf(w wanted) (spot, error) {
 		s.headings = append(s.headings, Heading{Level: level + i, Text: name})
 	}
 	return s, nil
+}
+
+// shownPiece reports whether everybody who reads the public text of the document
+// sees a heading or an entry.
+func (d *Document) shownPiece(p *piece) bool {
+	if p.level == 0 {
+		return d.Entries[p.entry].Partition.Visibility == PublicOK
+	}
+	return d.announces(p)
+}
+
+// inTheOpen is a line below which a heading of a level, and what stands below it,
+// is for everybody: as near as it can be to the line where it would be otherwise.
+func (d *Document) inTheOpen(list []piece, line, level int, usable func(*piece) bool) int {
+	for {
+		next := d.aboveSecret(list, line, level, usable)
+		for _, r := range d.private.regions {
+			if r.from <= next && next < r.to {
+				if next = d.aboveClosed(next); d.aboveSecret(list, r.to, level, usable) == r.to {
+					next = r.to
+				}
+				break
+			}
+		}
+		if next = min(next, d.aboveClosed(next)); next == line {
+			return line
+		}
+		line = next
+	}
+}
+
+// aboveSecret is the last line up to one below which a heading of a level would not
+// stand in a section that may not be shown because of it.
+func (d *Document) aboveSecret(list []piece, line, level int, usable func(*piece) bool) int {
+	var around []int // headings, outermost first
+	for i, p := range list {
+		if p.from > line {
+			break
+		}
+		if p.level == 0 {
+			continue
+		}
+		for len(around) > 0 && list[around[len(around)-1]].level >= p.level {
+			around = around[:len(around)-1]
+		}
+		around = append(around, i)
+	}
+	for _, i := range around {
+		if list[i].level < level && !usable(&list[i]) {
+			return d.lastLine(list[i].from - 1)
+		}
+	}
+	return line
+}
+
+// aboveClosed is the last line up to one below which a text is not private because
+// of what stands around it.
+func (d *Document) aboveClosed(line int) int {
+	for _, r := range d.private.regions {
+		if r.from <= line && line < r.to {
+			return d.aboveClosed(d.lastLine(r.from - 1))
+		}
+	}
+	if from := d.private.from; from > 0 && line >= from {
+		return d.aboveClosed(d.lastLine(from - 1))
+	}
+	return line
 }
 
 func checkPath(path []string) error {
@@ -163,17 +238,24 @@ func (d *Document) lastOf(list []piece, at int) int {
 }
 
 // endOfSection is the end of the text that is directly below a heading.
-func (d *Document) endOfSection(list []piece, at int, path []string) spot {
+func (d *Document) endOfSection(list []piece, at int, path []string, usable func(*piece) bool) spot {
 	s := spot{line: list[at].to, beside: -1, heading: true, path: path}
-	to := d.lines.count()
+	to, last := d.lines.count(), true
+	for i := len(list) - 1; i > at; i-- {
+		if list[i].level > 0 {
+			to, last = list[i].from-1, last && !usable(&list[i])
+		}
+	}
+	var below []piece
 	for _, p := range list[at+1:] {
-		if p.level > 0 {
-			to = p.from - 1
+		if p.from > to {
 			break
 		}
 		s.line, s.beside, s.heading = p.to, p.entry, false
+		below = append(below, p)
 	}
-	if foot := d.foot(list[at].to, to); foot > 0 {
+	below = slices.DeleteFunc(below, func(p piece) bool { return !usable(&p) })
+	if foot := d.foot(below, list[at].to, to); last && foot > 0 {
 		s = spot{line: d.lastLine(foot - 1), beside: d.entryUpTo(d.lastLine(foot - 1)), path: path}
 		s.heading = s.line == list[at].to
 		return s
@@ -187,25 +269,26 @@ func (d *Document) endOfSection(list []piece, at int, path []string) spot {
 // foot is the line of the rule that sets apart the foot of a file from the text
 // directly below its last heading: nothing below it is an item of a list. It is 0
 // if there is none. From and to are the line of the heading and the last one below.
-func (d *Document) foot(from, to int) int {
-	if to < d.lines.count() {
-		return 0
-	}
-	at := len(d.Entries)
+func (d *Document) foot(below []piece, from, to int) int {
 	for line := to; line > from; line-- {
-		for at > 0 && d.Entries[at-1].Line > line {
-			at--
+		for len(below) > 0 && below[len(below)-1].from > line {
+			below = below[:len(below)-1]
 		}
 		switch {
-		case at > 0 && d.Entries[at-1].EndLine >= line:
-			if d.Entries[at-1].Block == Item {
+		case len(below) > 0 && below[len(below)-1].to >= line:
+			if d.Entries[below[len(below)-1].entry].Block == Item {
 				return 0
 			}
-		case ruleRE.MatchString(d.line(line)):
+		case ruleRE.MatchString(d.line(line)) && d.entryOn(line) < 0:
 			return line
 		}
 	}
 	return 0
+}
+
+// entryOn is the entry that has a line, -1 if none does.
+func (d *Document) entryOn(line int) int {
+	return slices.IndexFunc(d.Entries, func(e Entry) bool { return e.Line <= line && line <= e.EndLine })
 }
 
 var ruleRE = regexp.MustCompile(`^ {0,3}(?:(?:- *){3,}|(?:\* *){3,}|(?:_ *){3,})$`)
@@ -235,10 +318,11 @@ func findAmong(list []piece, path []string, usable func(*piece) bool) int {
 
 // topLevel is the level of a section that stands in no other: that of the other
 // ones, where a single heading of the first level is the title of the file.
-func topLevel(list []piece) int {
+func topLevel(list []piece, usable func(*piece) bool) int {
 	titles, level := 0, 0
 	for _, p := range list {
 		switch {
+		case p.level > 0 && !usable(&p):
 		case p.level == 1:
 			titles++
 		case p.level > 0 && (level == 0 || p.level < level):

@@ -1,0 +1,208 @@
+package memory
+
+import (
+	"bytes"
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// randomDraft is a draft of what the random files are made of, and of what might
+// be taken for structure.
+func randomDraft(r *rand.Rand) *Draft {
+	text := func() string {
+		list := []string{"tea", "same", "SAME", "**Bob**: likes coffee", "[x](2026-02-01/a.md)", "[y](b.md#c)", "喝茶", "nested", "a ^b", "# h", "- [ ] x", "```", "a\n===", "|a|\n|-|", "1. x", "<div>", "[a]: b", "---", "a  \\", "`", "x\n\ty\n  z", "> q", "***", "2026-01-03: rain", "coffee (added 2026-01-02)", "_", "&amp;", "a\u2028b"}
+		return list[r.IntN(len(list))]
+	}
+	title := func() string { return []string{"", "", "Bob", "bob ", "Other", "T:", "`x`"}[r.IntN(7)] }
+	d := &Draft{Summary: text(), Items: map[string][]DraftItem{}}
+	for range 1 + r.IntN(5) {
+		switch r.IntN(5) {
+		case 0:
+			d.Tasks = append(d.Tasks, DraftTask{Text: text(), Done: r.IntN(2) == 0})
+		case 1:
+			d.FollowUps = append(d.FollowUps, DraftTask{Text: text(), Reopen: r.IntN(4) == 0})
+		case 2:
+			d.Facts = append(d.Facts, DraftItem{Title: title(), Text: text()})
+		case 3:
+			d.Links = append(d.Links, DraftLink{Text: text(), Target: []string{"2026-02-01/a.md", "b.md#c", "https://a.b/c d", "x.md"}[r.IntN(4)]})
+		default:
+			section := []string{SessionSummary, "A", "Key Facts", "tasks", "10:30 AM - a", "New"}[r.IntN(6)]
+			item := DraftItem{Title: title(), Text: text()}
+			if r.IntN(3) == 0 {
+				item = DraftItem{Topic: "Bob", Users: "a", Event: text()}
+			}
+			d.Items[section] = append(d.Items[section], item)
+		}
+	}
+	return d
+}
+
+// mergeAtRandom merges a draft into a file, and holds what comes of it against
+// what must not be: only what the draft is about changes, all that it says is
+// there, and the same draft again changes nothing but the time.
+func mergeAtRandom(t *testing.T, d *Document, draft *Draft, view View, source string) (*Document, error) {
+	t.Helper()
+	l := testLayout()
+	next, outcomes, err := merged(l, d, draft, view, source, mergeNow)
+	if err != nil {
+		return nil, err
+	}
+	fail := func(what string) {
+		t.Helper()
+		t.Fatalf("%s: %+v\n%q\n=>\n%q\n%s", what, *draft, d.Source, next.Source, next.Source)
+	}
+	if d.Unsound || next.Unsound {
+		fail("written though it is unsound")
+	}
+	touched := map[int]bool{}
+	for _, o := range outcomes {
+		if o.Entry < 0 {
+			fail("not to be seen: " + o.Name)
+		}
+		e := &next.Entries[o.Entry]
+		if o.Into >= 0 && o.Change == Updated {
+			touched[o.Into] = true
+		}
+		if o.Change == Added && (e.Untrusted() != untrusted(source) || e.Partition.Visibility != next.Own.Visibility) {
+			fail("new, and not marked as it should be: " + o.Name)
+		}
+	}
+	lines := strings.Split(string(unixText(next.Source)), "\n")
+	for i := range lines {
+		lines[i] = strings.TrimRight(lines[i], " ")
+	}
+	at := 0
+	for line := d.bodyLine(); line <= d.lines.count(); line++ {
+		own := -1
+		for i := range d.Entries {
+			if d.Entries[i].Line <= line && line <= d.Entries[i].EndLine {
+				own = i
+			}
+		}
+		span := d.lines.span(line, line)
+		text := strings.TrimRight(string(trimEnding(unixText(d.Source)[span.Start:span.End])), " ")
+		if touched[own] || strings.TrimLeft(strings.TrimPrefix(text, "\ufeff"), " \t") == "" {
+			continue
+		}
+		found := slices.IndexFunc(lines[at:], func(s string) bool { return strings.TrimPrefix(s, "\ufeff") == strings.TrimPrefix(text, "\ufeff") })
+		if found < 0 {
+			fail("lost or moved: " + text)
+		}
+		at += found + 1
+	}
+	again, outcomes, err := merged(l, next, draft, view, source, mergeNow.Add(time.Hour))
+	if err != nil {
+		fail("not the same again: " + err.Error())
+	}
+	later := bytes.Replace(again.Source, []byte("2026-02-05T13:00:00Z"), []byte("2026-02-05T12:00:00Z"), 1)
+	if !bytes.Equal(next.Source, later) {
+		fail("the same draft changes it: " + cmp.Diff(string(next.Source), string(later)))
+	}
+	for _, o := range outcomes {
+		if o.Change != Merged {
+			fail("not the same again: " + o.Name)
+		}
+	}
+	return next, nil
+}
+
+func views(t *testing.T) (public, private View) {
+	t.Helper()
+	var dirs Directories
+	public, err := dirs.View(Scope{Subject: "acct:1", Context: Public})
+	if err != nil {
+		t.Fatal(err)
+	}
+	private, err = dirs.View(Scope{Subject: "owner", Context: Private})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return public, private
+}
+
+func FuzzMerge(f *testing.F) {
+	for i, s := range seeds {
+		f.Add([]byte(s), uint64(i))
+	}
+	for i, s := range []string{
+		"## Tasks\n- [ ] tea\n- [x] tea\n  - [ ] tea\n", "## Temporary Facts\n9. **Bob**: x\n10. tea\n\ntext\n", "# A\r\n\r\n## A\r\n* **bob**: x <!-- id=a -->\r\n* [y](b.md#c)", "## 待办与承诺\n- ✅ tea\n- same\n",
+		"## Related Links\n- [y](b.md#c) ^x\n- a [x](../2026-02-01/a.md)\n## Tasks\n", "Tasks\n===\n- [ ] **Bob**: a\n  - [ ] nested\n", "## Session Summary\n1. **Topic**: Bob\n2. Bob:\n   - a\n", "---\nsummary: [a]\ntasks: 3/4\n---\n## tasks\n- [ ] nested\n",
+	} {
+		f.Add([]byte(s), uint64(i))
+	}
+	f.Fuzz(func(t *testing.T, src []byte, seed uint64) {
+		public, private := views(t)
+		view, source := private, "cli"
+		if seed%2 == 0 {
+			view, source = public, PublicSource+"x"
+		}
+		d := testLayout().Parse("2026-02-04/a.md", src, testMeta)
+		if !view.Readable(d.Own) {
+			return
+		}
+		mergeAtRandom(t, d, randomDraft(rand.New(rand.NewPCG(seed, 17))), view, source)
+	})
+}
+
+// Who may not read all of a file merges a draft into what is readable of it, and
+// does not notice what else there is.
+func TestMergeAsIfTheRestDidNotExist(t *testing.T) {
+	public, private := views(t)
+	n := uint64(1200)
+	if testing.Short() {
+		n = 300
+	}
+	written, refused, differ := 0, 0, 0
+	for seed := range n {
+		r := rand.New(rand.NewPCG(seed, 19))
+		front := []string{"", "---\nsession_id: s\nsummary: s\n---\n"}[r.IntN(2)]
+		chunks := randomDocument(r, PublicOK)
+		draft := randomDraft(r)
+		if slices.ContainsFunc(chunks, func(c chunk) bool { return c.heading > 0 && c.inside }) {
+			continue // what stands below a heading that is hidden itself can stand nowhere else
+		}
+		parse := func(s string) *Document { return testLayout().Parse("2026-02-04/a.md", []byte(s), testMeta) }
+		all, some := parse(join(front, chunks)), parse(join(front, readableChunks(chunks)))
+		mergeAtRandom(t, all, draft, private, "cli")
+		a, errA := mergeAtRandom(t, all, draft, public, PublicSource+"x")
+		b, errB := mergeAtRandom(t, some, draft, public, PublicSource+"x")
+		if errors.Is(errA, ErrDraft) != errors.Is(errB, ErrDraft) {
+			t.Fatalf("seed %d: %v with what is not readable, %v without", seed, errA, errB)
+		}
+		if errB != nil {
+			refused++
+			continue
+		}
+		if errA != nil {
+			differ++
+			if testing.Verbose() && differ < 10 {
+				t.Logf("seed %d: %v\n%+v\n%s", seed, errA, *draft, all.Source)
+			}
+			continue
+		}
+		written++
+		lines := func(d *Document) (list []string) {
+			for _, l := range d.Shown(public).Lines {
+				// A rule or a comment may stand below a heading that is not shown, and
+				// be anywhere but for it.
+				if strings.TrimSpace(l) != "" && l != "***" && l != "<!-- note -->" && !strings.Contains(l, "generated") && l != "made up" {
+					list = append(list, l)
+				}
+			}
+			return list
+		}
+		if diff := cmp.Diff(lines(b), lines(a)); diff != "" {
+			t.Fatalf("seed %d: %+v into\n%s\nmade\n%s\nthis is seen (-without the rest +with it):\n%s", seed, *draft, all.Source, a.Source, diff)
+		}
+	}
+	t.Logf("%d drafts written, %d refused, %d refused for what is not readable", written, refused, differ)
+	if written < int(n)/4 {
+		t.Error("too few drafts can be written")
+	}
+}
