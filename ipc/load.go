@@ -63,16 +63,13 @@ func (m *Memory) loadOp(ctx context.Context, c Call, r *LoadRequest) (*LoadAnswe
 }
 
 // sessionFile is the file of a session of a day, with its text, however long
-// ago that was.
+// ago that was: the one that goes on when the session writes.
 func (m *Memory) sessionFile(c Call, session, day string) (File, bool) {
 	if session == "" {
 		return File{}, false
 	}
-	ofDay := func(f *index.FileInfo) bool { return f.Kind == memory.Session && f.Day == day }
-	for doc := range m.readable(c, ofDay) {
-		if sessionOf(c, doc) == session {
-			return m.withText(c, []File{fileOf(c, doc)})[0], true
-		}
+	for _, doc := range m.sessionFiles(c, session, day) {
+		return m.withText(c, []File{fileOf(c, doc)})[0], true
 	}
 	return File{}, false
 }
