@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/tools/txtar"
 
+	"github.com/memwatchd/memwatchd/memory"
 	"github.com/memwatchd/memwatchd/secrets"
 	"github.com/memwatchd/memwatchd/vault"
 )
@@ -65,13 +66,17 @@ func (d *diskCase) held(t *testing.T, text string) bool {
 	return len(list) > 0
 }
 
-// purger is a keeper that cannot make the index anew, for a while.
+// purger is a keeper that cannot make the index anew, for a while, or has none
+// that is whole.
 type purger struct {
 	Keeper
-	err error
+	err      error
+	degraded bool
 }
 
 func (p *purger) Purge(context.Context) error { return p.err }
+
+func (p *purger) State() IndexStatus { return IndexStatus{Degraded: p.degraded} }
 
 // What cannot be cleared away is told, and noted, without the text of it; it is
 // cleared away at the next start.
@@ -80,7 +85,7 @@ func TestForgetFinishesLater(t *testing.T) {
 	if _, err := d.memory.edit(t.Context(), c, &EditRequest{Path: "MEMORY.md", OldText: "a secret", NewText: "the secret"}); err != nil {
 		t.Fatal(err)
 	}
-	keeper := &purger{d.memory.Keeper, errors.New("no room")}
+	keeper := &purger{Keeper: d.memory.Keeper, err: errors.New("no room")}
 	d.memory.Keeper = keeper
 	ids, token := d.list(t, c, "secret")
 	a, err := d.memory.forget(t.Context(), c, &ForgetRequest{IDs: ids, Token: token})
@@ -211,4 +216,44 @@ func TestForgetLists(t *testing.T) {
 	if _, err := d.memory.forget(t.Context(), c, &ForgetRequest{IDs: ids, Token: token}); asError(err).Code != Conflict {
 		t.Errorf("one of too many lists: %v", err)
 	}
+}
+
+// Nothing is listed, and nothing removed, before everything is known.
+func TestForgetNotYet(t *testing.T) {
+	d, c := forgetter(t, map[string]string{"MEMORY.md": "- a secret\n"})
+	ids, token := d.list(t, c, "secret")
+	d.memory.Keeper = &purger{Keeper: d.memory.Keeper, degraded: true}
+	for _, r := range []*ForgetRequest{{Match: "secret"}, {IDs: ids, Token: token}} {
+		if _, err := d.memory.forget(t.Context(), c, r); asError(err).Code != Unavailable {
+			t.Errorf("%+v: %v", r, err)
+		}
+	}
+	subject, private := "acct:42", "private"
+	c, err := d.memory.call(nil, Scope{Subject: &subject, Context: &private}, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.memory.wipeSubject(t.Context(), c, &WipeRequest{Confirm: subject}); asError(err).Code != Unavailable {
+		t.Errorf("wiped: %v", err)
+	}
+}
+
+// What somebody changes in the last moment stays, whatever its id.
+func TestForgetChangedJustNow(t *testing.T) {
+	d, c := forgetter(t, map[string]string{"MEMORY.md": "- a secret <!-- id=s -->\n- tea\n"})
+	ids, token := d.list(t, c, "secret")
+	path := filepath.Join(d.dir, "MEMORY.md")
+	parse := d.memory.Parse
+	d.memory.Parse = func(f vault.File) *memory.Document { // it is saved between looking and writing
+		d.memory.Parse = parse
+		if err := os.WriteFile(path, []byte("- a secret, and more <!-- id=s -->\n- tea\n"), 0o600); err != nil {
+			t.Error(err)
+		}
+		return parse(f)
+	}
+	a, err := d.memory.forget(t.Context(), c, &ForgetRequest{IDs: ids, Token: token})
+	if err != nil || len(a.Failed) != 1 || !strings.Contains(a.Failed[0].Reason, "not what it was") {
+		t.Errorf("%+v, %v", a, err)
+	}
+	d.want(t, "MEMORY.md", "- a secret, and more <!-- id=s -->\n- tea\n")
 }

@@ -98,13 +98,14 @@ func TestForgottenEverywhere(t *testing.T) {
 	l.write("MEMORY.md", "# Facts\n\n- a word\n- tea\n")
 	l.write("MEMORY.md.kept-0abc0000", "# Facts\n\n- "+quark+"\n- coffee\n")
 	l.write(ago(1)+"/cli.md", "---\nsummary: We spoke of "+quark+".\n---\n\n## Session Summary\n\n1. **Word**: "+quark+"\n   - Result: said\n2. other\n\n## Tasks\n\n- [ ] say "+quark+"\n")
+	l.write("notes.md", "- x "+quark+"\n")
 	l.write("memory/"+ago(0)+".md", "# "+ago(0)+"\n\n## 10:30 AM - Words\n\nAmong others "+quark+", at least.\n")
 	l.start()
 
 	var edited ipc.EditAnswer
 	l.must("edit", owner.with(fields{"path": "MEMORY.md", "old_text": "a word", "new_text": "the word " + quark}), &edited)
 	l.must("edit", owner.with(fields{"path": "MEMORY.md", "old_text": "the word " + quark, "new_text": "a word, and " + quark}), &edited)
-	l.must("edit", owner.with(fields{"path": "notes.md", "old_text": "x", "new_text": "y"}), nil0(t, l, "notes.md", "- x "+quark+"\n"))
+	l.must("edit", owner.with(fields{"path": "notes.md", "old_text": "x", "new_text": "y"}), &edited)
 	l.must("edit", owner.with(fields{"path": "notes.md", "old_text": "- y " + quark, "new_text": "- y"}), &edited)
 	var compacted ipc.CompactAnswer
 	l.must("compact", owner, &compacted)
@@ -173,14 +174,6 @@ func TestForgottenEverywhere(t *testing.T) {
 	}
 }
 
-// nil0 makes a file that is found, and is where an answer goes.
-func nil0(t *testing.T, l *live, path, text string) *ipc.EditAnswer {
-	t.Helper()
-	l.write(path, text)
-	l.sync()
-	return new(ipc.EditAnswer)
-}
-
 // What somebody forgets is theirs: what others have of the same text stays, and
 // so does what can be undone of it.
 func TestForgottenByOne(t *testing.T) {
@@ -189,10 +182,17 @@ func TestForgottenByOne(t *testing.T) {
 	l.write("MEMORY.md", "- mine: "+quark+"\n")
 	l.write("_longterms/acct_42/_index.md", "---\nsubject_id: acct:42\n---\n- theirs\n")
 	mixed := ago(1) + "/group.md"
-	l.write(mixed, "- for all: "+quark+"\n- the owner's: "+quark+" <!-- visibility=private_only -->\n")
+	rest := "- 1\n- 2\n- 3\n- 4\n"
+	l.write(mixed, "- for all: "+quark+"\n"+rest+"- the owner's: "+quark+" <!-- visibility=private_only -->\n")
+	l.write("gone.md", "- x\n")
 	l.start()
 	var edited ipc.EditAnswer
 	l.must("edit", owner.with(fields{"path": mixed, "old_text": "the owner's", "new_text": "only the owner's"}), &edited)
+	l.must("edit", owner.with(fields{"path": "gone.md", "old_text": "x", "new_text": quark}), &edited)
+	if err := os.Remove(l.path("gone.md")); err != nil {
+		t.Fatal(err)
+	}
+	l.sync()
 	l.must("edit", theirs.with(fields{"path": "_longterms/acct_42/_index.md", "old_text": "- theirs", "new_text": "- theirs: " + quark}), &edited)
 
 	if done := l.forget(theirs, quark); len(done.Entries) > 0 || len(done.Removed) != 2 {
@@ -201,7 +201,7 @@ func TestForgottenByOne(t *testing.T) {
 	for path, text := range map[string]string{
 		"MEMORY.md":                    "- mine: " + quark + "\n",
 		"_longterms/acct_42/_index.md": "---\nsubject_id: acct:42\n---\n",
-		mixed:                          "- only the owner's: " + quark + " <!-- visibility=private_only -->\n",
+		mixed:                          rest + "- only the owner's: " + quark + " <!-- visibility=private_only -->\n",
 	} {
 		if data, err := os.ReadFile(l.path(path)); err != nil || string(data) != text {
 			t.Errorf("%s is %q, %v", path, data, err)
@@ -218,6 +218,15 @@ func TestForgottenByOne(t *testing.T) {
 	for _, w := range journal.Writes {
 		if !w.Forgotten {
 			t.Errorf("the journal has it: %+v", w)
+		}
+	}
+	for _, path := range []string{mixed, "gone.md"} {
+		var journal ipc.JournalAnswer
+		l.must("journal", owner.with(fields{"path": path}), &journal)
+		for _, w := range journal.Writes {
+			if w.Forgotten != (w.Cause == "forget") {
+				t.Errorf("of what the owner wrote something is forgotten, or all of it is kept: %+v", w)
+			}
 		}
 	}
 }
@@ -279,12 +288,17 @@ func TestWiped(t *testing.T) {
 	l.write("_longterms/_identities.yaml", "links:\n  telegram:1: acct:42\n  telegram:2: acct:7\n")
 	l.write("_longterms/ext_telegram_1/fact.md", "- **Alias**: "+quark+"\n")
 	l.write("_longterms/acct_42/profile.md", "- **Name**: "+quark+"\n")
+	l.write("_longterms/acct_42/gone.md", "- x\n")
 	l.write("_longterms/acct_42/photo.txt", "a photo")
 	l.write(ago(1)+"/ann.md", "---\nsubject_id: acct:42\n---\n- said "+quark+"\n")
 	l.write(ago(1)+"/all.md", "- said by others\n")
 	l.start()
 	var edited ipc.EditAnswer
 	l.must("edit", ann.with(fields{"path": "_longterms/acct_42/_index.md", "old_text": "two", "new_text": "**Two " + quark + "**: two"}), &edited)
+	l.must("edit", ann.with(fields{"path": "_longterms/acct_42/gone.md", "old_text": "x", "new_text": quark}), &edited)
+	if err := os.Remove(l.path("_longterms/acct_42/gone.md")); err != nil {
+		t.Fatal(err)
+	}
 	var compacted ipc.CompactAnswer
 	l.must("compact", owner, &compacted)
 	l.sync()
