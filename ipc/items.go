@@ -36,6 +36,7 @@ type ItemAnswer struct {
 	Item     *Item       `json:"item,omitempty"`
 	Index    *IndexState `json:"index,omitempty"`    // of a question
 	Disabled bool        `json:"disabled,omitempty"` // memory is turned off: nothing was written
+	Redaction
 }
 
 // ItemGetRequest asks for an item.
@@ -61,6 +62,7 @@ type ItemListAnswer struct {
 	Items []*Item    `json:"items"`
 	Next  string     `json:"next,omitempty"` // the cursor of the next page, if there is one
 	Index IndexState `json:"index"`
+	Redaction
 }
 
 // itemGet shows an item. There is none for nobody, and none while memory is
