@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/tools/txtar"
 
@@ -187,6 +188,27 @@ func TestItemsAsIfTheRestDidNotExist(t *testing.T) {
 		if !strings.Contains(left, fmt.Sprintf("id=x%d ", n+1)) {
 			t.Errorf("x%d is lost:\n%s", n+1, left)
 		}
+	}
+}
+
+// What is deleted, or hidden, in several files is undone together.
+func TestItemsOfSeveralFilesAreOneChange(t *testing.T) {
+	files := []txtar.File{{Name: memory.IdentitiesPath, Data: []byte("links:\n  telegram:1: acct:42\n")}}
+	for _, subject := range []string{"acct:42", "ext:telegram:1"} {
+		files = append(files, txtar.File{Name: itemPath(subject, "fact"), Data: []byte("- **k**: v <!-- id=k visibility=public_ok -->\n")})
+	}
+	d := readOpsCase(t, &txtar.Archive{Files: files}).disk(t)
+	c := d.callAs(t, "acct:42", "private")
+	_, err := d.memory.itemVisibility(t.Context(), c, &ItemVisibilityRequest{ID: itemPath("acct:42", "fact") + "#k", Visibility: "private_only"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.memory.itemDelete(t.Context(), c, &ItemDeleteRequest{Namespace: "fact", Key: "k"}); err != nil {
+		t.Fatal(err)
+	}
+	list := d.memory.Writer.Journal.List(time.Time{}, "", 0)
+	if len(list) != 4 || list[0].Group != list[1].Group || list[1].Group == list[2].Group || list[2].Group != list[3].Group {
+		t.Errorf("the changes are %+v", list)
 	}
 }
 
