@@ -2,6 +2,7 @@ package ipc
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -21,6 +22,7 @@ import (
 //	min, max bounds of a number
 //	enum     the values it may have, separated by commas
 //	arg      "1", "2": a positional argument of the command; "rest": all that are left
+//	flag     the command's flag for it, if that is not its name
 //	stdin    "true": the command reads it from its standard input if it is given as -
 //
 // A field that is zero is left to its default, so one whose zero says something
@@ -32,6 +34,7 @@ type Param struct {
 	Enum     []string
 	Min, Max string
 	Arg      string
+	Flag     string // without the dashes
 	Stdin    bool
 
 	Scope bool // one of the fields that every request has
@@ -72,7 +75,8 @@ func paramsOf(t reflect.Type) []*Param {
 		}
 		p := &Param{
 			Name: name, Doc: f.Tag.Get("doc"), Default: f.Tag.Get("default"),
-			Min: f.Tag.Get("min"), Max: f.Tag.Get("max"), Arg: f.Tag.Get("arg"), Stdin: f.Tag.Get("stdin") != "",
+			Min: f.Tag.Get("min"), Max: f.Tag.Get("max"), Arg: f.Tag.Get("arg"),
+			Flag: cmp.Or(f.Tag.Get("flag"), strings.ReplaceAll(name, "_", "-")), Stdin: f.Tag.Get("stdin") != "",
 			Scope: t.FieldByIndex(f.Index[:1]).Type == reflect.TypeFor[Scope](), index: f.Index, typ: f.Type,
 		}
 		if e := f.Tag.Get("enum"); e != "" {

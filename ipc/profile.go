@@ -21,8 +21,8 @@ type Based struct {
 // ProfileRequest asks to sum up what is known of the subject. The summary of
 // that name is replaced, with what it is based on.
 type ProfileRequest struct {
-	Text string `json:"text" arg:"rest" stdin:"true" doc:"the summary, in a few sentences; - reads it from standard input"`
-	Name string `json:"name" default:"Profile" doc:"which summary of the profile: the one of that name is replaced"`
+	Text string `json:"text" arg:"rest" stdin:"true" doc:"the summary, in a few sentences"`
+	Name string `json:"name" default:"Profile" flag:"title" doc:"which summary of the profile: the one of that name is replaced"`
 	Based
 	Fresh
 	Scope
@@ -31,7 +31,7 @@ type ProfileRequest struct {
 // ProjectRequest asks to sum up a project of the subject, in the same way.
 type ProjectRequest struct {
 	Name string `json:"name" arg:"1" doc:"the project; the summary of that name is replaced"`
-	Text string `json:"text" arg:"rest" stdin:"true" doc:"the summary, in a few sentences; - reads it from standard input"`
+	Text string `json:"text" arg:"rest" stdin:"true" doc:"the summary, in a few sentences"`
 	Based
 	Fresh
 	Scope

@@ -7,6 +7,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -59,6 +60,7 @@ func operationCommand(op *ipc.Operation, way *ipc.Command, name string, g *globa
 	c := &cobra.Command{
 		Use:   strings.Join(append([]string{name}, positional(op, way)...), " "),
 		Short: way.Summary,
+		Long:  withArguments(op, way),
 		Args: func(cmd *cobra.Command, args []string) error {
 			return setArguments(op, way, req, args, cmd.InOrStdin())
 		},
@@ -82,7 +84,7 @@ func operationCommand(op *ipc.Operation, way *ipc.Command, name string, g *globa
 			continue // an argument, or one of the flags that every command has
 		}
 		v := &paramFlag{param: p, req: req, stdin: c.InOrStdin}
-		f := c.Flags().VarPF(v, strings.ReplaceAll(p.Name, "_", "-"), "", p.Doc)
+		f := c.Flags().VarPF(v, p.Flag, "", explained(p))
 		if p.Kind() == "boolean" {
 			f.NoOptDefVal = "true"
 		}
@@ -167,6 +169,30 @@ func positional(op *ipc.Operation, way *ipc.Command) []string {
 		words = append(words, word)
 	}
 	return words
+}
+
+// withArguments is what a command does, and what its arguments mean.
+func withArguments(op *ipc.Operation, way *ipc.Command) string {
+	list := arguments(op, way)
+	if len(list) == 0 {
+		return way.Summary
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s\n\nArguments:\n", way.Summary)
+	w := tabwriter.NewWriter(&b, 0, 0, 3, ' ', 0)
+	for _, p := range list {
+		fmt.Fprintf(w, "  %s\t%s\n", p.Name, explained(p))
+	}
+	w.Flush()
+	return strings.TrimRight(b.String(), "\n")
+}
+
+// explained is what a parameter means to whoever types it.
+func explained(p *ipc.Param) string {
+	if p.Stdin {
+		return p.Doc + "; - reads it from the standard input"
+	}
+	return p.Doc
 }
 
 // arguments are the positional parameters, in order.

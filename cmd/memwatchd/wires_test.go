@@ -305,7 +305,7 @@ func commandLine(op *ipc.Operation, f fields) (line typedLine, ok bool) {
 			if p.Arg != "" {
 				positional[p.Arg] = append(positional[p.Arg], text)
 			} else {
-				line.args = append(line.args, fmt.Sprintf("--%s=%s", strings.ReplaceAll(p.Name, "_", "-"), text))
+				line.args = append(line.args, fmt.Sprintf("--%s=%s", p.Flag, text))
 			}
 		}
 	}
