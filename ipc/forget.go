@@ -36,6 +36,8 @@ type ForgetAnswer struct {
 	Beyond  string    `json:"beyond,omitempty"`  // what is not in reach
 
 	Disabled bool `json:"disabled,omitempty"` // memory is turned off: there is nothing to forget
+
+	Redaction
 }
 
 // A Trace is a place where a text stands.

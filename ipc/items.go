@@ -36,6 +36,7 @@ type ItemAnswer struct {
 	Item     *Item       `json:"item,omitempty"`
 	Index    *IndexState `json:"index,omitempty"`    // of a question
 	Disabled bool        `json:"disabled,omitempty"` // memory is turned off: nothing was written
+
 	Redaction
 }
 
@@ -62,6 +63,7 @@ type ItemListAnswer struct {
 	Items []*Item    `json:"items"`
 	Next  string     `json:"next,omitempty"` // the cursor of the next page, if there is one
 	Index IndexState `json:"index"`
+
 	Redaction
 }
 

@@ -12,9 +12,9 @@ import (
 	"github.com/memwatchd/memwatchd/secrets"
 )
 
-// credential looks like a live one. It is put together here, lest it is taken
+// liveToken looks like a live one. It is put together here, lest it is taken
 // for one where this file is kept.
-const credential = "glpat-" + "Zx81Kq" + "mR4vTw" + "9sLh7Bqw"
+const liveToken = "glpat-" + "Zx81Kq" + "mR4vTw" + "9sLh7Bqw"
 
 // privateKey is one as well, and keyLine what must not be seen of it.
 const (
@@ -56,10 +56,10 @@ func TestNoAnswerHasCredentials(t *testing.T) {
 	for place, text := range placesForText {
 		t.Run(place, func(t *testing.T) {
 			t.Parallel()
-			text := strings.ReplaceAll(text, "%s", credential)
+			text := strings.ReplaceAll(text, "%s", liveToken)
 			session := "2026-02-05/cli.md"
 			if place == "name" {
-				session = "2026-02-05/" + credential + ".md"
+				session = "2026-02-05/" + liveToken + ".md"
 			}
 			archive := &txtar.Archive{}
 			for _, name := range []string{
@@ -77,7 +77,7 @@ func TestNoAnswerHasCredentials(t *testing.T) {
 				}
 				for _, request := range requestsFor(t, op, session, d) {
 					answer := string(postOps(t, socket, op.Name, request))
-					for _, secret := range []string{credential, keyLine[:40]} {
+					for _, secret := range []string{liveToken, keyLine[:40]} {
 						if strings.Contains(answer, secret) || strings.Contains(answer, strings.ReplaceAll(secret, "/", `\/`)) {
 							t.Errorf("%s %s answers\n%s", op.Name, request, answer)
 						}
@@ -120,15 +120,15 @@ func requestsFor(t *testing.T, op *Operation, path string, d *diskCase) (list []
 			all[p.Name] = v
 			add(map[string]any{p.Name: v})
 		case p.Kind() == "object":
-			add(map[string]any{p.Name: map[string]any{"summary": credential}})
+			add(map[string]any{p.Name: map[string]any{"summary": liveToken}})
 		}
 		switch p.Kind() {
 		case "string":
-			add(map[string]any{p.Name: credential})
+			add(map[string]any{p.Name: liveToken})
 		case "strings":
-			add(map[string]any{p.Name: []string{credential}})
+			add(map[string]any{p.Name: []string{liveToken}})
 		default:
-			add(map[string]any{p.Name: credential}) // of the wrong kind
+			add(map[string]any{p.Name: liveToken}) // of the wrong kind
 		}
 	}
 	add(all)
@@ -145,7 +145,7 @@ func requestsFor(t *testing.T, op *Operation, path string, d *diskCase) (list []
 	without("path")
 	without("id", "dry_run", "session")
 	without("text", "path", "dry_run")
-	add(map[string]any{credential: 1})
+	add(map[string]any{liveToken: 1})
 	return list
 }
 
@@ -163,19 +163,19 @@ func TestRedactedCopies(t *testing.T) {
 		Any   any
 		Redaction
 	}
-	shared := []string{"a", credential}
-	a := &answer{Parts: []*part{{Name: "x " + credential, Map: map[string]any{credential: []any{credential}}, Many: shared, inner: "i"}}, Any: credential}
+	shared := []string{"a", liveToken}
+	a := &answer{Parts: []*part{{Name: "x " + liveToken, Map: map[string]any{liveToken: []any{liveToken}}, Many: shared, inner: "i"}}, Any: liveToken}
 	got := redacted(a)
-	if text := fmt.Sprintf("%+v %+v", got, got.Parts[0]); strings.Contains(text, credential) || got.Redacted != 5 || got.Parts[0].inner != "i" {
+	if text := fmt.Sprintf("%+v %+v", got, got.Parts[0]); strings.Contains(text, liveToken) || got.Redacted != 5 || got.Parts[0].inner != "i" {
 		t.Errorf("redacted: %s", text)
 	}
-	if shared[1] != credential || a.Parts[0].Name != "x "+credential || a.Redacted != 0 {
+	if shared[1] != liveToken || a.Parts[0].Name != "x "+liveToken || a.Redacted != 0 {
 		t.Error("what was given has been changed")
 	}
 	if clear := (&answer{Parts: []*part{{Name: "a", Many: shared[:1]}}}); redacted(clear) != clear {
 		t.Error("an answer without credentials is not as it was")
 	}
-	if secrets.Rule(credential) == "" || secrets.Rule(privateKey) == "" {
+	if secrets.Rule(liveToken) == "" || secrets.Rule(privateKey) == "" {
 		t.Error("the tests' credentials are none")
 	}
 }

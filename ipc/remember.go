@@ -30,6 +30,8 @@ type RememberAnswer struct {
 	Replaced bool     `json:"replaced"` // an item with that title, or that text
 	Hints    []string `json:"hints"`
 	Disabled bool     `json:"disabled,omitempty"` // memory is turned off: nothing was written
+
+	Redaction
 }
 
 // remember keeps one thing for long.
