@@ -33,7 +33,7 @@ func CheckText(text string) error {
 		if flat[at] != '<' {
 			continue
 		}
-		if n, _ := privateTag([]byte(flat[at:])); n > 0 {
+		if n, _ := privateTag([]byte(flat[at:] + " >")); n > 0 { // what follows the text may close it
 			return errors.New("the text has a <private> tag; set its visibility instead")
 		}
 	}
