@@ -209,7 +209,7 @@ func TestSemanticMergeFallsBack(t *testing.T) {
 			}
 		}, "the model's answer is larger than 1048576 bytes"},
 		{"a huge answer", proposes(strings.Repeat("x", 2<<20)), "the model's answer is larger than 1048576 bytes"},
-		{"sends elsewhere", func(_ *judgedCase, w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/elsewhere", 307) },
+		{"sends elsewhere", func(_ *judgedCase, w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/elsewhere", http.StatusTemporaryRedirect) },
 			"the model's service sends to another address, which is not followed: configure that one"},
 		{"an invented item", text("e7", "d1", "the service moved to port 8081"), refused + `it names an item "e7" that is not in the file`},
 		{"an item that it was not shown", text("Lunch", "d1", "the service moved to port 8081"), refused + `it names an item "Lunch" that is not in the file`},

@@ -109,9 +109,9 @@ func TestServices(t *testing.T) {
 		{name: "599", service: func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(599) }, want: "the model's service answers 599"},
 		{name: "no content", service: func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(204) }, want: "the model's service answers 204 No Content"},
 		{name: "400 to everything", service: func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(400) }, want: "the model's service answers 400 Bad Request"},
-		{name: "sends to itself", service: func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/v2", 307) },
+		{name: "sends to itself", service: func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/v2", http.StatusTemporaryRedirect) },
 			want: "the model's service sends to another address, which is not followed: configure that one"},
-		{name: "sends elsewhere", service: func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, elsewhere.URL, 308) },
+		{name: "sends elsewhere", service: func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, elsewhere.URL, http.StatusPermanentRedirect) },
 			want: "the model's service sends to another address, which is not followed: configure that one"},
 		{name: "a page", service: func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "text/html")
