@@ -218,7 +218,7 @@ func (c *compression) sumUp(f *Compressed, target string, old *vault.File) ([]by
 		return nil, err
 	}
 	if old == nil {
-		old = &vault.File{Path: target, Data: c.Layout.NewItems(f.subject)}
+		old = &vault.File{Path: target, Data: memory.NewItems(f.subject)}
 	}
 	parse := func(source []byte) *memory.Document {
 		return c.Parse(vault.File{Path: target, Data: source, ModTime: old.ModTime})

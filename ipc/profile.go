@@ -95,7 +95,7 @@ func (m *Memory) sumUp(ctx context.Context, c Call, namespace, name, text string
 	}
 	answer := &SummaryAnswer{Path: path}
 	doc, _, err := m.add(ctx, c, adding{
-		path: path, cause: namespace, fresh: m.Layout.NewItems(c.Scope.Subject),
+		path: path, cause: namespace, fresh: memory.NewItems(c.Scope.Subject),
 		change: func(doc *memory.Document, r *memory.Revision) (err error) {
 			answer.Replaced, err = m.putSummary(c, s, b.Source, doc, r)
 			return err

@@ -30,7 +30,7 @@ const MaxKey = 256
 // An Attribute is one of those in an entry's comment. An empty value is none.
 type Attribute struct{ Key, Value string }
 
-// NewItems is a file of items of a subject that has none yet.
+// NewItems is a file of items, or of summaries, of a subject that has none yet.
 func NewItems(subject string) []byte {
 	return []byte("---\nsubject_id: " + yamlScalar(subject, 0) + "\n---\n")
 }

@@ -1,7 +1,6 @@
 package memory
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -75,15 +74,4 @@ func (s *Summary) Check(path string, l *Layout) error {
 // same, whatever list it stands in.
 func (s *Summary) Is(e *Entry) bool {
 	return e.Block == Item && e.Norm == normText(s.line()) && e.Partition.Visibility == s.Visibility && slices.Equal(e.Evidence, s.Evidence)
-}
-
-// NewItems is a file of a subject's keyed items and summaries with nothing in it
-// yet. It says whose it is, but for the owner's: the name of its directory may
-// stand for others too.
-func (l *Layout) NewItems(subject string) []byte {
-	if subject == l.owner() {
-		return []byte{}
-	}
-	quoted, _ := json.Marshal(subject) // a string of JSON is one of YAML too
-	return fmt.Appendf(nil, "---\nsubject_id: %s\n---\n", quoted)
 }

@@ -39,7 +39,7 @@ func TestCommandsAnswerAsHTTP(t *testing.T) {
 					fields["as_of"] = "2026-02-05T12:00:00Z"
 				}
 			}
-			if line, ok := commandLine(ask.op, fields); ok {
+			if line, ok := commandLine(ask.op, fields, false); ok {
 				ask.compare(l.post(ask.op, fields), l.typed(line))
 				asked++
 			}
@@ -76,10 +76,10 @@ func TestCommandsWriteAsHTTP(t *testing.T) {
 			return ask.with("$hash", c.hash[i], "$token", c.token[i])
 		}
 		asked := map[string]int{}
-		for _, ask := range c.asks {
+		for i, ask := range c.asks {
 			one, other := own(0, ask), own(1, ask)
 			a := over.post(ask.op, one)
-			line, ok := commandLine(ask.op, other)
+			line, ok := commandLine(ask.op, other, i%2 == 0)
 			var b said
 			if ok {
 				b = typed.typed(line)
@@ -272,15 +272,14 @@ func (l *live) typed(line typedLine) said {
 }
 
 // commandLine says in flags and arguments what a request says in JSON, if it
-// can: a command has no fields that are unknown, or of another type. One long
-// text comes on the standard input.
-func commandLine(op *ipc.Operation, f fields) (line typedLine, ok bool) {
+// can: a command has no fields that are unknown, or of another type. If it is
+// piped, what may be long comes on the standard input.
+func commandLine(op *ipc.Operation, f fields, piped bool) (line typedLine, ok bool) {
 	way := wayOf(op, f)
 	if way == nil {
 		return line, false
 	}
 	line.args = strings.Fields(way.Words)
-	piped := false
 	positional := map[string][]string{}
 	for _, p := range op.Params {
 		value, given := f[p.Name]
@@ -299,8 +298,8 @@ func commandLine(op *ipc.Operation, f fields) (line typedLine, ok bool) {
 			if !ok {
 				return line, false
 			}
-			if p.Stdin && !piped && !isList {
-				line.stdin, text, piped = text, "-", true
+			if piped && p.Stdin && !isList {
+				line.stdin, text, piped = text, "-", false
 			}
 			if p.Arg != "" {
 				positional[p.Arg] = append(positional[p.Arg], text)
