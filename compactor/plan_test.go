@@ -14,12 +14,13 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"github.com/memwatchd/memwatchd/memory"
+	"github.com/memwatchd/memwatchd/secrets"
 	"github.com/memwatchd/memwatchd/vault"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-var layout = &memory.Layout{Users: func(dir string) bool { return dir == "alice" || dir == "bob" }}
+var layout = &memory.Layout{Mask: secrets.Mask, Users: func(dir string) bool { return dir == "alice" || dir == "bob" }}
 
 // oldTime is when the files of tests were last changed, if they do not say.
 var oldTime = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)

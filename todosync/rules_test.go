@@ -15,6 +15,7 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"github.com/memwatchd/memwatchd/memory"
+	"github.com/memwatchd/memwatchd/secrets"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -78,7 +79,7 @@ type world struct {
 }
 
 func newWorld(t testing.TB, today string, days int) *world {
-	w := &world{t: t, files: map[string][]byte{}}
+	w := &world{layout: memory.Layout{Mask: secrets.Mask}, t: t, files: map[string][]byte{}}
 	w.layout.Users = func(dir string) bool { return dir == "alice" }
 	w.rules.First, w.rules.Last = window(today, days)
 	w.rules.Subject = func(owner string) string { return strings.Trim(owner, "?/") }
