@@ -199,7 +199,7 @@ func (w *work) insertion(s *spot) Edit {
 		switch {
 		case above.Block == Item && follows >= 0 && d.Entries[follows].Block == Item:
 			blankLines(max(d.listGap(s.beside), w.atLeast()))
-		case above.Block == Item && follows < 0 && d.headingAt(next) && !w.apart:
+		case above.Block == Item && follows < 0 && d.headingAt(next) && !w.apart && len(s.headings) == 0:
 		default:
 			blankLines(1)
 		}
