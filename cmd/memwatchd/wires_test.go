@@ -293,19 +293,27 @@ func commandLine(op *ipc.Operation, f fields, piped bool) (line typedLine, ok bo
 		if !isList {
 			values = []any{value}
 		}
+		var typed []string
 		for _, v := range values {
 			text, ok := typedAs(p, v, isList)
 			if !ok {
 				return line, false
 			}
-			if piped && p.Stdin && !isList {
-				line.stdin, text, piped = text, "-", false
-			}
-			if p.Arg != "" {
-				positional[p.Arg] = append(positional[p.Arg], text)
-			} else {
-				line.args = append(line.args, fmt.Sprintf("--%s=%s", p.Flag, text))
-			}
+			typed = append(typed, text)
+		}
+		if len(typed) == 0 {
+			continue // as if it were not there
+		}
+		noLine := func(s string) bool {
+			return strings.TrimSpace(s) == "" || strings.TrimSpace(s) != s || strings.Contains(s, "\n")
+		}
+		if piped && p.Stdin && !(isList && slices.ContainsFunc(typed, noLine)) && !strings.HasSuffix(typed[0], "\r") {
+			line.stdin, typed, piped = strings.Join(typed, "\n")+"\n", []string{"-"}, false
+		}
+		if p.Arg != "" {
+			positional[p.Arg] = typed
+		} else {
+			line.args = append(line.args, "--"+p.Flag+"="+strings.Join(typed, ","))
 		}
 	}
 	for name := range f {
