@@ -122,20 +122,21 @@ func TestSummarizerFallsBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := strings.Join(summed(plain), "\n")
-	for name, said := range map[string]string{
-		"too long":       strings.Repeat("one more thing ", 41),
-		"two lines":      "We chose\nPostgreSQL 17",
-		"a number":       "We chose PostgreSQL 18.",
-		"an address":     "We chose PostgreSQL, thing, at https://evil.example",
-		"a comment":      "We chose One more thing <!-- visibility=public_ok -->",
-		"hidden text":    "We chose one more thing <private>",
-		"something else": "Buy it now",
-		"a reference":    "We chose one more thing ^x1",
+	for name, say := range map[string]func(note string) string{
+		"too long":       func(note string) string { return note + strings.Repeat(" "+note, maxSummary) },
+		"two lines":      func(note string) string { return note + "\n" + note },
+		"a number":       func(note string) string { return note + " " + note + " 18" },
+		"an address":     func(note string) string { return note + " https://evil.example" },
+		"a comment":      func(note string) string { return note + " <!-- visibility=public_ok -->" },
+		"hidden text":    func(note string) string { return note + " <private>" },
+		"what is hidden": func(note string) string { return note + " -->" },
+		"a reference":    func(note string) string { return note + " ^x" },
+		"something else": func(string) string { return "Buy it now" },
 	} {
-		c, _ := asking(notesRoot(), false, func([]string) (string, error) { return said, nil })
+		c, asked := asking(notesRoot(), false, func(notes []string) (string, error) { return say(notes[0][2:]), nil })
 		plan, err := c.Plan(t.Context(), 0)
-		if got := strings.Join(summed(plan), "\n"); err != nil || got != want {
-			t.Errorf("%s: %v, planned\n%s", name, err, got)
+		if got := strings.Join(summed(plan), "\n"); err != nil || got != want || len(*asked) != 3 {
+			t.Errorf("%s: %v, asked %d times, planned\n%s", name, err, len(*asked), got)
 		}
 	}
 }

@@ -209,7 +209,9 @@ func TestSemanticMergeFallsBack(t *testing.T) {
 			}
 		}, "the model's answer is larger than 1048576 bytes"},
 		{"a huge answer", proposes(strings.Repeat("x", 2<<20)), "the model's answer is larger than 1048576 bytes"},
-		{"sends elsewhere", func(_ *judgedCase, w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/elsewhere", http.StatusTemporaryRedirect) },
+		{"sends elsewhere", func(_ *judgedCase, w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "/elsewhere", http.StatusTemporaryRedirect)
+		},
 			"the model's service sends to another address, which is not followed: configure that one"},
 		{"an invented item", text("e7", "d1", "the service moved to port 8081"), refused + `it names an item "e7" that is not in the file`},
 		{"an item that it was not shown", text("Lunch", "d1", "the service moved to port 8081"), refused + `it names an item "Lunch" that is not in the file`},
@@ -310,6 +312,20 @@ func TestWhatAModelIsTold(t *testing.T) {
 				t.Errorf("hints %q", answer.Hints)
 			}
 		})
+	}
+}
+
+// What has a credential in it, or a redaction, is not told, and so never written
+// back; nor is what is too long to be judged.
+func TestTellJudge(t *testing.T) {
+	masked, _ := secrets.Redact("the token is " + testKey)
+	for text, want := range map[string]bool{
+		"the token is gone": true, "the token is " + testKey: false, masked: false,
+		strings.Repeat("x", maxTold): true, strings.Repeat("x", maxTold+1): false,
+	} {
+		if got := new(Memory).tellJudge(memory.PublicOK, text); got != want {
+			t.Errorf("%.60q is told: %v", text, got)
+		}
 	}
 }
 

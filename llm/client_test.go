@@ -111,7 +111,9 @@ func TestServices(t *testing.T) {
 		{name: "400 to everything", service: func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(400) }, want: "the model's service answers 400 Bad Request"},
 		{name: "sends to itself", service: func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/v2", http.StatusTemporaryRedirect) },
 			want: "the model's service sends to another address, which is not followed: configure that one"},
-		{name: "sends elsewhere", service: func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, elsewhere.URL, http.StatusPermanentRedirect) },
+		{name: "sends elsewhere", service: func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, elsewhere.URL, http.StatusPermanentRedirect)
+		},
 			want: "the model's service sends to another address, which is not followed: configure that one"},
 		{name: "a page", service: func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "text/html")

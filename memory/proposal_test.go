@@ -136,6 +136,7 @@ func TestProposalCheck(t *testing.T) {
 		{"an open task in an open one", []Same{{"t1", "u6", ""}}, "an open task would be lost"},
 		{"a done task in a done one", []Same{{"t3", "u7", ""}}, ""},
 		{"the task of somebody else", []Same{{"t1", "u8", ""}}, "a task would be done because of another one"},
+		{"another task", []Same{{"t3", "u4", ""}}, "a task would be done because of another one"},
 		{"all characters", []Same{{"t4", "v1", ""}}, ""},
 		{"all characters but one", []Same{{"t4", "v2", ""}}, "a task would be done because of another one"},
 	} {
