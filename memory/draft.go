@@ -230,7 +230,8 @@ func linkTarget(s string) string {
 	return b.String()
 }
 
-func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
+// oneLine is a text as one line.
+func oneLine(s string) string { return strings.Join(strings.Fields(unbroken(s)), " ") }
 
 // textLinesOf are the lines of a text, each as one, without blank ones.
 func textLinesOf(s string) (lines []string) {

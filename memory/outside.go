@@ -3,6 +3,7 @@ package memory
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -49,8 +50,8 @@ func CheckText(text string) error {
 const markerWord = "memwatchd:generated"
 
 // Line is a text from outside as one line of Markdown: what breaks lines is a
-// space, it begins no block but a paragraph, and it ends with nothing that would
-// name it.
+// space, but for one behind a wide comma or the like, it begins no block but a
+// paragraph, and it ends with nothing that would name it.
 func Line(text string) string {
 	return escapeEnd(escapeStart(strings.Join(words(text), " ")))
 }
@@ -67,7 +68,19 @@ func HeadingText(text string) string {
 
 // words are what white space, or a byte order mark, separates.
 func words(text string) []string {
-	return strings.FieldsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || r == '\ufeff' })
+	return strings.FieldsFunc(unbroken(text), func(r rune) bool { return unicode.IsSpace(r) || r == '\ufeff' })
+}
+
+// wideBreak is a line break behind a mark of Chinese or Japanese, which has its
+// space in itself.
+var wideBreak = regexp.MustCompile(`([\x{3001}-\x{3003}\x{3008}-\x{3011}\x{3014}-\x{301F}\x{FF01}-\x{FF0F}\x{FF1A}-\x{FF20}])[ \t]*[\r\n]\s*`)
+
+// unbroken is a text without the line breaks that need no space in their place.
+func unbroken(text string) string {
+	if !strings.ContainsAny(text, "\r\n") {
+		return text
+	}
+	return wideBreak.ReplaceAllString(text, "$1")
 }
 
 // ListItem is a text from outside as one item of a list: its lines, but for

@@ -119,3 +119,20 @@ func FuzzOutsideHeading(f *testing.F) {
 		}
 	})
 }
+
+// A wide comma has its space in itself: where a line ends behind one, none comes in
+// the place of the break.
+func TestLineUnbroken(t *testing.T) {
+	for text, want := range map[string]string{
+		"one,\ntwo":         "one, two",
+		"坐地铁，\n在南站下车":       "坐地铁，在南站下车",
+		"结束。 \r\n\r\n Rust": "结束。Rust",
+		"（一）\r（二）":          "（一）（二）",
+		"买牛奶\n买鸡蛋":          "买牛奶 买鸡蛋",
+		"它说， 好":             "它说， 好",
+	} {
+		if got := Line(text); got != want {
+			t.Errorf("Line(%q) is %q, want %q", text, got, want)
+		}
+	}
+}
