@@ -146,17 +146,36 @@ func (m *Memory) home(c Call) (string, error) {
 	return dir, nil
 }
 
-// dayDir is the directory of what is new of a day.
+// dayDir is the directory of what is new of a day. If nobody has said where days
+// lie, that is beside the recent ones, whichever that are: a log that comes to lie
+// in a directory memory/ moves nothing. Without any it is there, if there is one.
 func (m *Memory) dayDir(day string) string {
 	const dir = "memory"
+	below := dir + "/" + day
 	switch m.DaysIn {
 	case dir:
-		return dir + "/" + day
+		return below
 	case "root":
 		return day
 	}
-	if _, ok := m.Writer.Vault.Directory(dir); ok {
-		return dir + "/" + day
+	there := func(path string) bool {
+		_, ok := m.Writer.Vault.Directory(path)
+		return ok
+	}
+	for ago := -1; ago <= m.recentDays(); ago++ {
+		d := day
+		if ago >= 0 {
+			d = m.day(-ago)
+		}
+		switch {
+		case there(dir + "/" + d):
+			return below
+		case there(d):
+			return day
+		}
+	}
+	if there(dir) {
+		return below
 	}
 	return day
 }
