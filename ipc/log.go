@@ -129,6 +129,9 @@ func (m *Memory) logTo(ctx context.Context, c Call, l logging, path string, fres
 			// How the headings are that the caller may not read makes no
 			// difference to it.
 			r.AppendSection(doc.For(c.View).ClockHeading(l.at, l.topic), texts...)
+			if _, ok := doc.Front.Field("updated_at"); ok && c.View.Readable(doc.Own) {
+				r.SetField("updated_at", memory.Timestamp(m.now()))
+			}
 		}
 		return nil
 	}})

@@ -242,7 +242,11 @@ func (m *Memory) reviseSession(c Call, d *sessionDraft, doc *memory.Document, r 
 	}
 	m.heed(judged, merge, doc)
 	merge.ByRules()
-	merge.Revise(r, d.source, d.head.Now)
+	source := d.source
+	if d.head.Source == "" && m.outside("source", front.Source) == nil { // its session has said it before
+		source = origin(c, front.Source)
+	}
+	merge.Revise(r, source, d.head.Now)
 	head := d.head
 	head.SubjectID = "" // whose a file is, is said when it is made
 	if front.SessionID != "" {
