@@ -26,16 +26,31 @@ import (
 // that they start is built like the tests are.
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"memwatchd": func() {
-		if now, err := time.Parse(time.RFC3339, os.Getenv(stopped)); err == nil {
-			clock = func() time.Time { return now }
+		if clockFace := os.Getenv(stopped); clockFace != "" {
+			clock = func() time.Time { return readClock(clockFace) }
 		}
 		main()
 	}})
 }
 
 // stopped is the environment variable with the time at which a daemon's clock
-// stands still.
+// stands still, or the name of a file with it, which changes now and then.
 const stopped = "STOPPED_CLOCK"
+
+func readClock(face string) time.Time {
+	if now, err := time.Parse(time.RFC3339, face); err == nil {
+		return now
+	}
+	text, err := os.ReadFile(face)
+	if err != nil {
+		panic(err)
+	}
+	now, err := time.Parse(time.RFC3339, string(text))
+	if err != nil {
+		panic(err)
+	}
+	return now
+}
 
 // The scripts use the program as a person does. Beside the usual commands they
 // have:

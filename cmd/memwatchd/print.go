@@ -37,7 +37,7 @@ func newPrinter(w io.Writer, c *Config, noColor bool) *printer {
 	color := terminal && !noColor && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 	p := &printer{
 		w: w, memory: &vault.Vault{Dir: c.Memory.Dir}, location: cmp.Or(c.location, time.Local),
-		color: color, terminal: terminal, now: time.Now(),
+		color: color, terminal: terminal, now: clock(),
 	}
 	if ok {
 		p.width, _, _ = term.GetSize(int(f.Fd())) // 0 with an error

@@ -38,11 +38,11 @@ func (d *daemon) openUpkeep() (*upkeep, error) {
 	if err != nil {
 		return nil, err
 	}
-	u := &upkeep{host: &compactor.Host{Name: name, Configured: c.Compactor.Host, Disk: d.vault, Writer: w}}
+	u := &upkeep{host: &compactor.Host{Name: name, Configured: c.Compactor.Host, Disk: d.vault, Writer: w, Now: clock}}
 	u.compactor = &compactor.Compactor{
 		Files: p.documents, Disk: d.vault, Writer: w, Parse: p.parse, Paths: d.paths, Links: d.linksTo, Claim: u.host.Claim,
 		Host: name, Limits: []compactor.Limit{}, MaxLoss: c.Compactor.MaxLoss,
-		Location: c.location, Logger: d.logger,
+		Location: c.location, Logger: d.logger, Now: clock,
 	}
 	u.compactor.Moved = func(path, archive string, items int) {
 		p.events.publish(ipc.Event{Event: "compacted", Path: path, Message: plural(items, "item") + " moved to " + archive})
@@ -55,7 +55,7 @@ func (d *daemon) openUpkeep() (*upkeep, error) {
 		u.compactor.Soft = append(u.compactor.Soft, l)
 	}
 	u.compactor.Uses = &compactor.Uses{
-		Path: filepath.Join(c.State.Dir, "uses.json"), Counts: u.compactor.Limited, Files: p.documents, Logger: d.logger,
+		Path: filepath.Join(c.State.Dir, "uses.json"), Counts: u.compactor.Limited, Files: p.documents, Logger: d.logger, Now: clock,
 	}
 	if err := u.compactor.Uses.Open(); err != nil {
 		d.logger.Warn("what is used is counted anew", "err", err)
@@ -69,11 +69,11 @@ func (d *daemon) openUpkeep() (*upkeep, error) {
 	}
 	u.days = &compactor.OldDays{
 		Files: p.documents, Paths: d.paths, Layout: p.layout, Parse: p.parse, Mover: w,
-		Claim: u.host.Claim, After: c.Archive.After, Location: c.location,
+		Claim: u.host.Claim, After: c.Archive.After, Location: c.location, Now: clock,
 	}
 	ran := filepath.Join(c.State.Dir, "compactor.json")
 	u.scheduler = &compactor.Scheduler{
-		Schedule: c.schedule, Location: c.location, Turn: &u.turn, Logger: d.logger, Job: d.tidyUp,
+		Schedule: c.schedule, Location: c.location, Turn: &u.turn, Logger: d.logger, Now: clock, Job: d.tidyUp,
 		Load: func() ([]byte, error) { return vault.ReadState(ran) },
 		Save: func(data []byte) error { return vault.WriteState(ran, data) },
 	}
@@ -86,7 +86,7 @@ func (d *daemon) tidyUp(ctx context.Context) error {
 		return nil
 	}
 	var errs []error
-	if err := d.writer.Journal.Prune(time.Now()); err != nil {
+	if err := d.writer.Journal.Prune(clock()); err != nil {
 		errs = append(errs, err)
 	}
 	duty, err := d.upkeep.host.Duty()

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"path/filepath"
-	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -24,6 +23,7 @@ func (d *daemon) openWriting() (err error) {
 		d.unwritable = err
 		return nil
 	}
+	journal.Now = clock
 	journal.Happened = func(r vault.Record) { d.pipeline.events.publish(ipc.WriteEvent(r)) }
 	d.writer = &vault.Writer{
 		Vault: d.vault, Journal: journal, Logger: d.logger, Enabled: d.mayWrite,
@@ -89,7 +89,7 @@ func (d *daemon) write(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := d.writer.Journal.Prune(time.Now()); err != nil {
+	if err := d.writer.Journal.Prune(clock()); err != nil {
 		d.logger.Warn("old changes cannot be forgotten", "err", err)
 	}
 	return d.writer.Run(ctx)
