@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"path"
 	"strings"
+	"time"
 
 	"github.com/memwatchd/memwatchd/memory"
 	"github.com/memwatchd/memwatchd/secrets"
@@ -134,16 +135,38 @@ func contested(dir string) error {
 
 // home is the caller's own directory below _longterms. That of somebody else who
 // maps to the same name is not the caller's.
-func (m *Memory) home(c Call) (string, error) {
+func (m *Memory) home(ctx context.Context, c *Call) (string, error) {
 	dir := "_longterms/" + memory.SubjectDir(c.Scope.Subject)
 	place := m.Layout.Place(dir + "/_index.md")
-	if c.View.SubjectOf(memory.Partition{Owner: place.Owner}) != c.Scope.Subject {
-		if c.degraded {
-			return "", Errorf(Unavailable, "not every file has been read yet").hint("try again in a moment")
+	mine := func() bool { return c.View.SubjectOf(memory.Partition{Owner: place.Owner}) == c.Scope.Subject }
+	if !mine() {
+		if err := m.whole(ctx, c); err != nil {
+			return "", err
 		}
-		return "", contested(dir)
+		if !mine() {
+			return "", contested(dir)
+		}
 	}
 	return dir, nil
+}
+
+// whole waits, as long as there is patience, until every file has been read: not
+// before is it known whose a directory is, and what there is. The call's view is
+// the one after that.
+func (m *Memory) whole(ctx context.Context, c *Call) error {
+	wait, cancel := context.WithTimeout(ctx, m.Patience)
+	defer cancel()
+	for c.degraded {
+		select {
+		case <-wait.Done():
+			return Errorf(Unavailable, "not every file has been read yet").hint("try again in a moment")
+		case <-time.After(20 * time.Millisecond):
+		}
+		if err := m.look(c); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // dayDir is the directory of what is new of a day. If nobody has said where days

@@ -126,10 +126,13 @@ func (m *Memory) forget(ctx context.Context, c Call, r *ForgetRequest) (*ForgetA
 // to be forgotten of what has not been read.
 func (m *Memory) allKnown(ctx context.Context, c *Call) error {
 	synced, err := m.sync(ctx, c, Fresh{})
-	if err == nil && (!synced || c.degraded) {
-		err = Errorf(Unavailable, "not every file has been read yet").hint("try again in a moment")
+	switch {
+	case err != nil:
+		return err
+	case !synced:
+		return Errorf(Unavailable, "not every file has been read yet").hint("try again in a moment")
 	}
-	return err
+	return m.whole(ctx, c)
 }
 
 func (a *ForgetAnswer) list(traces []Trace) {

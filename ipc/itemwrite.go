@@ -69,9 +69,10 @@ func (m *Memory) itemPut(ctx context.Context, c Call, r *ItemPutRequest) (*ItemA
 	if err := put.check(); err != nil {
 		return nil, err
 	}
-	if _, err := m.home(c); err != nil {
+	if _, err := m.home(ctx, &put.call); err != nil {
 		return nil, err
 	}
+	c = put.call
 	after, _, err := m.add(ctx, c, adding{
 		path: itemPath(c.Scope.Subject, r.Namespace), cause: "item", fresh: memory.NewItems(c.Scope.Subject), change: put.change,
 	})

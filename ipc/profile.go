@@ -82,7 +82,7 @@ func (m *Memory) sumUp(ctx context.Context, c Call, namespace, name, text string
 	if _, err := m.sync(ctx, &c, f); err != nil {
 		return nil, err
 	}
-	dir, err := m.home(c)
+	dir, err := m.home(ctx, &c)
 	if err != nil {
 		return nil, err
 	}

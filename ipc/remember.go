@@ -55,7 +55,7 @@ func (m *Memory) rememberItem(ctx context.Context, c Call, r *RememberRequest, g
 		return nil, err
 	}
 	var err error
-	if item.path, item.fresh, err = m.longTermFile(c); err != nil {
+	if item.path, item.fresh, err = m.longTermFile(ctx, &c); err != nil {
 		return nil, err
 	}
 	item.parse = func(source []byte) *memory.Document {
@@ -157,16 +157,24 @@ func (m *Memory) belongs(r *remembered) error {
 // longTermFile is where the caller's long-term memory is kept: in MEMORY.md, if the
 // caller has one or has a memory of that layout, else in the file of the caller's
 // own directory; with what the file begins as if there is none.
-func (m *Memory) longTermFile(c Call) (path string, fresh []byte, err error) {
+func (m *Memory) longTermFile(ctx context.Context, c *Call) (path string, fresh []byte, err error) {
 	subject := c.Scope.Subject
 	dir := memory.UserDir(subject) + "/MEMORY.md"
 	if subject == m.Owner {
 		dir = "MEMORY.md"
 	}
-	if m.exists(dir) && c.View.SubjectOf(memory.Partition{Owner: m.Layout.Place(dir).Owner}) == subject {
-		return dir, memory.NewMemory(), nil
+	if m.exists(dir) {
+		mine := func() bool { return c.View.SubjectOf(memory.Partition{Owner: m.Layout.Place(dir).Owner}) == subject }
+		if !mine() {
+			if err := m.whole(ctx, c); err != nil {
+				return "", nil, err
+			}
+		}
+		if mine() {
+			return dir, memory.NewMemory(), nil
+		}
 	}
-	home, err := m.home(c)
+	home, err := m.home(ctx, c)
 	if err != nil {
 		return "", nil, err
 	}
