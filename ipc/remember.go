@@ -226,7 +226,7 @@ func (r *remembered) put(doc *memory.Document, rev *memory.Revision) error {
 		if n := len(old.Sections); n > 0 {
 			r.section = old.Sections[n-1]
 		}
-		rev.Replace(at, item)
+		rev.Replace(at, item+doc.Remarks(old))
 	}
 	return r.complete(doc, rev)
 }

@@ -70,7 +70,7 @@ func (m *Merge) update(r *Revision, it *MergeItem, source string, now time.Time)
 		text = it.Text
 	}
 	it.change = Updated
-	r.Replace(it.Into, m.behind(text, m.doc.keptBehind(e, source, now)))
+	r.Replace(it.Into, m.behind(text, m.doc.keptBehind(e, source, now))+m.doc.Remarks(e))
 }
 
 // keptBehind is what stays behind an entry when its text is replaced: the id that
