@@ -1,6 +1,7 @@
 package ipc
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"regexp"
@@ -16,7 +17,7 @@ type RememberRequest struct {
 	Text     string   `json:"text" arg:"1" stdin:"true" doc:"what to remember, in a sentence or two"`
 	Title    string   `json:"title" doc:"what it is about, in a few words; an item with the same title is replaced"`
 	Section  string   `json:"section" doc:"heading to put it under; the one that fits best if not given"`
-	Session  string   `json:"session" doc:"id of the session in which it was said; one item is kept of each"`
+	Session  string   `json:"session" doc:"id of the session in which it was said; one item a day is kept of each"`
 	Explicit bool     `json:"explicit" doc:"the user has asked for it to be remembered, in so many words"`
 	Evidence []string `json:"evidence" doc:"where it comes from: paths, URLs or ids of entries"`
 	Scope
@@ -36,12 +37,13 @@ type RememberAnswer struct {
 
 // remember keeps one thing for long.
 func (m *Memory) remember(ctx context.Context, c Call, r *RememberRequest) (*RememberAnswer, error) {
-	return m.rememberItem(ctx, c, r, "")
+	return m.rememberItem(ctx, c, r, "", "")
 }
 
 // rememberItem keeps one thing for long, as part of a group of changes that are
-// undone together; an empty group is one of its own.
-func (m *Memory) rememberItem(ctx context.Context, c Call, r *RememberRequest, group string) (*RememberAnswer, error) {
+// undone together; an empty group is one of its own. The day is the one on which
+// the session began; today if empty.
+func (m *Memory) rememberItem(ctx context.Context, c Call, r *RememberRequest, day, group string) (*RememberAnswer, error) {
 	answer := &RememberAnswer{Hints: []string{}}
 	if m.Disabled {
 		answer.Disabled = true
@@ -50,7 +52,7 @@ func (m *Memory) rememberItem(ctx context.Context, c Call, r *RememberRequest, g
 	if err := m.mayWrite(c); err != nil {
 		return nil, err
 	}
-	item := &remembered{RememberRequest: r, today: m.day(0), now: m.now().UTC()}
+	item := &remembered{RememberRequest: r, day: cmp.Or(day, m.day(0)), today: m.day(0), now: m.now().UTC()}
 	if err := m.worthKeeping(item); err != nil {
 		return nil, err
 	}
@@ -93,6 +95,7 @@ func (m *Memory) rememberItem(ctx context.Context, c Call, r *RememberRequest, g
 // A remembered is an item on its way into long-term memory.
 type remembered struct {
 	*RememberRequest
+	day   string // on which its session began
 	today string
 	now   time.Time
 	path  string
@@ -251,7 +254,8 @@ func (r *remembered) item(comment string) (string, error) {
 }
 
 // replaces is the item that says the same, or has the same title: -1 if there is
-// none, or more than one. Of a session there is one item at most.
+// none, or more than one. Of a session there is one item at most; since a chat has
+// the same id for years, that is one of each of its days.
 func (r *remembered) replaces(doc *memory.Document, source string) (at int, err error) {
 	at, r.alike = -1, 0
 	title, text := memory.Fold(r.Title), memory.TaskNorm(r.Text)
@@ -263,10 +267,10 @@ func (r *remembered) replaces(doc *memory.Document, source string) (at int, err 
 		if same {
 			at, r.alike = i, r.alike+1
 		}
-		other = other || !same && r.Session != "" && e.Source == source
+		other = other || !same && r.Session != "" && e.Source == source && (e.Added == "" || e.Added >= r.day)
 	}
 	if other {
-		return -1, Errorf(Limit, "one item of session %q is kept for long already", r.Session).
+		return -1, Errorf(Limit, "one item of session %q is kept for long already, on that day", r.Session).
 			hint("leave session out if the user has asked for another")
 	}
 	if r.alike > 1 {

@@ -328,7 +328,7 @@ func (m *Memory) promote(ctx context.Context, c Call, r *SessionRequest, group s
 		answer.Hints = append(answer.Hints, "promote: a dry run does not try it")
 		return
 	}
-	kept, err := m.rememberItem(ctx, c, &RememberRequest{Title: p.Title, Text: p.Text, Explicit: p.Explicit, Session: r.Session}, group)
+	kept, err := m.rememberItem(ctx, c, &RememberRequest{Title: p.Title, Text: p.Text, Explicit: p.Explicit, Session: r.Session}, r.Day, group)
 	if err != nil {
 		answer.Hints = append(answer.Hints, "promote: "+strings.TrimSpace(asError(err).Error()))
 		return
