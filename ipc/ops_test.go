@@ -55,6 +55,7 @@ func TestOperations(t *testing.T) {
 	}
 	for _, name := range names {
 		t.Run(strings.TrimSuffix(filepath.Base(name), ".txtar"), func(t *testing.T) {
+			t.Parallel()
 			archive, err := txtar.ParseFile(name)
 			if err != nil {
 				t.Fatal(err)
@@ -85,6 +86,7 @@ type opsCase struct {
 	files    []txtar.File
 	writes   []txtar.File
 	asks     []opsAsk
+	index    *index.Index // of the files; made once, since no request changes it
 }
 
 // An opsAsk is one request of it.
@@ -164,19 +166,11 @@ func (c *opsCase) memory(t testing.TB) *Memory {
 		root.directories.Set(doc.Place, doc.Claim)
 		updates = append(updates, index.Update{Path: f.Name, Doc: doc})
 	}
-	x, err := index.Open(t.TempDir(), index.Options{Source: root, Logger: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { x.Close() })
-	if err := x.Apply(t.Context(), updates); err != nil {
-		t.Fatal(err)
-	}
-	if err := x.Whole(x.Status().Generation); err != nil {
-		t.Fatal(err)
+	if c.index == nil {
+		c.index = openOps(t, root, updates)
 	}
 	return &Memory{
-		Index: x, Files: root, Scopes: root, Keeper: root, Owner: "owner", Location: location,
+		Index: c.index, Files: root, Scopes: root, Keeper: root, Owner: "owner", Location: location,
 		MaxItems: number("max_items"), MaxChars: number("max_chars"), MaxFull: number("full_max_chars"),
 		OmitUntrusted: c.settings["untrusted"] == "omit", Disabled: c.settings["enabled"] != "true",
 		Injection: c.settings["injection"] == "true", Patience: time.Second, Now: func() time.Time { return now },
@@ -190,6 +184,23 @@ func (c *opsCase) memory(t testing.TB) *Memory {
 			},
 		},
 	}
+}
+
+// openOps is a whole index of files.
+func openOps(t testing.TB, root *opsRoot, updates []index.Update) *index.Index {
+	t.Helper()
+	x, err := index.Open(t.TempDir(), index.Options{Source: root, Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { x.Close() })
+	if err := x.Apply(t.Context(), updates); err != nil {
+		t.Fatal(err)
+	}
+	if err := x.Whole(x.Status().Generation); err != nil {
+		t.Fatal(err)
+	}
+	return x
 }
 
 // undoer has written what the case says, a second after the other, ending now.

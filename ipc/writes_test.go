@@ -38,6 +38,7 @@ func TestWrites(t *testing.T) {
 	}
 	for _, name := range names {
 		t.Run(strings.TrimSuffix(filepath.Base(name), ".txtar"), func(t *testing.T) {
+			t.Parallel()
 			archive, err := txtar.ParseFile(name)
 			if err != nil {
 				t.Fatal(err)
@@ -125,6 +126,16 @@ func (c *opsCase) disk(t testing.TB) *diskCase {
 	if err := w.Repair(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+	// As in a daemon, nobody waits for the second look at what was replaced.
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- w.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
 	m.Files, m.Scopes, m.Parse, m.Layout, m.Writer, m.Disabled = d, d, d.parse, layout, w, c.settings["enabled"] == "false"
 	m.Todos = &todosync.Syncer{
 		Files: d, Writer: w, Parse: d.parse, List: d.listed, State: filepath.Join(t.TempDir(), "todosync.json"),
