@@ -192,6 +192,7 @@ func (c *Compactor) takeOut(doc *memory.Document, entries []int) (text []byte, s
 		for _, i := range slices.Concat(out, more) {
 			r.Remove(i)
 		}
+		r.SetTitles()
 		r.SetCounters()
 		without, err := r.Apply(parse)
 		switch {

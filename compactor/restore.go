@@ -95,6 +95,7 @@ func (b *back) insert(old *vault.File) ([]byte, error) {
 		b.restored = Restored{Path: b.from, Line: e.Line, ID: e.ID}
 		return old.Data, nil
 	}
+	titled := doc.Titled()
 	text, err := place(doc, []placing{{sectionPath(b.section), []byte(b.lines)}}, parse)
 	if err != nil {
 		return nil, err
@@ -110,6 +111,15 @@ func (b *back) insert(old *vault.File) ([]byte, error) {
 		}
 		doc = parse(text)
 		e = &doc.Entries[slices.IndexFunc(doc.Entries, func(o memory.Entry) bool { return o.Line == e.Line })]
+	}
+	if titled {
+		at := slices.IndexFunc(doc.Entries, func(o memory.Entry) bool { return o.Line == e.Line })
+		r := doc.Revise()
+		r.SetField("summary", doc.Titles())
+		if text, err = r.Apply(parse); err != nil {
+			return nil, err
+		}
+		e = &parse(text).Entries[at]
 	}
 	b.restored = Restored{Path: b.from, Line: e.Line, ID: e.ID}
 	return text, nil

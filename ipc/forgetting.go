@@ -233,15 +233,10 @@ func (m *Memory) without(c Call, path string, file vault.File, lost []lostEntry,
 			rev.Remove(i)
 		}
 	}
-	if doc.Place.Kind == memory.Longterm && doc.Front.Summary != "" && doc.Front.Summary == doc.Titles() {
-		source, err := rev.Apply(parse)
-		if err != nil {
-			return nil, err
-		}
-		rev.SetField("summary", parse(source).Titles())
-	} else if summary {
+	if summary && !doc.Titled() {
 		rev.SetField("summary", words.out(doc.Front.Summary))
 	}
+	rev.SetTitles()
 	rev.SetCounters()
 	return rev.Apply(parse)
 }

@@ -119,6 +119,13 @@ func (d *Document) Titles() string {
 	return strings.Join(titles, "\n")
 }
 
+// Titled reports whether the summary of a long-term file is the one that it is
+// given if nobody has written one.
+func (d *Document) Titled() bool {
+	_, ok := d.Front.Field("summary")
+	return ok && d.Place.Kind == Longterm && d.Front.Summary == d.Titles()
+}
+
 // firstWords is the first line of an item without its marker and box.
 func firstWords(s string) string {
 	s, _, _ = strings.Cut(s, "\n")

@@ -24,7 +24,8 @@ type Revision struct {
 	fields   []fieldChange
 	counters bool
 	counted  []string // fields that are only there to be counted
-	err      error    // the first wish that cannot mean anything
+	titles   bool
+	err      error // the first wish that cannot mean anything
 }
 
 // An entryChange is what becomes of an entry.
@@ -188,6 +189,10 @@ func (r *Revision) AppendInOrder(order [][]string, section, text string) {
 // frontmatter has and that are wrong when all else is done.
 func (r *Revision) SetCounters() { r.counters = true }
 
+// SetTitles puts the summary of a long-term file right when all else is done, if
+// it is ours: see [Document.Titled]. One that somebody has written stays.
+func (r *Revision) SetTitles() { r.titles = r.titles || r.doc.Titled() }
+
 // Empty reports whether the revision changes nothing.
 func (r *Revision) Empty() bool {
 	for i, c := range r.entries {
@@ -234,8 +239,10 @@ func (r *Revision) Apply(parse func(source []byte) *Document) ([]byte, error) {
 		return nil, fmt.Errorf("edit %s: this is not the whole file", d.Place.Path)
 	}
 	for _, p := range r.passes() {
+		if p.titles {
+			p.fields = []fieldChange{{"summary", d.Titles()}}
+		}
 		if p.counters {
-			p.fields = nil
 			for _, f := range d.wrongCounters() {
 				if !slices.ContainsFunc(r.fields, func(g fieldChange) bool { return f.key == g.key }) || slices.Contains(r.counted, f.key) {
 					p.fields = append(p.fields, f)
@@ -253,12 +260,13 @@ func (r *Revision) Apply(parse func(source []byte) *Document) ([]byte, error) {
 
 // A pass is what of a revision can be done at once: all that is meant by the
 // numbers of the original's entries, then each section, since it may be made on
-// the way, then what has to be counted.
+// the way, then the summary, then what has to be counted.
 type pass struct {
 	entries  map[int]*entryChange
 	below    map[int][]string
 	fields   []fieldChange
 	section  *sectionText
+	titles   bool
 	counters bool
 }
 
@@ -269,6 +277,9 @@ func (r *Revision) passes() []pass {
 	}
 	for i := range r.sections {
 		list = append(list, pass{section: &r.sections[i]})
+	}
+	if r.titles {
+		list = append(list, pass{titles: true})
 	}
 	if r.counters {
 		list = append(list, pass{counters: true})

@@ -25,6 +25,7 @@ import (
 //	append "A" "B" "- tea"        to the section A › B
 //	section "A" "- tea"           a new section A at the end
 //	counters
+//	titles
 //
 // The pictures for bytes that cannot be seen are those of testdata/parse.
 func TestRevisionGolden(t *testing.T) {
@@ -96,6 +97,8 @@ func revised(t *testing.T, d *Document, script string, parse func([]byte) *Docum
 			r.AppendSection(args[0], args[1:]...)
 		case "counters":
 			r.SetCounters()
+		case "titles":
+			r.SetTitles()
 		default:
 			t.Fatalf("no edit is called %q", op)
 		}
