@@ -79,7 +79,7 @@ func (m *Memory) add(ctx context.Context, c Call, a adding) (after *memory.Docum
 			if !bytes.Equal(after.Source, data) { // it was tried in another way as well
 				parse(data)
 			}
-			if old == nil && after.Claim != "" {
+			if after.Claim != "" && (old == nil || before.Claim == "") {
 				if err := m.mayFound(after.Place, after.Claim); err != nil {
 					return nil, err
 				}

@@ -52,7 +52,9 @@ func (m *Memory) rememberItem(ctx context.Context, c Call, r *RememberRequest, d
 	if err := m.mayWrite(c); err != nil {
 		return nil, err
 	}
-	item := &remembered{RememberRequest: r, day: cmp.Or(day, m.day(0)), today: m.day(0), now: m.now().UTC()}
+	item := &remembered{
+		RememberRequest: r, subject: c.Scope.Subject, day: cmp.Or(day, m.day(0)), today: m.day(0), now: m.now().UTC(),
+	}
 	if err := m.worthKeeping(item); err != nil {
 		return nil, err
 	}
@@ -95,12 +97,13 @@ func (m *Memory) rememberItem(ctx context.Context, c Call, r *RememberRequest, d
 // A remembered is an item on its way into long-term memory.
 type remembered struct {
 	*RememberRequest
-	day   string // on which its session began
-	today string
-	now   time.Time
-	path  string
-	fresh []byte
-	parse func([]byte) *memory.Document
+	subject string
+	day     string // on which its session began
+	today   string
+	now     time.Time
+	path    string
+	fresh   []byte
+	parse   func([]byte) *memory.Document
 
 	section  string
 	norm     string // of the entry that it becomes
@@ -231,7 +234,10 @@ func (r *remembered) put(doc *memory.Document, rev *memory.Revision) error {
 		}
 		rev.Replace(at, item+doc.Remarks(old))
 	}
-	return r.complete(doc, rev)
+	if strings.HasSuffix(r.path, "/_index.md") {
+		rev.CompleteLongTerm(r.subject, r.now)
+	}
+	return nil
 }
 
 // item is the text of the item, with the date of today unless it begins with one.
@@ -277,38 +283,6 @@ func (r *remembered) replaces(doc *memory.Document, source string) (at int, err 
 		at = -1
 	}
 	return at, nil
-}
-
-// complete gives the frontmatter of a subject's file what it should have. A summary
-// that somebody has written stays; ours is the one that the file would have been
-// given before.
-func (r *remembered) complete(doc *memory.Document, rev *memory.Revision) error {
-	if !doc.Front.Present || !strings.HasSuffix(r.path, "/_index.md") {
-		return nil
-	}
-	now := memory.Timestamp(r.now)
-	if _, ok := doc.Front.Field("created_at"); !ok {
-		rev.SetField("created_at", now)
-	}
-	rev.SetField("updated_at", now)
-	if summary := doc.Front.Summary; summary == "" || summary == doc.Titles() {
-		source, err := rev.Apply(r.parse)
-		if err != nil {
-			return err
-		}
-		rev.SetField("summary", r.parse(source).Titles())
-	}
-	tasks, followUps := doc.Counters() // the item has none
-	for _, c := range []struct {
-		key   string
-		count memory.Progress
-	}{{"tasks", tasks}, {"follow_ups", followUps}} {
-		if _, ok := doc.Front.Field(c.key); !ok {
-			rev.SetField(c.key, c.count.String())
-		}
-	}
-	rev.SetCounters()
-	return nil
 }
 
 // hints say what should be looked at again.

@@ -91,9 +91,6 @@ func (l *Layout) CountsTasks(section string) bool {
 	return slices.Contains(names.tasks, name) || slices.Contains(names.followUps, name)
 }
 
-// Counters are what the counters in the frontmatter should say.
-func (d *Document) Counters() (tasks, followUps Progress) { return d.counters() }
-
 // maxTitles is how many lines a summary of ours has at most.
 const maxTitles = 10
 
