@@ -61,6 +61,9 @@ func (m *Memory) wipeSubject(ctx context.Context, c Call, r *WipeRequest) (*Wipe
 	if err := m.allKnown(ctx, &c); err != nil {
 		return nil, err
 	}
+	if err := m.withAliases(&c); err != nil {
+		return nil, err
+	}
 	w, err := m.wiping(c, r.Sessions)
 	if err != nil {
 		return nil, err
@@ -102,6 +105,22 @@ func (m *Memory) wipeSubject(ctx context.Context, c Call, r *WipeRequest) (*Wipe
 		answer.Problem = oneLine(problem.Error()) + "; it is tried again when the daemon is started"
 	}
 	return answer, nil
+}
+
+// withAliases lets a call see what is kept under every key that is linked to its
+// subject, also where others are not shown that.
+func (m *Memory) withAliases(c *Call) (err error) {
+	links, _ := m.Scopes.Links() // of a file that is broken, those that were good last
+	c.Scope.Aliases = nil
+	for _, l := range links {
+		if l.Subject == c.Scope.Subject {
+			c.Scope.Aliases = append(c.Scope.Aliases, memory.ExternalSubject(l.Key))
+		}
+	}
+	if c.View, err = m.Scopes.View(c.Scope); err != nil {
+		return Errorf(Invalid, "%v", err)
+	}
+	return nil
 }
 
 // wiping finds what is a subject's and its aliases'. A directory that others claim

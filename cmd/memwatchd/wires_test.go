@@ -127,7 +127,7 @@ func (a *wiresAsk) with(words ...string) (f fields) {
 	return f
 }
 
-var wiresSetting = regexp.MustCompile(`(?m)^(now|timezone|enabled|layout): (.*)$`)
+var wiresSetting = regexp.MustCompile(`(?m)^(now|timezone|enabled|layout|read): (.*)$`)
 
 func eachArchive(t *testing.T, dir string, test func(*testing.T, *wiresCase)) {
 	names, err := filepath.Glob("../../ipc/testdata/" + dir + "/*.txtar")
@@ -140,7 +140,7 @@ func eachArchive(t *testing.T, dir string, test func(*testing.T, *wiresCase)) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			c := &wiresCase{settings: map[string]string{"now": "2026-02-05T12:00:00Z", "timezone": "UTC", "enabled": "true", "layout": "auto"}}
+			c := &wiresCase{settings: map[string]string{"now": "2026-02-05T12:00:00Z", "timezone": "UTC", "enabled": "true", "layout": "auto", "read": "union"}}
 			for _, m := range wiresSetting.FindAllSubmatch(archive.Comment, -1) {
 				c.settings[string(m[1])] = string(m[2])
 			}
@@ -186,7 +186,7 @@ func (c *wiresCase) live(t *testing.T) *live {
 	}
 	l := newLive(t, root, "write: {quiet: 1h}\ncompactor: {enabled: false}\n")
 	l.env = append(l.env, stopped+"="+c.settings["now"], "MEMWATCHD_MEMORY_TIMEZONE="+c.settings["timezone"],
-		"MEMWATCHD_MEMORY_ENABLED="+c.settings["enabled"], "MEMWATCHD_MEMORY_LAYOUT="+c.settings["layout"])
+		"MEMWATCHD_MEMORY_ENABLED="+c.settings["enabled"], "MEMWATCHD_MEMORY_LAYOUT="+c.settings["layout"], "MEMWATCHD_IDENTITY_READ="+c.settings["read"])
 	return l
 }
 
