@@ -111,17 +111,37 @@ func (d *Document) Titles() string {
 	}
 	titles := make([]string, len(items))
 	for i, e := range items {
-		titles[i] = cmp.Or(e.Title, firstWords(e.Text))
+		titles[i] = e.titleLine()
 	}
 	return strings.Join(titles, "\n")
 }
 
-// Titled reports whether the summary of a long-term file is the one that it is
-// given if nobody has written one.
+// Titled reports whether the summary of a long-term file is one that it was given
+// because nobody has written one: all of it are titles of items, to which a person
+// may have added others since.
 func (d *Document) Titled() bool {
-	_, ok := d.Front.Field("summary")
-	return ok && d.Place.Kind == Longterm && d.Front.Summary == d.Titles()
+	if _, ok := d.Front.Field("summary"); !ok || d.Place.Kind != Longterm {
+		return false
+	}
+	if d.Front.Summary == d.Titles() {
+		return true
+	}
+	titles := map[string]bool{}
+	for i := range d.Entries {
+		if e := &d.Entries[i]; e.Block == Item {
+			titles[e.titleLine()] = true
+		}
+	}
+	for line := range strings.SplitSeq(d.Front.Summary, "\n") {
+		if !titles[line] {
+			return false
+		}
+	}
+	return true
 }
+
+// titleLine is what a summary says of an item.
+func (e *Entry) titleLine() string { return cmp.Or(e.Title, firstWords(e.Text)) }
 
 // firstWords is the first line of an item without its marker and box.
 func firstWords(s string) string {
