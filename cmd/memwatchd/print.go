@@ -176,6 +176,9 @@ func fromHere(path string) string {
 	return path
 }
 
+// zone is the one in which days and times are told.
+func (p *printer) zone() *time.Location { return cmp.Or(p.location, time.Local) }
+
 // age is how long ago something was, in one unit, or its day if that is more
 // than two days ago.
 func (p *printer) age(t time.Time) string {
@@ -190,7 +193,7 @@ func (p *printer) age(t time.Time) string {
 	case d < 48*time.Hour:
 		return fmt.Sprintf("%dh", d/time.Hour)
 	default:
-		return t.In(p.location).Format(time.DateOnly)
+		return t.In(p.zone()).Format(time.DateOnly)
 	}
 }
 

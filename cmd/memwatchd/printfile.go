@@ -79,5 +79,5 @@ func (p *printer) event(b *strings.Builder, e *ipc.Event) {
 	if e.Path != "" {
 		where = p.place(e.Path, 0)
 	}
-	fmt.Fprintf(b, "%s %s%s\n", e.Time.Local().Format("15:04:05"), p.style(bold, escapeLine(e.Event)), joined("  ", where, detail))
+	fmt.Fprintf(b, "%s %s%s\n", e.Time.In(p.zone()).Format("15:04:05"), p.style(bold, escapeLine(e.Event)), joined("  ", where, detail))
 }

@@ -96,9 +96,9 @@ func (p *printer) writing(b *strings.Builder, s *ipc.Status) {
 	case !c.Enabled:
 		line = "only on request"
 	default:
-		line = "next at " + c.NextRun.Local().Format(time.DateTime)
+		line = "next at " + c.NextRun.In(p.zone()).Format(time.DateTime)
 		if !c.LastRun.IsZero() {
-			line += ", last at " + c.LastRun.Local().Format(time.DateTime)
+			line += ", last at " + c.LastRun.In(p.zone()).Format(time.DateTime)
 		}
 	}
 	p.row(b, "tidying", "%s", line)
@@ -121,7 +121,7 @@ func (p *printer) model(b *strings.Builder, m *ipc.ModelStatus) {
 	}
 	p.row(b, "model", "%s", line)
 	if m.Failure != "" {
-		p.row(b, "", "%s: %s", m.FailedAt.Local().Format(time.DateTime), m.Failure)
+		p.row(b, "", "%s: %s", m.FailedAt.In(p.zone()).Format(time.DateTime), m.Failure)
 	}
 }
 
