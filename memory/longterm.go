@@ -148,7 +148,7 @@ func firstWords(s string) string {
 	s, _, _ = strings.Cut(s, "\n")
 	s = strings.TrimLeft(s, " ")
 	s = s[listMarkerLen(s):]
-	s = strings.TrimSpace(s[boxLen(s):])
+	s = oneLine(s[boxLen(s):])
 	if day := addedSuffix(s); day != "" {
 		if i := strings.LastIndexAny(s, "(（"); i > 0 {
 			s = strings.TrimSpace(s[:i])

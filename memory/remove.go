@@ -20,7 +20,7 @@ func (d *Document) bodyLine() int {
 // removeEntries finds the bytes of the entries that go.
 func (w *work) removeEntries() {
 	d := w.d
-	w.drop = w.exposed()
+	w.drop = w.emptied()
 	for i, c := range w.entries {
 		if e := &d.Entries[i]; c.remove {
 			w.gone = append(w.gone, lineRange{e.Line, e.EndLine})
@@ -85,20 +85,18 @@ func (w *work) cutLines(r lineRange) Edit {
 	return Edit{s, left}
 }
 
-// exposed are the headings that would be shown to more people than before if
-// they stayed. A heading is shown with what is below it: alone, it is shown to
-// whoever may read the file.
-func (w *work) exposed() map[int]bool {
+// emptied are the headings that go with what was below them: those that would be
+// shown to more people than before if they stayed, and those that say when it was
+// noted, which belong to it. A heading is shown with what is below it: alone, it is
+// shown to whoever may read the file.
+func (w *work) emptied() map[int]bool {
 	d := w.d
-	drop := map[int]bool{}
-	if d.Own.Visibility != PublicOK {
-		return drop
-	}
-	left, public := make([]bool, len(d.Headings)), make([]bool, len(d.Headings))
+	had, left, public := make([]bool, len(d.Headings)), make([]bool, len(d.Headings)), make([]bool, len(d.Headings))
 	for i := range d.Entries {
 		c := w.entries[i]
 		for h := d.Entries[i].Heading; h >= 0; h = d.Headings[h].Parent {
-			left[h] = left[h] || c == nil || !c.remove
+			gone := c != nil && c.remove
+			had[h], left[h] = had[h] || gone, left[h] || !gone
 			public[h] = public[h] || d.Entries[i].Partition.Visibility == PublicOK
 		}
 	}
@@ -107,12 +105,21 @@ func (w *work) exposed() map[int]bool {
 			left[h] = true
 		}
 	}
+	drop := map[int]bool{}
 	for h := range d.Headings {
-		if !left[h] && !public[h] && !d.private.closes(d.Headings[h].Line, d.Headings[h].EndLine) {
+		exposed := d.Own.Visibility == PublicOK && !public[h] && !d.private.closes(d.Headings[h].Line, d.Headings[h].EndLine)
+		if !left[h] && (exposed || had[h] && d.noted(h)) {
 			drop[h] = true
 		}
 	}
 	return drop
+}
+
+// noted reports whether a heading is that of a note, which says when it was, and
+// has no heading below it.
+func (d *Document) noted(h int) bool {
+	_, _, _, ok := headingClock(d.Headings[h].Text)
+	return ok && d.Place.Day != "" && !slices.ContainsFunc(d.Headings, func(o Heading) bool { return o.Parent == h })
 }
 
 // headingOf is the heading above an entry, -1 for none.
