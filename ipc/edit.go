@@ -49,7 +49,7 @@ func (m *Memory) edit(ctx context.Context, c Call, r *EditRequest) (*EditAnswer,
 	case before == after:
 		return nil, Errorf(Invalid, "old_text and new_text are the same")
 	}
-	return m.rewrite(ctx, c, r.Path, "edit", func(_ *memory.Document, shown memory.Shown) (string, error) {
+	return m.rewrite(ctx, c, r.Path, "edit", func(doc *memory.Document, shown memory.Shown) (string, error) {
 		text := shown.Text()
 		at := strings.Index(text, before)
 		switch {
@@ -58,8 +58,26 @@ func (m *Memory) edit(ctx context.Context, c Call, r *EditRequest) (*EditAnswer,
 		case strings.LastIndex(text, before) != at:
 			return "", Errorf(Conflict, "old_text is in %s more than once", r.Path).hint("give more of the text around it")
 		}
-		return text[:at] + after + text[at+len(before):], nil
+		next := text[:at] + after + text[at+len(before):]
+		if partMasked(doc, shown, next, at, at+len(before)) {
+			return "", memory.ErrMasked
+		}
+		return next, nil
 	})
+}
+
+// partMasked reports whether a part of a line in which something is masked would
+// stay in another line, if what is shown between two places is replaced.
+func partMasked(doc *memory.Document, shown memory.Shown, next string, from, to int) bool {
+	text := shown.Text()
+	was, is := strings.Split(text, "\n"), strings.Split(next, "\n")
+	first, last := strings.Count(text[:from], "\n"), strings.Count(text[:to], "\n")
+	masked := func(line int) bool {
+		return line < len(shown.Lines) && doc.MaskedLine(shown.Source(line+1))
+	}
+	before := from > 0 && text[from-1] != '\n' && was[first] != is[first]
+	behind := to < len(text) && text[to] != '\n' && was[last] != is[len(is)-len(was)+last]
+	return before && masked(first) || behind && masked(last)
 }
 
 // write makes a file, or replaces what the caller may read of one if that is

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"reflect"
 	"slices"
+	"strings"
 
 	"github.com/memwatchd/memwatchd/memory"
 	"github.com/memwatchd/memwatchd/secrets"
@@ -140,13 +141,30 @@ func maskHunk(h vault.Hunk) vault.Hunk {
 }
 
 // newSecret says no to a text in place of what was shown of a file, if it has a
-// credential, or more masks than were shown.
+// credential, or a mask in a line that is new or moved: nothing is behind that.
 func newSecret(shown memory.Shown, text string) error {
 	if found := secrets.Find(text); found != nil {
 		return secretError("the new text", found[0].Rule)
 	}
-	if secrets.Masks(text) > secrets.Masks(shown.Text()) {
+	was, is := between(shown.Text(), text)
+	switch {
+	case secrets.Masks(is) > secrets.Masks(was):
 		return secretError("the new text", secrets.Redaction)
+	case secrets.Masks(is) > 0:
+		return memory.ErrMasked
 	}
 	return nil
+}
+
+// between is the lines of two texts between those that they have in common at
+// both ends.
+func between(a, b string) (string, string) {
+	from, to := strings.SplitAfter(a, "\n"), strings.SplitAfter(b, "\n")
+	for len(from) > 0 && len(to) > 0 && from[0] == to[0] {
+		from, to = from[1:], to[1:]
+	}
+	for len(from) > 0 && len(to) > 0 && from[len(from)-1] == to[len(to)-1] {
+		from, to = from[:len(from)-1], to[:len(to)-1]
+	}
+	return strings.Join(from, ""), strings.Join(to, "")
 }

@@ -3,6 +3,8 @@ package ipc
 import (
 	"encoding/json"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -178,4 +180,44 @@ func TestRedactedCopies(t *testing.T) {
 	if secrets.Rule(liveToken) == "" || secrets.Rule(privateKey) == "" {
 		t.Error("the tests' credentials are none")
 	}
+}
+
+// Of a credential of several lines nothing is shown, and no mask is written,
+// whichever of them are taken out, and whatever comes in their place.
+func TestEditOfAPrivateKey(t *testing.T) {
+	d := readOpsCase(t, &txtar.Archive{Files: []txtar.File{{Name: "MEMORY.md", Data: []byte("- a\n")}}}).disk(t)
+	c := d.callAs(t, "owner", "private")
+	path := filepath.Join(d.dir, "MEMORY.md")
+	const above, below = "- a\n\n", "\n\n- b\n"
+	done := 0
+	for from := range 5 {
+		for to := from + 1; to <= 5; to++ {
+			for _, by := range []struct{ end, text string }{{"\n", ""}, {"", "none"}, {"\n", "none"}, {"", ""}} {
+				if err := os.WriteFile(path, []byte(above+privateKey+below), 0o600); err != nil {
+					t.Fatal(err)
+				}
+				_, shown, err := d.memory.load(c, "MEMORY.md")
+				if err != nil {
+					t.Fatal(err)
+				}
+				old := strings.Join(shown.Lines[2+from:2+to], "\n") + by.end
+				_, err = d.memory.edit(t.Context(), c, &EditRequest{Path: "MEMORY.md", OldText: old, NewText: by.text})
+				data, failed := os.ReadFile(path)
+				if failed != nil {
+					t.Fatal(failed)
+				}
+				_, shown, failed = d.memory.load(c, "MEMORY.md")
+				text := shown.Text()
+				if failed != nil || strings.Contains(text, keyLine) || strings.Contains(text, "qL5h") || strings.Contains(string(data), "REDA") {
+					t.Fatalf("%q in place of %q: %v, %v\n%s\nis shown as\n%s", by.text, old, err, failed, data, text)
+				}
+				if err == nil {
+					done++
+				} else if from == 0 && to == 5 && by.text != "none" {
+					t.Errorf("all of it: %v", err)
+				}
+			}
+		}
+	}
+	t.Logf("%d edits were made", done)
 }

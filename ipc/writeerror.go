@@ -32,7 +32,7 @@ func writeError(err error, owned bool) error {
 	wait, isWait := errors.AsType[*vault.WaitError](err)
 	switch {
 	case errors.Is(err, memory.ErrMasked):
-		return Errorf(Secret, "%v", err).hint("a line with a redaction stays as it is, or is changed in an editor")
+		return Errorf(Secret, "%v", err).hint("a line with a redaction stays as it is, or goes as a whole; forget takes out the entry that it is in")
 	case errors.Is(err, memory.ErrText):
 		return Errorf(Invalid, "%v", err)
 	case errors.Is(err, vault.ErrBusy):

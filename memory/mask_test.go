@@ -158,11 +158,12 @@ func TestWritesKeepMasked(t *testing.T) {
 	}
 }
 
-// A view's rewriting keeps what is behind a mask, or is refused.
+// A view's rewriting keeps what is behind a mask, takes its line away as a whole,
+// or is refused where it cannot tell which of several lines goes.
 func TestRewriteKeepsMasked(t *testing.T) {
 	l := maskingLayout()
 	parse := func(b []byte) *Document { return l.Parse("MEMORY.md", b, testMeta) }
-	src := "# A\n- " + credential + "\n- b\n- " + credential[:len(credential)-1] + "8\n"
+	src := "# A\n- " + credential + "\n- b\n- " + credential[:len(credential)-1] + "8\n- for c: " + credential + "\n- d\n"
 	d := parse([]byte(src))
 	v := d.viewOfAll()
 	shown := d.Shown(v).Text()
@@ -171,10 +172,12 @@ func TestRewriteKeepsMasked(t *testing.T) {
 		{"- b", "- c\n- e", strings.Replace(src, "- b", "- c\n- e", 1)},
 		{"# A\n", "", strings.Replace(src, "# A\n", "", 1)},
 		{"- b\n", "", strings.Replace(src, "- b\n", "", 1)},
+		{"- for c: " + masked + "\n", "", strings.Replace(src, "- for c: "+credential+"\n", "", 1)},
+		{"- for c: " + masked, "- for c: none", strings.Replace(src, "- for c: "+credential, "- for c: none", 1)},
+		{shown, "- b\n", "- b\n"},
 		{"- " + masked + "\n- b", "- b", ""},
-		{"- " + masked, "- my " + masked, ""},
+		{"- b\n- " + masked + "\n", "", ""},
 		{"- " + masked + "\n- b\n", "- b\n- " + masked + "\n", ""},
-		{shown, "- b\n", ""},
 	} {
 		got, err := d.Rewrite(v, strings.Replace(shown, test.old, test.new, 1), parse)
 		if test.want == "" && !errors.Is(err, ErrMasked) || test.want != "" && (err != nil || string(got) != test.want) {

@@ -13,8 +13,8 @@ import (
 var (
 	// ErrText: the text cannot be what the file says, whatever else is in it.
 	ErrText = errors.New("the text cannot be written")
-	// ErrMasked: the text changes a line in which something is not shown as it
-	// is, or has such a line where it does not belong.
+	// ErrMasked: something is not shown as it is in a line of which the text
+	// changes a part, or which it has where it does not belong.
 	ErrMasked = errors.New("what is not shown in a line would be lost")
 	// ErrUnwritable: the file is never written to as it is, or what the view
 	// may not read leaves no way.
@@ -30,6 +30,10 @@ var (
 // the result that it can see. For that reason a view that would not be shown the
 // private text of the file cannot give it a frontmatter, nor change whose it is,
 // and blank lines around its text are left out.
+//
+// A line in which something is not shown as it is stays, or goes as a whole. What
+// stands for it is text like any other in a new line: the caller sees to it that
+// there is none.
 // Parse must read a source as the document was read.
 func (d *Document) Rewrite(v View, text string, parse func(source []byte) *Document) ([]byte, error) {
 	lines := textLines(text)
@@ -53,10 +57,11 @@ func (d *Document) Rewrite(v View, text string, parse func(source []byte) *Docum
 	if unsound != nil {
 		return nil, unsound
 	}
-	if err := d.keepsMasked(&shown, lines); err != nil {
+	pairs := align(shown.Lines, lines)
+	if err := d.keepsMasked(&shown, lines, pairs); err != nil {
 		return nil, err
 	}
-	r := &rewrite{d: d, v: v, lines: lines, pairs: align(shown.Lines, lines), shown: &shown}
+	r := &rewrite{d: d, v: v, lines: lines, pairs: pairs, shown: &shown}
 	var last error
 	for _, way := range []func() [][]byte{r.late, r.early, r.near, r.end, r.top} {
 		source := r.finish(way())
@@ -71,15 +76,15 @@ func (d *Document) Rewrite(v View, text string, parse func(source []byte) *Docum
 	return nil, fmt.Errorf("%w: %w", ErrUnwritable, last)
 }
 
-// keepsMasked says no to lines that lack one that is masked, or have it
-// elsewhere: what is behind the mask cannot be told.
-func (d *Document) keepsMasked(shown *Shown, lines []string) error {
+// keepsMasked says no to lines of which it cannot be told whether they are those
+// that are masked: of several that are shown alike, with something else behind
+// each mask, all stay or all go.
+func (d *Document) keepsMasked(shown *Shown, lines []string, pairs []int) error {
 	if !d.Masked() {
 		return nil
 	}
-	pairs := align(shown.Lines, lines)
 	for k, j := range pairs {
-		if source := shown.Source(k + 1); j < 0 && d.differs(d.lines.span(source, source)) {
+		if j < 0 && d.MaskedLine(shown.Source(k+1)) && slices.Contains(lines, shown.Lines[k]) {
 			return fmt.Errorf("line %d: %w", k+1, ErrMasked)
 		}
 	}

@@ -202,6 +202,9 @@ func (d *Document) Said(from, to int) string {
 // what is shown must not be taken for what it says, and its hash tells nothing.
 func (d *Document) Masked() bool { return d.differs(Span{0, len(d.Source)}) }
 
+// MaskedLine reports whether something in a line is not shown as it is.
+func (d *Document) MaskedLine(line int) bool { return d.differs(d.lines.span(line, line)) }
+
 // differs reports whether something in a span is not shown as it is.
 func (d *Document) differs(s Span) bool {
 	return len(d.Source) > 0 && &d.Source[0] != &d.masked[0] && !bytes.Equal(d.Source[s.Start:s.End], d.masked[s.Start:s.End])
