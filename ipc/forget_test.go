@@ -112,7 +112,7 @@ func TestForgetFinishesLater(t *testing.T) {
 // Wherever a daemon was stopped after it had noted what is to be forgotten, the
 // rest is done at the next start. What was changed since stays.
 func TestForgetGoesOn(t *testing.T) {
-	files := map[string]string{"MEMORY.md": "---\nsummary: a secret\n---\n- a secret\n- tea\n", "notes.md": "- secret 1\n- secret 2\n"}
+	files := map[string]string{"MEMORY.md": "---\nsummary: |-\n  of tea\n  the secret, too\n  of cups\n---\n- a secret\n- tea\n", "notes.md": "- secret 1\n- secret 2\n"}
 	for stop := range 3 {
 		d, c := forgetter(t, files)
 		kept := "MEMORY.md.kept-0abc0000"
@@ -132,15 +132,7 @@ func TestForgetGoesOn(t *testing.T) {
 			t.Fatal(err)
 		}
 		words := newNeedles(l.match, chosen)
-		plan := oblivion{Subject: c.Scope.Subject, Files: []lostFile{{Path: "MEMORY.md"}, {Path: "notes.md"}}}
-		for _, e := range chosen {
-			_, id, _ := cutID(e.ID)
-			i := 0
-			if e.Path == "notes.md" {
-				i = 1
-			}
-			plan.Files[i].Entries = append(plan.Files[i].Entries, lostEntry{id, e.digest})
-		}
+		plan := newOblivion(c.Scope.Subject, chosen, words)
 		if plan.Journal, err = d.memory.inJournal(c, words); err != nil || len(plan.Journal) == 0 {
 			t.Fatalf("%+v, %v", plan.Journal, err)
 		}
@@ -153,14 +145,14 @@ func TestForgetGoesOn(t *testing.T) {
 		left := "- tea\n"
 		if stop == 0 {
 			left = "- mine\n- tea\n"
-			if err := os.WriteFile(filepath.Join(d.dir, "MEMORY.md"), []byte("---\nsummary: a secret\n---\n- mine\n- tea\n"), 0o600); err != nil {
+			if err := os.WriteFile(filepath.Join(d.dir, "MEMORY.md"), []byte(strings.Replace(files["MEMORY.md"], "- a secret", "- mine", 1)), 0o600); err != nil {
 				t.Fatal(err)
 			}
 		}
 		if err := d.memory.Forget(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		d.want(t, "MEMORY.md", "---\nsummary: \"\"\n---\n"+left)
+		d.want(t, "MEMORY.md", "---\nsummary: \"of tea\\nof cups\"\n---\n"+left)
 		d.want(t, "notes.md", "")
 		if stop > 0 {
 			d.want(t, kept, "- coffee\n")

@@ -29,6 +29,7 @@ type oblivion struct {
 type lostFile struct {
 	Path    string      `json:"path"`
 	Entries []lostEntry `json:"entries,omitempty"` // none: the file itself
+	Summary []int       `json:"summary,omitempty"` // lines of the summary, from 0, if that is one of the entries; none: all
 }
 
 // A lostEntry is an entry, or the summary of a file.
@@ -56,15 +57,7 @@ func (m *Memory) forgetListed(ctx context.Context, c Call, r *ForgetRequest, ans
 		return err
 	}
 	words := newNeedles(l.match, chosen)
-	plan := oblivion{Subject: c.Scope.Subject}
-	for _, t := range chosen {
-		_, id, _ := cutID(t.ID)
-		if n := len(plan.Files); n == 0 || plan.Files[n-1].Path != t.Path {
-			plan.Files = append(plan.Files, lostFile{Path: t.Path})
-		}
-		f := &plan.Files[len(plan.Files)-1]
-		f.Entries = append(f.Entries, lostEntry{id, t.digest})
-	}
+	plan := newOblivion(c.Scope.Subject, chosen, words)
 	var problem error
 	plan.Journal, problem = m.inJournal(c, words)
 	before, err := m.writeDown(plan)
@@ -90,6 +83,23 @@ func (m *Memory) forgetListed(ctx context.Context, c Call, r *ForgetRequest, ans
 	answer.list(m.traces(c, l.match))
 	answer.Beyond = beyond
 	return nil
+}
+
+// newOblivion is what was chosen, in its files.
+func newOblivion(subject string, chosen []Trace, words *needles) oblivion {
+	plan := oblivion{Subject: subject}
+	for _, t := range chosen {
+		_, id, _ := cutID(t.ID)
+		if n := len(plan.Files); n == 0 || plan.Files[n-1].Path != t.Path {
+			plan.Files = append(plan.Files, lostFile{Path: t.Path})
+		}
+		f := &plan.Files[len(plan.Files)-1]
+		f.Entries = append(f.Entries, lostEntry{id, t.digest})
+		if id == summaryID {
+			f.Summary = words.lost(t.Text)
+		}
+	}
+	return plan
 }
 
 // cutID takes an id apart.
@@ -153,7 +163,7 @@ func (m *Memory) removeListed(ctx context.Context, c Call, plan *oblivion, words
 		if len(f.Entries) == 0 {
 			continue
 		}
-		_, err := m.Writer.EditKept(ctx, f.Path, func(kept *vault.File) ([]byte, error) { return m.without(c, f.Path, *kept, nil, words) })
+		_, err := m.Writer.EditKept(ctx, f.Path, func(kept *vault.File) ([]byte, error) { return m.without(c, lostFile{Path: f.Path}, *kept, words) })
 		if err != nil {
 			failed = append(failed, Refused{f.Path, "what was kept beside it: " + oneLine(err.Error())})
 		}
@@ -165,7 +175,7 @@ func (m *Memory) removeListed(ctx context.Context, c Call, plan *oblivion, words
 					return nil, notFound("file", f.Path)
 				}
 				owned = m.Parse(*old).Owned(c.View)
-				return m.without(c, f.Path, *old, f.Entries, words)
+				return m.without(c, f, *old, words)
 			},
 		})
 		if err != nil {
@@ -188,7 +198,8 @@ func (m *Memory) removeListed(ctx context.Context, c Call, plan *oblivion, words
 // without is a file without entries: those that are named, all of which must be as
 // they were, or, if none is, those that have what is looked for. Of the rest of
 // the file nothing changes but what is derived from the entries.
-func (m *Memory) without(c Call, path string, file vault.File, lost []lostEntry, words *needles) ([]byte, error) {
+func (m *Memory) without(c Call, f lostFile, file vault.File, words *needles) ([]byte, error) {
+	path, lost := f.Path, f.Entries
 	file.Path = path
 	parse := func(source []byte) *memory.Document {
 		next := file
@@ -215,7 +226,10 @@ func (m *Memory) without(c Call, path string, file vault.File, lost []lostEntry,
 			found++
 		}
 	}
-	summary := lost == nil && words.in(summaryOf(doc)) || slices.Contains(lost, lostEntry{summaryID, digestOf(summaryOf(doc))})
+	summary := slices.Contains(lost, lostEntry{summaryID, digestOf(summaryOf(doc))})
+	if lost == nil {
+		summary, f.Summary = words.in(summaryOf(doc)), words.lost(doc.Front.Summary)
+	}
 	if summary {
 		found++
 	}
@@ -225,7 +239,7 @@ func (m *Memory) without(c Call, path string, file vault.File, lost []lostEntry,
 	case found < len(lost):
 		return nil, Errorf(Conflict, "%s is not what it was when it was listed", path).hint("ask with match again")
 	case doc != whole:
-		return removePublic(c, whole, doc, drop, summary, words, parse)
+		return removePublic(c, whole, doc, drop, summary, f.Summary, parse)
 	}
 	rev := doc.Revise()
 	for i, gone := range drop {
@@ -234,7 +248,7 @@ func (m *Memory) without(c Call, path string, file vault.File, lost []lostEntry,
 		}
 	}
 	if summary && !doc.Titled() {
-		rev.SetField("summary", words.out(doc.Front.Summary))
+		rev.SetField("summary", withoutLines(doc.Front.Summary, f.Summary))
 	}
 	rev.SetTitles()
 	rev.SetCounters()
@@ -243,7 +257,7 @@ func (m *Memory) without(c Call, path string, file vault.File, lost []lostEntry,
 
 // removePublic removes entries from a file that has others which the caller may not
 // read: what is shown of it is what it would be without these.
-func removePublic(c Call, whole, doc *memory.Document, drop []bool, summary bool, words *needles, parse func([]byte) *memory.Document) ([]byte, error) {
+func removePublic(c Call, whole, doc *memory.Document, drop []bool, summary bool, lines []int, parse func([]byte) *memory.Document) ([]byte, error) {
 	shown := whole.Shown(c.View)
 	var source []byte
 	var err error
@@ -263,7 +277,7 @@ func removePublic(c Call, whole, doc *memory.Document, drop []bool, summary bool
 	}
 	rev := parse(source).Revise()
 	if summary {
-		rev.SetField("summary", words.out(doc.Front.Summary))
+		rev.SetField("summary", withoutLines(doc.Front.Summary, lines))
 	}
 	rev.SetCounters()
 	return rev.Apply(parse)
@@ -403,7 +417,7 @@ func (m *Memory) Forget(ctx context.Context) error {
 
 // left is what of a file is still there that is to go.
 func (m *Memory) left(c Call, f lostFile, words *needles) lostFile {
-	there := lostFile{Path: f.Path}
+	there := lostFile{Path: f.Path, Summary: f.Summary}
 	doc, _, err := m.load(c, f.Path)
 	if err != nil {
 		return there

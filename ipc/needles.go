@@ -84,22 +84,30 @@ func (n *needles) exactly(text string) bool {
 	return false
 }
 
-// out is a text without the lines that have what is looked for; nothing, where
-// that cannot be told.
-func (n *needles) out(text string) string {
-	if n.match == "" || !n.in(text) {
-		return ""
+// lost are the numbers, from 0, of the lines of a text that have what is looked
+// for; none, where that cannot be told.
+func (n *needles) lost(text string) []int {
+	var lost []int
+	for i, line := range strings.Split(text, "\n") {
+		if n.in(line) {
+			lost = append(lost, i)
+		}
 	}
+	if n.match == "" || !n.in(text) || n.in(withoutLines(text, lost)) {
+		return nil
+	}
+	return lost
+}
+
+// withoutLines is a text without some of its lines; none stand for all.
+func withoutLines(text string, lost []int) string {
 	var kept []string
-	for line := range strings.SplitSeq(text, "\n") {
-		if !n.in(line) {
+	for i, line := range strings.Split(text, "\n") {
+		if lost != nil && !slices.Contains(lost, i) {
 			kept = append(kept, line)
 		}
 	}
-	if text = strings.Join(kept, "\n"); n.in(text) {
-		return ""
-	}
-	return text
+	return strings.Join(kept, "\n")
 }
 
 // entry reports whether an entry of an older version of a file has it.
