@@ -93,6 +93,7 @@ const forgetLimits = "compactor: {limits: [{path: '_longterms/*/_index.md', item
 // files, in the archive, in the journal, in counts of use, in the index and in one
 // that was set aside.
 func TestForgottenEverywhere(t *testing.T) {
+	t.Parallel()
 	l := newLive(t, t.TempDir(), forgetLimits)
 	l.write("_longterms/owner/_index.md", "---\nsummary: mine\n---\n\n# Facts\n\n- [x] **Told**: the word is "+quark+"\n- **The "+quark+"**: is a word\n- two\n- three\n")
 	l.write("MEMORY.md", "# Facts\n\n- a word\n- tea\n")
@@ -177,6 +178,7 @@ func TestForgottenEverywhere(t *testing.T) {
 // What somebody forgets is theirs: what others have of the same text stays, and
 // so does what can be undone of it.
 func TestForgottenByOne(t *testing.T) {
+	t.Parallel()
 	l := newLive(t, t.TempDir(), "")
 	theirs := fields{"subject": "acct:42", "context": "private"}
 	l.write("MEMORY.md", "- mine: "+quark+"\n")
@@ -234,6 +236,7 @@ func TestForgottenByOne(t *testing.T) {
 // A daemon that is killed while it forgets has done nothing, or does the rest when
 // it is started again.
 func TestForgetKilled(t *testing.T) {
+	t.Parallel()
 	l := newLive(t, t.TempDir(), forgetLimits)
 	l.write("MEMORY.md", "- one\n")
 	l.write("notes.md", "- two\n")
@@ -282,6 +285,7 @@ func TestForgetKilled(t *testing.T) {
 // All that is remembered of a subject can be deleted, and is in none of the
 // daemon's files then.
 func TestWiped(t *testing.T) {
+	t.Parallel()
 	l := newLive(t, t.TempDir(), forgetLimits)
 	ann := fields{"subject": "acct:42", "context": "private"}
 	l.write("_longterms/acct_42/_index.md", "---\nsubject_id: acct:42\n---\n- [x] **"+quark+"**: done\n- two\n- three\n")

@@ -61,6 +61,7 @@ func (s *modelService) sent() []string {
 // model's words, goes on by the rules when the model fails, and says which of it
 // has happened. What is private is not sent, and nothing of memory is logged.
 func TestLiveModel(t *testing.T) {
+	t.Parallel()
 	service := newModelService(t)
 	root := t.TempDir()
 	put(t, filepath.Join(root, "2026-01-05/old.md"), "- We chose PostgreSQL 17.\n- Rent is 900. <!-- visibility=private_only -->\n")

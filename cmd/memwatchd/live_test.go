@@ -94,6 +94,12 @@ func (l *live) configure(config string) {
 func (l *live) start() {
 	l.t.Helper()
 	l.launch()
+	l.ready()
+}
+
+// ready waits until its index is whole.
+func (l *live) ready() {
+	l.t.Helper()
 	l.until("the index is whole", func() bool {
 		s, err := l.status()
 		return err == nil && !s.Index.Degraded && s.RootState != "starting"

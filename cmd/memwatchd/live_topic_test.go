@@ -95,6 +95,7 @@ func (p *phone) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // Messages to the topic become notes of the day, each once, whatever ends and
 // however: the connection, the daemon, or what either remembers.
 func TestTopic(t *testing.T) {
+	t.Parallel()
 	p := newPhone(t)
 	p.send("before", "", "sent before anybody listened", time.Minute)
 	root := t.TempDir()

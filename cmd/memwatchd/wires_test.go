@@ -56,8 +56,10 @@ func TestCommandsAnswerAsHTTP(t *testing.T) {
 func TestCommandsWriteAsHTTP(t *testing.T) {
 	eachArchive(t, "writes", func(t *testing.T, c *wiresCase) {
 		over, typed := c.live(t), c.live(t)
+		over.launch()
+		typed.launch()
 		for _, l := range []*live{over, typed} {
-			l.start()
+			l.ready()
 			l.until("tasks are known", func() bool {
 				var a ipc.TodoAnswer
 				l.must("todo", owner.with(fields{"dry_run": true}), &a)
@@ -136,6 +138,7 @@ func eachArchive(t *testing.T, dir string, test func(*testing.T, *wiresCase)) {
 	}
 	for _, name := range names {
 		t.Run(strings.TrimSuffix(filepath.Base(name), ".txtar"), func(t *testing.T) {
+			t.Parallel()
 			archive, err := txtar.ParseFile(name)
 			if err != nil {
 				t.Fatal(err)
