@@ -116,17 +116,14 @@ func (d *Document) Titles() string {
 	return strings.Join(titles, "\n")
 }
 
-// Titled reports whether the summary of a long-term file is one that it was given
-// because nobody has written one: all of it are titles of items, to which a person
-// may have added others since.
+// Titled reports whether the summary of a long-term file is one that it is given if
+// nobody has written one: all that it says are titles of items, to which a person may
+// have added others since.
 func (d *Document) Titled() bool {
 	if _, ok := d.Front.Field("summary"); !ok || d.Place.Kind != Longterm {
 		return false
 	}
-	if d.Front.Summary == d.Titles() {
-		return true
-	}
-	titles := map[string]bool{}
+	titles := map[string]bool{"": len(d.Titles()) == 0}
 	for i := range d.Entries {
 		if e := &d.Entries[i]; e.Block == Item {
 			titles[e.titleLine()] = true
