@@ -139,8 +139,9 @@ func (p *planner) superseded() map[string]string {
 }
 
 // merge takes out what says the same as a newer item of its section, to the same
-// people. Titles play no part: many items of one section may be about the same
-// thing.
+// people. The dates when they were added tell them apart, and are no part of what
+// they say. Titles play no part either: many items of one section may be about the
+// same thing.
 func (p *planner) merge() {
 	type sameness struct {
 		heading   int
@@ -148,8 +149,8 @@ func (p *planner) merge() {
 		partition memory.Partition
 	}
 	newest := map[sameness]*candidate{}
-	key := func(c *candidate) sameness { return sameness{c.e.Heading, c.e.Norm, c.e.Type, c.e.Partition} }
-	alone := func(c *candidate) bool { return hasOpen(c.e) || c.e.Norm == "" || c.e.Masked } // one mask may stand for two things
+	key := func(c *candidate) sameness { return sameness{c.e.Heading, c.e.Undated(), c.e.Type, c.e.Partition} }
+	alone := func(c *candidate) bool { return hasOpen(c.e) || c.e.Undated() == "" || c.e.Masked } // one mask may stand for two things
 	for i := range p.items {
 		c := &p.items[i]
 		if alone(c) {

@@ -273,3 +273,12 @@ func taskNorm(text string) string {
 // [Task] leaves out of its text, and without case, width, white space, emphasis,
 // tags, the date when it was added and punctuation at the end.
 func TaskNorm(text string) string { return taskNorm(taskText(text)) }
+
+// Undated is what the entry says, as [Entry.Norm] has it, without the date when it
+// was added.
+func (e *Entry) Undated() string {
+	if e.Added == "" {
+		return e.Norm
+	}
+	return strings.TrimSpace(addedAnyRE.ReplaceAllString(e.Norm, ""))
+}
