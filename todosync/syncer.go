@@ -192,15 +192,18 @@ func (s *Syncer) wakeUpLocked() {
 	}
 }
 
-// Request looks at files at once, and does what follows without gathering more. It
-// returns the boxes that it ticked, by path, in the order in which they stand.
+// Request looks at files at once, with those that it is time for, and does what
+// follows without gathering more. It returns the boxes that it ticked, by path, in
+// the order in which they stand.
 func (s *Syncer) Request(ctx context.Context, paths ...string) []Copy {
 	s.turn.Lock()
 	defer s.turn.Unlock()
 	if !s.isStarted() {
 		return nil
 	}
-	s.look(paths)
+	paths = append(paths[:len(paths):len(paths)], s.ripe()...)
+	slices.Sort(paths)
+	s.look(slices.Compact(paths))
 	defer s.save(false)
 	return s.write(ctx)
 }
