@@ -2,6 +2,7 @@ package todosync
 
 import (
 	"context"
+	"crypto/sha256"
 	"log/slog"
 	"maps"
 	"slices"
@@ -163,7 +164,7 @@ func (s *Syncer) wakeLocked() chan struct{} {
 func (s *Syncer) Changed(path string, doc *memory.Document) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.concernsLocked(path, doc) {
+	if !s.concernsLocked(path, doc) || s.knownLocked(path, doc) {
 		return
 	}
 	s.hintLocked(path)
@@ -183,6 +184,17 @@ func (s *Syncer) concernsLocked(path string, doc *memory.Document) bool {
 		return true
 	}
 	return doc != nil && Concerns(doc.Place.Kind) && slices.ContainsFunc(doc.Entries, func(e memory.Entry) bool { return len(e.Tasks) > 0 })
+}
+
+// knownLocked reports whether a file says what it was last seen to say, as when it
+// was written by a request that has looked at it itself: there is nothing to wait for.
+// One that could not be written has another chance.
+func (s *Syncer) knownLocked(path string, doc *memory.Document) bool {
+	if doc == nil || s.catalogue == nil || s.hints[path] || s.at[path] != nil {
+		return false
+	}
+	f := s.catalogue.files[path]
+	return f != nil && !f.Gone && f.Hash == HashDigest(sha256.Sum256(doc.Source))
 }
 
 func (s *Syncer) wakeUpLocked() {

@@ -568,6 +568,37 @@ func TestSyncerHindsight(t *testing.T) {
 	})
 }
 
+// What is requested is done at once: neither that its own file is told to have
+// changed meanwhile, as it did before, nor that others have some time ago, keeps it
+// waiting.
+func TestSyncerRequest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const first = "2026-02-03/a.md"
+		d := newDisk(t)
+		for _, path := range []string{first, before, today} {
+			d.save(path, []byte(openTask))
+		}
+		d.run(t, time.Hour)
+		d.save(today, []byte(doneTask))
+		d.locked[first] = &vault.WaitError{Path: first, Reason: "not now", For: time.Minute}
+		d.failed = func(string) { d.syncer.Changed(today, d.parse(today)) }
+		d.syncer.Request(t.Context(), today)
+		d.wrote(t, before)
+
+		d = newDisk(t)
+		d.save(before, []byte(openTask))
+		d.save(today, []byte(openTask))
+		d.run(t, time.Hour)
+		d.person(before, "words\n\n"+openTask)
+		d.save(today, []byte(doneTask))
+		d.syncer.Request(t.Context(), today)
+		d.wrote(t)
+		time.Sleep(time.Minute)
+		d.syncer.Request(t.Context(), today)
+		d.wrote(t, before)
+	})
+}
+
 // Ten thousand files take little time, and what they say is not kept.
 func TestSyncerState(t *testing.T) {
 	c := &Catalogue{}
