@@ -249,3 +249,24 @@ func TestForgetChangedJustNow(t *testing.T) {
 	}
 	d.want(t, "MEMORY.md", "- a secret, and more <!-- id=s -->\n- tea\n")
 }
+
+// Where others have text that the caller may not read, above or below, just what was
+// listed goes.
+func TestForgetBesideOthers(t *testing.T) {
+	const path, theirs = "2026-02-05/cli.md", "- theirs: 555 <!-- visibility=private_only -->\n"
+	before := "# Day\n\n" + theirs + "- one: 555\n" + theirs + "- two: 555\n- three: 555\n" + theirs + "\n## More\n\n" + theirs + "\nfour: 555\n"
+	for word, gone := range map[string]string{"one": "- one: 555\n", "two": "- two: 555\n", "three": "- three: 555\n", "four": "\nfour: 555\n"} {
+		d, _ := forgetter(t, map[string]string{path: before})
+		bob, private := "bob", "private"
+		c, err := d.memory.call(nil, Scope{Subject: &bob, Context: &private}, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids, token := d.list(t, c, word+": 555")
+		a, err := d.memory.forget(t.Context(), c, &ForgetRequest{IDs: ids, Token: token})
+		if err != nil || len(a.Removed) != 1 || len(a.Entries) != 0 {
+			t.Errorf("%s: %+v, %v", word, a, err)
+		}
+		d.want(t, path, strings.Replace(before, gone, "", 1))
+	}
+}

@@ -261,7 +261,8 @@ func removePublic(c Call, whole, doc *memory.Document, drop []bool, summary bool
 	shown := whole.Shown(c.View)
 	var source []byte
 	var err error
-	if text := cutLines(doc, shown, drop); strings.TrimSpace(text) != "" {
+	// The lines of what the caller may read have numbers of their own.
+	if text := cutLines(doc, doc.Shown(c.View), drop); strings.TrimSpace(text) != "" {
 		source, err = whole.Rewrite(c.View, text, parse)
 	} else {
 		rev := whole.Revise()
