@@ -254,8 +254,8 @@ func TestForgetChangedJustNow(t *testing.T) {
 // listed goes.
 func TestForgetBesideOthers(t *testing.T) {
 	const path, theirs = "2026-02-05/cli.md", "- theirs: 555 <!-- visibility=private_only -->\n"
-	before := "# Day\n\n" + theirs + "- one: 555\n" + theirs + "- two: 555\n- three: 555\n" + theirs + "\n## More\n\n" + theirs + "\nfour: 555\n"
-	for word, gone := range map[string]string{"one": "- one: 555\n", "two": "- two: 555\n", "three": "- three: 555\n", "four": "\nfour: 555\n"} {
+	before := "# Day\n\n" + theirs + "- one: 555\n" + theirs + "- two: 555\n- three: 555\n" + theirs + "\n## More\n\n" + theirs + "- four: 555\n\nfive: 555\n"
+	for word, gone := range map[string]string{"one": "- one: 555\n", "two": "- two: 555\n", "three": "- three: 555\n", "four": "- four: 555\n", "five": "\nfive: 555\n"} {
 		d, _ := forgetter(t, map[string]string{path: before})
 		bob, private := "bob", "private"
 		c, err := d.memory.call(nil, Scope{Subject: &bob, Context: &private}, false)

@@ -256,27 +256,28 @@ func (m *Memory) without(c Call, f lostFile, file vault.File, words *needles) ([
 }
 
 // removePublic removes entries from a file that has others which the caller may not
-// read: what is shown of it is what it would be without these.
+// read: what is shown of it is what it would be without these. They stay where they
+// are, unless headings or blank lines would tell of them then.
 func removePublic(c Call, whole, doc *memory.Document, drop []bool, summary bool, lines []int, parse func([]byte) *memory.Document) ([]byte, error) {
-	shown := whole.Shown(c.View)
-	var source []byte
-	var err error
-	// The lines of what the caller may read have numbers of their own.
-	if text := cutLines(doc, doc.Shown(c.View), drop); strings.TrimSpace(text) != "" {
-		source, err = whole.Rewrite(c.View, text, parse)
-	} else {
-		rev := whole.Revise()
-		for i := range whole.Entries {
-			if e := &whole.Entries[i]; e.Readable(c.View) && shown.Line(e.Line) > 0 {
-				rev.Remove(i)
-			}
+	gone := map[string]bool{} // the same entry has the same id in what the caller may read
+	for i, e := range doc.Entries {
+		gone[e.ID] = drop[i]
+	}
+	rev := whole.Revise()
+	for i := range whole.Entries {
+		if e := &whole.Entries[i]; e.Readable(c.View) && gone[e.ID] {
+			rev.Remove(i)
 		}
-		source, err = rev.Apply(parse)
+	}
+	source, err := rev.Apply(parse)
+	text := cutLines(doc, doc.Shown(c.View), drop)
+	if strings.TrimSpace(text) != "" && (err != nil || parse(source).Shown(c.View).Text() != text) {
+		source, err = whole.Rewrite(c.View, text, parse)
 	}
 	if err != nil {
 		return nil, err
 	}
-	rev := parse(source).Revise()
+	rev = parse(source).Revise()
 	if summary {
 		rev.SetField("summary", withoutLines(doc.Front.Summary, lines))
 	}
