@@ -39,6 +39,7 @@ type Document struct {
 	closed  Partition // of what is private in this file
 	lines   lines
 	hidden  []lineRange // generated text and injected blocks
+	opened  []bool      // by heading: something public is below it, or below one of those in it
 }
 
 // A Heading gives the entries below it their section path.

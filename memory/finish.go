@@ -23,8 +23,13 @@ func (p *parse) finish() {
 	d.private, d.closed, d.lines, d.hidden = p.private, p.partition(PrivateOnly), p.ln, p.hidden
 
 	slices.SortFunc(d.Hidden, func(a, b Span) int { return a.Start - b.Start })
+	d.opened = make([]bool, len(d.Headings))
 	for i := range d.Entries {
-		p.fill(&d.Entries[i], &p.drafts[i])
+		e := &d.Entries[i]
+		p.fill(e, &p.drafts[i])
+		for h := e.Heading; e.Partition.Visibility == PublicOK && h >= 0 && !d.opened[h]; h = d.Headings[h].Parent {
+			d.opened[h] = true
+		}
 	}
 	p.identify()
 	p.counters()

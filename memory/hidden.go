@@ -101,12 +101,36 @@ func (r lineRange) overlaps(from, to int) bool { return from <= r.to && to >= r.
 
 // privacy is what of a file is private whatever its entries say.
 type privacy struct {
-	from    int // everything from this line on, 0 for nothing
-	regions []lineRange
+	from    int         // everything from this line on, 0 for nothing
+	regions []lineRange // in order; they have no line in common
 }
 
 func (p *privacy) closes(from, to int) bool {
-	return p.from > 0 && to >= p.from || slices.ContainsFunc(p.regions, func(r lineRange) bool { return r.overlaps(from, to) })
+	i, _ := slices.BinarySearchFunc(p.regions, from, func(r lineRange, line int) int { return r.to - line })
+	return p.from > 0 && to >= p.from || i < len(p.regions) && p.regions[i].overlaps(from, to)
+}
+
+// region is the region that has a line and the one below it; empty if none has.
+func (p *privacy) region(line int) lineRange {
+	i, _ := slices.BinarySearchFunc(p.regions, line+1, func(r lineRange, line int) int { return r.to - line })
+	if i < len(p.regions) && p.regions[i].from <= line {
+		return p.regions[i]
+	}
+	return lineRange{}
+}
+
+// merge puts regions in order, and those that have a line in common together.
+func merge(regions []lineRange) []lineRange {
+	slices.SortFunc(regions, func(a, b lineRange) int { return a.from - b.from })
+	merged := regions[:0]
+	for _, r := range regions {
+		if n := len(merged); n > 0 && r.from <= merged[n-1].to {
+			merged[n-1].to = max(merged[n-1].to, r.to)
+		} else {
+			merged = append(merged, r)
+		}
+	}
+	return merged
 }
 
 // hideFrom makes everything from a line on private.
@@ -139,6 +163,7 @@ func (p *privacy) pair(marks []mark, ln lines) (problems []Problem, unclosed boo
 			problems = append(problems, Problem{"private_unopened", line, "</private> has no opening <private>"})
 		}
 	}
+	p.regions = merge(p.regions)
 	if depth > 0 {
 		p.hideFrom(from)
 		problems = append(problems, Problem{"private_unclosed", from, "<private> is not closed; everything from here on is private. Add </private>"})

@@ -157,9 +157,7 @@ func (d *Document) announces(p *piece) bool {
 	if p.entry >= 0 {
 		return d.Entries[p.entry].Partition.Visibility == PublicOK
 	}
-	return !d.private.closes(p.from, p.to) && slices.ContainsFunc(d.Entries, func(e Entry) bool {
-		return e.Partition.Visibility == PublicOK && e.Heading >= 0 && d.within(e.Heading, p.heading)
-	})
+	return d.opened[p.heading] && !d.private.closes(p.from, p.to)
 }
 
 // dates reports whether a heading is the title of a day's file, which says no
@@ -167,13 +165,6 @@ func (d *Document) announces(p *piece) bool {
 func (d *Document) dates(p *piece) bool {
 	day, title := d.Place.Day, p.path[len(p.path)-1]
 	return day != "" && p.level == 1 && (title == day || title == day+shortTermTitle)
-}
-
-// within reports whether a heading is another one or stands below it.
-func (d *Document) within(h, outer int) bool {
-	for ; h > outer; h = d.Headings[h].Parent {
-	}
-	return h == outer
 }
 
 // checkEntry compares an entry with what it was, but for what was to change.

@@ -140,12 +140,9 @@ func (d *Document) shownPiece(p *piece) bool {
 func (d *Document) inTheOpen(list []piece, line, level int, usable func(*piece) bool) int {
 	for {
 		next := d.aboveSecret(list, line, level, usable)
-		for _, r := range d.private.regions {
-			if r.from <= next && next < r.to {
-				if next = d.aboveClosed(next); d.aboveSecret(list, r.to, level, usable) == r.to {
-					next = r.to
-				}
-				break
+		if r := d.private.region(next); r.to > 0 {
+			if next = d.aboveClosed(next); d.aboveSecret(list, r.to, level, usable) == r.to {
+				next = r.to
 			}
 		}
 		if next = min(next, d.aboveClosed(next)); next == line {
@@ -182,10 +179,8 @@ func (d *Document) aboveSecret(list []piece, line, level int, usable func(*piece
 // aboveClosed is the last line up to one below which a text is not private because
 // of what stands around it.
 func (d *Document) aboveClosed(line int) int {
-	for _, r := range d.private.regions {
-		if r.from <= line && line < r.to {
-			return d.aboveClosed(d.lastLine(r.from - 1))
-		}
+	if r := d.private.region(line); r.to > 0 {
+		return d.aboveClosed(d.lastLine(r.from - 1))
 	}
 	if from := d.private.from; from > 0 && line >= from {
 		return d.aboveClosed(d.lastLine(from - 1))
