@@ -23,6 +23,8 @@ func (w *Writer) ask(c *Change, old *source) (data []byte, err error) {
 			data, err = nil, errPanic
 		}
 	}()
+	w.Vault.steps.end(w.step) // however long it thinks, the disk is not to blame
+	defer func() { w.step = w.Vault.steps.again() }()
 	if old == nil {
 		return c.Edit(nil)
 	}

@@ -35,6 +35,13 @@ func (s *steps) begin() (step, error) {
 	return s.list.PushBack(time.Now()), nil
 }
 
+// again begins a step of what has been begun, even if others are stuck.
+func (s *steps) again() step {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.list.PushBack(time.Now())
+}
+
 // next ends a step and begins another.
 func (s *steps) next(e step) {
 	s.mu.Lock()

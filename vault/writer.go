@@ -196,7 +196,7 @@ func inTurn[T any](ctx context.Context, w *Writer, do func() (T, error)) (T, err
 	go func() {
 		defer close(ended)
 		defer func() { <-w.queue }()
-		defer w.Vault.steps.end(step)
+		defer func() { w.Vault.steps.end(w.step) }()
 		result, err = do()
 	}()
 	if !w.Vault.await(ended) {
