@@ -100,7 +100,7 @@ const maxTitles = 10
 func (d *Document) Titles() string {
 	var items []*Entry
 	for i := range d.Entries {
-		if e := &d.Entries[i]; e.Block == Item && e.Partition.Visibility >= d.Own.Visibility {
+		if e := &d.Entries[i]; d.lists(e) {
 			items = append(items, e)
 		}
 	}
@@ -125,7 +125,7 @@ func (d *Document) Titled() bool {
 	}
 	titles := map[string]bool{"": len(d.Titles()) == 0}
 	for i := range d.Entries {
-		if e := &d.Entries[i]; e.Block == Item {
+		if e := &d.Entries[i]; d.lists(e) {
 			titles[e.titleLine()] = true
 		}
 	}
@@ -135,6 +135,12 @@ func (d *Document) Titled() bool {
 		}
 	}
 	return true
+}
+
+// lists reports whether a summary of ours may name an entry: an item that all may
+// see who may see the summary.
+func (d *Document) lists(e *Entry) bool {
+	return e.Block == Item && e.Partition.Visibility >= d.Own.Visibility
 }
 
 // titleLine is what a summary says of an item.
