@@ -28,7 +28,7 @@ type theirs struct {
 	ask        func(*testing.T, *Memory, Call) error
 }
 
-var completed = []string{"created_at", "updated_at", "summary", "tasks", "follow_ups", "session_id", "source", "channel"}
+var completed = []string{"created_at", "updated_at", "summary", "tasks", "follow_ups", "session_id", "subject_id", "source", "channel"}
 
 var theirOperations = []theirs{
 	{name: "note", path: "memory/2026-02-05.md", appends: true, ask: func(t *testing.T, m *Memory, c Call) error {
