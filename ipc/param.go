@@ -135,6 +135,9 @@ func (p *Param) setJSON(req reflect.Value, raw json.RawMessage) error {
 		if t, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 			return Errorf(Invalid, "%s: %s where a %s belongs", p.Name, t.Value, p.word())
 		}
+		if _, ok := errors.AsType[*json.SyntaxError](err); ok {
+			return Errorf(Invalid, "%s: it is no JSON: %v", p.Name, syntax(err))
+		}
 		return Errorf(Invalid, "%s: %s", p.Name, strings.TrimPrefix(syntax(err).Error(), "json: "))
 	}
 	return nil

@@ -14,7 +14,7 @@ import (
 
 // RememberRequest asks to keep one thing for long.
 type RememberRequest struct {
-	Text     string   `json:"text" arg:"1" stdin:"true" doc:"what to remember, in a sentence or two"`
+	Text     string   `json:"text" arg:"rest" stdin:"true" doc:"what to remember, in a sentence or two"`
 	Title    string   `json:"title" doc:"what it is about, in a few words; an item with the same title is replaced"`
 	Section  string   `json:"section" doc:"heading to put it under; the one that fits best if not given"`
 	Session  string   `json:"session" doc:"id of the session in which it was said; one item a day is kept of each"`

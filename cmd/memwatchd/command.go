@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -33,6 +34,14 @@ func addOperations(root *cobra.Command, g *globals) {
 	}
 }
 
+// groups say what commands that have others below them are about.
+var groups = map[string]string{
+	"identity": "Say which account an external key belongs to",
+	"item":     "Keep things by their keys, show and delete them",
+	"session":  "Write what a session has to say",
+	"todo":     "List tasks, tick them and open them again",
+}
+
 // group is the command of that name, which only has others below it.
 func group(parent *cobra.Command, name string) *cobra.Command {
 	for _, c := range parent.Commands() {
@@ -41,7 +50,7 @@ func group(parent *cobra.Command, name string) *cobra.Command {
 		}
 	}
 	c := &cobra.Command{
-		Use: name, Short: "Commands about " + strings.TrimPrefix(plural(2, name), "2 "), GroupID: "ask", Args: cobra.ArbitraryArgs,
+		Use: name, Short: cmp.Or(groups[name], "Commands about "+name), GroupID: "ask", Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return unknownCommand(cmd, args[0])

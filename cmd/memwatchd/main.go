@@ -52,7 +52,7 @@ func execute(ctx context.Context, root *cobra.Command, args []string, stderr io.
 	if errors.Is(err, errUnhealthy) {
 		return exitUnhealthy
 	}
-	fmt.Fprintln(stderr, "memwatchd: "+escapeLine(err.Error()))
+	fmt.Fprintln(stderr, wrap("memwatchd: "+escapeLine(err.Error()), widthOf(stderr), "    "))
 	switch failure, failed := errors.AsType[*ipc.Error](err); {
 	case errors.Is(err, ipc.ErrNoDaemon):
 		return exitNoDaemon
@@ -98,6 +98,8 @@ func newRoot(stdout, stderr io.Writer) *cobra.Command {
 	root.SetErr(stderr)
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return errUsage{err} })
 	root.CompletionOptions.DisableDefaultCmd = true
+	wrapHelp(root, widthOf(stdout))
+
 	f := root.PersistentFlags()
 	f.StringVar(&g.config.file, "config", "", "configuration file")
 	f.StringVar(&g.config.name, "name", "", "name of the memory, when there are several")

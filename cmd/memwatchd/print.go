@@ -39,10 +39,18 @@ func newPrinter(w io.Writer, c *Config, noColor bool) *printer {
 		w: w, memory: &vault.Vault{Dir: c.Memory.Dir}, location: cmp.Or(c.location, time.Local),
 		color: color, terminal: terminal, now: clock(),
 	}
-	if ok {
-		p.width, _, _ = term.GetSize(int(f.Fd())) // 0 with an error
-	}
+	p.width = widthOf(w)
 	return p
+}
+
+// widthOf is that of a terminal, in columns; 0 if it is none.
+func widthOf(w io.Writer) int {
+	f, ok := w.(*os.File)
+	if !ok {
+		return 0
+	}
+	width, _, _ := term.GetSize(int(f.Fd())) // 0 with an error
+	return width
 }
 
 // print shows one answer. One without a form of its own is shown as it is.
