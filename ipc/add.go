@@ -22,7 +22,7 @@ type adding struct {
 	path  string
 	cause string // the operation
 	group string // of changes that are undone together; empty for one of its own
-	fresh []byte // what a file that is made begins as; nil if it must be there
+	fresh []byte // what a file that is made, or is blank, begins as; nil if it must be there
 	dry   bool   // nothing is written
 
 	// change notes what is wanted. It is called anew with each version that
@@ -55,9 +55,10 @@ func (m *Memory) add(ctx context.Context, c Call, a adding) (after *memory.Docum
 		Edit: func(old *vault.File) (data []byte, err error) {
 			defer func() { failed = err }()
 			file := vault.File{Path: a.path, Data: a.fresh, ModTime: m.now()}
-			if old != nil {
+			switch {
+			case old != nil && (a.fresh == nil || len(bytes.TrimSpace(old.Data)) > 0):
 				file = *old
-			} else if a.fresh == nil {
+			case a.fresh == nil:
 				return nil, notFound("file", a.path)
 			}
 			parse := func(source []byte) *memory.Document {
