@@ -36,6 +36,10 @@ type Options struct {
 	// Lost is called, in its own time and without locks held, when the index
 	// had to be set aside while in use and every file must be applied again.
 	Lost func()
+	// Nap is how long changes gather before they are brought to disk together:
+	// 200 ms if it is zero, which is what many small updates want. Whoever waits
+	// for the disk, as Whole and Close do, waits for it.
+	Nap time.Duration
 	// Logger gets what a person should know; nil discards it.
 	Logger *slog.Logger
 }

@@ -154,7 +154,7 @@ func (x *Index) wanted() string {
 
 // load opens a store and reads its records.
 func (x *Index) load(name string) (*store, *table, error) {
-	s, err := openStore(x.path(name), x.trouble)
+	s, err := openStore(x.path(name), x.opt.Nap, x.trouble)
 	if err != nil {
 		return nil, nil, err
 	}

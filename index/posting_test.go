@@ -72,7 +72,7 @@ func FuzzFrequency(f *testing.F) {
 // TestPostingsSurviveBleve writes the extremes of block numbers and slots and
 // reads them back, before and after segments are merged.
 func TestPostingsSurviveBleve(t *testing.T) {
-	s, err := openStore(t.TempDir()+"/x", nil)
+	s, err := openStore(t.TempDir()+"/x", 0, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package index
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -54,7 +55,7 @@ const rootName = "root.bolt"
 // openStore opens or creates the index in dir. Any damage that can be seen
 // without reading everything is an error. Report is told of what fails later, in
 // the background.
-func openStore(dir string, report func(*store, error, bool)) (*store, error) {
+func openStore(dir string, nap time.Duration, report func(*store, error, bool)) (*store, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
@@ -85,7 +86,7 @@ func openStore(dir string, report func(*store, error, bool)) (*store, error) {
 		// Below the size that scorch sets, of 2000 files, each save would write
 		// the whole index anew.
 		"scorchMergePlanOptions": map[string]any{"FloorSegmentSize": 200},
-		"scorchPersisterOptions": map[string]any{"PersisterNapTimeMSec": 200, "PersisterNapUnderNumFiles": 1000},
+		"scorchPersisterOptions": map[string]any{"PersisterNapTimeMSec": cmp.Or(nap, 200*time.Millisecond).Milliseconds(), "PersisterNapUnderNumFiles": 1000},
 	}, s.queue)
 	if err != nil {
 		s.queue.Close()

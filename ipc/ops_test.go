@@ -189,7 +189,7 @@ func (c *opsCase) memory(t testing.TB) *Memory {
 // openOps is a whole index of files.
 func openOps(t testing.TB, root *opsRoot, updates []index.Update) *index.Index {
 	t.Helper()
-	x, err := index.Open(t.TempDir(), index.Options{Source: root, Logger: slog.New(slog.DiscardHandler)})
+	x, err := index.Open(t.TempDir(), index.Options{Source: root, Nap: time.Millisecond, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}
