@@ -28,7 +28,7 @@ type Config struct {
 	Name string `yaml:"name" default:"memwatchd" doc:"of this memory: part of the names of its socket, configuration and directories, so that several can run side by side"`
 
 	Memory struct {
-		Enabled       bool     `yaml:"enabled" default:"true" doc:"false: nothing is injected into prompts"`
+		Enabled       bool     `yaml:"enabled" default:"true" doc:"false: nothing is injected into prompts, writing to memory succeeds without effect, and keyed items read as empty"`
 		Dir           string   `yaml:"dir" default:"~/.morph/memory" doc:"the root: the directory with the Markdown files"`
 		Owner         string   `yaml:"owner" default:"owner" doc:"the subject that whatever names no other belongs to"`
 		Timezone      string   `yaml:"timezone" default:"Local" doc:"where days begin and end: an IANA name such as Europe/Berlin, or Local for the machine's"`
