@@ -109,6 +109,18 @@ func TestForgetFinishesLater(t *testing.T) {
 	}
 }
 
+// What cannot be noted is not begun.
+func TestForgetWithoutNote(t *testing.T) {
+	d, c := forgetter(t, map[string]string{"MEMORY.md": "- a secret\n- tea\n"})
+	ids, token := d.list(t, c, "secret")
+	d.memory.Forgetting = filepath.Join(d.dir, "MEMORY.md", "forget.json")
+	_, err := d.memory.forget(t.Context(), c, &ForgetRequest{IDs: ids, Token: token})
+	if e, ok := errors.AsType[*Error](err); !ok || e.Code != Unavailable {
+		t.Errorf("%v", err)
+	}
+	d.want(t, "MEMORY.md", "- a secret\n- tea\n")
+}
+
 // Wherever a daemon was stopped after it had noted what is to be forgotten, the
 // rest is done at the next start. What was changed since stays.
 func TestForgetGoesOn(t *testing.T) {

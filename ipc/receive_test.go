@@ -70,6 +70,11 @@ func TestReceiveRefuses(t *testing.T) {
 			t.Errorf("%+v: %v", r, e)
 		}
 	}
+	for _, r := range []Received{{Source: "ntfy:p:s", Text: "a " + liveToken}, {Source: "ntfy:p:s", Text: "a", Title: liveToken}} {
+		if e, ok := errors.AsType[*Error](d.memory.Receive(t.Context(), r)); !ok || e.Code != Secret {
+			t.Errorf("a credential: %v", e)
+		}
+	}
 	long := strings.Repeat("<!-- 字", maxNote)
 	if err := d.memory.Receive(t.Context(), Received{Source: "ntfy:p:c", Text: long, Title: long + " #"}); err != nil {
 		t.Error(err)
