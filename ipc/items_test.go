@@ -246,3 +246,19 @@ func TestResolveOnFixedListener(t *testing.T) {
 		}
 	}
 }
+
+// The same, where the file that the second one adds to has been there before, and
+// has named nobody.
+func TestRememberInADirectoryThatHasBecomeAnothers(t *testing.T) {
+	const path, text = "_longterms/acct_42/_index.md", "- **Dog**: Rex\n"
+	d := readOpsCase(t, &txtar.Archive{Files: []txtar.File{{Name: path, Data: []byte(text)}}}).disk(t)
+	first, second := d.callAs(t, "acct:42", "private"), d.callAs(t, "acct_42", "private")
+	if _, err := d.memory.itemPut(t.Context(), first, &ItemPutRequest{Namespace: "fact", Key: "k", Value: "v"}); err != nil {
+		t.Fatal(err)
+	}
+	_, err := d.memory.remember(t.Context(), second, &RememberRequest{Title: "Cat", Text: "Mo", Explicit: true})
+	if asError(err).Code != SubjectConflict {
+		t.Errorf("it is made the second one's: %v", err)
+	}
+	d.want(t, path, text)
+}
