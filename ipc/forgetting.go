@@ -1,6 +1,7 @@
 package ipc
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -168,17 +169,23 @@ func (m *Memory) removeListed(ctx context.Context, c Call, plan *oblivion, words
 			failed = append(failed, Refused{f.Path, "what was kept beside it: " + oneLine(err.Error())})
 		}
 		owned := false
+		var refused error // by what the file says
 		written, err := m.Writer.Write(ctx, vault.Change{
 			Path: f.Path, Cause: "forget", Group: group, Asked: true, Secret: true,
-			Edit: func(old *vault.File) ([]byte, error) {
+			Edit: func(old *vault.File) (data []byte, err error) {
+				defer func() { refused = err }()
 				if old == nil {
 					return nil, notFound("file", f.Path)
 				}
 				owned = m.Parse(*old).Owned(c.View)
-				return m.without(c, f, *old, words)
+				data, err = m.without(c, f, *old, words)
+				if _, told := errors.AsType[*Error](err); err != nil && !told {
+					err = fmt.Errorf("%w: %w", memory.ErrUnwritable, err)
+				}
+				return data, err
 			},
 		})
-		if err != nil {
+		if err = cmp.Or(refused, err); err != nil {
 			reason := asError(writeError(err, owned)).Message
 			for _, e := range f.Entries {
 				failed = append(failed, Refused{f.Path + "#" + e.ID, reason})
