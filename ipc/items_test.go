@@ -262,3 +262,20 @@ func TestRememberInADirectoryThatHasBecomeAnothers(t *testing.T) {
 	}
 	d.want(t, path, text)
 }
+
+// Who puts an item that it may not read afterwards is told what it has written: not
+// what else has the same id.
+func TestItemPutTellsOfNoOther(t *testing.T) {
+	const path = "_longterms/owner/fact.md"
+	d := readOpsCase(t, &txtar.Archive{Files: []txtar.File{{Name: path, Data: []byte(
+		"- **pin**: 1234 <!-- id=k1 visibility=private_only created=2026-01-01T00:00:00Z -->\n- **tea**: green <!-- id=k1 visibility=public_ok -->\n")}}}).disk(t)
+	owner, public := "owner", "public"
+	c, err := d.memory.call(nil, Scope{Subject: &owner, Context: &public}, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := d.memory.itemPut(t.Context(), c, &ItemPutRequest{Namespace: "fact", Key: "tea", Value: "black", Visibility: "private_only"})
+	if err != nil || a.Item == nil || a.Item.Key != "tea" || a.Item.Value != "black" || a.Item.Line != 0 || a.Item.ID != "k1" {
+		t.Errorf("%+v, %v", a.Item, err)
+	}
+}

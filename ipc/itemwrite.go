@@ -79,7 +79,7 @@ func (m *Memory) itemPut(ctx context.Context, c Call, r *ItemPutRequest) (*ItemA
 	if err != nil {
 		return nil, err
 	}
-	return &ItemAnswer{Item: shownItem(c, after, put.id)}, nil
+	return &ItemAnswer{Item: put.shown(after)}, nil
 }
 
 // A puttingItem is an item on its way into a file.
@@ -90,7 +90,26 @@ type puttingItem struct {
 	name    itemName
 	now     time.Time
 
-	id string // that it has got
+	id      string // that it has got
+	created time.Time
+}
+
+// shown is the item as its caller is shown it, or, where it may not be read by the
+// caller from now on, as the caller wrote it: another may have the same id.
+func (p *puttingItem) shown(after *memory.Document) *Item {
+	if known := after.For(p.call.View); known != nil {
+		if held := itemsNamed(known, p.call, p.name.key); len(held) > 0 {
+			e := &known.Entries[held[0]]
+			item := itemOf(p.call, known, e)
+			item.Line = known.Shown(p.call.View).Line(e.Line)
+			return item
+		}
+	}
+	return &Item{
+		ID: p.id, Subject: p.call.Scope.Subject, Namespace: p.name.namespace, Key: p.name.key, Value: p.request.Value,
+		Visibility: visible(p.request.Visibility), Confidence: p.request.Confidence, Source: origin(p.call, p.request.Source),
+		Created: p.created, Updated: p.now, Path: after.Place.Path,
+	}
 }
 
 func (p *puttingItem) check() error {
@@ -129,6 +148,7 @@ func (p *puttingItem) change(doc *memory.Document, r *memory.Revision) error {
 	if p.id == "" {
 		p.id = p.m.itemID(p.call, doc, p.name.namespace, p.name.key, p.request.Value, p.m.now().UTC().Format(time.RFC3339Nano))
 	}
+	p.created = created.UTC().Truncate(time.Second)
 	confidence := ""
 	if p.request.Confidence != nil {
 		confidence = strconv.FormatFloat(*p.request.Confidence, 'g', -1, 64)
@@ -136,7 +156,7 @@ func (p *puttingItem) change(doc *memory.Document, r *memory.Revision) error {
 	text, err := doc.ItemText(at, p.name.key, p.request.Value, []memory.Attribute{
 		{Key: "id", Value: p.id}, {Key: "visibility", Value: visible(p.request.Visibility)}, {Key: "confidence", Value: confidence},
 		{Key: "source", Value: origin(p.call, p.request.Source)},
-		{Key: "created", Value: created.UTC().Format(time.RFC3339)}, {Key: "updated", Value: p.now.Format(time.RFC3339)},
+		{Key: "created", Value: p.created.Format(time.RFC3339)}, {Key: "updated", Value: p.now.Format(time.RFC3339)},
 	})
 	switch {
 	case err != nil:
@@ -364,20 +384,17 @@ func (m *Memory) itemByID(c Call, id string) (*foundItem, error) {
 	return nil, Errorf(Conflict, "more than one item has the id %q", id).hint("ask for one of %s", strings.Join(names, ", "))
 }
 
-// shownItem is an item of a file as the caller is shown it, or as the caller
-// wrote it, without its line, if it may not be read from now on.
+// shownItem is an item of a file as the caller is shown it, nil if it is not.
 func shownItem(c Call, doc *memory.Document, id string) *Item {
-	if known := doc.For(c.View); known != nil {
-		if e := entryOf(c, known, id); e != nil {
-			item := itemOf(c, known, e)
-			item.Line = known.Shown(c.View).Line(e.Line)
-			return item
-		}
+	known := doc.For(c.View)
+	if known == nil {
+		return nil
 	}
-	for i := range doc.Entries {
-		if e := &doc.Entries[i]; e.ID == id {
-			return itemOf(c, doc, e)
-		}
+	e := entryOf(c, known, id)
+	if e == nil {
+		return nil
 	}
-	return nil
+	item := itemOf(c, known, e)
+	item.Line = known.Shown(c.View).Line(e.Line)
+	return item
 }
