@@ -187,7 +187,7 @@ func (w *work) insertion(s *spot) Edit {
 			blankLines(max(s.gap, w.atLeast()))
 		case i == 0 && s.line == 0 && len(s.headings) == 0:
 		case above != nil && above.Block == Item && e.Block == Item:
-			blankLines(max(d.listGap(before), w.atLeast()))
+			blankLines(max(d.listGap(before, d.shows(e)), w.atLeast()))
 		default:
 			blankLines(1)
 		}
@@ -198,7 +198,7 @@ func (w *work) insertion(s *spot) Edit {
 		follows := d.entryAt(next)
 		switch {
 		case above.Block == Item && follows >= 0 && d.Entries[follows].Block == Item:
-			blankLines(max(d.listGap(s.beside), w.atLeast()))
+			blankLines(max(d.listGap(s.beside, d.shows(above)), w.atLeast()))
 		case above.Block == Item && follows < 0 && d.headingAt(next) && !w.apart && len(s.headings) == 0:
 		default:
 			blankLines(1)
@@ -262,8 +262,20 @@ func (d *Document) nextLine(line int) int {
 	return line
 }
 
-// listGap is how many blank lines are between the items of an entry's list.
-func (d *Document) listGap(i int) int {
+// listGap is how many blank lines are between the items of an entry's list: for one
+// that everybody will see, between those that everybody sees.
+func (d *Document) listGap(i int, shown bool) int {
+	if !shown || d.Partition.Visibility == PublicOK {
+		return d.gapIn(i)
+	}
+	if like := d.alike(i, true); like >= 0 && d.excerpt != nil {
+		id := d.Entries[like].ID // it has the same there
+		return d.excerpt.gapIn(slices.IndexFunc(d.excerpt.Entries, func(e Entry) bool { return e.ID == id }))
+	}
+	return 0
+}
+
+func (d *Document) gapIn(i int) int {
 	for _, pair := range [][2]int{{i - 1, i}, {i, i + 1}} {
 		if pair[0] < 0 || pair[1] >= len(d.Entries) {
 			continue

@@ -91,6 +91,9 @@ func (d *Document) endOf(w wanted) (spot, error) {
 	usable := func(p *piece) bool { return !w.shown || d.shownPiece(p) }
 	if i := findAmong(list, path, usable); i >= 0 {
 		s := d.endOfSection(list, i, path, usable)
+		if w.shown {
+			d.belowShown(&s)
+		}
 		if line := d.aboveClosed(s.line); w.shown && line < s.line {
 			s.line, s.beside, s.heading = line, d.entryUpTo(line), line == list[i].to
 		}
@@ -124,6 +127,24 @@ func (d *Document) endOf(w wanted) (spot, error) {
 		s.headings = append(s.headings, Heading{Level: level + i, Text: name})
 	}
 	return s, nil
+}
+
+// belowShown moves a spot up to below the last entry there that everybody sees, if
+// what is between them and not seen would leave other blank lines than there would be
+// without it. Items of one list may stay as they are.
+func (d *Document) belowShown(s *spot) {
+	i, items := s.beside, true
+	for ; i >= 0 && d.Entries[i].Partition.Visibility != PublicOK; i-- {
+		items = items && d.Entries[i].Block == Item
+	}
+	if i < 0 || i == s.beside || s.heading || d.Entries[i].Heading != d.Entries[s.beside].Heading {
+		return
+	}
+	e := &d.Entries[i]
+	if items && e.Block == Item && (!d.blankLine(e.EndLine+1) || d.listGap(i, true) > 0) {
+		return
+	}
+	s.line, s.beside = e.EndLine, i
 }
 
 // shownPiece reports whether everybody who reads the public text of the document
