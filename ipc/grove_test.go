@@ -31,6 +31,7 @@ type leaf struct {
 	shut   bool     // the file itself is private: its frontmatter
 	front  []string // lines of its frontmatter
 	blocks []block
+	loose  bool // with blank lines between items
 
 	// routing are lines of its frontmatter that say whose it is, and how private:
 	// without them other text would change hands. They are there if any text is.
@@ -67,20 +68,24 @@ func (r *reader) reads(owner string, private bool) bool {
 func (l *leaf) render(r *reader) (string, bool) {
 	may := func(private bool) bool { return r == nil || r.reads(l.owner, private) }
 	var parts []string
-	front, heading := slices.Clone(l.routing), ""
+	front := slices.Clone(l.routing)
 	if may(l.shut) {
 		front = append(front, l.front...)
 	}
+	var headings []string // that nothing is below of, so far
 	item := false
 	for _, b := range l.blocks {
 		switch {
+		case b.heading && strings.HasPrefix(b.text, "## ") && len(headings) > 0 && strings.HasPrefix(headings[0], "# "):
+			headings = append(headings[:1:1], b.text)
 		case b.heading:
-			heading = b.text
+			headings = []string{b.text}
 		case may(b.private):
-			if heading != "" {
-				parts, heading, item = append(parts, heading+"\n"), "", false
+			for _, heading := range headings {
+				parts, item = append(parts, heading+"\n"), false
 			}
-			if is := strings.HasPrefix(b.text, "- "); is && item {
+			headings = nil
+			if is := strings.HasPrefix(b.text, "- "); is && item && !l.loose {
 				parts[len(parts)-1] += b.text + "\n"
 			} else {
 				parts, item = append(parts, b.text+"\n"), is
@@ -161,7 +166,7 @@ func (g *grove) hire(t testing.TB) {
 		g.retire()
 	}
 	w := &vault.Writer{Vault: g.vault, Journal: m.Writer.Journal, Settings: m.Writer.Settings, Quiet: -1, Logger: m.Writer.Logger}
-	m.Writer, m.Compactor.Writer = w, w
+	m.Writer, m.Compactor.Writer, m.Todos.Writer = w, w, w
 	m.Undoer = &vault.Undoer{Vault: g.vault, Journal: w.Journal, Writer: w}
 	ctx, stop := context.WithCancel(context.Background())
 	g.retire = stop
@@ -242,7 +247,7 @@ func (g *grove) Sync(ctx context.Context) error {
 		name, _ := filepath.Rel(g.dir, path)
 		name = filepath.ToSlash(name)
 		doc, err := g.Load(name)
-		if err != nil {
+		if err != nil || g.memory.Layout.Skip(name) != "" {
 			return nil // no memory
 		}
 		if there[name] = true; doc != g.docs[name] {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -16,6 +17,11 @@ import (
 )
 
 var everyEntry = flag.Bool("every", false, "ask what writes about every entry, too")
+
+var (
+	groveSeed = flag.Uint64("grove-seed", 1, "the first of the memories that are made at random")
+	groveTime = flag.Duration("grove-time", 20*time.Second, "for how long memories are made at random")
+)
 
 // Every operation, asked by everybody in every context about an entry of every
 // kind, of everybody's, public and private, may do exactly what the rule says. And
@@ -30,12 +36,14 @@ func TestPrivacyMatrix(t *testing.T) {
 	}
 	leaves, targets := matrixLeaves()
 	tally := map[string]map[outcome]int{}
-	cells, requests := 0, 0
+	cells, requests, ran := 0, 0, 0
 	var mu sync.Mutex
 	t.Run("askers", func(t *testing.T) {
 		for _, a := range askers() {
 			t.Run(a.String(), func(t *testing.T) {
-				t.Parallel()
+				if t.Parallel(); testing.Short() && (a.context == memory.Unknown) != (a.subject == "") {
+					t.Skip("it is as in public")
+				}
 				x := newMatrix(t, leaves, a)
 				for _, op := range Operations {
 					for _, target := range a.among(targets, op) {
@@ -52,9 +60,16 @@ func TestPrivacyMatrix(t *testing.T) {
 					}
 				}
 				x.untouched()
+				mu.Lock()
+				ran++
+				mu.Unlock()
 			})
 		}
 	})
+	t.Logf("%d cells of %d operations, %d askers in a context and %d entries; %d requests", cells, len(Operations), len(askers()), len(targets), requests)
+	if ran < len(askers()) {
+		return // not everybody was to ask
+	}
 	for _, op := range Operations {
 		n := tally[op.Name]
 		refused := n[hidden] + n[forbidden] + n[noSubject]
@@ -62,7 +77,6 @@ func TestPrivacyMatrix(t *testing.T) {
 			t.Errorf("%s was asked %d times where that is allowed and %d times where it is not", op.Name, n[allowed], refused)
 		}
 	}
-	t.Logf("%d cells of %d operations, %d askers in a context and %d entries; %d requests", cells, len(Operations), len(askers()), len(targets), requests)
 }
 
 // An asker is who asks, and where the answer will be shown.

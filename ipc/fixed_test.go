@@ -1,0 +1,108 @@
+package ipc
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"strings"
+	"testing"
+
+	"github.com/memwatchd/memwatchd/memory"
+)
+
+// On a listener with a fixed scope every operation does what it does for that scope
+// anywhere; nobody is let out of it, whatever there is outside; and there is no
+// administration.
+func TestFixedScopesAllowNoMore(t *testing.T) {
+	leaves, targets := matrixLeaves()
+	for _, fixed := range []Fixed{
+		{Subject: "acct:42", Context: memory.Private}, {Subject: "acct:42", Context: memory.Public}, {Subject: "ext:telegram:1", Context: memory.Private},
+		{Subject: "bob", Context: memory.Unknown}, {Subject: "owner", Context: memory.Private}, {Subject: "", Context: memory.Private},
+	} {
+		name := fmt.Sprintf("%q %s", fixed.Subject, fixed.Context)
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g, asked := plant(t, leaves, nil), map[string]bool{}
+			for _, op := range Operations {
+				for i := 0; i < len(targets); i += 7 { // of every kind and visibility
+					for n, ask := range aims[op.Name].asks(targets[i]) {
+						request := encoded(t, ask.request)
+						if ask.before == nil && !asked[op.Name+request] {
+							asked[op.Name+request] = true
+							g.fixedAsk(t, &fixed, op, ask.request, i == 0 && n == 0)
+						}
+					}
+				}
+			}
+		})
+	}
+}
+
+func encoded(t *testing.T, request fields) string {
+	t.Helper()
+	text, err := json.Marshal(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// fixedAsk asks on a listener with a fixed scope, in it and, if it is to, beyond it.
+func (g *grove) fixedAsk(t *testing.T, fixed *Fixed, op *Operation, request fields, beyond bool) {
+	t.Helper()
+	ask := func(fixed *Fixed, scope fields) (string, *Error) {
+		full := maps.Clone(request)
+		maps.Copy(full, scope)
+		answer, failure := g.ask(t, fixed, op, encoded(t, full))
+		if !op.ReadOnly {
+			g.restore(t)
+		}
+		// How the memory as a whole is doing is told to its owner, elsewhere.
+		return strings.ReplaceAll(answer, `"revision":1,"pending":0,`, ""), failure
+	}
+	got, failure := ask(fixed, nil)
+	switch {
+	case op.Admin:
+		if failure == nil || failure.Code != Forbidden {
+			t.Errorf("%s %v is done: %s", op.Name, request, got)
+		}
+		return
+	case op.Name == "status":
+		if got != `{"healthy":true}`+"\n" {
+			t.Errorf("status tells %s", got)
+		}
+	case op.Name == "resolve": // of its own key
+		if own := g.Resolve("telegram:1") == fixed.Subject; own != (failure == nil) {
+			t.Errorf("%s %v answers %s", op.Name, request, got)
+		}
+		return
+	case op.Name == "sync":
+	default:
+		if want, _ := ask(nil, fields{"subject": fixed.Subject, "context": fixed.Context.String()}); got != want {
+			t.Errorf("%s %v answers %s, and elsewhere %s", op.Name, request, got, want)
+		}
+	}
+	if !beyond {
+		return
+	}
+	for _, wider := range []fields{
+		{"subject": "alice"}, {"subject": "ext:slack:7"}, {"external_key": "slack:7"}, {"subject": "owner", "context": "private"},
+		{"subject": "acct:42"}, {"external_key": "telegram:1"}, {"context": "private"}, {"subject": "bob"}, {"subject": ""}, {"context": "public"},
+	} {
+		subject, context := fixed.Subject, fixed.Context
+		if s, ok := wider["subject"].(string); ok {
+			subject = s
+		}
+		if key, ok := wider["external_key"].(string); ok {
+			subject = g.Resolve(key)
+		}
+		if s, ok := wider["context"].(string); ok {
+			context, _ = memory.ParseContext(s)
+		}
+		within := (subject == "" || subject == fixed.Subject) && (context != memory.Private || fixed.Context == memory.Private)
+		_, failure := ask(fixed, wider)
+		if is := failure != nil && failure.Error() == errFixed.Error(); is == within {
+			t.Errorf("%s %v, asked as %v: %v", op.Name, request, wider, failure)
+		}
+	}
+}
