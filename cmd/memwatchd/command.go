@@ -249,9 +249,14 @@ func setTyped(req *ipc.Request, p *ipc.Param, s string, stdin io.Reader) error {
 	if s != "-" || !p.Stdin {
 		return req.Set(p, s)
 	}
-	text, err := io.ReadAll(stdin)
-	if err != nil {
+	text, err := io.ReadAll(io.LimitReader(stdin, maxStdin+1))
+	switch {
+	case err != nil:
 		return fmt.Errorf("%s: the standard input cannot be read: %w", p.Name, err)
+	case len(text) > maxStdin:
+		return fmt.Errorf("%s: the standard input has more than %d bytes", p.Name, maxStdin)
+	case len(text) == 0: // what was to write it has failed, rather than meant to say nothing
+		return fmt.Errorf("%s: the standard input is empty", p.Name)
 	}
 	if p.Kind() != "strings" {
 		return req.Set(p, strings.TrimSuffix(strings.TrimSuffix(string(text), "\n"), "\r"))
@@ -265,6 +270,10 @@ func setTyped(req *ipc.Request, p *ipc.Param, s string, stdin io.Reader) error {
 	}
 	return nil
 }
+
+// maxStdin is how much is read from the standard input, in bytes: more than any
+// request may have, and no more than there is room for.
+const maxStdin = 64 << 20
 
 // ask sends a request and prints the answer.
 func ask(cmd *cobra.Command, op *ipc.Operation, req *ipc.Request, g *globals) error {
