@@ -6,6 +6,7 @@ import (
 	"maps"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/memwatchd/memwatchd/compactor"
 	"github.com/memwatchd/memwatchd/memory"
@@ -77,6 +78,9 @@ func (m *Memory) sumUp(ctx context.Context, c Call, namespace, name, text string
 	for _, given := range [][2]string{{"name", name}, {"text", text}, {"source", b.Source}, {"evidence", strings.Join(b.Evidence, " ")}} {
 		if err := m.outside(given[0], given[1]); err != nil {
 			return nil, err
+		}
+		if given[0] != "evidence" && utf8.RuneCountInString(given[1]) > maxNote {
+			return nil, Errorf(TooLarge, "%s has more than %d characters", given[0], maxNote).hint("sum it up in a few sentences")
 		}
 	}
 	if _, err := m.sync(ctx, &c, f); err != nil {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/memwatchd/memwatchd/memory"
 )
@@ -133,6 +134,11 @@ func (m *Memory) worthKeeping(r *remembered) error {
 	for _, e := range r.Evidence {
 		if strings.TrimSpace(e) == "" || strings.Contains(e, ",") {
 			return Errorf(Invalid, "evidence: %q is empty, or has a comma in it", e)
+		}
+	}
+	for _, g := range given[:3] {
+		if utf8.RuneCountInString(g.text) > maxNote {
+			return Errorf(TooLarge, "%s has more than %d characters", g.field, maxNote).hint("a sentence or two are remembered; a file of its own keeps the rest")
 		}
 	}
 	switch {
