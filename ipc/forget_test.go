@@ -282,3 +282,37 @@ func TestForgetBesideOthers(t *testing.T) {
 		d.want(t, path, strings.Replace(before, gone, "", 1))
 	}
 }
+
+// What others said in a file that is gone stays in the journal, for them to undo,
+// when somebody forgets the same words; the owner's memory is all of the root.
+func TestForgetLeavesGoneFilesOfOthers(t *testing.T) {
+	const path = "2026-02-04/seven.md"
+	for _, test := range []struct {
+		who  string
+		held bool
+	}{{"acct:42", true}, {"owner", false}} {
+		d, _ := forgetter(t, map[string]string{
+			"_longterms/acct_42/_index.md": "- my secret place\n",
+			"_longterms/owner/_index.md":   "- my secret place\n",
+			path:                           "---\nsubject_id: acct:7\nvisibility: private_only\n---\n- a secret of seven\n",
+		})
+		_, err := d.memory.Writer.Write(t.Context(), vault.Change{Path: path, Cause: "edit", Asked: true, Edit: func(*vault.File) ([]byte, error) {
+			return []byte("---\nsubject_id: acct:7\nvisibility: private_only\n---\n"), nil
+		}})
+		if err != nil || !d.held(t, "secret of seven") {
+			t.Fatal(err)
+		}
+		if err := os.Remove(filepath.Join(d.dir, path)); err != nil {
+			t.Fatal(err)
+		}
+		c := d.callAs(t, test.who, "private")
+		ids, token := d.list(t, c, "secret")
+		a, err := d.memory.forget(t.Context(), c, &ForgetRequest{IDs: ids, Token: token})
+		if err != nil || len(a.Removed) != len(ids) || len(ids) == 0 {
+			t.Fatalf("%s: %+v, %v", test.who, a, err)
+		}
+		if held := d.held(t, "secret of seven"); held != test.held {
+			t.Errorf("%s forgets: the journal has what another one said: %v", test.who, held)
+		}
+	}
+}

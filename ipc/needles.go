@@ -148,8 +148,8 @@ func (m *Memory) mayForget(c Call, path string, words *needles) (may, shared boo
 		return c.View.Readable(memory.Partition{Owner: place.Owner}), false
 	}
 	doc, err := m.Files.Load(path)
-	if err != nil {
-		return true, false
+	if err != nil { // nobody can tell any more whose it was
+		return true, c.Scope.Subject != m.Owner
 	}
 	for i := range doc.Entries {
 		e := &doc.Entries[i]
