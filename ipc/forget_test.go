@@ -316,3 +316,17 @@ func TestForgetLeavesGoneFilesOfOthers(t *testing.T) {
 		}
 	}
 }
+
+// The heading of a note goes with it, for those who see nothing else below: it stays
+// for the others.
+func TestForgetNoteBesideOthers(t *testing.T) {
+	const path = "2026-02-05/cli.md"
+	before := "# Day\n\n- tea\n\n## 10:30 AM - Phones\n\n- ours: 555\n- theirs: 555 <!-- visibility=private_only -->\n"
+	d, _ := forgetter(t, map[string]string{path: before})
+	c := d.callAs(t, "bob", "private")
+	ids, token := d.list(t, c, "ours: 555")
+	if _, err := d.memory.forget(t.Context(), c, &ForgetRequest{IDs: ids, Token: token}); err != nil {
+		t.Fatal(err)
+	}
+	d.want(t, path, strings.Replace(before, "- ours: 555\n", "", 1))
+}

@@ -277,7 +277,7 @@ func removePublic(c Call, whole, doc *memory.Document, drop []bool, summary bool
 		}
 	}
 	source, err := rev.Apply(parse)
-	text := cutLines(doc, doc.Shown(c.View), drop)
+	text := withoutEntries(c, doc, drop, parse)
 	if strings.TrimSpace(text) != "" && (err != nil || parse(source).Shown(c.View).Text() != text) {
 		source, err = whole.Rewrite(c.View, text, parse)
 	}
@@ -290,6 +290,24 @@ func removePublic(c Call, whole, doc *memory.Document, drop []bool, summary bool
 	}
 	rev.SetCounters()
 	return rev.Apply(parse)
+}
+
+// withoutEntries is what would be shown of what the caller may read of a file if some
+// of its entries went, and there were nothing else in it.
+func withoutEntries(c Call, doc *memory.Document, drop []bool, parse func([]byte) *memory.Document) string {
+	shown := doc.Shown(c.View)
+	if alone := parse([]byte(shown.Text())); len(alone.Entries) == len(doc.Entries) {
+		rev := alone.Revise()
+		for i, gone := range drop {
+			if gone {
+				rev.Remove(i)
+			}
+		}
+		if source, err := rev.Apply(parse); err == nil {
+			return parse(source).Shown(c.View).Text()
+		}
+	}
+	return cutLines(doc, doc.Shown(c.View), drop)
 }
 
 // cutLines is what a file shows without some of its entries, and without the blank
