@@ -28,7 +28,7 @@ func TestInterference(t *testing.T) {
 		t.Run(fmt.Sprint("grove ", n), func(t *testing.T) {
 			w := &wild{rand.New(rand.NewPCG(n, 5))}
 			leaves := w.leaves()
-			all := askers()
+			all := allAskers()
 			a := all[w.IntN(len(all)-3)] // nobody has no say in it
 			x := newMatrix(t, leaves, a)
 			for range 40 {

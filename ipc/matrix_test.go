@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -41,9 +42,7 @@ func TestPrivacyMatrix(t *testing.T) {
 	t.Run("askers", func(t *testing.T) {
 		for _, a := range askers() {
 			t.Run(a.String(), func(t *testing.T) {
-				if t.Parallel(); testing.Short() && ((a.context == memory.Unknown) != (a.subject == "") || a.says["external_key"] != nil) {
-					t.Skip("it is as in public, or as by subject")
-				}
+				t.Parallel()
 				x := newMatrix(t, leaves, a)
 				for _, op := range Operations {
 					for _, target := range a.among(targets, op) {
@@ -67,7 +66,7 @@ func TestPrivacyMatrix(t *testing.T) {
 		}
 	})
 	t.Logf("%d cells of %d operations, %d askers in a context and %d entries; %d requests", cells, len(Operations), len(askers()), len(targets), requests)
-	if ran < len(askers()) {
+	if ran < len(askers()) || testing.Short() {
 		return // not everybody was to ask
 	}
 	for _, op := range Operations {
@@ -89,9 +88,22 @@ type asker struct {
 
 func (a asker) String() string { return fmt.Sprint(a.says) }
 
+// thorough: every asker asks in every context, and every entry is read. It takes
+// minutes; without it, what is as in public or as by subject is left out.
+var thorough = os.Getenv("FAULTS") != ""
+
 // askers are the owner, a subject, its alias by itself and by the key that is
-// linked, another subject, and nobody, each in every context.
-func askers() (list []asker) {
+// linked, another subject, and nobody, each in every context; fewer where there is
+// little time.
+func askers() []asker {
+	return slices.DeleteFunc(allAskers(), func(a asker) bool {
+		alike := (a.context == memory.Unknown) != (a.subject == "") || a.says["external_key"] != nil
+		few := a.private == (a.subject == "acct:42") || a.subject == "bob"
+		return !thorough && alike || testing.Short() && few
+	})
+}
+
+func allAskers() (list []asker) {
 	for _, who := range []struct{ field, value, subject string }{
 		{"subject", "owner", "owner"}, {"subject", "acct:42", "acct:42"}, {"external_key", "telegram:1", "acct:42"},
 		{"subject", "ext:telegram:1", "ext:telegram:1"}, {"subject", "bob", "bob"}, {"subject", "", ""},
@@ -115,9 +127,9 @@ func askers() (list []asker) {
 
 // among are the entries that an asker is to ask an operation about. What writes is
 // asked about one entry only of those that are alike to the asker: of the same kind
-// and visibility, and all of others. So is what reads, if there is little time.
+// and visibility, and all of others. So is what reads, unless there is time.
 func (a *asker) among(targets []*target, op *Operation) (list []*target) {
-	if *everyEntry || op.ReadOnly && !testing.Short() {
+	if *everyEntry || op.ReadOnly && thorough {
 		return targets
 	}
 	seen := map[string]bool{}

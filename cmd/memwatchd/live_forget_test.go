@@ -143,7 +143,7 @@ func TestForgottenEverywhere(t *testing.T) {
 		"MEMORY.md":                "# Facts\n\n- tea\n",
 		"MEMORY.md.kept-0abc0000":  "# Facts\n\n- coffee\n",
 		ago(1) + "/cli.md":         "---\nsummary: \"\"\n---\n\n## Session Summary\n\n2. other\n\n## Tasks\n",
-		"memory/" + ago(0) + ".md": "# " + ago(0) + "\n\n## 10:30 AM - Words\n",
+		"memory/" + ago(0) + ".md": "# " + ago(0) + "\n",
 		"notes.md":                 "- y\n",
 	} {
 		if data, err := os.ReadFile(l.path(path)); err != nil || string(data) != text {
