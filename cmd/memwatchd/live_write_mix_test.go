@@ -28,7 +28,9 @@ var mix = []struct {
 		return fields{"session": "mix", "draft": fields{"tasks": []fields{{"text": "do " + word}}}}
 	}},
 	{"item_put", func(word string) fields { return fields{"namespace": "fact", "key": "key " + word, "value": "v"} }},
-	{"remember", func(word string) fields { return fields{"text": "keep " + word, "explicit": true} }},
+	{"remember", func(word string) fields { // the title is in the summary, too
+		return fields{"title": "of " + strings.TrimSuffix(word, "."), "text": "keep " + word, "explicit": true}
+	}},
 }
 
 // Many write to the same files, a person among them, and the daemon is killed at
