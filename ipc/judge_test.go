@@ -153,8 +153,8 @@ func TestSemanticMerge(t *testing.T) {
 	if answer.Merge != "semantic" || len(answer.Updated) != 3 || len(answer.Added) != 0 || len(answer.LeftOut) != 2 {
 		t.Errorf("%+v", answer)
 	}
-	if len(c.received) != 1 {
-		t.Errorf("the model was asked %d times", len(c.received))
+	if asked := c.asked(); len(asked) != 1 {
+		t.Errorf("the model was asked %d times", len(asked))
 	}
 }
 
@@ -255,13 +255,21 @@ func TestSemanticMergeFallsBack(t *testing.T) {
 	}
 }
 
+// asked are the requests that the model was sent, also one that it hung up on.
+func (c *judgedCase) asked() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.received)
+}
+
 // seesNothing fails if the model was sent what is not for it.
 func (c *judgedCase) seesNothing(t *testing.T) {
 	t.Helper()
-	if len(c.received) == 0 {
+	asked := c.asked()
+	if len(asked) == 0 {
 		t.Error("the model was not asked")
 	}
-	for _, sent := range c.received {
+	for _, sent := range asked {
 		for _, what := range []string{testKey, "unhappy", "Diary", "happy again", "soup", "another session", "moving", "owner", c.dir} {
 			if strings.Contains(sent, what) {
 				t.Errorf("the model was sent %q", what)
@@ -296,7 +304,7 @@ func TestWhatAModelIsTold(t *testing.T) {
 			c := newJudgedCase(t, test.file, proposes(`{"same":[]}`))
 			c.memory.JudgePrivate = test.allowed
 			answer, _ := c.write(test.subject, test.context, SessionRequest{Draft: judgedDraft})
-			sent := strings.Join(c.received, "\n")
+			sent := strings.Join(c.asked(), "\n")
 			if got := strings.Contains(sent, "docs/net.md"); got != test.told {
 				t.Errorf("told what is public: %v", got)
 			}
@@ -334,10 +342,10 @@ func TestTellJudge(t *testing.T) {
 func TestNothingToJudge(t *testing.T) {
 	c := newJudgedCase(t, judgedFile, proposes(judgedWell))
 	same := memory.Draft{Facts: []memory.DraftItem{{Title: "host", Text: "it runs on atlas"}}, Tasks: []memory.DraftTask{{Text: "write the report for Bob"}, {Text: "A new one"}}}
-	if answer, _ := c.write("owner", memory.Private, SessionRequest{Draft: same}); answer.Merge != "rules" || len(c.received) > 0 {
-		t.Errorf("%+v, asked %q", answer, c.received)
+	if answer, _ := c.write("owner", memory.Private, SessionRequest{Draft: same}); answer.Merge != "rules" || len(c.asked()) > 0 {
+		t.Errorf("%+v, asked %q", answer, c.asked())
 	}
-	if answer, _ := c.write("owner", memory.Private, SessionRequest{Draft: judgedDraft, Day: "2026-02-04"}); answer.Merge != "rules" || len(c.received) > 0 {
-		t.Errorf("%+v, asked %q", answer, c.received)
+	if answer, _ := c.write("owner", memory.Private, SessionRequest{Draft: judgedDraft, Day: "2026-02-04"}); answer.Merge != "rules" || len(c.asked()) > 0 {
+		t.Errorf("%+v, asked %q", answer, c.asked())
 	}
 }
