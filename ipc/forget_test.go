@@ -109,6 +109,75 @@ func TestForgetFinishesLater(t *testing.T) {
 	}
 }
 
+// What keeps something from being cleared away may be about what others have: the
+// owner alone is told of it.
+func TestForgetProblemOfOthers(t *testing.T) {
+	for who, told := range map[string]bool{"owner": true, "acct:42": false} {
+		d, _ := forgetter(t, map[string]string{"2026-02-05/cli.md": "- a secret\n"})
+		d.memory.Keeper = &purger{Keeper: d.memory.Keeper, err: errors.New("read bob/diary.md: no room")}
+		c := d.callAs(t, who, "private")
+		ids, token := d.list(t, c, "secret")
+		a, err := d.memory.forget(t.Context(), c, &ForgetRequest{IDs: ids, Token: token})
+		if err != nil || a.Problem == "" || strings.Contains(a.Problem, "diary") != told {
+			t.Errorf("%s: %+v, %v", who, a, err)
+		}
+	}
+}
+
+// Of what was kept beside a file only that goes that was chosen, while somebody
+// wants to keep something else that has the text.
+func TestForgetKeepsWhatWasNotChosen(t *testing.T) {
+	const kept = "MEMORY.md.kept-0abc0000"
+	for _, test := range []struct {
+		chosen int
+		want   string
+	}{{1, "- the secret of cups\n- coffee\n"}, {2, "- coffee\n"}} {
+		d, c := forgetter(t, map[string]string{"MEMORY.md": "- the secret of tea\n- my secret\n- tea\n"})
+		if err := os.WriteFile(filepath.Join(d.dir, kept), []byte("- the secret of tea\n- the secret of cups\n- coffee\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		ids, token := d.list(t, c, "secret")
+		a, err := d.memory.forget(t.Context(), c, &ForgetRequest{IDs: ids[:test.chosen], Token: token})
+		if err != nil || len(a.Removed) != test.chosen || len(a.Failed) > 0 {
+			t.Errorf("%+v, %v", a, err)
+		}
+		d.want(t, kept, test.want)
+	}
+}
+
+// What somebody has written since a subject was wiped is not what was to go, when
+// that is finished later.
+func TestWipeFinishesLater(t *testing.T) {
+	d, _ := forgetter(t, map[string]string{
+		"_longterms/acct_42/fact.md":   "---\nsubject_id: acct:42\n---\n- **a**: 1\n",
+		"_longterms/acct_42/_index.md": "---\nsubject_id: acct:42\n---\n- b\n",
+	})
+	keeper := &purger{Keeper: d.memory.Keeper, err: errors.New("no room")}
+	d.memory.Keeper = keeper
+	c := d.callAs(t, "acct:42", "private")
+	a, err := d.memory.wipeSubject(t.Context(), c, &WipeRequest{Confirm: "acct:42"})
+	if err != nil || a.Problem == "" || len(a.Deleted) != 2 {
+		t.Fatalf("%+v, %v", a, err)
+	}
+	// One of them is there anew, the other has come back, such as from a sync tool.
+	for path, text := range map[string]string{
+		"fact.md": "---\nsubject_id: acct:42\n---\n- **a**: 2\n", "_index.md": "---\nsubject_id: acct:42\n---\n- b\n",
+	} {
+		path = filepath.Join(d.dir, "_longterms", "acct_42", path)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	keeper.err = nil
+	if err := d.memory.Forget(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	d.want(t, "_longterms/acct_42/fact.md", "---\nsubject_id: acct:42\n---\n- **a**: 2\n")
+	if _, err := os.Stat(filepath.Join(d.dir, "_longterms", "acct_42", "_index.md")); !os.IsNotExist(err) {
+		t.Errorf("what was to go is there: %v", err)
+	}
+}
+
 // What cannot be noted is not begun.
 func TestForgetWithoutNote(t *testing.T) {
 	d, c := forgetter(t, map[string]string{"MEMORY.md": "- a secret\n- tea\n"})

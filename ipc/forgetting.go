@@ -31,6 +31,7 @@ type lostFile struct {
 	Path    string      `json:"path"`
 	Entries []lostEntry `json:"entries,omitempty"` // none: the file itself
 	Summary []int       `json:"summary,omitempty"` // lines of the summary, from 0, if that is one of the entries; none: all
+	Digest  string      `json:"digest,omitempty"`  // of the file, if it is to go itself
 }
 
 // A lostEntry is an entry, or the summary of a file.
@@ -58,6 +59,9 @@ func (m *Memory) forgetListed(ctx context.Context, c Call, r *ForgetRequest, ans
 		return err
 	}
 	words := newNeedles(l.match, chosen)
+	words.all = !slices.ContainsFunc(l.traces, func(t Trace) bool {
+		return t.What == "entry" && !slices.ContainsFunc(chosen, func(c Trace) bool { return c.ID == t.ID })
+	})
 	plan := newOblivion(c.Scope.Subject, chosen, words)
 	var problem error
 	plan.Journal, problem = m.inJournal(c, words)
@@ -76,7 +80,10 @@ func (m *Memory) forgetListed(ctx context.Context, c Call, r *ForgetRequest, ans
 		problem = m.writeAllDown(before)
 	}
 	if problem != nil {
-		answer.Problem = oneLine(problem.Error()) + "; it is tried again when the daemon is started"
+		answer.Problem = "it is not gone everywhere yet; that is tried again when the daemon is started"
+		if c.Whole { // it may be about what others have
+			answer.Problem = oneLine(problem.Error()) + "; it is tried again when the daemon is started"
+		}
 	}
 	if _, err := m.sync(ctx, &c, Fresh{}); err != nil {
 		return err
@@ -235,7 +242,7 @@ func (m *Memory) without(c Call, f lostFile, file vault.File, words *needles) ([
 	}
 	summary := slices.Contains(lost, lostEntry{summaryID, digestOf(summaryOf(doc))})
 	if lost == nil {
-		summary, f.Summary = words.in(summaryOf(doc)), words.lost(doc.Front.Summary)
+		summary, f.Summary = words.all && words.in(summaryOf(doc)), words.lost(doc.Front.Summary)
 	}
 	if summary {
 		found++
@@ -434,7 +441,7 @@ func (m *Memory) Forget(ctx context.Context) error {
 		for _, f := range failed {
 			errs = append(errs, fmt.Errorf("forget %s: %s", f.ID, f.Reason))
 		}
-		errs = append(errs, m.removeWiped(ctx, &there), m.clear(ctx, plan, words))
+		errs = append(errs, m.removeWiped(ctx, &there, true), m.clear(ctx, plan, words))
 	}
 	if err := errors.Join(errs...); err != nil {
 		return err

@@ -17,6 +17,7 @@ type needles struct {
 	lines map[string]bool // as bare gives them
 	raw   map[string]bool // as they were written
 	norms map[string]bool // of whole entries
+	all   bool            // every entry that has the text goes
 }
 
 func newNeedles(match string, chosen []Trace) *needles {
@@ -110,9 +111,10 @@ func withoutLines(text string, lost []int) string {
 	return strings.Join(kept, "\n")
 }
 
-// entry reports whether an entry of an older version of a file has it.
+// entry reports whether an entry of an older version of a file goes: it says what one
+// that goes says, or, if nobody wants to keep any that has the text, it has that.
 func (n *needles) entry(e *memory.Entry, source string) bool {
-	return n.norms[e.Norm] || n.match != "" && says(e, source, n.match)
+	return n.norms[e.Norm] || n.all && n.match != "" && says(e, source, n.match)
 }
 
 // inJournal lists what of the journal has what is looked for: of files of the

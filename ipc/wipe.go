@@ -71,7 +71,11 @@ func (m *Memory) wipeSubject(ctx context.Context, c Call, r *WipeRequest) (*Wipe
 	answer.Subjects, answer.Beyond = c.View.Subjects(), beyond
 	plan := oblivion{Subject: c.Scope.Subject}
 	for _, path := range w.files {
-		plan.Files = append(plan.Files, lostFile{Path: path})
+		file := lostFile{Path: path}
+		if now, err := m.Writer.Vault.Read(path); err == nil {
+			file.Digest = vault.Digest(now.Data)
+		}
+		plan.Files = append(plan.Files, file)
 	}
 	var problem error
 	if plan.Journal, problem = m.wipedJournal(c, w); len(plan.Journal)+len(plan.Files) > 0 {
@@ -79,7 +83,7 @@ func (m *Memory) wipeSubject(ctx context.Context, c Call, r *WipeRequest) (*Wipe
 		if err != nil {
 			return nil, err
 		}
-		problem = errors.Join(problem, m.removeWiped(ctx, &plan), m.clear(ctx, &plan, &needles{}))
+		problem = errors.Join(problem, m.removeWiped(ctx, &plan, false), m.clear(ctx, &plan, &needles{}))
 		if problem == nil {
 			problem = m.writeAllDown(before)
 		}
@@ -203,8 +207,9 @@ func (m *Memory) wiped(w *wiping, path string) bool {
 	return w.keys[m.Layout.Place(path).Owner] || slices.Contains(w.files, path)
 }
 
-// removeWiped removes whole files. The journal has nothing of what they said.
-func (m *Memory) removeWiped(ctx context.Context, plan *oblivion) error {
+// removeWiped removes whole files. The journal has nothing of what they said. Later
+// than when that was asked for, what somebody has written there since is not meant.
+func (m *Memory) removeWiped(ctx context.Context, plan *oblivion, later bool) error {
 	group := ""
 	var errs []error
 	for _, f := range plan.Files {
@@ -214,7 +219,7 @@ func (m *Memory) removeWiped(ctx context.Context, plan *oblivion) error {
 		written, err := m.Writer.Write(ctx, vault.Change{
 			Path: f.Path, Cause: "wipe", Group: group, Asked: true, Secret: true,
 			Edit: func(old *vault.File) ([]byte, error) {
-				if old == nil {
+				if old == nil || later && vault.Digest(old.Data) != f.Digest {
 					return nil, nil
 				}
 				return nil, vault.ErrRemove

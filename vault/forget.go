@@ -8,6 +8,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -160,20 +161,16 @@ func (w *Writer) editKept(s *spot, edit func(*File) ([]byte, error)) (bool, erro
 	if old.File, err = w.Vault.readAt(s.dir, s.base, s.path); err != nil {
 		return false, err
 	}
+	old.hash = hashOf(old.Data)
 	data, err := edit(&old.File)
 	if err != nil || data == nil || string(data) == string(old.Data) {
 		return false, err
 	}
-	d, err := w.makeDraft(s, data, old)
-	if err != nil {
+	c := &Change{Path: s.path, Cause: "forget", Asked: true, Secret: true}
+	if _, err := w.replace(s, old, c, data, time.Time{}); err != nil {
 		return false, err
 	}
-	err = w.call("replace", func() error { return unix.Renameat(s.dir, d.name, s.dir, s.base) })
-	if err != nil {
-		w.drop(s, d)
-		return false, err
-	}
-	return true, w.syncDir(s)
+	return true, w.finishLate(s.path)
 }
 
 // namesIn are the names in an open directory, sorted.
@@ -190,7 +187,8 @@ func namesIn(dir int) ([]string, error) {
 }
 
 // RemoveEmpty removes a directory below the root, and what directories are in it,
-// as far as there is nothing else there. It returns the files that are, by path.
+// as far as there is nothing else there. It returns the files that are, by path,
+// and what is hidden, into which it does not look.
 func (w *Writer) RemoveEmpty(ctx context.Context, dir string) ([]string, error) {
 	return inTurn(ctx, w, func() ([]string, error) {
 		s, err := w.open(dir)
@@ -222,6 +220,10 @@ func (w *Writer) removeEmpty(s *spot) (left []string, err error) {
 		return nil, err
 	}
 	for _, name := range names {
+		if strings.HasPrefix(name, ".") { // others rely on what is empty in there, too, such as git
+			left = append(left, joinPath(s.path, name))
+			continue
+		}
 		below, err := w.removeEmpty(&spot{joinPath(s.path, name), dir, name})
 		if err != nil {
 			return nil, err

@@ -130,6 +130,29 @@ func TestEditKept(t *testing.T) {
 	if info, err := os.Stat(filepath.Join(w.Vault.Dir, "d", kept)); err != nil || info.Mode().Perm() != 0o640 {
 		t.Errorf("%v, %v", info, err)
 	}
+	// Whoever saves it at the same moment has the last word.
+	path := filepath.Join(w.Vault.Dir, "d", kept)
+	for name, save := range map[string]func() error{
+		"in place": func() error { return os.WriteFile(path, []byte("theirs\n"), 0o640) },
+		"by name": func() error {
+			return errors.Join(os.WriteFile(path+"~", []byte("theirs\n"), 0o640), os.Rename(path+"~", path))
+		},
+	} {
+		must(t, os.WriteFile(path, []byte("was\nsecret\n"), 0o640))
+		changed, err := w.EditKept(t.Context(), "d/a.md", func(*File) ([]byte, error) {
+			must(t, save())
+			return []byte("ours\n"), nil
+		})
+		if err == nil || changed != nil {
+			t.Errorf("saved %s: %v, %v", name, changed, err)
+		}
+		wantFiles(t, w, map[string]string{"d/a.md": "now\n", "d/" + kept: "theirs\n", "d/b.md.kept-0abc0000": "secret\n"})
+	}
+	names, err := os.ReadDir(filepath.Join(w.Vault.Dir, "d"))
+	must(t, err)
+	if len(names) != 3 {
+		t.Errorf("something is left: %v", names)
+	}
 	refusal := errors.New("no")
 	if _, err := w.EditKept(t.Context(), "d/a.md", func(*File) ([]byte, error) { return nil, refusal }); !errors.Is(err, refusal) {
 		t.Errorf("got %v", err)
@@ -143,13 +166,18 @@ func TestRemoveEmpty(t *testing.T) {
 	w := newWriter(t, map[string]string{"d/x/photo.jpg": "x"})
 	dir := filepath.Join(w.Vault.Dir, "d")
 	must(t, os.MkdirAll(filepath.Join(dir, "empty", "deep"), 0o700))
+	must(t, os.MkdirAll(filepath.Join(dir, ".git", "refs", "heads"), 0o700))
 	must(t, os.Symlink("/", filepath.Join(dir, "link")))
 	for range 2 {
 		left, err := w.RemoveEmpty(t.Context(), "d")
-		if err != nil || !slices.Equal(left, []string{"d/link", "d/x/photo.jpg"}) {
+		if err != nil || !slices.Equal(left, []string{"d/.git", "d/link", "d/x/photo.jpg"}) {
 			t.Errorf("%v, %v", left, err)
 		}
 	}
+	if _, err := os.Stat(filepath.Join(dir, ".git", "refs", "heads")); err != nil {
+		t.Error(err) // without it there is no repository any more
+	}
+	must(t, os.RemoveAll(filepath.Join(dir, ".git")))
 	if _, err := os.Stat(filepath.Join(dir, "empty")); !os.IsNotExist(err) {
 		t.Error(err)
 	}

@@ -230,7 +230,7 @@ func (d *daemon) forget(ctx context.Context, m *ipc.Memory) error {
 		return ctx.Err()
 	case <-d.known:
 	}
-	for wait := time.Second; ; wait = min(2*wait, lookAgain) {
+	for wait := time.Second; ; wait = min(2*wait, time.Hour) { // each time the index is made anew
 		err := m.Forget(ctx)
 		if err == nil || ctx.Err() != nil {
 			return ctx.Err()

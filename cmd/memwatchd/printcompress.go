@@ -42,7 +42,7 @@ func (p *printer) compress(b *strings.Builder, a *ipc.CompressAnswer) {
 func (p *printer) summary(b *strings.Builder, a *ipc.SummaryAnswer) {
 	switch {
 	case a.Disabled:
-		fmt.Fprintln(b, p.style(dim, "(memory is turned off: nothing was written)"))
+		fmt.Fprintln(b, p.style(dim, "("+unwritten+")"))
 	case a.Replaced:
 		fmt.Fprintf(b, "%s  %s\n", p.place(a.Path, a.Line), p.style(dim, "replaced"))
 	default:

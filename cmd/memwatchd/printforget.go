@@ -7,13 +7,10 @@ import (
 	"github.com/memwatchd/memwatchd/ipc"
 )
 
-// memoryOff is said where memory is turned off.
-const memoryOff = "memory is turned off: nothing was changed"
-
 // remember shows where something is kept.
 func (p *printer) remember(b *strings.Builder, a *ipc.RememberAnswer) {
 	if a.Disabled {
-		fmt.Fprintln(b, memoryOff)
+		fmt.Fprintln(b, unwritten)
 		return
 	}
 	note := "under " + escapeLine(a.Section)
@@ -29,7 +26,7 @@ func (p *printer) remember(b *strings.Builder, a *ipc.RememberAnswer) {
 // forget shows what has a text, or what of it is gone.
 func (p *printer) forget(b *strings.Builder, a *ipc.ForgetAnswer) {
 	if a.Disabled {
-		fmt.Fprintln(b, memoryOff)
+		fmt.Fprintln(b, unwritten)
 		return
 	}
 	for _, id := range a.Removed {
@@ -70,7 +67,7 @@ func (p *printer) forget(b *strings.Builder, a *ipc.ForgetAnswer) {
 // wipe shows what is gone of a subject.
 func (p *printer) wipe(b *strings.Builder, a *ipc.WipeAnswer) {
 	if a.Disabled {
-		fmt.Fprintln(b, memoryOff)
+		fmt.Fprintln(b, unwritten)
 		return
 	}
 	fmt.Fprintf(b, "%s of %s deleted\n", plural(len(a.Deleted), "file"), escapeLine(strings.Join(a.Subjects, ", ")))

@@ -10,7 +10,7 @@ import (
 func (p *printer) noted(b *strings.Builder, path string, lines []int, already int, disabled bool) {
 	switch {
 	case disabled:
-		fmt.Fprintln(b, "memory is turned off: nothing was written")
+		fmt.Fprintln(b, unwritten)
 	case path == "":
 		fmt.Fprintln(b, "noted, for private contexts only")
 	}

@@ -12,7 +12,7 @@ import (
 func (p *printer) session(b *strings.Builder, a *ipc.SessionAnswer) {
 	switch {
 	case a.Disabled:
-		fmt.Fprintln(b, "memory is turned off: nothing was written")
+		fmt.Fprintln(b, unwritten)
 		return
 	case a.Path != "" && a.DryRun:
 		fmt.Fprintf(b, "%s%s\n", p.place(a.Path, 0), p.style(dim, "  nothing was written"))
