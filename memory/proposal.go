@@ -45,9 +45,10 @@ const slack = 100
 // Check says why a proposal is not followed, or nil. The items are all those that
 // it may be about; refuse says why a text cannot be written at all.
 //
-// Each item is named at most once, and exists. A merged text says what is newer in the words of the draft, at least half of them. It keeps
-// every exact word (see [Lost]) of both and has no other, and is neither much
-// longer than both nor half as short as either.
+// Each item is named at most once, and exists. A merged text says what is newer in
+// the words of the draft, at least half of them. It keeps every exact word (see
+// [Lost]) of both and has no other, and is neither much longer than both nor half
+// as short as either.
 //
 // Tasks keep their words, so an open one of the draft is never the same as
 // another, and nothing exact may stand in one of two only. What is done stays
