@@ -302,29 +302,40 @@ type asking struct {
 	out    *printer
 }
 
-// newAsking gives a request the scope that the flags say, and finds whom to ask.
+// newAsking finds whom to ask, and as whom.
 func newAsking(cmd *cobra.Command, op *ipc.Operation, req *ipc.Request, g *globals) (*asking, error) {
-	scope := map[string]string{"subject": g.subject, "context": g.context}
+	c, client, err := g.connect(cmd)
+	if err != nil {
+		return nil, err
+	}
 	for _, p := range op.Params {
-		value, ok := scope[p.Name]
-		if !p.Scope || !ok || !cmd.Flags().Changed(p.Name) { // an empty subject is nobody, no subject the owner
-			continue
-		}
-		if err := req.Set(p, value); err != nil {
-			return nil, errUsage{err}
+		if _, given := req.Given(p); given && p.Name == "external_key" && client.Scope.Subject != nil {
+			return nil, ipc.Errorf(ipc.Invalid, "subject and external_key exclude each other") // as the daemon has it
 		}
 	}
+	out := newPrinter(g.stdout, c, g.noColor)
+	out.aside = g.stderr
+	return &asking{op, g, client, out}, nil
+}
+
+// connect is the configuration, and a client of the daemon that asks as the
+// flags say: a subject that is empty is nobody, none at all is the owner.
+func (g *globals) connect(cmd *cobra.Command) (*Config, *ipc.Client, error) {
 	c, err := loadConfig(g.config, os.Environ())
 	if err != nil {
 		if g.socket == "" {
-			return nil, errUsage{err}
+			return nil, nil, errUsage{err}
 		}
 		c = defaultConfig() // whatever is wrong with it, the socket is known
 	}
 	client := &ipc.Client{Socket: or(g.socket, c.socket()), AsOwner: true}
-	out := newPrinter(g.stdout, c, g.noColor)
-	out.aside = g.stderr
-	return &asking{op, g, client, out}, nil
+	if cmd.Flags().Changed("subject") {
+		client.Scope.Subject = &g.subject
+	}
+	if cmd.Flags().Changed("context") {
+		client.Scope.Context = &g.context
+	}
+	return c, client, nil
 }
 
 // show prints an answer.

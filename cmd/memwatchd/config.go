@@ -126,6 +126,14 @@ type Config struct {
 		} `yaml:"ntfy"`
 	} `yaml:"capture"`
 
+	Hooks struct {
+		Enabled         bool `yaml:"enabled" default:"true" doc:"false: the hooks of agents do nothing"`
+		Capture         bool `yaml:"capture" default:"true" doc:"true: what was decided, preferred or to be remembered is saved from a conversation before it is compressed away, or ends"`
+		StoreResponses  bool `yaml:"store_responses" default:"false" doc:"true: one to three bullets of what an agent has achieved are saved whenever it has answered"`
+		ContextLimit    int  `yaml:"context_limit" default:"8" min:"1" max:"100" doc:"how many entries a prompt is given at most"`
+		ContextMaxChars int  `yaml:"context_max_chars" default:"4000" min:"100" max:"9000" doc:"how many characters of memory a session or a prompt is given at most"`
+	} `yaml:"hooks"`
+
 	IPC struct {
 		Listeners      []listenerConfig `yaml:"listeners" doc:"where to listen; none: the owner's own socket, <name>.sock in $XDG_RUNTIME_DIR/memwatchd. Each has"`
 		SyncTimeout    time.Duration    `yaml:"sync_timeout" default:"2s" min:"0s" max:"1m" doc:"how long a question waits for changes that were made before it"`

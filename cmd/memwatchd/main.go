@@ -111,7 +111,7 @@ func newRoot(stdout, stderr io.Writer) *cobra.Command {
 	f.BoolVar(&g.json, "json", false, "print the answer as it came over the wire")
 	f.BoolVar(&g.noColor, "no-color", false, "print without colours")
 
-	root.AddGroup(&cobra.Group{ID: "daemon", Title: "The daemon:"}, &cobra.Group{ID: "ask", Title: "Ask it:"})
+	root.AddGroup(&cobra.Group{ID: "daemon", Title: "The daemon:"}, &cobra.Group{ID: "agents", Title: "Connect agents:"}, &cobra.Group{ID: "ask", Title: "Ask it:"})
 	for _, c := range []*cobra.Command{newServe(g), newInit(g), newConfig(g), newVersion(g)} {
 		c.GroupID = "daemon"
 		root.AddCommand(c)
