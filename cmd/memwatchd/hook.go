@@ -1,0 +1,174 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/memwatchd/memwatchd/ipc"
+)
+
+// A hook is called by an agent at some moment of a session, and the agent waits
+// for it. So it takes no longer than hookTime, whatever it is given and however
+// the daemon is; it ends with 0, because other codes are shown to people or, as
+// 2 is, stop the agent; and it prints all of what the agent is to be shown, or
+// nothing. Why it is nothing is told with --debug only.
+
+// hookTime is how long a hook may take from when its command begins to run. With
+// the start of the process that makes less than 300 ms.
+const (
+	hookTime  = 250 * time.Millisecond
+	hookGrace = 30 * time.Millisecond // more, if it is just printing
+)
+
+// maxHookInput is how many bytes of its input a hook reads: more than anybody
+// types or pastes.
+const maxHookInput = 4 << 20
+
+// maxHookOutput is how many bytes a hook prints: agents keep what has more than
+// 10,000 characters from the model, however they count. A character has at least
+// a byte, and so has what stands for one.
+const maxHookOutput = 9000
+
+// neverFails, as an annotation of a command, says that it ends with 0 even when it
+// is used wrongly.
+const neverFails = "never fails"
+
+// hookEvents are the moments of a session, in its order.
+var hookEvents = []struct {
+	name  string // of the command
+	event string // as the agent has it
+	short string
+	run   func(context.Context, *hook) error
+	flags func(*hook, *cobra.Command)
+}{
+	{name: "session-start", event: "SessionStart", short: "Print what a session begins with", run: sessionStart, flags: startFormat},
+	{name: "prompt", event: "UserPromptSubmit", short: "Print what a prompt is about", run: prompt},
+}
+
+func newHook(g *globals) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "hook",
+		Short: "Give an agent its memory, and keep what it says, at the moments of a session",
+		Long: `Give an agent its memory, and keep what it says, at the moments of a session.
+
+Agents such as Claude Code call these commands by themselves, with JSON on the standard input. They take less than 300 ms, end with 0 and print nothing if the daemon is away.`,
+		GroupID:     "agents",
+		Args:        cobra.ArbitraryArgs,
+		Annotations: map[string]string{neverFails: ""},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return unknownCommand(cmd, args[0])
+			}
+			return cmd.Help()
+		},
+	}
+	for _, e := range hookEvents {
+		h := &hook{g: g, event: e.event}
+		sub := &cobra.Command{
+			Use: e.name, Short: e.short, Args: noArgs, Annotations: c.Annotations,
+			Run: func(cmd *cobra.Command, _ []string) { h.run(cmd, e.run) },
+		}
+		sub.Flags().BoolVar(&h.debug, "debug", false, "say on the standard error why nothing was printed or saved")
+		if e.flags != nil {
+			e.flags(h, sub)
+		}
+		c.AddCommand(sub)
+	}
+	return c
+}
+
+// A hook is one call of an agent.
+type hook struct {
+	g     *globals
+	event string
+	debug bool
+
+	format string // of what a session begins with
+
+	config *Config
+	client *ipc.Client
+	input  hookInput
+	said   atomic.Bool // something is being printed, or the time is over
+}
+
+// hookInput is what an agent says of the moment, as far as it matters here.
+type hookInput struct {
+	Event      string `json:"hook_event_name"`
+	Session    string `json:"session_id"`
+	Transcript string `json:"transcript_path"`
+
+	Source  string `json:"source"`                 // SessionStart: startup, resume, clear, compact or fork
+	Prompt  string `json:"prompt"`                 // UserPromptSubmit
+	Active  bool   `json:"stop_hook_active"`       // Stop: the agent goes on because a hook wanted it to
+	Message string `json:"last_assistant_message"` // Stop
+}
+
+// run does what is to be done at a moment, in time.
+func (h *hook) run(cmd *cobra.Command, do func(context.Context, *hook) error) {
+	signal.Ignore(syscall.SIGPIPE) // nobody may want what is printed
+	time.AfterFunc(hookTime, func() {
+		if !h.said.CompareAndSwap(false, true) {
+			time.Sleep(hookGrace)
+		}
+		h.tell(errors.New("there was no time left"))
+		os.Exit(0)
+	})
+	defer func() {
+		if r := recover(); r != nil { // it would end with 2
+			h.tell(fmt.Errorf("it panicked: %v", r))
+		}
+	}()
+	ctx, cancel := context.WithTimeout(cmd.Context(), hookTime)
+	defer cancel()
+	h.tell(h.prepare(cmd, func() error { return do(ctx, h) }))
+}
+
+// prepare finds out what the moment is, and goes on if there is something to do.
+func (h *hook) prepare(cmd *cobra.Command, next func() error) (err error) {
+	if h.config, h.client, err = h.g.connect(cmd); err != nil {
+		return err
+	}
+	switch c := h.config; {
+	case !c.Memory.Enabled:
+		return errors.New("memory.enabled is false")
+	case !c.Hooks.Enabled:
+		return errors.New("hooks.enabled is false")
+	}
+	if h.input, err = readHookInput(cmd.InOrStdin()); err != nil {
+		return err
+	}
+	if e := h.input.Event; e != "" && e != h.event {
+		return fmt.Errorf("it is for %s, and this is %s", h.event, e)
+	}
+	return next()
+}
+
+// readHookInput reads one object, and not what comes after it: the agent need
+// not end its output. What it has of another type than expected is left out.
+func readHookInput(r io.Reader) (in hookInput, err error) {
+	err = json.NewDecoder(io.LimitReader(r, maxHookInput)).Decode(&in)
+	if _, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		err = nil
+	}
+	if err != nil {
+		err = fmt.Errorf("the standard input is not what agents send: %w", err)
+	}
+	return in, err
+}
+
+// tell says why there is nothing, to who wants to know.
+func (h *hook) tell(err error) {
+	if h.debug && err != nil {
+		fmt.Fprintf(h.g.stderr, "memwatchd hook: %s: %s\n", h.event, escapeLine(err.Error()))
+	}
+}

@@ -1,0 +1,118 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"unicode/utf16"
+
+	"github.com/spf13/cobra"
+
+	"github.com/memwatchd/memwatchd/ipc"
+)
+
+// began are the ways in which a session starts that has been given its memory
+// before, and still has it: it is in the conversation that goes on.
+var began = map[string]bool{"resume": true, "fork": true}
+
+// startFormat is the flag of what a session begins with.
+func startFormat(h *hook, cmd *cobra.Command) {
+	cmd.Flags().StringVar(&h.format, "format", "summary", "summary, boot or full: what the session is given, as in memwatchd context")
+	cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions([]string{"summary", "boot", "full"}, cobra.ShellCompDirectiveNoFileComp))
+}
+
+// sessionStart prints what a session begins with; anew when it was cleared or
+// compressed.
+func sessionStart(ctx context.Context, h *hook) error {
+	if began[h.input.Source] {
+		return fmt.Errorf("the session was given its memory when it began: this is a %s", h.input.Source)
+	}
+	r := ipc.ContextRequest{Format: h.format, Fresh: atOnce}
+	if h.format == "summary" {
+		r.Session = h.input.Session
+	} else {
+		r.MaxChars = &h.config.Hooks.ContextMaxChars
+	}
+	return h.inject(ctx, r)
+}
+
+// prompt prints what a prompt is about.
+func prompt(ctx context.Context, h *hook) error {
+	query := strings.TrimSpace(h.input.Prompt)
+	if query == "" {
+		return errors.New("the prompt is empty")
+	}
+	return h.inject(ctx, ipc.ContextRequest{
+		Format: "relevant", Query: query, Limit: h.config.Hooks.ContextLimit, MaxChars: &h.config.Hooks.ContextMaxChars, Fresh: atOnce,
+	})
+}
+
+// atOnce asks for an answer in time rather than for one with what was saved in
+// the last moments.
+var atOnce = ipc.Fresh{Sync: new(bool)}
+
+// inject prints a block of memory for the agent.
+func (h *hook) inject(ctx context.Context, r ipc.ContextRequest) error {
+	a, err := h.client.Context(ctx, r)
+	if err != nil {
+		return err
+	}
+	text := whatFits(a.Text, h.config.Hooks.ContextMaxChars)
+	if text == "" {
+		return errors.New(strings.Join(append([]string{"nothing is to be shown"}, a.Hints...), "; "))
+	}
+	return h.say(text)
+}
+
+// An injection is what agents read from the standard output of a hook.
+type injection struct {
+	Output struct {
+		Event   string `json:"hookEventName"`
+		Context string `json:"additionalContext"`
+	} `json:"hookSpecificOutput"`
+}
+
+// say prints a text for the agent, if there is still time to.
+func (h *hook) say(text string) error {
+	var out injection
+	out.Output.Event, out.Output.Context = h.event, text
+	line := asJSON(out)
+	if !h.said.CompareAndSwap(false, true) {
+		return nil
+	}
+	_, err := h.g.stdout.Write(line)
+	return err
+}
+
+// whatFits is the first lines of a block that have at most so many characters,
+// and can be printed. A header below which there is nothing is not among them.
+func whatFits(text string, chars int) string {
+	bytes := maxHookOutput - len(asJSON(injection{})) - len("UserPromptSubmit")
+	end, filled := 0, 0
+	for line := range strings.Lines(text) {
+		chars -= len(utf16.Encode([]rune(line)))
+		bytes -= len(asJSON(line)) - len("\"\"\n")
+		if chars < 0 || bytes < 0 {
+			break
+		}
+		end += len(line)
+		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "[Memory:") {
+			filled = end
+		}
+	}
+	return text[:filled]
+}
+
+// asJSON is a value as one line of JSON, in as few bytes as that takes.
+func asJSON(v any) []byte {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		panic(err) // strings always can be
+	}
+	return b.Bytes()
+}
