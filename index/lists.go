@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/RoaringBitmap/roaring/v2"
@@ -85,6 +86,60 @@ func (l *lists) each(ctx context.Context, key []byte, fn func(number uint32, s s
 				break
 			}
 			fn(s.numbers[p.Number()], slotsOf(p.Frequency()))
+		}
+	}
+	return nil
+}
+
+// terms adds the terms to found whose keys begin with key, and themselves with
+// prefix, if some block has them that counts.
+func (l *lists) terms(ctx context.Context, key, prefix string, counts func(number uint32) bool, found map[string]bool) error {
+	from := []byte(key + prefix)
+	end := behind(from)
+	for i := range l.segments {
+		s := &l.segments[i]
+		it := s.terms.AutomatonIterator(nil, from, end)
+		for {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			entry, err := it.Next()
+			if err != nil {
+				return err
+			}
+			if entry == nil {
+				break
+			}
+			term := entry.Term[len(key):]
+			if found[term] {
+				continue
+			}
+			if s.list, err = s.terms.PostingsList([]byte(entry.Term), s.deleted, s.list); err != nil {
+				return err
+			}
+			s.iter = s.list.Iterator(false, false, false, s.iter)
+			for !found[term] {
+				p, err := s.iter.Next()
+				if err != nil {
+					return err
+				}
+				if p == nil {
+					break
+				}
+				if counts(s.numbers[p.Number()]) {
+					found[term] = true
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// behind is the least key behind all that begin with a key; nil if there is none.
+func behind(key []byte) []byte {
+	for i := len(key) - 1; i >= 0; i-- {
+		if key[i] < 0xff {
+			return append(slices.Clone(key[:i]), key[i]+1)
 		}
 	}
 	return nil

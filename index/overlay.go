@@ -1,6 +1,10 @@
 package index
 
-import "github.com/memwatchd/memwatchd/memory"
+import (
+	"strings"
+
+	"github.com/memwatchd/memwatchd/memory"
+)
 
 // overlay stands in for files whose record in the index is missing or older
 // than the file: they are read for the query at hand, and their postings kept
@@ -73,6 +77,21 @@ func (o *overlay) each(p memory.Partition, key string, fn func(number uint32, r 
 	for i, terms := range o.terms {
 		if s, ok := terms[key]; ok && o.part(o.blocks[i].part).partition == p {
 			fn(uint32(len(o.table.blocks)+i), o.blocks[i], s)
+		}
+	}
+}
+
+// begun adds to found the terms of overlaid blocks of a partition whose keys begin
+// with key, and themselves with prefix.
+func (o *overlay) begun(p memory.Partition, key, prefix string, found map[string]bool) {
+	for i, terms := range o.terms {
+		if o.part(o.blocks[i].part).partition != p {
+			continue
+		}
+		for k := range terms {
+			if strings.HasPrefix(k, key+prefix) {
+				found[k[len(key):]] = true
+			}
 		}
 	}
 }

@@ -33,6 +33,16 @@ func (i FileInfo) Readable(v memory.View) bool {
 	return ok
 }
 
+// SessionFor is the session that the file is of, for somebody who may read what
+// the view does: by its session_id, which is the frontmatter's, else by its name.
+// It is empty for a file that is of none.
+func (i FileInfo) SessionFor(v memory.View) string {
+	if i.Session != "" && i.file.owned(v) {
+		return i.Session
+	}
+	return i.file.name
+}
+
 // Version tells what the view may read of the file from what it might read
 // before or after a change, and how many entries that is. It is false if there
 // is nothing.

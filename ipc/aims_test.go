@@ -24,6 +24,7 @@ type asking struct {
 	shows   func(*heard) bool                    // of an answer: it is about the entry, or did something to it; nil if any is
 	want    func(a *asker, rule outcome) outcome // where there is more to it than the rule
 	free    bool                                 // what becomes of it depends on more than the entry
+	whole   bool                                 // it tells the owner, in private, of the whole root
 
 	before *preceding
 }
@@ -46,6 +47,11 @@ func one(request fields) func(*target) []asking {
 // shown is a request whose answer says what the entry says.
 func shown(e *target, reaches bool, request fields) asking {
 	return asking{request: request, reaches: reaches, shows: func(r *heard) bool { return strings.Contains(r.answer, e.proof()) }}
+}
+
+// listed is a request whose answer has a name among its values.
+func listed(name string, request fields) asking {
+	return asking{request: request, reaches: true, shows: func(r *heard) bool { return slices.Contains(of[CompleteAnswer](r.answer).Values, name) }}
 }
 
 // gone is a request after which the entry is not there any more.
@@ -119,6 +125,28 @@ var aims = map[string]aim{
 	}},
 	"todos": {sort: reads, asks: func(e *target) []asking {
 		return []asking{shown(e, e.tasks(), fields{"state": "all", "days": 0})}
+	}},
+	"complete": {sort: reads, asks: func(e *target) []asking {
+		path := listed(e.path, fields{"what": "path", "prefix": e.path})
+		path.want = func(a *asker, _ outcome) outcome {
+			if a.reads(e.owner, false) {
+				return allowed // for what else is in the file
+			}
+			return hidden
+		}
+		// Whom there is something of is told to the owner, in private: others know
+		// of themselves.
+		subject := asking{request: fields{"what": "subject"}, free: true, whole: true}
+		return []asking{
+			path, listed(e.word(), fields{"what": "tag", "prefix": "z", "limit": 1000}), subject,
+			{request: fields{"what": "path", "prefix": path.request["prefix"].(string)[:1], "steps": true}, free: true},
+			{request: fields{"what": "session"}, free: true},
+			{request: fields{"what": "namespace"}, free: true},
+			{request: fields{"what": "section", "prefix": "t"}, free: true},
+			{free: true, before: &preceding{"complete", fields{"what": "path", "limit": 1}, func(answer string) fields {
+				return fields{"what": "path", "limit": 2, "after": of[CompleteAnswer](answer).Next}
+			}}},
+		}
 	}},
 	"todo": {sort: changes, asks: func(e *target) []asking {
 		done := func(r *heard) bool { return !r.hasLine(e.path, e.task()) }

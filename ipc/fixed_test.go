@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"testing"
 
@@ -76,6 +77,8 @@ func (g *grove) fixedAsk(t *testing.T, fixed *Fixed, op *Operation, request fiel
 			t.Errorf("%s %v answers %s", op.Name, request, got)
 		}
 		return
+	case op.Name == "complete" && request["what"] == "subject": // whom else there is is told elsewhere
+		g.ownSubjects(t, fixed, got)
 	case op.Name == "sync":
 	default:
 		if want, _ := ask(nil, fields{"subject": fixed.Subject, "context": fixed.Context.String()}); got != want {
@@ -104,5 +107,20 @@ func (g *grove) fixedAsk(t *testing.T, fixed *Fixed, op *Operation, request fiel
 		if is := failure != nil && failure.Error() == errFixed.Error(); is == within {
 			t.Errorf("%s %v, asked as %v: %v", op.Name, request, wider, failure)
 		}
+	}
+}
+
+// ownSubjects makes sure that an answer names nobody but those whose memory a fixed
+// scope reads.
+func (g *grove) ownSubjects(t *testing.T, fixed *Fixed, answer string) {
+	t.Helper()
+	v, err := g.View(g.Scope(fixed.Subject, fixed.Context))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := v.Subjects()
+	slices.Sort(want)
+	if got := of[CompleteAnswer](answer).Values; !slices.Equal(got, want) {
+		t.Errorf("to %q the subjects are %q", fixed.Subject, got)
 	}
 }

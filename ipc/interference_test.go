@@ -199,14 +199,16 @@ func (w *wild) request(known map[string]string) (op string, request fields) {
 	case 15:
 		return "load", fields{"session": w.pick("sid0", "sid1", "sid2"), "days": w.IntN(9)}
 	}
-	switch w.IntN(5) {
+	switch w.IntN(6) {
 	case 0:
-		return "item_list", fields{"limit": 1 + w.IntN(3), "prefix": w.pick("", "t")}
+		return "complete", fields{"what": w.pick("path", "path", "session", "namespace", "section", "tag"), "prefix": w.pick("", "", "m", "_", "t"), "steps": w.IntN(2) == 0, "limit": 1 + w.IntN(4)}
 	case 1:
-		return "item_get", fields{"namespace": w.pick("fact", "preference"), "key": w.word()}
+		return "item_list", fields{"limit": 1 + w.IntN(3), "prefix": w.pick("", "t")}
 	case 2:
-		return "get", fields{"id": w.pick("k1", "k2", id)}
+		return "item_get", fields{"namespace": w.pick("fact", "preference"), "key": w.word()}
 	case 3:
+		return "get", fields{"id": w.pick("k1", "k2", id)}
+	case 4:
 		return "todos", fields{"state": "all"}
 	}
 	return "search", fields{"query": w.word(), "explain": true, "include_archived": true}
@@ -225,6 +227,10 @@ func (w *wild) next(op string, request fields, answer string) fields {
 		}
 		if len(ids) > 0 && len(ids) <= maxForget {
 			return fields{"ids": ids, "token": list.Token}
+		}
+	case "complete":
+		if next := of[CompleteAnswer](answer).Next; next != "" {
+			return fields{"what": request["what"], "limit": 3, "after": next}
 		}
 	case "item_list":
 		if cursor := of[ItemListAnswer](answer).Next; cursor != "" {

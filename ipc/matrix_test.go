@@ -329,6 +329,8 @@ func (x *matrix) cell(op *Operation, how aim, entry *target) (got []outcome) {
 		if ask.want != nil {
 			want = ask.want(&x.asker, want)
 		}
+		how := how
+		how.tells = how.tells || ask.whole && x.subject == "owner" && x.private
 		result := x.try(op, how, ask)
 		if ask.free {
 			continue

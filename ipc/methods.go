@@ -55,6 +55,11 @@ func (c *Client) Todo(ctx context.Context, r TodoRequest) (*TodoAnswer, error) {
 	return ask[TodoAnswer](ctx, c, r)
 }
 
+// Complete lists names that begin with a text.
+func (c *Client) Complete(ctx context.Context, r CompleteRequest) (*CompleteAnswer, error) {
+	return ask[CompleteAnswer](ctx, c, r)
+}
+
 // Note appends a note to the log of the day.
 func (c *Client) Note(ctx context.Context, r NoteRequest) (*NoteAnswer, error) {
 	return ask[NoteAnswer](ctx, c, r)

@@ -43,6 +43,10 @@ var Operations = []*Operation{
 		}},
 	}, (*Memory).todo),
 	operation(Operation{
+		Name: "complete", Summary: "List names that begin with a text: of files, subjects, namespaces, sessions, headings or tags",
+		ReadOnly: true, Programs: true,
+	}, (*Memory).complete),
+	operation(Operation{
 		Name: "note", Summary: "Append a note to the log of the day",
 		Example: `--topic "API design" REST, not GraphQL: the clients are simple`,
 	}, (*Memory).note),

@@ -1,0 +1,79 @@
+package index
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// Names are those of what is there now: what has gone, or was changed, leaves
+// none behind, though its postings may stay in bleve for a while.
+func TestNamesOfWhatIsThere(t *testing.T) {
+	s := &mapSource{text: map[string]string{
+		"a.md": "## Plans\n- one #tea #green\n", "b.md": "## plans!\n- two #tea\n", "c.md": "## Other\n- three #coffee\n",
+	}}
+	x := s.open(t, t.TempDir())
+	s.whole(t, x)
+	view, all := ownerView(t), Listing{Limit: 10}
+	check := func(when string, wantTags, wantSections []string) {
+		t.Helper()
+		tags, n, err := x.Tags(t.Context(), view, all)
+		if err != nil || n != len(tags) {
+			t.Fatal(n, err)
+		}
+		sections, n, err := x.Sections(t.Context(), view, all)
+		if err != nil || n != len(sections) {
+			t.Fatal(n, err)
+		}
+		if diff := cmp.Diff([][]string{wantTags, wantSections}, [][]string{tags, sections}); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", when, diff)
+		}
+	}
+	check("at first", []string{"coffee", "green", "tea"}, []string{"Other", "Plans"})
+	s.text["a.md"] = "## Other plans\n- one #tea\n"
+	delete(s.text, "c.md")
+	if err := x.Apply(t.Context(), s.updates("a.md", "c.md")); err != nil {
+		t.Fatal(err)
+	}
+	check("after a change", []string{"tea"}, []string{"Other plans", "plans!"})
+
+	tags, n, err := x.Tags(t.Context(), view, Listing{Prefix: "t", After: "tea", Limit: 1})
+	if len(tags) != 0 || n != 1 || err != nil {
+		t.Errorf("behind the last tag there are %q of %d, %v", tags, n, err)
+	}
+	if got, want := x.Owners(), []string{"owner"}; !slices.Equal(got, want) {
+		t.Errorf("owners are %q, want %q", got, want)
+	}
+}
+
+// While the index is not whole, names are those of the files too that it lacks.
+func TestNamesWhileNotWhole(t *testing.T) {
+	s := &mapSource{text: map[string]string{"a.md": "## Plans\n- one #tea\n", "b.md": "## More\n- two #coffee\n"}}
+	x := s.open(t, t.TempDir())
+	if err := x.Apply(t.Context(), s.updates("a.md")); err != nil {
+		t.Fatal(err)
+	}
+	tags, _, err := x.Tags(t.Context(), ownerView(t), Listing{Limit: 10})
+	if want := []string{"coffee", "tea"}; err != nil || !slices.Equal(tags, want) {
+		t.Errorf("tags are %q, %v; want %q", tags, err, want)
+	}
+	sections, _, err := x.Sections(t.Context(), ownerView(t), Listing{Limit: 10})
+	if want := []string{"More", "Plans"}; err != nil || !slices.Equal(sections, want) {
+		t.Errorf("sections are %q, %v; want %q", sections, err, want)
+	}
+}
+
+func TestListingPage(t *testing.T) {
+	names := []string{"a", "b", "c"}
+	for _, c := range []struct {
+		after string
+		limit int
+		want  string
+	}{{"", 2, "[a b]"}, {"a", 2, "[b c]"}, {"aa", 9, "[b c]"}, {"c", 1, "[]"}, {"zz", 1, "[]"}} {
+		if got := fmt.Sprint(Listing{After: c.after, Limit: c.limit}.Page(names)); got != c.want {
+			t.Errorf("behind %q, %d at most: %s, want %s", c.after, c.limit, got, c.want)
+		}
+	}
+}
