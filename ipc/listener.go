@@ -81,16 +81,51 @@ func (e Endpoint) Listen() (*Listener, error) {
 	return l, nil
 }
 
-func (e Endpoint) listenTCP() (*Listener, error) {
+// Check says what keeps from listening, as far as it can be seen without trying:
+// nothing is changed, and what is missing yet is not in the way.
+func (e Endpoint) Check() error {
+	var err error
+	switch {
+	case e.Address != "":
+		err = e.checkAddress()
+	default:
+		if err = e.checkPath(); err == nil {
+			err = checkDir(filepath.Dir(e.Path))
+		}
+	}
+	if err == nil || errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return fmt.Errorf("listen on %s: %w", e.Name(), err)
+}
+
+func (e Endpoint) checkAddress() error {
 	host, _, err := net.SplitHostPort(e.Address)
 	if err != nil {
-		return nil, fmt.Errorf("listen on %s: %w", e.Address, err)
+		return err
 	}
 	if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
-		return nil, fmt.Errorf("listen on %s: only a loopback address is allowed", e.Address)
+		return errors.New("only a loopback address is allowed")
 	}
 	if len(e.Token) < 16 {
-		return nil, fmt.Errorf("listen on %s: a TCP listener needs a token of at least 16 characters", e.Address)
+		return errors.New("a TCP listener needs a token of at least 16 characters")
+	}
+	return nil
+}
+
+func (e Endpoint) checkPath() error {
+	if len(e.Path) > maxSocketPath {
+		return fmt.Errorf("the path has %d bytes and a socket's may have %d", len(e.Path), maxSocketPath)
+	}
+	if !filepath.IsAbs(e.Path) {
+		return errors.New("the path is not absolute")
+	}
+	return nil
+}
+
+func (e Endpoint) listenTCP() (*Listener, error) {
+	if err := e.checkAddress(); err != nil {
+		return nil, fmt.Errorf("listen on %s: %w", e.Address, err)
 	}
 	l, err := new(net.ListenConfig).Listen(context.Background(), "tcp", e.Address)
 	if err != nil {
@@ -104,11 +139,8 @@ func (e Endpoint) listenTCP() (*Listener, error) {
 }
 
 func (e Endpoint) listenUnix() (*Listener, error) {
-	if len(e.Path) > maxSocketPath {
-		return nil, fmt.Errorf("the path has %d bytes and a socket's may have %d", len(e.Path), maxSocketPath)
-	}
-	if !filepath.IsAbs(e.Path) {
-		return nil, errors.New("the path is not absolute")
+	if err := e.checkPath(); err != nil {
+		return nil, err
 	}
 	dir := filepath.Dir(e.Path)
 	if err := os.MkdirAll(dir, 0o700); err != nil {

@@ -32,7 +32,8 @@ func (w *Writer) editing(path string) string {
 	case recent(filepath.Join(dir, "#"+base+"#"), now):
 		return "it has unsaved changes in Emacs"
 	}
-	return versioning(dir, now)
+	_, busy := Versioned(dir, now)
+	return busy
 }
 
 // recent reports whether there is something at path that is not too old.
@@ -113,21 +114,21 @@ func readHead(path string, size int) ([]byte, error) {
 	return head[:max(n, 0)], err
 }
 
-// versioning says what git is doing in the working tree that the directory dir
-// is part of, if it is in the middle of something. The tree may be larger than
-// the root.
-func versioning(dir string, now time.Time) string {
+// Versioned finds the git directory of the working tree that the directory dir is
+// part of, "" if there is none, and says what git is doing there, if it is in the
+// middle of something. The tree may be larger than the root.
+func Versioned(dir string, now time.Time) (git, busy string) {
 	dir, err := filepath.EvalSymlinks(dir)
 	if err != nil {
-		return ""
+		return "", ""
 	}
 	for {
 		if git, ok := gitDir(filepath.Join(dir, ".git")); ok {
-			return gitBusy(git, now)
+			return git, gitBusy(git, now)
 		}
 		up := filepath.Dir(dir)
 		if up == dir {
-			return ""
+			return "", ""
 		}
 		dir = up
 	}

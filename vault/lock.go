@@ -1,6 +1,7 @@
 package vault
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -69,6 +70,20 @@ func AcquireLock(path string, who Holder) (*Lock, error) {
 	l := &Lock{file}
 	l.write(who)
 	return l, nil
+}
+
+// ReadHolder tells who holds the lock at path, without touching it: whom its file
+// names, as long as a process of that number runs. Somebody who gave the lock up
+// is not named any more, and who was killed does not run. It is a help for a
+// person: only taking the lock shows for certain that nobody has it, and would
+// keep out whoever wants it at that moment.
+func ReadHolder(path string) (Holder, bool) {
+	text, err := readHead(path, 4096)
+	var who Holder
+	if err != nil || json.Unmarshal(bytes.TrimRight(text, "\x00"), &who) != nil || who.PID <= 0 {
+		return Holder{}, false
+	}
+	return who, unix.Kill(who.PID, 0) != unix.ESRCH
 }
 
 // write replaces what the file says. On a full disk that cannot be done; the

@@ -78,6 +78,41 @@ func PrivateDir(path string) error {
 	return nil
 }
 
+// CheckPrivateDir says why [PrivateDir] would refuse the directory at path, and
+// changes nothing. One that is not there yet is not refused.
+func CheckPrivateDir(path string) error {
+	var st unix.Stat_t
+	err := unix.Lstat(path, &st)
+	switch {
+	case err == unix.ENOENT:
+		return nil
+	case err == nil && st.Mode&unix.S_IFMT != unix.S_IFDIR:
+		err = errors.New("is not a directory of its own (a symbolic link?)")
+	case err == nil:
+		err = private(&st)
+	}
+	if err != nil {
+		return privateError(path, err)
+	}
+	entries, err := os.ReadDir(path)
+	if err != nil {
+		return fmt.Errorf("private directory: %w", err)
+	}
+	for _, e := range entries {
+		if !e.Type().IsRegular() {
+			continue
+		}
+		name := filepath.Join(path, e.Name())
+		if err = unix.Lstat(name, &st); err == nil {
+			err = private(&st)
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return privateError(name, err)
+		}
+	}
+	return nil
+}
+
 // privateFile checks a file in a private directory, and closes it to others.
 // What is not a regular file is none of its business.
 func privateFile(dir int, name string) error {

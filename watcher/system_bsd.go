@@ -2,5 +2,5 @@
 
 package watcher
 
-// remote is not known here.
-func remote(string) string { return "" }
+// Remote is not known here.
+func Remote(string) string { return "" }

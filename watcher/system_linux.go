@@ -33,9 +33,9 @@ var remotes = map[uint32]string{
 	0x47504653:             "GPFS",
 }
 
-// remote says why changes on the file system of a directory are not all heard
+// Remote says why changes on the file system of a directory are not all heard
 // of, or "".
-func remote(dir string) string {
+func Remote(dir string) string {
 	var st unix.Statfs_t
 	if unix.Statfs(dir, &st) != nil {
 		return ""

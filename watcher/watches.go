@@ -255,7 +255,7 @@ func (w *watches) isPolled(path string) bool {
 func (w *watches) remoteFS(d memory.Directory) string {
 	why, ok := w.remote[d.ID.Device]
 	if !ok {
-		why = remote(w.abs(d.Path))
+		why = Remote(w.abs(d.Path))
 		w.remote[d.ID.Device] = why
 	}
 	return why

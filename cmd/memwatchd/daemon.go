@@ -125,18 +125,13 @@ func (d *daemon) open() error {
 // lock makes sure that we are alone, with this state and on this root. The
 // root's lock lies in a place that does not depend on the configuration.
 func (d *daemon) lock() error {
-	root := d.config.Memory.Dir
-	if real, err := filepath.EvalSymlinks(root); err == nil {
-		root = real
-	}
-	sum := sha256.Sum256([]byte(root))
-	roots := filepath.Join(xdg.StateHome, "memwatchd", "roots")
-	if err := vault.PrivateDir(roots); err != nil {
+	root := realPath(d.config.Memory.Dir)
+	if err := vault.PrivateDir(rootLocks()); err != nil {
 		return err
 	}
 	holder := vault.Holder{PID: os.Getpid(), Socket: d.sockets[0]}
 	for _, l := range []struct{ path, what string }{
-		{filepath.Join(roots, hex.EncodeToString(sum[:8])+".lock"), "runs on " + root},
+		{rootLock(root), "runs on " + root},
 		{filepath.Join(d.config.State.Dir, "lock"), "has the same name, or uses " + d.config.State.Dir},
 		{filepath.Join(d.config.Index.Dir, "lock"), "uses " + d.config.Index.Dir},
 	} {
@@ -150,6 +145,23 @@ func (d *daemon) lock() error {
 		d.locks = append(d.locks, lock)
 	}
 	return nil
+}
+
+// rootLocks is the directory with the locks of all roots, whatever their names.
+func rootLocks() string { return filepath.Join(xdg.StateHome, "memwatchd", "roots") }
+
+// rootLock is the lock of a root, the path of which goes through no link.
+func rootLock(root string) string {
+	sum := sha256.Sum256([]byte(root))
+	return filepath.Join(rootLocks(), hex.EncodeToString(sum[:8])+".lock")
+}
+
+// realPath is a path without links, if there is something.
+func realPath(path string) string {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		return real
+	}
+	return path
 }
 
 // version names everything that decides what the files mean, in the

@@ -1,0 +1,23 @@
+package vault
+
+import (
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// FileSystemOf tells what the directory dir lies on. It may wait for a disk that
+// does not answer.
+func FileSystemOf(dir string) (FileSystem, error) {
+	var st unix.Statfs_t
+	if _, err := retry(func() (int, error) { return 0, unix.Statfs(dir, &st) }); err != nil {
+		return FileSystem{}, pathError("look at the file system of", dir, err)
+	}
+	name, _, _ := strings.Cut(string(st.Fstypename[:]), "\x00")
+	size := uint64(st.Bsize)
+	fs := FileSystem{Name: name, Free: st.Bavail * size, Total: st.Blocks * size, Files: st.Ffree}
+	if name == "apfs" {
+		fs.Exchange = Able
+	}
+	return fs, nil
+}

@@ -1,0 +1,145 @@
+package vault
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+func TestFileSystemOf(t *testing.T) {
+	dir := t.TempDir()
+	got, err := FileSystemOf(dir)
+	if errors.Is(err, errors.ErrUnsupported) {
+		t.Skip(err)
+	}
+	if err != nil || got.Name == "" || got.Total == 0 || got.Free > got.Total {
+		t.Errorf("the file system of %s is %+v, %v", dir, got, err)
+	}
+	if _, err := FileSystemOf(filepath.Join(dir, "none")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the file system of a directory that is not there: %v", err)
+	}
+}
+
+// What is known of a file system by its name is what it does, and trying leaves
+// nothing behind.
+func TestTryExchange(t *testing.T) {
+	dir := t.TempDir()
+	kind, err := FileSystemOf(dir)
+	if err != nil {
+		t.Skip(err)
+	}
+	err = TryExchange(dir)
+	if able := err == nil; able && kind.Exchange == Unable || !able && kind.Exchange == Able {
+		t.Errorf("on %s (%d): %v", kind.Name, kind.Exchange, err)
+	}
+	if left, _ := os.ReadDir(dir); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+	if err := TryExchange(filepath.Join(dir, "none")); !errors.Is(err, ErrRoot) {
+		t.Errorf("in a directory that is not there: %v", err)
+	}
+}
+
+func TestReadHolder(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "lock")
+	if who, held := ReadHolder(path); held || who != (Holder{}) {
+		t.Errorf("without a file: %+v, %v", who, held)
+	}
+	me := Holder{PID: os.Getpid(), Socket: "/run/s"}
+	lock, err := AcquireLock(path, me)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if who, held := ReadHolder(path); !held || who != me {
+		t.Errorf("held: %+v, %v", who, held)
+	}
+	if err := lock.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if who, held := ReadHolder(path); held || who != (Holder{}) {
+		t.Errorf("given up: %+v, %v", who, held)
+	}
+	for text, want := range map[string]bool{
+		`{"pid": 999999999}`: false, // was killed
+		`{"pid": -1}`:        false, // would be everybody
+		`{"pid"`:             false,
+		`{"pid": 1}`:         true,
+	} {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, held := ReadHolder(path); held != want {
+			t.Errorf("%s: held %v, want %v", text, held, want)
+		}
+	}
+}
+
+func TestCheckPrivateDir(t *testing.T) {
+	dir := t.TempDir()
+	for _, c := range []struct {
+		name string
+		make func(path string) error
+		ok   bool
+	}{
+		{"none", func(string) error { return nil }, true},
+		{"ours", func(p string) error { return os.Mkdir(p, 0o700) }, true},
+		{"read by others", func(p string) error { return os.Mkdir(p, 0o755) }, true}, // is closed to them
+		{"written by others", func(p string) error { return errors.Join(os.Mkdir(p, 0o700), os.Chmod(p, 0o777)) }, false},
+		{"link", func(p string) error { return os.Symlink(dir, p) }, false},
+		{"file", func(p string) error { return os.WriteFile(p, nil, 0o600) }, false},
+		{"file written by others", func(p string) error {
+			return errors.Join(os.Mkdir(p, 0o700), os.WriteFile(filepath.Join(p, "x"), nil, 0o600), os.Chmod(filepath.Join(p, "x"), 0o666))
+		}, false},
+		{"link inside", func(p string) error {
+			return errors.Join(os.Mkdir(p, 0o700), os.Symlink("/dev/null", filepath.Join(p, "x")))
+		}, true},
+	} {
+		path := filepath.Join(dir, c.name)
+		if err := c.make(path); err != nil {
+			t.Fatal(err)
+		}
+		before, _ := os.Lstat(path)
+		if err := CheckPrivateDir(path); (err == nil) != c.ok {
+			t.Errorf("%s: %v", c.name, err)
+		}
+		after, _ := os.Lstat(path)
+		if before != nil && (after.Mode() != before.Mode() || !after.ModTime().Equal(before.ModTime())) {
+			t.Errorf("%s: it was changed", c.name)
+		}
+		if err := PrivateDir(path); (err == nil) != c.ok {
+			t.Errorf("%s: PrivateDir disagrees: %v", c.name, err)
+		}
+	}
+}
+
+// What git does in a tree, wherever in it the memory lies.
+func TestVersioned(t *testing.T) {
+	top, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	below := filepath.Join(top, "notes", "memory")
+	if err := os.MkdirAll(below, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	now := time.Now()
+	if git, _ := Versioned(below, now); git != "" {
+		t.Skipf("all temporary files are in the git repository %s", git)
+	}
+	dot := filepath.Join(top, ".git")
+	if err := os.Mkdir(dot, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if git, busy := Versioned(below, now); git != dot || busy != "" {
+		t.Errorf("at rest: %q, %q", git, busy)
+	}
+	if err := os.WriteFile(filepath.Join(dot, "MERGE_HEAD"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if git, busy := Versioned(below, now); git != dot || busy != "a git merge is under way" {
+		t.Errorf("in a merge: %q, %q", git, busy)
+	}
+}
