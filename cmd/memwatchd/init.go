@@ -38,7 +38,7 @@ func initialise(g *globals, example bool) error {
 	}
 	note := ""
 	if example {
-		n, err := writeExample(c.Memory.Dir, time.Now().In(c.location))
+		n, err := writeExample(c.Memory.Dir, clock().In(c.location))
 		if err != nil {
 			return err
 		}
