@@ -284,11 +284,12 @@ var aims = map[string]aim{
 		}
 		return []asking{ask}
 	}},
-	"check":   {sort: everybody, asks: one(fields{}), tells: true},
-	"sync":    {sort: everybody, asks: one(fields{})},
-	"rebuild": {sort: everybody, asks: one(fields{}), tells: true},
-	"status":  {sort: everybody, asks: one(fields{}), tells: true},
-	"events":  {sort: everybody, asks: one(fields{}), tells: true},
+	"check":      {sort: everybody, asks: one(fields{}), tells: true},
+	"sync":       {sort: everybody, asks: one(fields{})},
+	"rebuild":    {sort: everybody, asks: one(fields{}), tells: true},
+	"operations": {sort: everybody, asks: one(fields{})},
+	"status":     {sort: everybody, asks: one(fields{}), tells: true},
+	"events":     {sort: everybody, asks: one(fields{}), tells: true},
 }
 
 // summed asks for summaries that are based on the entry. One that everybody may

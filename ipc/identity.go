@@ -65,7 +65,7 @@ func (m *Memory) resolve(_ context.Context, c Call, r *ResolveRequest) (*Identit
 	if err := memory.ValidExternalKey(r.ExternalKey); err != nil {
 		return nil, Errorf(Invalid, "%v", err)
 	}
-	if c.Fixed && m.Scopes.Resolve(r.ExternalKey) != c.Scope.Subject {
+	if c.Fixed != nil && m.Scopes.Resolve(r.ExternalKey) != c.Scope.Subject {
 		return nil, errFixed
 	}
 	return m.identityOf(c, r.ExternalKey), nil

@@ -206,6 +206,11 @@ func (c *Client) Status(ctx context.Context, r StatusRequest) (*StatusAnswer, er
 	return ask[StatusAnswer](ctx, c, r)
 }
 
+// Operations tells what may be asked.
+func (c *Client) Operations(ctx context.Context, r OperationsRequest) (*OperationsAnswer, error) {
+	return ask[OperationsAnswer](ctx, c, r)
+}
+
 // Events calls f with what happens, as it happens, until the context ends, the
 // daemon goes, or f returns an error.
 func (c *Client) Events(ctx context.Context, r EventsRequest, f func(*Event) error) error {

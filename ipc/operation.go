@@ -21,6 +21,8 @@ type Operation struct {
 	Admin    bool // only on listeners without a fixed scope
 	ReadOnly bool // changes nothing that a person would notice
 	Long     bool // may take as long as it takes
+	Always   bool // on every listener, whatever that is restricted to
+	Needs    Need // without which it is refused, whatever there is
 	Programs bool // for programs only: it has no command
 	People   bool // for people only: agents are never given it as a tool
 
@@ -30,6 +32,30 @@ type Operation struct {
 	answer  reflect.Type
 	call    func(context.Context, *Memory, Call, any) (any, error)
 	stream  func(context.Context, *Memory, Call, any, func(any) error) error
+}
+
+// A Need is what must be true of who asks for an operation to do anything.
+type Need int
+
+// What operations need, each all that those before it do.
+const (
+	Anyone    Need = iota
+	Someone        // a subject: nobody's writes are refused
+	InPrivate      // a private context: elsewhere one can only add
+	TheOwner       // the root's owner, on a listener without a fixed scope
+)
+
+// meets reports whether a caller has what an operation needs.
+func (n Need) meets(c Call) bool {
+	switch n {
+	case Someone:
+		return c.Scope.Subject != ""
+	case InPrivate:
+		return c.Scope.Subject != "" && c.Scope.Context == memory.Private
+	case TheOwner:
+		return c.Whole
+	}
+	return true
 }
 
 // A Command is one of several ways in which people ask for an operation.
@@ -56,8 +82,8 @@ type Call struct {
 	// scope: the one who may know how the memory as a whole is doing.
 	Whole bool
 
-	// Fixed is true on a listener with a fixed scope.
-	Fixed bool
+	// Fixed is what the listener holds its callers to; nil without a fixed scope.
+	Fixed *Fixed
 
 	degraded bool // the index was not whole when the view was made
 }
@@ -175,7 +201,8 @@ func lookUp(name string) (*Operation, error) {
 	return nil, e
 }
 
-// allows reports whether a listener's fixed scope leaves room for an operation.
+// allows reports whether a listener's fixed scope, if it has one, leaves room for
+// an operation.
 func (f *Fixed) allows(op *Operation) bool {
-	return !op.Admin && (len(f.Operations) == 0 || slices.Contains(f.Operations, op.Name))
+	return f == nil || !op.Admin && (op.Always || len(f.Operations) == 0 || slices.Contains(f.Operations, op.Name))
 }

@@ -99,7 +99,7 @@ func (m *Memory) call(fixed *Fixed, s Scope, owner bool) (Call, error) {
 	c := Call{
 		Scope: memory.Scope{Subject: subject, Context: context},
 		Whole: fixed == nil && subject == m.Owner && context == memory.Private,
-		Fixed: fixed != nil,
+		Fixed: fixed,
 	}
 	return c, m.look(&c)
 }

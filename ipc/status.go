@@ -157,7 +157,7 @@ type FileProblem struct {
 
 func (m *Memory) statusOp(_ context.Context, c Call, _ *StatusRequest) (*StatusAnswer, error) {
 	s := m.Status()
-	if c.Fixed {
+	if c.Fixed != nil {
 		return &StatusAnswer{Healthy: s.Healthy}, nil
 	}
 	return &StatusAnswer{Status: &s, Healthy: s.Healthy}, nil

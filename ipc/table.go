@@ -32,7 +32,7 @@ var Operations = []*Operation{
 		Command: "todo list", Example: "--state open", ReadOnly: true,
 	}, (*Memory).todos),
 	operation(Operation{
-		Name: "todo", Summary: "Tick a task wherever it stands, or open it again",
+		Name: "todo", Summary: "Tick a task wherever it stands, or open it again", Needs: InPrivate,
 		Commands: []Command{{
 			Words: "todo done", Summary: "Tick a task wherever it stands", Example: "Add an index", Set: map[string]string{"state": "done"},
 		}, {
@@ -47,44 +47,44 @@ var Operations = []*Operation{
 		ReadOnly: true, Programs: true,
 	}, (*Memory).complete),
 	operation(Operation{
-		Name: "note", Summary: "Append a note to the log of the day",
+		Name: "note", Summary: "Append a note to the log of the day", Needs: Someone,
 		Example: `--topic "API design" REST, not GraphQL: the clients are simple`,
 	}, (*Memory).note),
 	operation(Operation{
-		Name: "capture", Summary: "Append one to three bullets to the log of the day: what was asked for, or achieved",
+		Name: "capture", Summary: "Append one to three bullets to the log of the day: what was asked for, or achieved", Needs: Someone,
 		Example: `"The login works again" "It was the clock of the server"`,
 	}, (*Memory).capture),
 	operation(Operation{
-		Name: "remember", Summary: "Keep one thing for long, because the user asked for it",
+		Name: "remember", Summary: "Keep one thing for long, because the user asked for it", Needs: InPrivate,
 		Commands: []Command{{
 			Words: "remember", Summary: "Keep one thing for long", Example: `--title Editor "Neovim, since 2019"`,
 			Set: map[string]string{"explicit": "true"}, // who types it asks for it
 		}},
 	}, (*Memory).remember),
 	operation(Operation{
-		Name: "forget", Summary: "Forget something for good: list what has a text, then remove some of it",
+		Name: "forget", Summary: "Forget something for good: list what has a text, then remove some of it", Needs: InPrivate,
 		Example: `"the old phone number"`, Long: true,
 	}, (*Memory).forget),
 	operation(Operation{
-		Name: "session", Summary: "Merge what a session has to say into its file, which everybody may read",
+		Name: "session", Summary: "Merge what a session has to say into its file, which everybody may read", Needs: Someone,
 		Command: "session write", Example: `--session cli_1 '{"summary": "Chose a layout", "tasks": [{"text": "Write it down"}]}'`,
 	}, (*Memory).session),
 	operation(Operation{
-		Name: "edit", Summary: "Replace a text in a file that has it once", Programs: true,
+		Name: "edit", Summary: "Replace a text in a file that has it once", Needs: InPrivate, Programs: true,
 	}, (*Memory).edit),
 	operation(Operation{
-		Name: "write", Summary: "Make a file, or replace what is in one", Programs: true,
+		Name: "write", Summary: "Make a file, or replace what is in one", Needs: InPrivate, Programs: true,
 	}, (*Memory).write),
 	operation(Operation{
-		Name: "profile", Summary: "Sum up what is known of somebody, and say what that is based on",
+		Name: "profile", Summary: "Sum up what is known of somebody, and say what that is based on", Needs: InPrivate,
 		Example: "--evidence 2026-02-04/cli_1.md Prefers short answers",
 	}, (*Memory).profile),
 	operation(Operation{
-		Name: "project", Summary: "Sum up a project, and say what that is based on",
+		Name: "project", Summary: "Sum up a project, and say what that is based on", Needs: InPrivate,
 		Example: "--evidence 2026-02-04/cli_1.md atlas Ships in May",
 	}, (*Memory).project),
 	operation(Operation{
-		Name: "item_put", Summary: "Keep something by a key",
+		Name: "item_put", Summary: "Keep something by a key", Needs: Someone,
 		Command: "item put", Example: "profile timezone Asia/Shanghai",
 	}, (*Memory).itemPut),
 	operation(Operation{
@@ -96,15 +96,15 @@ var Operations = []*Operation{
 		Command: "item list", Example: "preference", ReadOnly: true,
 	}, (*Memory).itemList),
 	operation(Operation{
-		Name: "item_delete", Summary: "Delete what is kept by a key",
+		Name: "item_delete", Summary: "Delete what is kept by a key", Needs: InPrivate,
 		Command: "item delete", Example: "profile timezone",
 	}, (*Memory).itemDelete),
 	operation(Operation{
-		Name: "item_delete_namespace", Summary: "Delete all that is kept by keys of a namespace",
+		Name: "item_delete_namespace", Summary: "Delete all that is kept by keys of a namespace", Needs: InPrivate,
 		Command: "item delete-namespace", Example: "task_state",
 	}, (*Memory).itemDeleteNamespace),
 	operation(Operation{
-		Name: "item_visibility", Summary: "Say where what is kept by a key may be shown",
+		Name: "item_visibility", Summary: "Say where what is kept by a key may be shown", Needs: InPrivate,
 		Command: "item visibility", Example: "k3f9ab public_ok",
 	}, (*Memory).itemVisibility),
 	operation(Operation{
@@ -124,27 +124,27 @@ var Operations = []*Operation{
 		Command: "identity list", Admin: true, ReadOnly: true,
 	}, (*Memory).links),
 	operation(Operation{
-		Name: "compress", Summary: "Sum up old sessions and daily notes, and archive them",
+		Name: "compress", Summary: "Sum up old sessions and daily notes, and archive them", Needs: TheOwner,
 		Example: "--cutoff 7d --dry-run", Admin: true, Long: true,
 	}, (*Memory).compress),
 	operation(Operation{
-		Name: "journal", Summary: "List what was written to files, and why",
+		Name: "journal", Summary: "List what was written to files, and why", Needs: TheOwner,
 		Example: "--since 7d", Admin: true, ReadOnly: true,
 	}, (*Memory).journal),
 	operation(Operation{
-		Name: "undo", Summary: "Take back what was written to files",
+		Name: "undo", Summary: "Take back what was written to files", Needs: TheOwner,
 		Example: "--since 1h --dry-run", Admin: true, Long: true,
 	}, (*Memory).undo),
 	operation(Operation{
-		Name: "compact", Summary: "Make room in long-term files: move what is least used to the archive",
+		Name: "compact", Summary: "Make room in long-term files: move what is least used to the archive", Needs: TheOwner,
 		Example: "--dry-run --explain", Admin: true, Long: true,
 	}, (*Memory).compact),
 	operation(Operation{
-		Name: "restore", Summary: "Bring an archived entry back to where it was",
+		Name: "restore", Summary: "Bring an archived entry back to where it was", Needs: InPrivate,
 		Example: "_longterms/owner/_archive/2026-02.desk.md#wifi", Admin: true, Long: true,
 	}, (*Memory).restore),
 	operation(Operation{
-		Name: "wipe_subject", Summary: "Delete all that is remembered of a subject", Command: "item wipe",
+		Name: "wipe_subject", Summary: "Delete all that is remembered of a subject", Needs: InPrivate, Command: "item wipe",
 		Example: "--subject acct:42 acct:42", Admin: true, Long: true, People: true,
 	}, (*Memory).wipeSubject),
 	operation(Operation{
@@ -163,6 +163,10 @@ var Operations = []*Operation{
 		Name: "status", Summary: "Tell how the daemon, its files and its index are doing",
 		ReadOnly: true,
 	}, (*Memory).statusOp),
+	operation(Operation{
+		Name: "operations", Summary: "Tell what may be asked here, by this scope",
+		ReadOnly: true, Programs: true, Always: true,
+	}, (*Memory).operations),
 	streaming[EventsRequest, Event](Operation{
 		Name: "events", Summary: "Tell what happens, as it happens",
 		Admin: true, ReadOnly: true, Long: true,

@@ -1,0 +1,30 @@
+package ipc
+
+import "context"
+
+// OperationsRequest asks what may be asked.
+type OperationsRequest struct {
+	Scope
+}
+
+// OperationsAnswer is what may be asked on this listener by this scope. What is
+// not among it is refused there, whatever the request says.
+type OperationsAnswer struct {
+	Enabled    bool     `json:"enabled"`    // memory is not turned off
+	Operations []string `json:"operations"` // in the order of the table
+}
+
+// table is [Operations], for what is a part of it itself.
+var table []*Operation
+
+func init() { table = Operations }
+
+func (m *Memory) operations(_ context.Context, c Call, _ *OperationsRequest) (*OperationsAnswer, error) {
+	answer := &OperationsAnswer{Enabled: !m.Disabled, Operations: []string{}}
+	for _, op := range table {
+		if c.Fixed.allows(op) && op.Needs.meets(c) {
+			answer.Operations = append(answer.Operations, op.Name)
+		}
+	}
+	return answer, nil
+}
