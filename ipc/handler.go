@@ -33,6 +33,7 @@ type handler struct {
 	counters *counters
 	registry *prometheus.Registry
 	bucket   bucket
+	models   *models
 	ending   context.Context // over when streams must end
 }
 
@@ -72,6 +73,12 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		a.code = "ok"
 		promhttp.HandlerFor(h.registry, promhttp.HandlerOpts{DisableCompression: true}).ServeHTTP(w, r)
+	case path == "/mcp":
+		op = "mcp"
+		if err := h.speak(a, r, &op); err != nil {
+			h.note(op, err)
+			a.fail(err)
+		}
 	case strings.HasPrefix(path, "/v1/"):
 		found, err := lookUp(strings.TrimPrefix(path, "/v1/"))
 		if err != nil {
@@ -84,7 +91,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			a.fail(err)
 		}
 	default:
-		a.fail(Errorf(NotFound, "there is nothing at %s", path).hint("operations are at /v1/<name>"))
+		a.fail(Errorf(NotFound, "there is nothing at %s", path).hint("operations are at /v1/<name>, tools for models at /mcp"))
 	}
 }
 
@@ -121,7 +128,7 @@ func (h *handler) health(a *answer) {
 // operate reads a request, decides whose it is, and answers it.
 func (h *handler) operate(a *answer, r *http.Request, op *Operation) error {
 	fixed := h.endpoint.Fixed
-	if fixed != nil && !fixed.allows(op) {
+	if !fixed.allows(op) {
 		return Errorf(Forbidden, "%s is not served on this listener", op.Name)
 	}
 	req, err := h.read(a, r, op)
@@ -139,19 +146,7 @@ func (h *handler) operate(a *answer, r *http.Request, op *Operation) error {
 		listening(ctx)
 		return h.stream(a, r, op, call, req)
 	}
-	if !op.Long {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, maxAnswerTime)
-		defer cancel()
-	}
-	got, err := op.call(ctx, h.memory, call, req.value.Interface())
-	if err != nil {
-		if ctx.Err() != nil {
-			return Errorf(Unavailable, "%s took too long", op.Name)
-		}
-		return err
-	}
-	body, err := encode(got)
+	body, err := h.perform(ctx, call, req)
 	if err != nil {
 		return err
 	}
@@ -159,6 +154,23 @@ func (h *handler) operate(a *answer, r *http.Request, op *Operation) error {
 	a.code = "ok"
 	a.send(http.StatusOK, "application/json", body)
 	return nil
+}
+
+// perform does what is asked for, and encodes the answer.
+func (h *handler) perform(ctx context.Context, call Call, req *Request) ([]byte, error) {
+	if !req.op.Long {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, maxAnswerTime)
+		defer cancel()
+	}
+	got, err := req.op.call(ctx, h.memory, call, req.value.Interface())
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil, Errorf(Unavailable, "%s took too long", req.op.Name)
+		}
+		return nil, err
+	}
+	return encode(got)
 }
 
 // read is the request, from the body of a POST or the query of a GET.
@@ -187,20 +199,29 @@ func (h *handler) read(a *answer, r *http.Request, op *Operation) (*Request, err
 	case r.URL.RawQuery != "":
 		return nil, Errorf(Invalid, "a POST has no query string").hint("parameters go into the JSON object")
 	default:
-		body, err := io.ReadAll(http.MaxBytesReader(a.w, r.Body, h.limits.MaxRequest))
-		if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
-			return nil, Errorf(TooLarge, "the request has more than %d bytes", h.limits.MaxRequest)
-		}
+		body, err := h.body(a, r)
 		if err != nil {
-			return nil, Errorf(Invalid, "the request did not arrive whole")
+			return nil, err
 		}
-		// From here on nothing is read but the end of the connection.
-		a.control.SetReadDeadline(time.Time{})
 		if err := decode(body, op.Params, req.value.Elem()); err != nil {
 			return nil, err
 		}
 	}
 	return req, req.check()
+}
+
+// body is that of a request, whole.
+func (h *handler) body(a *answer, r *http.Request) ([]byte, error) {
+	body, err := io.ReadAll(http.MaxBytesReader(a.w, r.Body, h.limits.MaxRequest))
+	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
+		return nil, Errorf(TooLarge, "the request has more than %d bytes", h.limits.MaxRequest)
+	}
+	if err != nil {
+		return nil, Errorf(Invalid, "the request did not arrive whole")
+	}
+	// From here on nothing is read but the end of the connection.
+	a.control.SetReadDeadline(time.Time{})
+	return body, nil
 }
 
 // note logs what the client is not told.

@@ -24,6 +24,7 @@ import (
 //	arg      "1", "2": a positional argument of the command; "rest": all that are left
 //	flag     the command's flag for it, if that is not its name
 //	stdin    "true": the command reads it from its standard input if it is given as -
+//	need     "true": without it, or with an empty one, the request is refused
 //
 // A field that is zero is left to its default, so one whose zero says something
 // else is a pointer.
@@ -36,6 +37,7 @@ type Param struct {
 	Arg      string
 	Flag     string // without the dashes
 	Stdin    bool
+	Need     bool
 
 	Scope bool // one of the fields that every request has
 	index []int
@@ -76,7 +78,7 @@ func paramsOf(t reflect.Type) []*Param {
 		p := &Param{
 			Name: name, Doc: f.Tag.Get("doc"), Default: f.Tag.Get("default"),
 			Min: f.Tag.Get("min"), Max: f.Tag.Get("max"), Arg: f.Tag.Get("arg"),
-			Flag: cmp.Or(f.Tag.Get("flag"), strings.ReplaceAll(name, "_", "-")), Stdin: f.Tag.Get("stdin") != "",
+			Flag: cmp.Or(f.Tag.Get("flag"), strings.ReplaceAll(name, "_", "-")), Stdin: f.Tag.Get("stdin") != "", Need: f.Tag.Get("need") != "",
 			Scope: t.FieldByIndex(f.Index[:1]).Type == reflect.TypeFor[Scope](), index: f.Index, typ: f.Type,
 		}
 		if e := f.Tag.Get("enum"); e != "" {
@@ -211,6 +213,17 @@ func decode(body []byte, params []*Param, req reflect.Value) error {
 	if len(bytes.TrimSpace(body)) == 0 {
 		body = []byte("{}") // an operation without parameters is asked for without a body
 	}
+	return eachField(body, func(name string, raw json.RawMessage) error {
+		p, err := find(params, name)
+		if err != nil {
+			return err
+		}
+		return p.setJSON(req, raw)
+	})
+}
+
+// eachField calls f for every field of a JSON object, until it returns an error.
+func eachField(body []byte, f func(name string, raw json.RawMessage) error) error {
 	dec := json.NewDecoder(bytes.NewReader(body))
 	if t, err := dec.Token(); err != nil {
 		return Errorf(Invalid, "the request is not JSON: %v", syntax(err))
@@ -232,11 +245,7 @@ func decode(body []byte, params []*Param, req reflect.Value) error {
 			return Errorf(Invalid, "field %q is there twice", name)
 		}
 		seen[name] = true
-		p, err := find(params, name)
-		if err != nil {
-			return err
-		}
-		if err := p.setJSON(req, raw); err != nil {
+		if err := f(name, raw); err != nil {
 			return err
 		}
 	}

@@ -80,6 +80,7 @@ func (s *Server) Run(ctx context.Context, listeners ...*Listener) error {
 			counters: counters, registry: registry, ending: ctx,
 			bucket: bucket{rate: l.Rate},
 		}
+		h.models = newModels(h)
 		group.Go(func() error { return s.serve(ctx, g, h, limits) })
 	}
 	return group.Wait()

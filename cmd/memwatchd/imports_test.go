@@ -30,31 +30,32 @@ var floors = map[string]int{
 // technology says which packages may import a library. A prefix stands for
 // everything below it.
 var technology = map[string][]string{
-	"github.com/blevesearch/":    {"index"},
-	"github.com/fsnotify/":       {"watcher"},
-	"github.com/yuin/goldmark":   {"memory"},
-	"github.com/prometheus/":     {"ipc"},
-	"github.com/spf13/":          {"cmd/memwatchd"},
-	"github.com/schollz/":        {"cmd/memwatchd"},
-	"github.com/sashabaranov/":   {"llm"},
-	"net":                        {"ipc", "llm"},
-	"net/http":                   {"ipc", "ntfy", "llm"},
-	"github.com/robfig/":         {"compactor"},
-	"os/exec":                    {},
-	"os":                         {"vault", "watcher", "index", "ipc", "cmd/memwatchd"},
-	"log/slog":                   {"compactor", "todosync", "vault", "watcher", "index", "ntfy", "ipc", "cmd/memwatchd"},
-	"golang.org/x/sys/unix":      {"vault", "watcher", "ipc", "cmd/memwatchd"},
-	"github.com/rogpeppe/":       {},
-	"golang.org/x/tools/":        {},
-	"github.com/google/go-cmp/":  {},
-	"testing":                    {},
-	"gopkg.in/yaml.v3":           {"memory", "cmd/memwatchd"},
-	"github.com/adrg/xdg":        {"ipc", "cmd/memwatchd"},
-	"golang.org/x/text/":         {"memory", "index"},
-	"github.com/bmatcuk/":        {"compactor", "index", "cmd/memwatchd"}, // patterns of paths
-	"golang.org/x/sync/errgroup": {"index", "ipc", "cmd/memwatchd"},
-	"golang.org/x/term":          {"cmd/memwatchd"},
-	"github.com/rivo/":           {"brief", "cmd/memwatchd"}, // characters as they are seen
+	"github.com/blevesearch/":          {"index"},
+	"github.com/fsnotify/":             {"watcher"},
+	"github.com/yuin/goldmark":         {"memory"},
+	"github.com/prometheus/":           {"ipc"},
+	"github.com/modelcontextprotocol/": {"ipc"},
+	"github.com/spf13/":                {"cmd/memwatchd"},
+	"github.com/schollz/":              {"cmd/memwatchd"},
+	"github.com/sashabaranov/":         {"llm"},
+	"net":                              {"ipc", "llm"},
+	"net/http":                         {"ipc", "ntfy", "llm"},
+	"github.com/robfig/":               {"compactor"},
+	"os/exec":                          {},
+	"os":                               {"vault", "watcher", "index", "ipc", "cmd/memwatchd"},
+	"log/slog":                         {"compactor", "todosync", "vault", "watcher", "index", "ntfy", "ipc", "cmd/memwatchd"},
+	"golang.org/x/sys/unix":            {"vault", "watcher", "ipc", "cmd/memwatchd"},
+	"github.com/rogpeppe/":             {},
+	"golang.org/x/tools/":              {},
+	"github.com/google/go-cmp/":        {},
+	"testing":                          {},
+	"gopkg.in/yaml.v3":                 {"memory", "cmd/memwatchd"},
+	"github.com/adrg/xdg":              {"ipc", "cmd/memwatchd"},
+	"golang.org/x/text/":               {"memory", "index"},
+	"github.com/bmatcuk/":              {"compactor", "index", "cmd/memwatchd"}, // patterns of paths
+	"golang.org/x/sync/errgroup":       {"index", "ipc", "cmd/memwatchd"},
+	"golang.org/x/term":                {"cmd/memwatchd"},
+	"github.com/rivo/":                 {"brief", "cmd/memwatchd"}, // characters as they are seen
 }
 
 // openers are the files, outside the vault and the roof, that may open or change

@@ -119,7 +119,7 @@ func newRoot(stdout, stderr io.Writer) *cobra.Command {
 		c.GroupID = "daemon"
 		root.AddCommand(c)
 	}
-	root.AddCommand(newHook(g), newCompletion(g))
+	root.AddCommand(newMCP(g), newHook(g), newCompletion(g))
 	addOperations(root, g)
 	return root
 }

@@ -1,0 +1,150 @@
+package ipc
+
+import (
+	"context"
+	"encoding/json"
+	"runtime/debug"
+	"slices"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// An mcpServer speaks the Model Context Protocol for whoever answers its
+// questions: the daemon itself, or a client of one. It keeps nothing from one
+// request to the next.
+type mcpServer struct {
+	*mcp.Server
+	profile Profile
+	version string
+
+	ask askFunc
+	// may is what the caller of a context may ask; false if that is not known.
+	may func(context.Context) (*OperationsAnswer, bool)
+	// welcome is may, for the first answer of all, which must not wait.
+	welcome func(context.Context) (*OperationsAnswer, bool)
+	// broken is told of a panic.
+	broken func(ctx context.Context, v any, stack []byte)
+}
+
+// start makes the server that the fields describe.
+func (s *mcpServer) start() *mcpServer {
+	s.Server = mcp.NewServer(&mcp.Implementation{Name: "memwatchd", Title: "Memory", Version: s.version}, &mcp.ServerOptions{
+		Capabilities: &mcp.ServerCapabilities{
+			Tools: &mcp.ToolCapabilities{}, Resources: &mcp.ResourceCapabilities{},
+		},
+		// Whoever asks sees what they may see.
+		SetCacheable: func(_ context.Context, _ mcp.Request, c *mcp.Cacheable) { c.CacheScope = "private" },
+	})
+	for _, t := range Tools {
+		if s.profile.has(t) {
+			s.AddTool(t.described(), s.handler(t))
+		}
+	}
+	s.AddResourceTemplate(&mcp.ResourceTemplate{
+		Name: "file", Title: "A file of memory", Description: "A Markdown file of memory, by its path",
+		MIMEType: markdown, URITemplate: resourcePrefix + "{+path}",
+	}, s.readResource)
+	s.AddReceivingMiddleware(s.receive)
+	return s
+}
+
+// described is a tool as the protocol shows it.
+func (t *Tool) described() *mcp.Tool {
+	readOnly := !slices.ContainsFunc(t.ops, func(op *Operation) bool { return !op.ReadOnly })
+	return &mcp.Tool{
+		Name: t.Name, Title: t.Title, Description: t.Text, InputSchema: t.schema(),
+		Annotations: &mcp.ToolAnnotations{
+			Title: t.Title, ReadOnlyHint: readOnly, IdempotentHint: readOnly || t.Idempotent,
+			DestructiveHint: new(t.Destructive), OpenWorldHint: new(false),
+		},
+	}
+}
+
+// handler answers the calls of a tool. What goes wrong is for the model to read:
+// it is no error of the protocol.
+func (s *mcpServer) handler(t *Tool) mcp.ToolHandler {
+	return func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		return t.use(ctx, s.ask, req.Params.Arguments).result()
+	}
+}
+
+func (a toolAnswer) result() (*mcp.CallToolResult, error) {
+	fields, err := encode(a.fields)
+	if err != nil {
+		return nil, err
+	}
+	return &mcp.CallToolResult{
+		Content: []mcp.Content{&mcp.TextContent{Text: a.text}}, StructuredContent: json.RawMessage(fields), IsError: a.failed,
+	}, nil
+}
+
+// receive stands before everything that is asked for: a panic is an answer, the
+// next request must not notice; and who may not use a tool is not shown it.
+func (s *mcpServer) receive(next mcp.MethodHandler) mcp.MethodHandler {
+	return func(ctx context.Context, method string, req mcp.Request) (result mcp.Result, err error) {
+		defer func() {
+			if v := recover(); v != nil {
+				s.broken(ctx, v, debug.Stack())
+				e := Errorf(Internal, "something went wrong").hint("the daemon's log says what")
+				if result, err = nil, rpcError(e); method == "tools/call" {
+					result, err = failure(e).result()
+				}
+			}
+		}()
+		if read, ok := req.(*mcp.ReadResourceRequest); ok && read.Params != nil {
+			uri, ok := canonicalURI(read.Params.URI)
+			if !ok {
+				return nil, noResource(read.Params.URI)
+			}
+			params := *read.Params
+			params.URI = uri
+			req = &mcp.ReadResourceRequest{Session: read.Session, Params: &params, Extra: read.Extra}
+		}
+		if result, err = next(ctx, method, req); err != nil {
+			return nil, err
+		}
+		switch r := result.(type) {
+		case *mcp.InitializeResult:
+			r.Instructions = s.instructions(ctx)
+		case *mcp.DiscoverResult:
+			r.Instructions = s.instructions(ctx)
+		case *mcp.ListToolsResult:
+			if may, ok := s.may(ctx); ok {
+				r.Tools = slices.DeleteFunc(r.Tools, func(t *mcp.Tool) bool { return !toolNamed(t.Name).allowed(may) })
+			}
+		}
+		return result, nil
+	}
+}
+
+func toolNamed(name string) *Tool {
+	return Tools[slices.IndexFunc(Tools, func(t *Tool) bool { return t.Name == name })]
+}
+
+// instructions are empty where there is no memory.
+func (s *mcpServer) instructions(ctx context.Context) string {
+	may, known := s.welcome(ctx)
+	if known && !may.Enabled {
+		return ""
+	}
+	return instructions(func(name string) bool {
+		t := toolNamed(name)
+		return s.profile.has(t) && (!known || t.allowed(may))
+	})
+}
+
+// rpcError is an error of an operation where the protocol has no other place for
+// it.
+func rpcError(err error) error {
+	e := asError(err)
+	data, err := encode(envelope{e})
+	if err != nil {
+		return err
+	}
+	code := int64(jsonrpc.CodeInternalError)
+	if e.Code == Invalid {
+		code = jsonrpc.CodeInvalidParams
+	}
+	return &jsonrpc.Error{Code: code, Message: e.Error(), Data: data}
+}

@@ -1,0 +1,235 @@
+package ipc
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+)
+
+// A Tool is what a model is given of an operation: its name, and when to use it.
+// Its parameters are those of the operation, without who asks: that is decided by
+// the listener, or by whoever has started the program that speaks for a model.
+type Tool struct {
+	Name  string // as models know it
+	Title string // for people who watch
+	Text  string // for models: what it does, and when to use it
+
+	Core        bool // it is given to every agent, unless all are asked for
+	Destructive bool // it may replace or remove what is there
+	Idempotent  bool // to use it twice is to use it once
+
+	// ops are the operations, mostly one. Another is meant where a parameter is
+	// given that only it has.
+	ops []*Operation
+}
+
+// tool fills in a row for operations.
+func tool(t Tool, names ...string) *Tool {
+	for _, name := range names {
+		op, err := lookUp(name)
+		if err != nil {
+			panic(err) // a mistake in the table: every test would hit it
+		}
+		t.ops = append(t.ops, op)
+	}
+	return &t
+}
+
+// A Profile says which tools an agent is given.
+type Profile string
+
+// The profiles.
+const (
+	CoreTools Profile = "core" // what every agent needs
+	AllTools  Profile = "all"
+)
+
+// ParseProfile reads the name of a profile.
+func ParseProfile(s string) (Profile, error) {
+	if p := Profile(s); p == CoreTools || p == AllTools {
+		return p, nil
+	}
+	return "", Errorf(Invalid, "tools: %q is not one of %s, %s", s, CoreTools, AllTools)
+}
+
+func (p Profile) has(t *Tool) bool { return t.Core || p == AllTools }
+
+// allowed reports whether one of the tool's operations may be asked.
+func (t *Tool) allowed(may *OperationsAnswer) bool {
+	return may.Enabled && slices.ContainsFunc(t.ops, func(op *Operation) bool { return slices.Contains(may.Operations, op.Name) })
+}
+
+// aliases are names of parameters that models know from elsewhere.
+var aliases = map[string]string{"maxResults": "limit", "k": "limit", "after": "since", "before": "until"}
+
+// params are the tool's parameters: those of its first operation, and what only
+// the others have.
+func (t *Tool) params() []*Param {
+	var list []*Param
+	for _, op := range t.ops {
+		for _, p := range op.Params {
+			if !p.Scope && !slices.ContainsFunc(list, func(q *Param) bool { return q.Name == p.Name }) {
+				list = append(list, p)
+			}
+		}
+	}
+	return list
+}
+
+// request is what a model asks for with some arguments, as strictly as programs
+// are heard.
+func (t *Tool) request(arguments json.RawMessage) (*Request, error) {
+	if len(arguments) == 0 || string(arguments) == "null" {
+		arguments = json.RawMessage("{}")
+	}
+	params := t.params()
+	has := func(name string) bool {
+		return slices.ContainsFunc(params, func(p *Param) bool { return p.Name == name })
+	}
+	fields := map[string]json.RawMessage{}
+	var names []string // in the order in which they are given
+	err := eachField(arguments, func(name string, raw json.RawMessage) error {
+		if meant := aliases[name]; has(meant) {
+			name = meant
+		}
+		if fields[name] != nil {
+			return Errorf(Invalid, "field %q is there twice", name)
+		}
+		fields[name], names = raw, append(names, name)
+		_, err := find(params, name)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	op := t.meant(fields)
+	req := op.NewRequest()
+	for _, name := range names {
+		raw := fields[name]
+		switch p, err := find(op.Params, name); {
+		case err != nil && !isEmpty(raw):
+			return nil, Errorf(Invalid, "%s does not go with %s", name, t.marks(op))
+		case err != nil || string(raw) == "null":
+		default:
+			if err := p.setJSON(req.value.Elem(), raw); err != nil {
+				return nil, err
+			}
+			req.given = append(req.given, p)
+		}
+	}
+	return req, req.check()
+}
+
+// isEmpty reports whether a value says as much as none: models fill in what they
+// do not need.
+func isEmpty(raw json.RawMessage) bool {
+	switch string(bytes.TrimSpace(raw)) {
+	case "null", `""`, "[]", "{}":
+		return true
+	}
+	return false
+}
+
+// meant is the operation that the fields are of.
+func (t *Tool) meant(fields map[string]json.RawMessage) *Operation {
+	for _, op := range t.ops[1:] {
+		for _, p := range t.own(op) {
+			if raw, ok := fields[p.Name]; ok && !isEmpty(raw) {
+				return op
+			}
+		}
+	}
+	return t.ops[0]
+}
+
+// own are the parameters that only this one of the operations has.
+func (t *Tool) own(op *Operation) []*Param {
+	return slices.DeleteFunc(t.params(), func(p *Param) bool {
+		return !slices.Contains(op.Params, p)
+	})
+}
+
+// marks names the parameters by which an operation is meant.
+func (t *Tool) marks(op *Operation) string {
+	var names []string
+	for _, p := range t.own(op) {
+		names = append(names, p.Name)
+	}
+	return strings.Join(names, " and ")
+}
+
+// An askFunc asks for an operation, and gives the answer as it goes over the wire.
+// What is wrong is an [*Error].
+type askFunc func(context.Context, *Request) (json.RawMessage, error)
+
+// A toolAnswer is what a model is answered: a text for it, and what programs are
+// answered.
+type toolAnswer struct {
+	text   string
+	fields any
+	failed bool
+}
+
+// use asks for what a model asks for.
+func (t *Tool) use(ctx context.Context, ask askFunc, arguments json.RawMessage) toolAnswer {
+	req, err := t.request(arguments)
+	if err != nil {
+		return failure(err)
+	}
+	raw, err := ask(ctx, req)
+	if err != nil {
+		if get, ok := req.value.Interface().(*GetRequest); ok && get.Path != "" && asError(err).Code == NotFound {
+			return toolAnswer{fields: redacted(&noFile{Path: get.Path, Missing: true})}
+		}
+		return failure(err)
+	}
+	answer := req.op.NewAnswer()
+	if err := json.Unmarshal(raw, answer); err != nil {
+		return failure(Errorf(Internal, "%s: the answer cannot be read: %v", req.op.Name, err))
+	}
+	if found, ok := answer.(*SearchAnswer); ok {
+		return toolAnswer{text: textOf(answer), fields: withLines(found)}
+	}
+	return toolAnswer{text: textOf(answer), fields: raw}
+}
+
+// failure is an error that a model can do something about.
+func failure(err error) toolAnswer {
+	e := asError(err)
+	text := string(e.Code) + ": " + e.Message
+	if e.Hint != "" {
+		text += "\n" + e.Hint
+	}
+	return toolAnswer{text: text, fields: envelope{e}, failed: true}
+}
+
+// noFile is a file that is not there, or not to be read, as a model is answered
+// that tries one.
+type noFile struct {
+	Path    string `json:"path"`
+	Text    string `json:"text"`
+	Missing bool   `json:"missing"`
+}
+
+// toolHits are hits whose lines have the names, too, that models know from
+// elsewhere.
+type toolHits struct {
+	Hits []toolHit `json:"hits"`
+	*SearchAnswer
+}
+
+type toolHit struct {
+	Hit
+	First int `json:"startLine"`
+	Last  int `json:"endLine"`
+}
+
+func withLines(a *SearchAnswer) *toolHits {
+	hits := make([]toolHit, len(a.Hits))
+	for i, h := range a.Hits {
+		hits[i] = toolHit{h, h.Line, h.EndLine}
+	}
+	return &toolHits{hits, a}
+}
