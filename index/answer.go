@@ -237,6 +237,9 @@ func (p *page) hits(res *Result) error {
 				h.AlsoAt = append(h.AlsoAt, refTo(doc, e))
 			}
 		}
+		if p.query.Cover {
+			h.Cover = p.covered(e)
+		}
 		if p.query.Explain {
 			why := p.why(c)
 			h.Why = &why

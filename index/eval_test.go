@@ -110,24 +110,24 @@ func ndcg(ids []string, gold map[string]float64) float64 {
 	return gain / ideal
 }
 
-// TestEvalConversations measures entries: a hit is right when its lines cover a
-// line of evidence.
-func TestEvalConversations(t *testing.T) {
-	if *convDir == "" {
-		t.Skip("no conversations: give -conversations DIR")
-	}
-	type gold struct {
-		Path string
-		Line int
-	}
-	type query struct {
-		Conversation, Question string
-		AsOf                   string `json:"as_of"`
-		Gold                   []gold
-	}
-	byConv := make(map[string][]query)
+// A question about a conversation, and the lines with its evidence.
+type question struct {
+	Conversation, Question string
+	AsOf                   string `json:"as_of"`
+	Gold                   []gold
+}
+
+type gold struct {
+	Path string
+	Line int
+}
+
+// conversations are the questions by the conversations that are measured.
+func conversations(t *testing.T) map[string][]question {
+	t.Helper()
+	byConv := make(map[string][]question)
 	for _, line := range readLines(t, filepath.Join(*convDir, "queries.jsonl")) {
-		var q query
+		var q question
 		if err := json.Unmarshal([]byte(line), &q); err != nil {
 			t.Fatal(err)
 		}
@@ -135,6 +135,16 @@ func TestEvalConversations(t *testing.T) {
 			byConv[q.Conversation] = append(byConv[q.Conversation], q)
 		}
 	}
+	return byConv
+}
+
+// TestEvalConversations measures entries: a hit is right when its lines cover a
+// line of evidence.
+func TestEvalConversations(t *testing.T) {
+	if *convDir == "" {
+		t.Skip("no conversations: give -conversations DIR")
+	}
+	byConv := conversations(t)
 	var r5, r10, mrr float64
 	n := 0
 	for conv, queries := range byConv {

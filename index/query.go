@@ -44,6 +44,7 @@ type Query struct {
 	Offset  int
 	Limit   int
 	Explain bool
+	Cover   bool // Relevance: hits say how much of the query they cover
 }
 
 // A Filter restricts hits; empty fields restrict nothing.
@@ -70,6 +71,7 @@ type Hit struct {
 	Snippet    string
 	Highlights [][2]int // ranges of Snippet that matched, in code points, end exclusive
 	AlsoAt     []Ref    // entries with the same text, best first
+	Cover      float64  // with Query.Cover: which share of the query stands in it, 0 to 1
 	Why        *Why     // with Query.Explain
 }
 

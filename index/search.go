@@ -17,6 +17,7 @@ type search struct {
 	view     memory.View
 	query    *Query
 	words    words
+	idfs     []float64 // of each of them, among the entries
 	analyzer *analyzer
 	open     []*partition // that the view may read and that hold something
 	sieve    *sieve
@@ -214,7 +215,9 @@ func (s *search) score() {
 		if s.err != nil {
 			return
 		}
-		weight := t.weight * idf(s.entries, df)
+		rarity := idf(s.entries, df)
+		s.idfs = append(s.idfs, rarity)
+		weight := t.weight * rarity
 		for k := range s.list {
 			f := &s.list[k]
 			if a := &s.accs[f.acc]; !a.out {

@@ -15,15 +15,16 @@ import (
 
 // ContextRequest asks for a block of text for a prompt.
 type ContextRequest struct {
-	Query    string `json:"query" arg:"rest" doc:"relevant: what the entries should be about, such as what a person has just said; quotes mean nothing in it"`
-	Format   string `json:"format" default:"summary" enum:"summary,boot,full,items,relevant" doc:"summary: the summaries of long-term memory and of the recent sessions, with their paths; boot: who the agent is, whom it helps, the notes of today and yesterday, and MEMORY.md; full: MEMORY.md alone; items: the keyed items; relevant: the entries that match a query"`
-	Session  string `json:"session" doc:"summary: id of the session that asks: its file of today comes first"`
-	Days     int    `json:"days" min:"0" max:"3650" doc:"summary: how many days of sessions; 0 for as many as are configured"`
-	Limit    int    `json:"limit" default:"8" min:"1" max:"100" doc:"relevant: how many entries at most"`
-	MaxItems *int   `json:"max_items" min:"0" max:"10000" doc:"summary, items: how many lines or items at most, if fewer than are configured"`
-	MaxChars *int   `json:"max_chars" min:"0" max:"10000000" doc:"boot, full, items, relevant: how many characters at most, if fewer than are configured"`
-	Lang     string `json:"lang" enum:"en,zh" doc:"boot, full: in which language memwatchd's own words are; that of the text if not given"`
-	Count    *bool  `json:"count" default:"true" doc:"relevant: what is shown counts as used, and is kept longer when long-term memory is tidied up"`
+	Query    string  `json:"query" arg:"rest" doc:"relevant: what the entries should be about, such as what a person has just said; quotes mean nothing in it"`
+	Format   string  `json:"format" default:"summary" enum:"summary,boot,full,items,relevant" doc:"summary: the summaries of long-term memory and of the recent sessions, with their paths; boot: who the agent is, whom it helps, the notes of today and yesterday, and MEMORY.md; full: MEMORY.md alone; items: the keyed items; relevant: the entries that match a query"`
+	Session  string  `json:"session" doc:"summary: id of the session that asks: its file of today comes first"`
+	Days     int     `json:"days" min:"0" max:"3650" doc:"summary: how many days of sessions; 0 for as many as are configured"`
+	Limit    int     `json:"limit" default:"8" min:"1" max:"100" doc:"relevant: how many entries at most"`
+	MinCover float64 `json:"min_cover" min:"0" max:"1" doc:"relevant: the share of the query that an entry has to cover, its rarer words counting more: 0 for any; 0.4 leaves out what only shares a word or two with it by chance"`
+	MaxItems *int    `json:"max_items" min:"0" max:"10000" doc:"summary, items: how many lines or items at most, if fewer than are configured"`
+	MaxChars *int    `json:"max_chars" min:"0" max:"10000000" doc:"boot, full, items, relevant: how many characters at most, if fewer than are configured"`
+	Lang     string  `json:"lang" enum:"en,zh" doc:"boot, full: in which language memwatchd's own words are; that of the text if not given"`
+	Count    *bool   `json:"count" default:"true" doc:"relevant: what is shown counts as used, and is kept longer when long-term memory is tidied up"`
 	Fresh
 	Scope
 }
@@ -111,16 +112,26 @@ func (m *Memory) style(c Call, lang string) brief.Style {
 	}
 }
 
+// coverDepth is how many of the best entries are asked how much of the query
+// they cover: those that cover most of it are not always those that rank best.
+const coverDepth = 32
+
 // relevant renders what matches.
 func (m *Memory) relevant(ctx context.Context, c Call, style brief.Style, r *ContextRequest) (brief.Block, error) {
+	limit := r.Limit
+	if r.MinCover > 0 {
+		limit = max(limit, coverDepth)
+	}
 	result, err := m.Index.Search(ctx, c.View, index.Query{
-		Text: strings.TrimSpace(index.Unquoted(r.Query)), Limit: r.Limit, AsOf: m.now().UTC().Truncate(time.Second),
+		Text: strings.TrimSpace(index.Unquoted(r.Query)), Limit: limit, Cover: r.MinCover > 0, AsOf: m.now().UTC().Truncate(time.Second),
 	})
 	if err != nil {
 		return brief.Block{}, err
 	}
-	matches := make([]brief.Match, len(result.Hits))
-	for i, h := range result.Hits {
+	hits := slices.DeleteFunc(result.Hits, func(h index.Hit) bool { return h.Cover < r.MinCover })
+	hits = hits[:min(len(hits), r.Limit)]
+	matches := make([]brief.Match, len(hits))
+	for i, h := range hits {
 		shown := h.Doc.Shown(c.View)
 		matches[i] = brief.Match{Path: h.Doc.Place.Path, Line: shown.Line(h.Entry.Line), Entry: h.Entry, Snippet: h.Snippet}
 	}

@@ -39,6 +39,11 @@ func sessionStart(ctx context.Context, h *hook) error {
 	return h.inject(ctx, r)
 }
 
+// minCover is the share of a prompt that an entry covers to be shown. Most of
+// what people say to an agent ("go on") is about nothing in memory, and what is
+// shown all the same is in the way.
+const minCover = 0.4
+
 // prompt prints what a prompt is about.
 func prompt(ctx context.Context, h *hook) error {
 	query := strings.TrimSpace(h.input.Prompt)
@@ -46,7 +51,8 @@ func prompt(ctx context.Context, h *hook) error {
 		return errors.New("the prompt is empty")
 	}
 	return h.inject(ctx, ipc.ContextRequest{
-		Format: "relevant", Query: query, Limit: h.config.Hooks.ContextLimit, MaxChars: &h.config.Hooks.ContextMaxChars, Fresh: atOnce,
+		Format: "relevant", Query: query, MinCover: minCover,
+		Limit: h.config.Hooks.ContextLimit, MaxChars: &h.config.Hooks.ContextMaxChars, Fresh: atOnce,
 	})
 }
 

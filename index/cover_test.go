@@ -1,0 +1,109 @@
+package index
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// threshold is what hooks ask for.
+const threshold = 0.4
+
+// chatter is what people say to an agent all day.
+func chatter(t *testing.T) []string {
+	return slices.DeleteFunc(readLines(t, "testdata/chat.txt"), func(l string) bool { return strings.HasPrefix(l, "#") })
+}
+
+// passing are the best hits of a query that cover enough of it.
+func passing(t *testing.T, x *testIndex, query string, asOf time.Time) []Hit {
+	t.Helper()
+	res, err := x.Search(t.Context(), x.view, Query{Text: Unquoted(query), Limit: 32, Cover: true, AsOf: asOf})
+	if err != nil {
+		t.Fatal(err)
+	}
+	hits := slices.DeleteFunc(res.Hits, func(h Hit) bool { return h.Cover < threshold })
+	return hits[:min(8, len(hits))]
+}
+
+// TestEvalCover measures what passes the threshold: of questions that a
+// conversation answers, of questions about another one, and of chatter.
+func TestEvalCover(t *testing.T) {
+	if *convDir == "" {
+		t.Skip("no conversations: give -conversations DIR")
+	}
+	byConv := conversations(t)
+	var names []string
+	for name := range byConv {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	type tally struct{ queries, shown, entries, right, found int }
+	tallies := map[string]*tally{"questions": {}, "others' questions": {}, "chatter": {}}
+	for i, name := range names {
+		x := openTest(t, filepath.Join(*convDir, "by-conversation", name))
+		count := func(kind string, q question) {
+			n := tallies[kind]
+			asOf, _ := time.Parse(time.DateOnly, q.AsOf)
+			hits := passing(t, x, q.Question, asOf)
+			right := 0
+			for _, h := range hits {
+				if slices.ContainsFunc(q.Gold, func(g gold) bool {
+					return h.Doc.Place.Path == g.Path && h.Entry.Line <= g.Line && g.Line <= h.Entry.EndLine
+				}) {
+					right++
+				}
+			}
+			n.queries++
+			n.entries += len(hits)
+			n.right += right
+			if len(hits) > 0 {
+				n.shown++
+			}
+			if right > 0 {
+				n.found++
+			}
+		}
+		for _, q := range byConv[name] {
+			count("questions", q)
+		}
+		for _, q := range byConv[names[(i+1)%len(names)]] {
+			q.Gold = nil
+			count("others' questions", q)
+		}
+		for _, q := range chatter(t) {
+			count("chatter", question{Question: q, AsOf: "2024-01-01"})
+		}
+	}
+	for _, kind := range []string{"questions", "others' questions", "chatter"} {
+		n := tallies[kind]
+		share := func(a, b int) float64 { return float64(a) / float64(max(b, 1)) }
+		fmt.Printf("%-18s %4d, %.3f are shown something, %.2f entries each, %.3f of which are right; %.3f are shown evidence\n",
+			kind, n.queries, share(n.shown, n.queries), share(n.entries, n.queries), share(n.right, n.entries), share(n.found, n.queries))
+	}
+}
+
+// What is about something in memory covers enough of it, in any language and of
+// any length; chatter, and what shares a word with it by chance, does not.
+func TestCover(t *testing.T) {
+	x := openTest(t, "testdata/cover")
+	for query, want := range map[string]bool{
+		"which region is the billing database in?": true,
+		"计费数据库在哪个区域？":                              true,
+		"the region":                               false,
+		"write to the landlord, who has let the heating of our office be broken for a year, that we pay less from May on":              false,
+		"I have read all there is about pricing, taxes, invoices and shops, and still wonder which region our billing database was in": true,
+		"": false,
+	} {
+		if got := len(passing(t, x, query, x.now)) > 0; got != want {
+			t.Errorf("%q: something passes is %v", query, got)
+		}
+	}
+	for _, query := range chatter(t) {
+		if hits := passing(t, x, query, x.now); len(hits) > 0 {
+			t.Errorf("%q: %q covers %.2f", query, hits[0].Entry.Text, hits[0].Cover)
+		}
+	}
+}
