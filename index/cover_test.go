@@ -2,11 +2,16 @@ package index
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/memwatchd/memwatchd/memory"
 )
 
 // threshold is what hooks ask for.
@@ -105,5 +110,40 @@ func TestCover(t *testing.T) {
 		if hits := passing(t, x, query, x.now); len(hits) > 0 {
 			t.Errorf("%q: %q covers %.2f", query, hits[0].Entry.Text, hits[0].Cover)
 		}
+	}
+}
+
+// How much an entry covers is told by nothing that the view may not read.
+func TestCoverIsPrivate(t *testing.T) {
+	var dirs memory.Directories
+	public, err := dirs.View(memory.Scope{Subject: "owner", Context: memory.Public})
+	if err != nil {
+		t.Fatal(err)
+	}
+	said := "- The login page is slow. <!-- visibility=public_ok -->\n- A slow train. <!-- visibility=public_ok -->\n"
+	secret := strings.Repeat("- The login page of the bank. <!-- visibility=private_only -->\n- More. <!-- visibility=private_only -->\n", 20)
+	covers := func(text string) (list []float64) {
+		dir := t.TempDir()
+		if err := os.Mkdir(filepath.Join(dir, "memory"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		for name, text := range map[string]string{"2026-02-04.md": said, "2026-02-05.md": text} {
+			if err := os.WriteFile(filepath.Join(dir, "memory", name), []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		x := openTest(t, dir)
+		res, err := x.Search(t.Context(), public, Query{Text: "slow login page", Limit: 10, Cover: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, h := range res.Hits {
+			list = append(list, h.Cover)
+		}
+		return list
+	}
+	got, want := covers(secret), covers("")
+	if diff := cmp.Diff(want, got); diff != "" || len(want) != 2 {
+		t.Errorf("without, and with what is private (-want +got):\n%s", diff)
 	}
 }

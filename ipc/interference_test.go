@@ -190,7 +190,8 @@ func (w *wild) request(known map[string]string) (op string, request fields) {
 		format := w.pick("summary", "boot", "full", "items", "relevant")
 		request = fields{"format": format, "count": false}
 		if format == "relevant" {
-			request["query"] = w.word()
+			request["query"] = strings.Join([]string{w.word(), w.word(), w.word()}[:1+w.IntN(3)], " ")
+			request["min_cover"] = float64(w.IntN(5)) / 10
 		}
 		if format != "summary" {
 			request["max_chars"] = 50 + w.IntN(600)
