@@ -1,6 +1,7 @@
 package ipc
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -49,7 +50,7 @@ const maxSocketPath = 107
 type Listener struct {
 	Endpoint
 	net  deadlineListener
-	node node // what our socket's path was when we made it
+	node node // what our socket's path was when we made it; zero if somebody else did
 }
 
 type deadlineListener interface {
@@ -275,10 +276,6 @@ func (e Endpoint) bind() (*net.UnixListener, error) {
 
 // permit sets who may connect, as far as the file's mode says it.
 func (e Endpoint) permit() error {
-	mode := e.Mode
-	if mode == 0 {
-		mode = 0o600
-	}
 	if e.Group != "" {
 		gid, err := groupID(e.Group)
 		if err != nil {
@@ -288,8 +285,10 @@ func (e Endpoint) permit() error {
 			return err
 		}
 	}
-	return os.Chmod(e.Path, mode)
+	return os.Chmod(e.Path, e.mode())
 }
+
+func (e Endpoint) mode() fs.FileMode { return cmp.Or(e.Mode, 0o600) }
 
 func groupID(name string) (int, error) {
 	if gid, err := strconv.Atoi(name); err == nil {

@@ -98,7 +98,7 @@ func (g *target) start(configure func(*Config, string)) {
 	if err := c.finish(); err != nil {
 		g.t.Fatal(err)
 	}
-	s := &service{stderr: &g.log}
+	s := &succession{stderr: &g.log}
 	d, err := openDaemon(c, slog.New(slog.NewTextHandler(&g.log, &slog.HandlerOptions{Level: slog.LevelDebug})))
 	if err != nil {
 		g.t.Fatal(err)

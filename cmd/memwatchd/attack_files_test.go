@@ -367,7 +367,7 @@ func TestNothingIsInjected(t *testing.T) {
 		var log bytes.Buffer
 		c := defaultConfig()
 		c.Log.Format = format
-		logger := (&service{stderr: &log}).log(c)
+		logger := (&succession{stderr: &log}).log(c)
 		for _, e := range evil {
 			logger.Warn("odd", "path", e, "err", fmt.Errorf("read %s: %w", e, fs.ErrNotExist))
 		}

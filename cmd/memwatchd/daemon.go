@@ -50,6 +50,8 @@ type daemon struct {
 	upkeep     *upkeep // nil if there is no writer
 	unwritable error   // why there is no writer
 
+	supervisor supervisor // to be told how we are; zero if none is
+
 	known chan struct{} // is closed when every file has been seen
 	lost  chan struct{} // the index was set aside, and every file must be applied again
 	locks []*vault.Lock
@@ -225,6 +227,7 @@ func (d *daemon) run(ctx context.Context, listeners []*ipc.Listener) error {
 	group.Go(func() error { return d.lookAtUsers(working) })
 	group.Go(func() error { return d.runWriting(working) })
 	group.Go(func() error { return server.Run(working, listeners...) })
+	group.Go(func() error { return d.supervisor.attend(working, listeners, d.State, d.logger) })
 	group.Go(func() error { return d.forget(working, server.Memory) })
 	group.Go(func() error { return d.hear(working, server.Memory) })
 	err := group.Wait()

@@ -41,7 +41,7 @@ var technology = map[string][]string{
 	"net":                              {"ipc", "llm"},
 	"net/http":                         {"ipc", "ntfy", "llm"},
 	"github.com/robfig/":               {"compactor"},
-	"os/exec":                          {},
+	"os/exec":                          {"cmd/memwatchd"},
 	"os":                               {"vault", "watcher", "index", "ipc", "cmd/memwatchd"},
 	"log/slog":                         {"compactor", "todosync", "vault", "watcher", "index", "ntfy", "ipc", "cmd/memwatchd"},
 	"golang.org/x/sys/unix":            {"vault", "watcher", "ipc", "cmd/memwatchd"},
@@ -56,6 +56,7 @@ var technology = map[string][]string{
 	"golang.org/x/sync/errgroup":       {"index", "ipc", "cmd/memwatchd"},
 	"golang.org/x/term":                {"cmd/memwatchd"},
 	"github.com/rivo/":                 {"brief", "cmd/memwatchd"}, // characters as they are seen
+	"github.com/coreos/":               {"cmd/memwatchd"},
 }
 
 // openers are the files, outside the vault and the roof, that may open or change

@@ -34,7 +34,8 @@ type live struct {
 	config string // its file
 	socket string
 	env    []string
-	limits string // shell commands before it starts, such as ulimit
+	limits string     // shell commands before it starts, such as ulimit
+	files  []*os.File // that are handed to it
 
 	panics  bool   // it is made to, and recovers
 	uid     int    // of the daemon, if that is not ours
@@ -118,7 +119,7 @@ func (l *live) launch() {
 	if l.uid != 0 {
 		l.cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(l.uid), Gid: uint32(l.uid)}}
 	}
-	l.cmd.Env = l.env
+	l.cmd.Env, l.cmd.ExtraFiles = l.env, l.files
 	l.cmd.Stderr, l.cmd.Stdout = &l.log, &l.log
 	if err := l.cmd.Start(); err != nil {
 		l.t.Fatal(err)

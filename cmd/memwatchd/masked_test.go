@@ -14,7 +14,7 @@ func TestLogIsMasked(t *testing.T) {
 	credential := "glpat-" + "Zx81Kq" + "mR4vTw" + "9sLh7Bqw"
 	for _, format := range []string{"text", "json"} {
 		var b bytes.Buffer
-		s := &service{stderr: &b}
+		s := &succession{stderr: &b}
 		c := &Config{}
 		c.Log.Format, c.Log.Level = format, "debug"
 		logger := s.log(c)

@@ -31,29 +31,31 @@ func newServe(g *globals) *cobra.Command {
 			if err != nil {
 				return errUsage{err}
 			}
-			s := &service{flags: g.config, stderr: g.stderr}
+			s := &succession{flags: g.config, stderr: g.stderr, supervisor: findSupervisor()}
 			return s.serve(cmd.Context(), c)
 		},
 	}
 }
 
-// A service runs a daemon, and another one when the configuration changes. The
+// A succession runs a daemon, and another one when the configuration changes. The
 // sockets stay open from one to the next, so that no client finds them gone.
-type service struct {
-	flags     configFlags
-	stderr    io.Writer
-	listeners []*ipc.Listener
+type succession struct {
+	flags      configFlags
+	stderr     io.Writer
+	supervisor supervisor
+	listeners  []*ipc.Listener
 }
 
 var errReload = errors.New("the configuration changed")
 
 // serve runs until the context ends. SIGHUP reads the configuration again; one
 // that makes no sense, or with which nothing starts, leaves the old one.
-func (s *service) serve(ctx context.Context, c *Config) error {
+func (s *succession) serve(ctx context.Context, c *Config) error {
 	hup := make(chan os.Signal, 1)
 	signal.Notify(hup, syscall.SIGHUP)
 	defer signal.Stop(hup)
 	defer s.closeListeners(nil)
+	defer context.AfterFunc(ctx, s.supervisor.stopping)()
 	var good *Config // the last that ran
 	for {
 		next, ran, err := s.once(ctx, c, hup)
@@ -70,7 +72,7 @@ func (s *service) serve(ctx context.Context, c *Config) error {
 }
 
 // once runs one daemon to its end. With errReload there is a next configuration.
-func (s *service) once(ctx context.Context, c *Config, hup <-chan os.Signal) (next *Config, ran bool, err error) {
+func (s *succession) once(ctx context.Context, c *Config, hup <-chan os.Signal) (next *Config, ran bool, err error) {
 	logger := s.log(c)
 	slog.SetDefault(logger) // what libraries log goes there too
 	d, err := openDaemon(c, logger)
@@ -82,6 +84,7 @@ func (s *service) once(ctx context.Context, c *Config, hup <-chan os.Signal) (ne
 	if err != nil {
 		return nil, false, err
 	}
+	d.supervisor = s.supervisor
 	logger.Info("serving", "root", c.Memory.Dir, "socket", d.sockets[0], "pid", os.Getpid(), "version", version())
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -104,26 +107,31 @@ func (s *service) once(ctx context.Context, c *Config, hup <-chan os.Signal) (ne
 }
 
 // awaitReload waits for a configuration that makes sense.
-func (s *service) awaitReload(ctx context.Context, hup <-chan os.Signal, logger *slog.Logger) *Config {
+func (s *succession) awaitReload(ctx context.Context, hup <-chan os.Signal, logger *slog.Logger) *Config {
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-hup:
+			s.supervisor.reloading()
 			c, err := loadConfig(s.flags, os.Environ())
 			if err == nil {
 				logger.Info("configuration is read again")
 				return c
 			}
 			logger.Error("new configuration is refused, the old one stays", "err", err)
+			s.supervisor.ready("the new configuration is refused: " + escapeLine(err.Error()))
 		}
 	}
 }
 
 // listen opens the sockets that are not open yet, and closes those that are not
 // wanted any more.
-func (s *service) listen(c *Config) ([]*ipc.Listener, error) {
+func (s *succession) listen(c *Config) ([]*ipc.Listener, error) {
 	var wanted, opened []*ipc.Listener
+	if err := s.supervisor.check(c.IPC.Listeners); err != nil {
+		return nil, err
+	}
 	for i := range c.IPC.Listeners {
 		e, err := c.IPC.Listeners[i].endpoint(c.IPC.Rate)
 		var l *ipc.Listener
@@ -133,7 +141,7 @@ func (s *service) listen(c *Config) ([]*ipc.Listener, error) {
 				continue
 			}
 			s.closeSame(e)
-			l, err = e.Listen()
+			l, err = s.supervisor.listen(e)
 		}
 		if err != nil {
 			for _, l := range opened {
@@ -149,7 +157,7 @@ func (s *service) listen(c *Config) ([]*ipc.Listener, error) {
 }
 
 // closeSame closes the socket of ours that is in the way of a new one.
-func (s *service) closeSame(e ipc.Endpoint) {
+func (s *succession) closeSame(e ipc.Endpoint) {
 	s.listeners = slices.DeleteFunc(s.listeners, func(l *ipc.Listener) bool {
 		if l.Name() != e.Name() {
 			return false
@@ -161,7 +169,7 @@ func (s *service) closeSame(e ipc.Endpoint) {
 	})
 }
 
-func (s *service) closeListeners(but []*ipc.Listener) {
+func (s *succession) closeListeners(but []*ipc.Listener) {
 	for _, l := range s.listeners {
 		if !slices.Contains(but, l) {
 			if err := l.Close(); err != nil {
@@ -173,7 +181,7 @@ func (s *service) closeListeners(but []*ipc.Listener) {
 }
 
 // log is where the daemon says what a person should know.
-func (s *service) log(c *Config) *slog.Logger {
+func (s *succession) log(c *Config) *slog.Logger {
 	var w io.Writer = s.stderr
 	if s.terminal() != nil {
 		w = overBar{w}
@@ -188,7 +196,7 @@ func (s *service) log(c *Config) *slog.Logger {
 }
 
 // terminal is what is logged to, if that is a terminal.
-func (s *service) terminal() *os.File {
+func (s *succession) terminal() *os.File {
 	if f, ok := s.stderr.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
 		return f
 	}
@@ -211,7 +219,7 @@ func (w overBar) Write(p []byte) (int, error) {
 }
 
 // progress shows, on a terminal, how far the first index is.
-func (s *service) progress(ctx context.Context, d *daemon) {
+func (s *succession) progress(ctx context.Context, d *daemon) {
 	f := s.terminal()
 	if f == nil {
 		return

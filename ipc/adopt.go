@@ -1,0 +1,114 @@
+package ipc
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// Adopt listens on a Unix socket that somebody else has made and keeps: a
+// service manager, with whom clients find it while no daemon runs. It has to be
+// what Listen would have made: at the endpoint's path, open to nobody who may not
+// connect there, in a directory where nobody can replace it. Whose it is, it
+// stays: closing the listener neither removes the socket nor ends it, and the
+// file stays open, to be adopted again.
+func (e Endpoint) Adopt(f *os.File) (*Listener, error) {
+	l, err := e.adopt(f)
+	if err != nil {
+		return nil, fmt.Errorf("listen on %s: the socket that was handed over: %w", e.Name(), err)
+	}
+	return l, nil
+}
+
+func (e Endpoint) adopt(f *os.File) (*Listener, error) {
+	path, err := SocketPath(f)
+	if err != nil {
+		return nil, err
+	}
+	if path != e.Path {
+		return nil, fmt.Errorf("it is at %s", path)
+	}
+	if err := checkDir(filepath.Dir(path)); err != nil {
+		return nil, err
+	}
+	if err := e.permitted(); err != nil {
+		return nil, err
+	}
+	l, err := net.FileListener(f)
+	if err != nil {
+		return nil, err
+	}
+	u := l.(*net.UnixListener)
+	u.SetUnlinkOnClose(false)
+	return &Listener{Endpoint: e, net: u}, nil
+}
+
+// permitted is whether the file's mode lets in nobody but those whom permit
+// would have let in.
+func (e Endpoint) permitted() error {
+	info, err := os.Lstat(e.Path)
+	if err != nil {
+		return err
+	}
+	if info.Mode().Type() != fs.ModeSocket {
+		return errors.New("something that is not a socket is in its place")
+	}
+	mode := info.Mode().Perm()
+	if more := mode &^ e.mode(); more != 0 {
+		return fmt.Errorf("its mode is %04o and the listener's %04o: whoever made it has to say so too", mode, e.mode())
+	}
+	if e.Group == "" || mode&0o070 == 0 {
+		return nil
+	}
+	gid, err := groupID(e.Group)
+	if err != nil {
+		return err
+	}
+	if st, ok := info.Sys().(*syscall.Stat_t); ok && int(st.Gid) != gid {
+		return fmt.Errorf("its group is %d and the listener's %s: whoever made it has to say so too", st.Gid, e.Group)
+	}
+	return nil
+}
+
+// SocketPath is where a Unix socket that is listened on lies. It is an error if
+// the file is anything else.
+func SocketPath(f *os.File) (path string, err error) {
+	raw, err := f.SyscallConn()
+	if err != nil {
+		return "", err
+	}
+	err = errors.Join(raw.Control(func(fd uintptr) { path, err = listenedOn(int(fd)) }), err)
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", f.Name(), err)
+	}
+	return path, nil
+}
+
+func listenedOn(fd int) (string, error) {
+	address, err := unix.Getsockname(fd)
+	if err != nil {
+		return "", fmt.Errorf("not a socket: %w", err)
+	}
+	local, ok := address.(*unix.SockaddrUnix)
+	if !ok || !filepath.IsAbs(local.Name) {
+		return "", errors.New("not a Unix socket with a path")
+	}
+	kind, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_TYPE)
+	if err != nil {
+		return "", err
+	}
+	listening, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_ACCEPTCONN)
+	if err != nil {
+		return "", err
+	}
+	if kind != unix.SOCK_STREAM || listening == 0 {
+		return "", errors.New("not a stream socket that is listened on")
+	}
+	return local.Name, nil
+}

@@ -1,0 +1,34 @@
+package ipc
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+)
+
+// Ping asks, as a client does and over a connection of its own, whether somebody
+// answers on the listener before the context ends. Any answer is one: what it
+// says is not looked at.
+func (l *Listener) Ping(ctx context.Context) error {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://memwatchd/healthz", nil)
+	if err != nil {
+		return err
+	}
+	network := "unix"
+	if l.Address != "" {
+		network = "tcp"
+		r.Header.Set("Authorization", "Bearer "+l.Token)
+	}
+	transport := &http.Transport{
+		DisableKeepAlives: true,
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, network, l.Name())
+		},
+	}
+	res, err := transport.RoundTrip(r)
+	if err != nil {
+		return fmt.Errorf("ask %s: %w", l.Name(), err)
+	}
+	return res.Body.Close()
+}
