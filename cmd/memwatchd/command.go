@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 
@@ -313,9 +314,24 @@ func newAsking(cmd *cobra.Command, op *ipc.Operation, req *ipc.Request, g *globa
 			return nil, ipc.Errorf(ipc.Invalid, "subject and external_key exclude each other") // as the daemon has it
 		}
 	}
-	out := newPrinter(g.stdout, c, g.noColor)
-	out.aside = g.stderr
+	out := newPrinter(g.stdout, g.stderr, c, g.noColor)
+	out.page = pageOf(op, req)
 	return &asking{op, g, client, out}, nil
+}
+
+// pageOf is which of all hits a request asks for.
+func pageOf(op *ipc.Operation, req *ipc.Request) (asked page) {
+	for _, p := range op.Params {
+		given, _ := req.Given(p)
+		switch p.Name {
+		case "offset":
+			asked.offset, _ = strconv.Atoi(given) // none is the first page
+			asked.next = p.Name
+		case "limit":
+			asked.next = cmp.Or(asked.next, p.Name)
+		}
+	}
+	return asked
 }
 
 // connect is the configuration, and a client of the daemon that asks as the

@@ -130,7 +130,7 @@ func TestPagesBlocks(t *testing.T) {
 // What the prose names is there: commands with their flags, keys, files and
 // headings that are linked to. Each page is linked from the README or the index.
 func TestPagesProse(t *testing.T) {
-	all := map[string]*page{}
+	all := map[string]*docPage{}
 	linked := map[string]bool{"README.md": true}
 	for _, p := range pages(t) {
 		all[p.path] = p

@@ -32,12 +32,13 @@ func escape(s string, lines bool) string {
 		return s
 	}
 	var b strings.Builder
+	var last rune // before this one
 	for i := 0; i < len(s); {
 		r, n := utf8.DecodeRuneInString(s[i:])
 		switch {
 		case r == utf8.RuneError && n == 1:
 			fmt.Fprintf(&b, `\x%02x`, s[i])
-		case !harmful(r, lines):
+		case !harmful(r, lines), r == zeroWidthSpace && unicode.In(last, unspaced...):
 			b.WriteRune(r)
 		case r == '\n':
 			b.WriteString(`\n`)
@@ -55,10 +56,17 @@ func escape(s string, lines bool) string {
 		default:
 			fmt.Fprintf(&b, `\u%04x`, r)
 		}
+		last = r
 		i += n
 	}
 	return b.String()
 }
+
+// zeroWidthSpace is where a line may be broken in scripts without spaces, and
+// elsewhere hides that a word is none.
+const zeroWidthSpace = '\u200b'
+
+var unspaced = []*unicode.RangeTable{unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar}
 
 // harmful tells control characters, separators of lines and the characters that
 // change the direction of writing or hide.
@@ -73,6 +81,8 @@ func harmful(r rune, lines bool) bool {
 		return true
 	case r == '\ufeff', r >= 0xe0000 && r <= 0xe007f: // invisible: a mark of byte order, tags
 		return true
+	case r == zeroWidthSpace, r == '\u180e', r >= 0x2060 && r <= 0x206f, r >= 0xfff9 && r <= 0xfffb: // likewise
+		return true
 	}
-	return false
+	return false // those that join emoji, or letters of Persian, are wanted
 }

@@ -14,8 +14,8 @@ import (
 // root is where the pages are from.
 const repository = "../.."
 
-// A page is a file of the documentation, line by line.
-type page struct {
+// A docPage is a file of the documentation, line by line.
+type docPage struct {
 	path   string // below the repository
 	lines  []string
 	blocks []block
@@ -31,13 +31,13 @@ type block struct {
 var fence = regexp.MustCompile("^```([a-z]*)$")
 
 // pages are the README and all of docs.
-func pages(t *testing.T) []*page {
+func pages(t *testing.T) []*docPage {
 	t.Helper()
 	paths, err := filepath.Glob(filepath.Join(repository, "docs", "*.md"))
 	if err != nil || len(paths) == 0 {
 		t.Fatalf("there are no pages: %v", err)
 	}
-	var list []*page
+	var list []*docPage
 	for _, path := range append([]string{filepath.Join(repository, "README.md")}, paths...) {
 		text, err := os.ReadFile(path)
 		if err != nil {
@@ -56,9 +56,9 @@ func pages(t *testing.T) []*page {
 	return list
 }
 
-func parsePage(path string, text []byte) (*page, error) {
+func parsePage(path string, text []byte) (*docPage, error) {
 	text = bytes.ReplaceAll(text, []byte("\r\n"), []byte("\n"))
-	p := &page{path: path, lines: strings.Split(string(text), "\n")}
+	p := &docPage{path: path, lines: strings.Split(string(text), "\n")}
 	open := false
 	for i, line := range p.lines {
 		m := fence.FindStringSubmatch(line)
@@ -83,12 +83,12 @@ func parsePage(path string, text []byte) (*page, error) {
 }
 
 // text is what stands in a block.
-func (p *page) text(b block) string {
+func (p *docPage) text(b block) string {
 	return strings.Join(append(p.lines[b.start:b.end:b.end], ""), "\n")
 }
 
 // each looks at the blocks of a kind, with path:line of where they begin.
-func (p *page) each(kind string, f func(where, text string)) {
+func (p *docPage) each(kind string, f func(where, text string)) {
 	for _, b := range p.blocks {
 		if b.kind == kind {
 			f(fmt.Sprintf("%s:%d", p.path, b.start+1), p.text(b))
@@ -97,7 +97,7 @@ func (p *page) each(kind string, f func(where, text string)) {
 }
 
 // replaced is the page with other text in the blocks of a kind.
-func (p *page) replaced(kind string, f func(text string) string) []byte {
+func (p *docPage) replaced(kind string, f func(text string) string) []byte {
 	var out strings.Builder
 	from := 0
 	for _, b := range p.blocks {
@@ -112,7 +112,7 @@ func (p *page) replaced(kind string, f func(text string) string) []byte {
 }
 
 // prose lists the lines that stand in no block, by their numbers.
-func (p *page) prose(f func(number int, line string)) {
+func (p *docPage) prose(f func(number int, line string)) {
 	from := 0
 	for _, b := range append(p.blocks, block{start: len(p.lines) + 1}) {
 		for i := from; i < b.start-1; i++ {
@@ -129,7 +129,7 @@ var (
 )
 
 // anchors are the names of the page's headings, as they are linked to.
-func (p *page) anchors() map[string]bool {
+func (p *docPage) anchors() map[string]bool {
 	seen := map[string]bool{}
 	p.prose(func(_ int, line string) {
 		m := heading.FindStringSubmatch(line)
@@ -160,7 +160,7 @@ func anchor(text string) string {
 }
 
 // links lists what the page links to, with the lines.
-func (p *page) links(f func(where, target string)) {
+func (p *docPage) links(f func(where, target string)) {
 	p.prose(func(number int, line string) {
 		for _, m := range link.FindAllStringSubmatch(codeSpan.ReplaceAllString(line, "`"), -1) {
 			f(fmt.Sprintf("%s:%d", p.path, number), m[1])

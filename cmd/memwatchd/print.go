@@ -7,9 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -20,38 +18,50 @@ import (
 )
 
 // A printer shows answers to a person.
+//
+// On a terminal lines are made for its width, and ages are told. To a pipe or a
+// file the same is written in a form that depends on nothing but the answer: no
+// line is broken or cut, and instead of ages there are days. In both, what an
+// answer consists of goes to the standard output; what there is to say about it,
+// such as that there is more, or nothing, goes to the standard error.
 type printer struct {
 	w        io.Writer
-	aside    io.Writer      // for what is said about an answer that is piped on; nil for nobody
+	color    bool
+	width    int            // of the terminal, in columns; 0 if it is none
 	memory   *vault.Vault   // as far as we know where it is; may be nil
 	location *time.Location // of its days
-	color    bool
-	terminal bool
-	width    int // of the terminal, in columns; 0 if it is none
 	now      time.Time
+	page     page
+
+	aside      io.Writer // for what is said about an answer; nil for nobody
+	asideColor bool
+	said       strings.Builder // that has not been written yet
 }
 
-func newPrinter(w io.Writer, c *Config, noColor bool) *printer {
-	f, ok := w.(*os.File)
-	terminal := ok && term.IsTerminal(int(f.Fd()))
-	color := terminal && !noColor && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
-	p := &printer{
-		w: w, memory: &vault.Vault{Dir: c.Memory.Dir}, location: cmp.Or(c.location, time.Local),
-		color: color, terminal: terminal, now: clock(),
+func newPrinter(w, aside io.Writer, c *Config, noColor bool) *printer {
+	return &printer{
+		w: w, color: wantsColor(widthOf(w) > 0, noColor), width: widthOf(w),
+		memory: &vault.Vault{Dir: c.Memory.Dir}, location: cmp.Or(c.location, time.Local), now: clock(),
+		aside: aside, asideColor: wantsColor(widthOf(aside) > 0, noColor),
 	}
-	p.width = widthOf(w)
-	return p
 }
 
 // widthOf is that of a terminal, in columns; 0 if it is none.
 func widthOf(w io.Writer) int {
 	f, ok := w.(*os.File)
-	if !ok {
+	if !ok || !term.IsTerminal(int(f.Fd())) {
 		return 0
 	}
-	width, _, _ := term.GetSize(int(f.Fd())) // 0 with an error
-	return width
+	if width, _, err := term.GetSize(int(f.Fd())); err == nil && width > 0 {
+		return max(width, narrowest)
+	}
+	return usualWidth
 }
+
+const (
+	usualWidth = 80 // of a terminal that does not tell
+	narrowest  = 40 // for which lines are made
+)
 
 // print shows one answer. One without a form of its own is shown as it is.
 func (p *printer) print(answer any) error {
@@ -120,11 +130,30 @@ func (p *printer) print(answer any) error {
 			return err
 		}
 	}
-	if a, ok := answer.(interface{ Masks() int }); ok && a.Masks() > 0 && p.aside != nil {
-		fmt.Fprintf(p.aside, "credentials are masked in %s; check lists where they are\n", plural(a.Masks(), "place"))
+	if a, ok := answer.(interface{ Masks() int }); ok && a.Masks() > 0 {
+		p.say(asText, "credentials are masked in %s; check lists where they are", plural(a.Masks(), "place"))
 	}
-	_, err := io.WriteString(p.w, b.String())
+	return p.flush(b.String())
+}
+
+// flush writes what was printed, and then what was said about it.
+func (p *printer) flush(text string) error {
+	_, err := io.WriteString(p.w, text)
+	if p.aside != nil && p.said.Len() > 0 {
+		_, failure := io.WriteString(p.aside, p.said.String())
+		err = errors.Join(err, failure)
+	}
+	p.said.Reset()
 	return err
+}
+
+// say says something about an answer, on a line of its own.
+func (p *printer) say(as style, format string, args ...any) {
+	text := escapeLine(fmt.Sprintf(format, args...))
+	if p.asideColor {
+		text = as.paint(text)
+	}
+	p.said.WriteString(text + "\n")
 }
 
 func (p *printer) other(b *strings.Builder, answer any) error {
@@ -139,75 +168,17 @@ func (p *printer) other(b *strings.Builder, answer any) error {
 	return nil
 }
 
-// The styles that are used on a terminal.
-const (
-	bold = "1"
-	dim  = "2"
-	hit  = "1;33"
-	bad  = "1;31"
-
-	added   = "32"
-	removed = "31"
-)
-
-func (p *printer) style(code, s string) string {
-	if !p.color || s == "" {
-		return s
+// style paints text, where there are colours.
+func (p *printer) style(as style, text string) string {
+	if !p.color {
+		return text
 	}
-	return "\x1b[" + code + "m" + s + "\x1b[0m"
-}
-
-// place is path:line, as terminals and editors open it: below the root if the
-// file is there, from the working directory if it lies below that; else as the
-// daemon names it.
-func (p *printer) place(path string, line int) string {
-	if p.memory != nil && path != "" {
-		// Through the vault, which does not wait for ever for a disk.
-		if _, err := p.memory.Stat(path); !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, vault.ErrRoot) {
-			path = fromHere(filepath.Join(p.memory.Dir, filepath.FromSlash(path)))
-		}
-	}
-	s := escapeLine(path)
-	if line > 0 {
-		s += fmt.Sprintf(":%d", line)
-	}
-	return s
-}
-
-// fromHere is a path from the working directory, if it lies below that.
-func fromHere(path string) string {
-	if dir, err := os.Getwd(); err == nil && within(path, dir) {
-		if rel, err := filepath.Rel(dir, path); err == nil {
-			return rel
-		}
-	}
-	return path
-}
-
-// zone is the one in which days and times are told.
-func (p *printer) zone() *time.Location { return cmp.Or(p.location, time.Local) }
-
-// age is how long ago something was, in one unit, or its day if that is more
-// than two days ago.
-func (p *printer) age(t time.Time) string {
-	if t.IsZero() {
-		return ""
-	}
-	switch d := p.now.Sub(t); {
-	case d < time.Minute:
-		return "now"
-	case d < time.Hour:
-		return fmt.Sprintf("%dm", d/time.Minute)
-	case d < 48*time.Hour:
-		return fmt.Sprintf("%dh", d/time.Hour)
-	default:
-		return t.In(p.zone()).Format(time.DateOnly)
-	}
+	return as.paint(text)
 }
 
 // row is a name and what there is to say of it.
 func (p *printer) row(b *strings.Builder, name, format string, args ...any) {
-	fmt.Fprintf(b, "%s %s\n", p.style(dim, fmt.Sprintf("%-10s", name)), escapeLine(fmt.Sprintf(format, args...)))
+	fmt.Fprintf(b, "%s %s\n", p.style(asMuted, fmt.Sprintf("%-10s", name)), escapeLine(fmt.Sprintf(format, args...)))
 }
 
 // bytesOf is a number of bytes for a person.

@@ -1,20 +1,17 @@
 package main
 
 import (
-	"bytes"
 	"strings"
 	"testing"
 	"time"
 	"unicode"
 	"unicode/utf8"
-
-	"github.com/memwatchd/memwatchd/ipc"
 )
 
 // Whatever stands in a text, what is printed of it does nothing to a terminal;
 // and what does nothing is printed as it is.
 func FuzzEscape(f *testing.F) {
-	for _, s := range []string{"", "plain", "\x1b[2J", "a\r\nb\tc", "\u202egnp.exe", "会议\u2028", "\xff\xfe", "\x00", "\u0085", "\U000e0041", `\n`} {
+	for _, s := range []string{"", "plain", "\x1b[2J", "a\r\nb\tc", "\u202egnp.exe", "会议\u2028", "\xff\xfe", "\x00", "\u0085", "\U000e0041", `\n`, "a\u200bb", "ក\u200bក", "\u2060", "👩\u200d👧"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
@@ -39,72 +36,64 @@ func FuzzEscape(f *testing.F) {
 	})
 }
 
-// On a terminal, places stand out and what matched is marked; escapes stay
-// outside of the marks.
-func TestHitsInColour(t *testing.T) {
-	var b bytes.Buffer
-	p := &printer{w: &b, color: true, location: time.UTC, now: time.Date(2026, 2, 5, 12, 0, 0, 0, time.UTC)}
-	err := p.print(&ipc.SearchAnswer{Total: 3, Hits: []ipc.Hit{{
-		Path: "a.md", Line: 3, Section: "Facts", Time: time.Date(2026, 2, 5, 9, 0, 0, 0, time.UTC),
-		Snippet: "the 会议 was\x07 moved", Highlights: [][2]int{{11, 16}, {4, 6}},
-	}}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := "\x1b[1ma.md:3\x1b[0m\x1b[2m  Facts  3h\x1b[0m\n" +
-		"    the \x1b[1;33m会议\x1b[0m was\\x07\x1b[1;33m move\x1b[0md\n" +
-		"\x1b[2m(1 of 3)\x1b[0m\n"
-	if got := b.String(); got != want {
-		t.Errorf("got\n%q\nwant\n%q", got, want)
-	}
-}
-
 func TestAge(t *testing.T) {
 	now := time.Date(2026, 2, 5, 12, 0, 0, 0, time.UTC)
 	berlin, err := time.LoadLocation("Europe/Berlin")
 	if err != nil {
 		t.Skipf("no time zones here: %v", err)
 	}
-	p := &printer{location: berlin, now: now}
 	for _, test := range []struct {
-		t    time.Time
-		want string
+		t           time.Time
+		want, piped string
 	}{
-		{time.Time{}, ""},
-		{now.Add(time.Hour), "now"},
-		{now.Add(-59 * time.Second), "now"},
-		{now.Add(-59 * time.Minute), "59m"},
-		{now.Add(-47 * time.Hour), "47h"},
-		{time.Date(2026, 2, 2, 23, 30, 0, 0, time.UTC), "2026-02-03"},
+		{time.Time{}, "", ""},
+		{now.Add(time.Hour), "now", "2026-02-05"},
+		{now.Add(-59 * time.Second), "now", "2026-02-05"},
+		{now.Add(-59 * time.Minute), "59m", "2026-02-05"},
+		{now.Add(-47 * time.Hour), "47h", "2026-02-03"},
+		{time.Date(2026, 2, 2, 23, 30, 0, 0, time.UTC), "2d", "2026-02-03"},
+		{now.AddDate(0, 0, -59), "59d", "2025-12-08"},
+		{now.AddDate(0, 0, -62), "2mo", "2025-12-05"},
+		{now.AddDate(-1, -10, 0), "22mo", "2024-04-05"},
+		{now.AddDate(-2, 0, -1), "2y", "2024-02-04"},
 	} {
-		if got := p.age(test.t); got != test.want {
-			t.Errorf("age of %v is %q, want %q", test.t, got, test.want)
+		for width, want := range map[int]string{80: test.want, 0: test.piped} {
+			p := &printer{location: berlin, now: now, width: width}
+			if got := p.age(test.t); got != want {
+				t.Errorf("age of %v, %d columns, is %q, want %q", test.t, width, got, want)
+			}
 		}
 	}
 }
 
-// What was taken away is told from what was put in by a sign and by a colour,
-// and nothing of it reaches the terminal but as text.
-func TestJournalInColour(t *testing.T) {
-	var b bytes.Buffer
-	p := &printer{w: &b, color: true, location: time.UTC}
-	err := p.print(&ipc.JournalAnswer{Writes: []ipc.Wrote{{
-		ID: "0hxj0001", Group: "0hxj0001", Time: time.Date(2026, 2, 5, 9, 0, 0, 0, time.UTC), Path: "a.md", To: "b\x1b.md",
-		What: "moved", Cause: "archive", Reason: "old", State: "undone", Truncated: true, Problem: "odd",
-		Hunks: []ipc.DiffHunk{{Line: 2, Diff: "@@ -1,3 +1,3 @@\n above\r\n-\x1b[2J\r\n+new\r\n below\n\\ No newline at end of file\n"}},
-	}}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := "\x1b[1m0hxj0001\x1b[0m  2026-02-05 09:00:00  archive: old  \x1b[1;31m[undone]\x1b[0m\n" +
-		"    a.md -> b\\x1b.md\n" +
-		"    b\\x1b.md:2\n" +
-		"    \x1b[31m- \\x1b[2J\x1b[0m\n" +
-		"    \x1b[32m+ new\x1b[0m\n" +
-		"    \x1b[2m\\ No newline at end of file\x1b[0m\n" +
-		"    \x1b[2m(more was changed than is shown)\x1b[0m\n" +
-		"    \x1b[1;31modd\x1b[0m\n"
-	if got := b.String(); got != want {
-		t.Errorf("got\n%q\nwant\n%q", got, want)
+// Colours are for terminals that have some, unless somebody wants it otherwise.
+func TestColorIsWanted(t *testing.T) {
+	for _, test := range []struct {
+		name              string
+		env               map[string]string
+		noColor           bool
+		terminal, without bool // what is wanted of a terminal, and of a pipe
+	}{
+		{"usual", map[string]string{"TERM": "xterm"}, false, true, false},
+		{"dumb", map[string]string{"TERM": "dumb"}, false, false, false},
+		{"unknown", map[string]string{"TERM": ""}, false, false, false},
+		{"NO_COLOR", map[string]string{"TERM": "xterm", "NO_COLOR": "0", "FORCE_COLOR": "1"}, false, false, false},
+		{"flag", map[string]string{"TERM": "xterm", "FORCE_COLOR": "1"}, true, false, false},
+		{"CLICOLOR", map[string]string{"TERM": "xterm", "CLICOLOR": "0"}, false, false, false},
+		{"CLICOLOR_FORCE", map[string]string{"TERM": "dumb", "CLICOLOR_FORCE": "1"}, false, true, true},
+		{"FORCE_COLOR", map[string]string{"TERM": "xterm", "FORCE_COLOR": "3"}, false, true, true},
+		{"forced off", map[string]string{"TERM": "xterm", "FORCE_COLOR": "0", "CLICOLOR_FORCE": "0"}, false, true, false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			for _, name := range []string{"TERM", "NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "FORCE_COLOR"} {
+				t.Setenv(name, test.env[name])
+			}
+			if got := wantsColor(true, test.noColor); got != test.terminal {
+				t.Errorf("on a terminal: %v", got)
+			}
+			if got := wantsColor(false, test.noColor); got != test.without {
+				t.Errorf("to a pipe: %v", got)
+			}
+		})
 	}
 }

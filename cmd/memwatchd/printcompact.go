@@ -23,9 +23,9 @@ func (p *printer) compact(b *strings.Builder, a *ipc.CompactAnswer) {
 	case a.DryRun && planned > 0:
 		fmt.Fprintf(b, "%s would go from %s to the archive\n", plural(planned, "item"), plural(files, "file"))
 	case a.Applied > 0:
-		fmt.Fprintf(b, "%s gone to the archive%s\n", plural(a.Applied, "item"), p.style(dim, "  (memwatchd journal lists it, undo takes it back)"))
+		fmt.Fprintf(b, "%s gone to the archive%s\n", plural(a.Applied, "item"), p.style(asMuted, "  (memwatchd journal lists it, undo takes it back)"))
 	default:
-		fmt.Fprintln(b, p.style(dim, "nothing is to go"))
+		fmt.Fprintln(b, p.style(asMuted, "nothing is to go"))
 	}
 }
 
@@ -46,9 +46,9 @@ func (p *printer) plan(b *strings.Builder, plan *compactor.Plan, since time.Time
 			state += ", on " + since.AddDate(0, 0, 14).In(p.location).Format(time.DateOnly)
 		}
 	}
-	fmt.Fprintf(b, "%s  %s%s\n", p.style(bold, p.place(plan.Path, 0)), sizes(plan), p.style(dim, joined("  ", state)))
+	fmt.Fprintf(b, "%s  %s%s\n", p.style(asTitle, p.place(plan.Path, 0)), sizes(plan), p.style(asMuted, joined("  ", state)))
 	if plan.Problem != "" {
-		fmt.Fprintf(b, "    %s\n", p.style(bad, escapeLine(plan.Problem)))
+		fmt.Fprintf(b, "    %s\n", p.style(asBad, escapeLine(plan.Problem)))
 	}
 	if plan.Archive != "" {
 		fmt.Fprintf(b, "    to %s\n", p.place(plan.Archive, 0))
@@ -57,7 +57,7 @@ func (p *printer) plan(b *strings.Builder, plan *compactor.Plan, since time.Time
 		p.step(b, plan.Path, s)
 	}
 	if len(plan.Kept) > 0 {
-		fmt.Fprintf(b, "    %s\n", p.style(dim, "what stays, beginning with what would go next:"))
+		fmt.Fprintf(b, "    %s\n", p.style(asMuted, "what stays, beginning with what would go next:"))
 	}
 	for _, s := range plan.Kept {
 		p.step(b, plan.Path, s)
@@ -66,17 +66,17 @@ func (p *printer) plan(b *strings.Builder, plan *compactor.Plan, since time.Time
 
 // step shows what becomes of one item.
 func (p *printer) step(b *strings.Builder, path string, s compactor.Step) {
-	fmt.Fprintf(b, "    %s%s\n", p.place(path, s.Line), p.style(dim, joined("  ", escapeLine(strings.Join(s.Section, " > ")), escapeLine(s.Reason))))
+	fmt.Fprintf(b, "    %s%s\n", p.place(path, s.Line), p.style(asMuted, joined("  ", escapeLine(strings.Join(s.Section, " > ")), escapeLine(s.Reason))))
 	if s.Score != nil {
-		fmt.Fprintf(b, "      %s\n", p.style(dim, fmt.Sprintf("score %.3f = use %.3f (%.2f uses, %s) + recency %.3f (%.0f days old)",
+		fmt.Fprintf(b, "      %s\n", p.style(asMuted, fmt.Sprintf("score %.3f = use %.3f (%.2f uses, %s) + recency %.3f (%.0f days old)",
 			s.Score.Total, s.Score.Use, s.Score.Uses, plural(s.Score.Links, "link"), s.Score.Recency, s.Score.AgeDays)))
 	}
-	mark, style := "- ", removed
+	mark, as := "- ", asRemoved
 	if s.Action == compactor.Keep {
-		mark, style = "  ", ""
+		mark, as = "  ", asText
 	}
 	for line := range strings.SplitSeq(s.Text, "\n") {
-		fmt.Fprintf(b, "    %s\n", p.style(style, mark+escapeLine(line)))
+		fmt.Fprintf(b, "    %s\n", p.style(as, mark+escapeLine(line)))
 	}
 }
 

@@ -13,16 +13,16 @@ func (p *printer) compress(b *strings.Builder, a *ipc.CompressAnswer) {
 	for _, f := range a.Plan.Files {
 		part := ""
 		if f.Part {
-			part = "  " + p.style(dim, "(but for open tasks)")
+			part = "  " + p.style(asMuted, "(but for open tasks)")
 		}
-		fmt.Fprintf(b, "%s → %s%s\n", p.style(bold, escapeLine(f.From)), escapeLine(f.To), part)
+		fmt.Fprintf(b, "%s → %s%s\n", p.style(asTitle, escapeLine(f.From)), escapeLine(f.To), part)
 		for _, l := range f.Lines {
-			fmt.Fprintf(b, "  %s %s: %s\n", p.style(added, "+"), escapeLine(l.Path), escapeLine(l.Text))
+			fmt.Fprintf(b, "  %s %s: %s\n", p.style(asAdded, "+"), escapeLine(l.Path), escapeLine(l.Text))
 			whose := ""
 			if l.Model {
 				whose = ", in the words of the model"
 			}
-			fmt.Fprintf(b, "    %s\n", p.style(dim, escapeLine(l.Visibility+", from "+strings.Join(l.Evidence, ", ")+whose)))
+			fmt.Fprintf(b, "    %s\n", p.style(asMuted, escapeLine(l.Visibility+", from "+strings.Join(l.Evidence, ", ")+whose)))
 		}
 	}
 	for _, s := range append(a.Plan.Stay[:len(a.Plan.Stay):len(a.Plan.Stay)], a.Left...) {
@@ -30,7 +30,7 @@ func (p *printer) compress(b *strings.Builder, a *ipc.CompressAnswer) {
 	}
 	switch {
 	case len(a.Plan.Files)+len(a.Plan.Stay) == 0:
-		fmt.Fprintln(b, p.style(dim, "(nothing is as old)"))
+		fmt.Fprintln(b, p.style(asMuted, "(nothing is as old)"))
 	case a.DryRun:
 		fmt.Fprintf(b, "%s would be summed up and archived\n", plural(len(a.Plan.Files), "file"))
 	default:
@@ -42,9 +42,9 @@ func (p *printer) compress(b *strings.Builder, a *ipc.CompressAnswer) {
 func (p *printer) summary(b *strings.Builder, a *ipc.SummaryAnswer) {
 	switch {
 	case a.Disabled:
-		fmt.Fprintln(b, p.style(dim, "("+unwritten+")"))
+		fmt.Fprintln(b, p.style(asMuted, "("+unwritten+")"))
 	case a.Replaced:
-		fmt.Fprintf(b, "%s  %s\n", p.place(a.Path, a.Line), p.style(dim, "replaced"))
+		fmt.Fprintf(b, "%s  %s\n", p.place(a.Path, a.Line), p.style(asMuted, "replaced"))
 	default:
 		fmt.Fprintln(b, p.place(a.Path, a.Line))
 	}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"strings"
 
 	"github.com/memwatchd/memwatchd/brief"
@@ -11,19 +10,16 @@ import (
 // context shows a block as it is, since it is made to be piped into a prompt;
 // and, aside, what is not in it, and what its owner should know.
 func (p *printer) context(b *strings.Builder, a *ipc.ContextAnswer) {
-	if p.terminal {
+	if p.width > 0 {
 		b.WriteString(escapeText(a.Text))
 	} else {
 		b.WriteString(a.Text)
 	}
-	if p.aside == nil {
-		return
-	}
 	if left := leftOut(a.LeftOut); left != "" {
-		fmt.Fprintln(p.aside, "left out: "+left)
+		p.say(asMuted, "left out: %s", left)
 	}
 	for _, hint := range a.Hints {
-		fmt.Fprintln(p.aside, "hint: "+escapeLine(hint))
+		p.say(asText, "hint: %s", hint)
 	}
 }
 

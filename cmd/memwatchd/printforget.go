@@ -17,9 +17,9 @@ func (p *printer) remember(b *strings.Builder, a *ipc.RememberAnswer) {
 	if a.Replaced {
 		note += ", in the place of what was there"
 	}
-	fmt.Fprintf(b, "%s%s\n", p.place(a.Path, a.Line), p.style(dim, "  "+note))
+	fmt.Fprintf(b, "%s%s\n", p.place(a.Path, a.Line), p.style(asMuted, "  "+note))
 	for _, hint := range a.Hints {
-		fmt.Fprintf(b, "    %s\n", p.style(dim, escapeLine(hint)))
+		fmt.Fprintf(b, "    %s\n", p.style(asMuted, escapeLine(hint)))
 	}
 }
 
@@ -33,10 +33,10 @@ func (p *printer) forget(b *strings.Builder, a *ipc.ForgetAnswer) {
 		fmt.Fprintf(b, "forgotten: %s\n", escapeLine(id))
 	}
 	for _, f := range a.Failed {
-		fmt.Fprintf(b, "%s\n", p.style(bad, escapeLine("still there: "+f.ID+": "+f.Reason)))
+		fmt.Fprintf(b, "%s\n", p.style(asBad, escapeLine("still there: "+f.ID+": "+f.Reason)))
 	}
 	if a.Problem != "" {
-		fmt.Fprintf(b, "%s\n", p.style(bad, escapeLine(a.Problem)))
+		fmt.Fprintf(b, "%s\n", p.style(asBad, escapeLine(a.Problem)))
 	}
 	switch {
 	case a.Token != "" && a.Total == 0:
@@ -51,7 +51,7 @@ func (p *printer) forget(b *strings.Builder, a *ipc.ForgetAnswer) {
 		} else if e.What != "entry" {
 			note = "  " + e.What
 		}
-		fmt.Fprintf(b, "%s%s\n", p.place(e.Path, e.Line), p.style(dim, note))
+		fmt.Fprintf(b, "%s%s\n", p.place(e.Path, e.Line), p.style(asMuted, note))
 		for line := range strings.Lines(e.Text) {
 			fmt.Fprintf(b, "    %s\n", escapeLine(strings.TrimSuffix(line, "\n")))
 		}
@@ -60,7 +60,7 @@ func (p *printer) forget(b *strings.Builder, a *ipc.ForgetAnswer) {
 		fmt.Fprintf(b, "and %d more\n", more)
 	}
 	if a.Token == "" && a.Beyond != "" {
-		fmt.Fprintf(b, "%s\n", p.style(dim, escapeLine(a.Beyond)))
+		fmt.Fprintf(b, "%s\n", p.style(asMuted, escapeLine(a.Beyond)))
 	}
 }
 
@@ -72,19 +72,19 @@ func (p *printer) wipe(b *strings.Builder, a *ipc.WipeAnswer) {
 	}
 	fmt.Fprintf(b, "%s of %s deleted\n", plural(len(a.Deleted), "file"), escapeLine(strings.Join(a.Subjects, ", ")))
 	for _, path := range a.Deleted {
-		fmt.Fprintf(b, "    %s\n", p.style(dim, escapeLine(path)))
+		fmt.Fprintf(b, "    %s\n", p.style(asMuted, escapeLine(path)))
 	}
 	for _, key := range a.Unlinked {
 		fmt.Fprintf(b, "unlinked: %s\n", escapeLine(key))
 	}
 	for _, path := range a.Failed {
-		fmt.Fprintf(b, "%s\n", p.style(bad, escapeLine("still there: "+path)))
+		fmt.Fprintf(b, "%s\n", p.style(asBad, escapeLine("still there: "+path)))
 	}
 	if a.Problem != "" {
-		fmt.Fprintf(b, "%s\n", p.style(bad, escapeLine(a.Problem)))
+		fmt.Fprintf(b, "%s\n", p.style(asBad, escapeLine(a.Problem)))
 	}
 	for _, path := range a.Left {
 		fmt.Fprintf(b, "left, as it is no memory: %s\n", p.place(path, 0))
 	}
-	fmt.Fprintf(b, "%s\n", p.style(dim, escapeLine(a.Beyond)))
+	fmt.Fprintf(b, "%s\n", p.style(asMuted, escapeLine(a.Beyond)))
 }

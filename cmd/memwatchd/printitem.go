@@ -21,7 +21,7 @@ func (p *printer) item(b *strings.Builder, a *ipc.ItemAnswer) {
 		b.WriteString(escapeText(a.Item.Value))
 		b.WriteByte('\n')
 	default:
-		fmt.Fprintf(b, "%s  %s%s\n", p.place(a.Item.Path, a.Item.Line), escapeLine(a.Item.Key), p.style(dim, itemNote(a.Item)))
+		fmt.Fprintf(b, "%s  %s%s\n", p.place(a.Item.Path, a.Item.Line), escapeLine(a.Item.Key), p.style(asMuted, itemNote(a.Item)))
 	}
 }
 
@@ -31,7 +31,7 @@ func (p *printer) items(b *strings.Builder, a *ipc.ItemListAnswer) {
 	for _, item := range a.Items {
 		if item.Namespace != namespace {
 			namespace = item.Namespace
-			fmt.Fprintf(b, "%s\n", p.style(bold, namespace+":"))
+			fmt.Fprintf(b, "%s\n", p.style(asTitle, namespace+":"))
 		}
 		value := escapeText(item.Value)
 		if strings.Contains(value, "\n") {
@@ -39,7 +39,7 @@ func (p *printer) items(b *strings.Builder, a *ipc.ItemListAnswer) {
 		} else {
 			value = " " + value
 		}
-		fmt.Fprintf(b, "  %s:%s%s\n", escapeLine(item.Key), value, p.style(dim, itemNote(item)))
+		fmt.Fprintf(b, "  %s:%s%s\n", escapeLine(item.Key), value, p.style(asMuted, itemNote(item)))
 	}
 	switch {
 	case a.Next != "":
@@ -66,7 +66,7 @@ func (p *printer) itemsDeleted(b *strings.Builder, a *ipc.ItemDeleteAnswer) {
 	}
 	fmt.Fprintf(b, "%s deleted\n", plural(a.Deleted, "item"))
 	for _, path := range a.Paths {
-		fmt.Fprintf(b, "    %s\n", p.style(dim, p.place(path, 0)))
+		fmt.Fprintf(b, "    %s\n", p.style(asMuted, p.place(path, 0)))
 	}
 }
 
@@ -80,7 +80,7 @@ func (p *printer) identity(b *strings.Builder, a *ipc.IdentityAnswer) {
 	default:
 		fmt.Fprintf(b, "%s is %s\n", escapeLine(a.ExternalKey), escapeLine(a.Subject))
 		for _, alias := range a.Aliases {
-			fmt.Fprintf(b, "    %s\n", p.style(dim, "with "+escapeLine(alias)))
+			fmt.Fprintf(b, "    %s\n", p.style(asMuted, "with "+escapeLine(alias)))
 		}
 	}
 }
@@ -91,7 +91,7 @@ func (p *printer) links(b *strings.Builder, a *ipc.LinksAnswer) {
 		fmt.Fprintf(b, "%s is %s\n", escapeLine(l.ExternalKey), escapeLine(l.Subject))
 	}
 	if a.Problem != "" {
-		fmt.Fprintf(b, "%s\n", p.style(bad, escapeLine(a.Problem)))
+		fmt.Fprintf(b, "%s\n", p.style(asBad, escapeLine(a.Problem)))
 	} else if len(a.Links) == 0 {
 		fmt.Fprintln(b, "nothing is linked")
 	}

@@ -16,12 +16,12 @@ func (p *printer) journal(b *strings.Builder, a *ipc.JournalAnswer) {
 		}
 		state := ""
 		if w.State != "done" {
-			state = p.style(bad, "["+escapeLine(w.State)+"]")
+			state = p.style(asBad, "["+escapeLine(w.State)+"]")
 		}
 		p.wrote(b, w, w.Group, state)
 	}
 	if len(a.Writes) == 0 {
-		fmt.Fprintln(b, p.style(dim, "(nothing was written)"))
+		fmt.Fprintln(b, p.style(asMuted, "(nothing was written)"))
 	}
 }
 
@@ -32,7 +32,7 @@ func (p *printer) undo(b *strings.Builder, a *ipc.UndoAnswer) {
 		state := "undone"
 		switch {
 		case u.Refusal != "":
-			state = p.style(bad, "not undone: "+escapeLine(u.Refusal))
+			state = p.style(asBad, "not undone: "+escapeLine(u.Refusal))
 		case a.DryRun:
 			state = "would be undone"
 		default:
@@ -50,7 +50,7 @@ func (p *printer) undo(b *strings.Builder, a *ipc.UndoAnswer) {
 		fmt.Fprintf(b, ", %d not", a.Refused)
 	}
 	if by != "" {
-		b.WriteString(p.style(dim, "  (memwatchd undo "+escapeLine(by)+" makes them again)"))
+		b.WriteString(p.style(asMuted, "  (memwatchd undo "+escapeLine(by)+" makes them again)"))
 	}
 	b.WriteByte('\n')
 }
@@ -65,8 +65,8 @@ func (p *printer) wrote(b *strings.Builder, w ipc.Wrote, group, state string) {
 	if group != w.ID {
 		together = "with " + group
 	}
-	fmt.Fprintf(b, "%s  %s  %s%s\n", p.style(bold, escapeLine(w.ID)), w.Time.In(p.location).Format(time.DateTime),
-		escapeLine(what), joined("  ", p.style(dim, escapeLine(together)), state))
+	fmt.Fprintf(b, "%s  %s  %s%s\n", p.style(asTitle, escapeLine(w.ID)), w.Time.In(p.location).Format(time.DateTime),
+		escapeLine(what), joined("  ", p.style(asMuted, escapeLine(together)), state))
 	path := w.Path
 	if w.To != "" {
 		path = w.To
@@ -79,13 +79,13 @@ func (p *printer) wrote(b *strings.Builder, w ipc.Wrote, group, state string) {
 		p.diff(b, h.Diff)
 	}
 	if w.Forgotten {
-		fmt.Fprintf(b, "    %s\n", p.style(dim, "(what it wrote was to be forgotten, and is not kept)"))
+		fmt.Fprintf(b, "    %s\n", p.style(asMuted, "(what it wrote was to be forgotten, and is not kept)"))
 	}
 	if w.Truncated {
-		fmt.Fprintf(b, "    %s\n", p.style(dim, "(more was changed than is shown)"))
+		fmt.Fprintf(b, "    %s\n", p.style(asMuted, "(more was changed than is shown)"))
 	}
 	if w.Problem != "" {
-		fmt.Fprintf(b, "    %s\n", p.style(bad, escapeLine(w.Problem)))
+		fmt.Fprintf(b, "    %s\n", p.style(asBad, escapeLine(w.Problem)))
 	}
 }
 
@@ -95,16 +95,16 @@ func (p *printer) diff(b *strings.Builder, diff string) {
 	_, diff, _ = strings.Cut(diff, "\n") // the head
 	for line := range strings.Lines(diff) {
 		line = strings.TrimSuffix(strings.TrimSuffix(line, "\n"), "\r")
-		style := ""
+		as := asText
 		switch {
 		case line == "":
 			continue
 		case line[0] == '-':
-			style = removed
+			as = asRemoved
 		case line[0] == '+':
-			style = added
+			as = asAdded
 		case line[0] == '\\':
-			style = dim
+			as = asMuted
 		default:
 			continue
 		}
@@ -112,6 +112,6 @@ func (p *printer) diff(b *strings.Builder, diff string) {
 		if line[0] == '\\' {
 			text = escapeLine(line)
 		}
-		fmt.Fprintf(b, "    %s\n", p.style(style, text))
+		fmt.Fprintf(b, "    %s\n", p.style(as, text))
 	}
 }

@@ -20,6 +20,6 @@ func (p *printer) noted(b *strings.Builder, path string, lines []int, already in
 		}
 	}
 	if already > 0 {
-		fmt.Fprintf(b, "%s\n", p.style(dim, plural(already, "bullet")+" noted before"))
+		fmt.Fprintf(b, "%s\n", p.style(asMuted, plural(already, "bullet")+" noted before"))
 	}
 }

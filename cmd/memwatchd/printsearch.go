@@ -2,46 +2,82 @@ package main
 
 import (
 	"fmt"
-	"sort"
 	"strings"
 
 	"github.com/memwatchd/memwatchd/ipc"
 )
 
-// hits shows what was found, each with its place on a line of its own.
+// A page is which of all hits were asked for.
+type page struct {
+	offset int
+	next   string // the parameter that gives more; empty if none does
+}
+
+// On a terminal, a hit has as many lines of text, and other places, at most.
+const (
+	maxSnippet = 3
+	maxAlso    = 3
+)
+
+// hits shows what was found: a place with its section and age, and indented
+// below it what matched.
 func (p *printer) hits(b *strings.Builder, a *ipc.SearchAnswer) {
-	shown := 0 // entries: those of equal text stand for each other
-	for i, h := range a.Hits {
-		shown += 1 + len(h.AlsoAt)
+	for i := range a.Hits {
 		if i > 0 {
 			b.WriteByte('\n')
 		}
-		facts := []string{escapeLine(h.Section)}
-		if h.Task != "" {
-			facts = append(facts, h.Task)
-		}
-		facts = append(facts, p.age(h.Time))
-		if h.Stale {
-			facts = append(facts, "stale: the file cannot be read")
-		}
-		fmt.Fprintf(b, "%s%s\n", p.style(bold, p.place(h.Path, h.Line)), p.style(dim, joined("  ", facts...)))
-		text := p.highlighted(h.Snippet, h.Highlights)
-		if h.Snippet == "" {
-			text, _, _ = strings.Cut(strings.TrimSpace(h.Text), "\n")
-			text = escapeLine(text)
-		}
-		fmt.Fprintf(b, "    %s\n", wrap(text, p.width, "    "))
-		for _, also := range h.AlsoAt {
-			fmt.Fprintf(b, "    %s\n", p.style(dim, "also at "+p.place(also.Path, also.Line)))
-		}
-		if h.Why != nil {
-			fmt.Fprintf(b, "    %s\n", p.style(dim, why(&h)))
-		}
+		p.hit(b, &a.Hits[i])
 	}
-	if shown < a.Total {
-		fmt.Fprintf(b, "%s\n", p.style(dim, fmt.Sprintf("(%d of %d)", shown, a.Total)))
+	if p.more(a) && p.width > 0 {
+		b.WriteByte('\n')
 	}
-	p.note(b, a.Note, a.Index)
+	p.note(a.Note, a.Index)
+}
+
+func (p *printer) hit(b *strings.Builder, h *ipc.Hit) {
+	stale := ""
+	if h.Stale {
+		stale = "stale: the file cannot be read"
+	}
+	p.headline(b, h.Path, h.Line, h.Section, h.Task, p.age(h.Time), stale)
+	if h.Snippet == "" {
+		first, _, _ := strings.Cut(strings.TrimSpace(h.Text), "\n")
+		p.lines(b, maxSnippet, plainText(asText, first))
+	} else {
+		p.lines(b, maxSnippet, markedText(h.Snippet, h.Highlights))
+	}
+	also := h.AlsoAt
+	if p.width > 0 && len(also) > maxAlso+1 {
+		also = also[:maxAlso]
+	}
+	for _, place := range also {
+		fmt.Fprintf(b, "%s%s%s\n", indent, p.style(asMuted, "also at "), p.paintedPlace(place.Path, place.Line))
+	}
+	if n := len(h.AlsoAt) - len(also); n > 0 {
+		fmt.Fprintf(b, "%s%s\n", indent, p.style(asMuted, fmt.Sprintf("and at %s more", plural(n, "place"))))
+	}
+	if h.Why != nil {
+		p.lines(b, 0, plainText(asMuted, why(h)))
+	}
+}
+
+// more says how many there are, if they are not all shown, and how to see them.
+func (p *printer) more(a *ipc.SearchAnswer) bool {
+	shown := p.page.offset // entries: those of equal text stand for each other
+	for _, h := range a.Hits {
+		shown += 1 + len(h.AlsoAt)
+	}
+	if shown >= a.Total || len(a.Hits) == 0 {
+		return false
+	}
+	text := fmt.Sprintf("%d of %s", shown, plural(a.Total, "entry"))
+	if next := p.page.offset + len(a.Hits); p.page.next == "offset" {
+		text += fmt.Sprintf("; --offset %d shows more", next)
+	} else if p.page.next != "" {
+		text += fmt.Sprintf("; a higher --%s shows more", p.page.next)
+	}
+	p.say(asMuted, "%s", text)
+	return true
 }
 
 // why is a score taken apart, on one line.
@@ -59,7 +95,7 @@ func why(h *ipc.Hit) string {
 	var terms []string
 	for _, t := range w.Terms {
 		if w.Own != 0 { // the terms are what it is made of
-			terms = append(terms, fmt.Sprintf("%s %.3g", escapeLine(t.Term), t.Score))
+			terms = append(terms, fmt.Sprintf("%s %.3g", t.Term, t.Score))
 		}
 	}
 	s := fmt.Sprintf("score %.4g: %s", h.Score, strings.Join(parts, ", "))
@@ -69,39 +105,16 @@ func why(h *ipc.Hit) string {
 	return s
 }
 
-// highlighted is a snippet with what matched made visible. The ranges count
-// characters.
-func (p *printer) highlighted(snippet string, ranges [][2]int) string {
-	if !p.color || len(ranges) == 0 {
-		return escapeLine(snippet)
-	}
-	runes := []rune(snippet)
-	sort.Slice(ranges, func(i, j int) bool { return ranges[i][0] < ranges[j][0] })
-	var b strings.Builder
-	at := 0
-	for _, r := range ranges {
-		from, to := max(r[0], at), min(r[1], len(runes))
-		if from >= to {
-			continue
-		}
-		b.WriteString(escapeLine(string(runes[at:from])))
-		b.WriteString(p.style(hit, escapeLine(string(runes[from:to]))))
-		at = to
-	}
-	b.WriteString(escapeLine(string(runes[at:])))
-	return b.String()
-}
-
 // note tells what a person should know of an answer.
-func (p *printer) note(b *strings.Builder, note string, state ipc.IndexState) {
+func (p *printer) note(note string, state ipc.IndexState) {
 	if note != "" {
-		fmt.Fprintln(b, p.style(dim, escapeLine(note)))
+		p.say(asMuted, "%s", note)
 	}
 	if state.Degraded {
-		fmt.Fprintln(b, p.style(bad, "the index is not whole: the answer may not be either"))
+		p.say(asBad, "the index is not whole: the answer may not be either")
 	}
 	if state.Problem != "" {
-		fmt.Fprintln(b, p.style(bad, escapeLine(state.Problem)))
+		p.say(asBad, "%s", state.Problem)
 	}
 }
 

@@ -15,20 +15,21 @@ func (p *printer) session(b *strings.Builder, a *ipc.SessionAnswer) {
 		fmt.Fprintln(b, unwritten)
 		return
 	case a.Path != "" && a.DryRun:
-		fmt.Fprintf(b, "%s%s\n", p.place(a.Path, 0), p.style(dim, "  nothing was written"))
+		fmt.Fprintf(b, "%s%s\n", p.place(a.Path, 0), p.style(asMuted, "  nothing was written"))
 	case a.Path != "":
 		fmt.Fprintf(b, "%s\n", p.place(a.Path, 0))
 	}
 	for _, list := range []struct {
-		sign, style string
-		items       []ipc.SessionItem
-	}{{"+", added, a.Added}, {"~", hit, a.Updated}, {"=", dim, a.Merged}} {
+		sign  string
+		as    style
+		items []ipc.SessionItem
+	}{{"+", asAdded, a.Added}, {"~", asChanged, a.Updated}, {"=", asMuted, a.Merged}} {
 		for _, i := range list.items {
-			fmt.Fprintf(b, "  %s %s: %s%s\n", p.style(list.style, list.sign), escapeLine(i.Section), escapeLine(i.Text), p.style(dim, fmt.Sprintf("  line %d", i.Line)))
+			fmt.Fprintf(b, "  %s %s: %s%s\n", p.style(list.as, list.sign), escapeLine(i.Section), escapeLine(i.Text), p.style(asMuted, fmt.Sprintf("  line %d", i.Line)))
 		}
 	}
 	for _, l := range a.LeftOut {
-		fmt.Fprintf(b, "  %s %s: left out, %s\n", p.style(removed, "-"), escapeLine(l.Item), escapeLine(l.Reason))
+		fmt.Fprintf(b, "  %s %s: left out, %s\n", p.style(asRemoved, "-"), escapeLine(l.Item), escapeLine(l.Reason))
 	}
 	for _, t := range a.Todos {
 		fmt.Fprintf(b, "  %s %s\n", box(t.State), p.place(t.Path, t.Line))
@@ -41,6 +42,6 @@ func (p *printer) session(b *strings.Builder, a *ipc.SessionAnswer) {
 		p.diff(b, h.Diff)
 	}
 	for _, hint := range a.Hints {
-		fmt.Fprintln(b, p.style(dim, escapeLine(hint)))
+		fmt.Fprintln(b, p.style(asMuted, escapeLine(hint)))
 	}
 }

@@ -10,9 +10,9 @@ import (
 )
 
 func (p *printer) status(b *strings.Builder, a *ipc.StatusAnswer) {
-	state := p.style(bold, "healthy")
+	state := p.style(asTitle, "healthy")
 	if !a.Healthy {
-		state = p.style(bad, "not healthy")
+		state = p.style(asBad, "not healthy")
 	}
 	s := a.Status
 	if s == nil {
@@ -131,5 +131,5 @@ func (p *printer) problem(b *strings.Builder, f ipc.FileProblem) {
 	if f.Path != "" {
 		where = p.place(f.Path, f.Line)
 	}
-	fmt.Fprintf(b, "%s: %s %s\n", where, escapeLine(f.Message), p.style(dim, "["+escapeLine(f.Code)+"]"))
+	fmt.Fprintf(b, "%s: %s %s\n", where, escapeLine(f.Message), p.style(asMuted, "["+escapeLine(f.Code)+"]"))
 }

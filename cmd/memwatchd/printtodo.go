@@ -14,12 +14,12 @@ func (p *printer) todo(b *strings.Builder, a *ipc.TodoAnswer) {
 		p.todoPlan(b, a.Plan)
 		return
 	}
-	fmt.Fprintf(b, "%s %s%s\n", box(a.State), escapeLine(a.Text), p.style(dim, joined("  ", todoNote(a))))
+	fmt.Fprintf(b, "%s %s%s\n", box(a.State), escapeLine(a.Text), p.style(asMuted, joined("  ", todoNote(a))))
 	for _, c := range a.Changed {
-		fmt.Fprintf(b, "    %s\n", p.style(dim, p.place(c.Path, c.Line)))
+		fmt.Fprintf(b, "    %s\n", p.style(asMuted, p.place(c.Path, c.Line)))
 	}
 	for _, l := range a.Left {
-		fmt.Fprintf(b, "    %s\n", p.style(bad, escapeLine(l.Reason)))
+		fmt.Fprintf(b, "    %s\n", p.style(asBad, escapeLine(l.Reason)))
 	}
 }
 
@@ -46,7 +46,7 @@ func (p *printer) todoPlan(b *strings.Builder, plan *ipc.TodoPlan) {
 		fmt.Fprintln(b, "todosync is turned off: nothing is ticked by itself")
 	}
 	if plan.Problem != "" {
-		fmt.Fprintf(b, "%s\n", p.style(bad, escapeLine(plan.Problem)))
+		fmt.Fprintf(b, "%s\n", p.style(asBad, escapeLine(plan.Problem)))
 	}
 	list := func(title string, ticks []ipc.TodoTick) {
 		if len(ticks) > 0 {
@@ -58,7 +58,7 @@ func (p *printer) todoPlan(b *strings.Builder, plan *ipc.TodoPlan) {
 				note += "; waits: " + escapeLine(t.Reason)
 			}
 			for _, place := range t.Places {
-				fmt.Fprintf(b, "  %s [ ] %s%s\n", p.place(place.Path, place.Line), escapeLine(t.Text), p.style(dim, joined("  ", note)))
+				fmt.Fprintf(b, "  %s [ ] %s%s\n", p.place(place.Path, place.Line), escapeLine(t.Text), p.style(asMuted, joined("  ", note)))
 			}
 		}
 	}

@@ -43,7 +43,10 @@ func newTypist(t *testing.T, readme bool) *typist {
 		"PATH=" + os.Getenv("PATH"), "HOME=" + home, "TZ=UTC", "LANG=C.UTF-8", "XDG_RUNTIME_DIR=" + run, "GORACE=atexit_sleep_ms=0",
 		stopped + "=" + pageNow, "USER=me", "GIT_AUTHOR_NAME=me", "GIT_AUTHOR_EMAIL=me@example.org", "GIT_COMMITTER_NAME=me", "GIT_COMMITTER_EMAIL=me@example.org",
 	}
-	s.shown = strings.NewReplacer(run, "/run/user/1000", home, "/home/me")
+	today, pageDay := time.Now().UTC(), pageNow[:len(time.DateOnly)]
+	s.shown = strings.NewReplacer(run, "/run/user/1000", home, "/home/me",
+		// When something was typed into a file only the file system knows.
+		today.Format(time.DateOnly), pageDay, today.AddDate(0, 0, 1).Format(time.DateOnly), pageDay)
 	s.typed = strings.NewReplacer("/run/user/1000", run, "/home/me", home)
 	files, serve := ".morph/memory", "memwatchd serve"
 	if readme {

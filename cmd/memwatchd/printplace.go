@@ -1,0 +1,120 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/rivo/uniseg"
+
+	"github.com/memwatchd/memwatchd/vault"
+)
+
+// place is path:line, as terminals and editors open it: below the root if the
+// file is there, from the working directory if it lies below that; else as the
+// daemon names it. It is never cut: what is cut cannot be opened.
+func (p *printer) place(path string, line int) string {
+	s := escapeLine(p.locate(path))
+	if line > 0 {
+		s += fmt.Sprintf(":%d", line)
+	}
+	return s
+}
+
+// paintedPlace is place in its colours.
+func (p *printer) paintedPlace(path string, line int) string {
+	s := p.style(asPath, escapeLine(p.locate(path)))
+	if line > 0 {
+		s += ":" + p.style(asLine, fmt.Sprint(line))
+	}
+	return s
+}
+
+// locate is where a file of the memory is found from here.
+func (p *printer) locate(path string) string {
+	if p.memory == nil || path == "" {
+		return path
+	}
+	// Through the vault, which does not wait for ever for a disk.
+	if _, err := p.memory.Stat(path); errors.Is(err, fs.ErrNotExist) || errors.Is(err, vault.ErrRoot) {
+		return path
+	}
+	return fromHere(filepath.Join(p.memory.Dir, filepath.FromSlash(path)))
+}
+
+// fromHere is a path from the working directory, if it lies below that.
+func fromHere(path string) string {
+	if dir, err := os.Getwd(); err == nil && within(path, dir) {
+		if rel, err := filepath.Rel(dir, path); err == nil {
+			return rel
+		}
+	}
+	return path
+}
+
+// roomy is how many columns are enough for something that may be shortened.
+const roomy = 16
+
+// headline is a place with what is to be said of it: the headings above it,
+// which are shortened where a terminal is too narrow, and a few short facts.
+// What does not fit goes to the next line.
+func (p *printer) headline(b *strings.Builder, path string, line int, section string, facts ...string) {
+	place, section, rest := p.place(path, line), escapeLine(section), escapeLine(joined("  ", facts...))
+	below := ""
+	if p.width > 0 && section != "" {
+		section = cutPath(section, sectionMark, p.width-len(indent))
+		room := p.width - uniseg.StringWidth(place) - uniseg.StringWidth(rest) - 2
+		switch {
+		case uniseg.StringWidth(section) <= room:
+		case room >= roomy:
+			section = cutPath(section, sectionMark, room)
+		default:
+			below, section = section, ""
+		}
+	}
+	fmt.Fprintf(b, "%s%s\n", p.paintedPlace(path, line), p.style(asMuted, joined("  ", section)+rest))
+	if below != "" {
+		fmt.Fprintf(b, "%s%s\n", indent, p.style(asMuted, below))
+	}
+}
+
+const (
+	// indent is before what belongs to the line above it.
+	indent = "    "
+	// sectionMark is between a heading and the one below it.
+	sectionMark = " > "
+)
+
+// zone is the one in which days and times are told.
+func (p *printer) zone() *time.Location { return cmp.Or(p.location, time.Local) }
+
+// age is how long ago something was, in one unit; where nobody looks at it now,
+// its day.
+func (p *printer) age(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	const day = 24 * time.Hour
+	if p.width == 0 {
+		return t.In(p.zone()).Format(time.DateOnly)
+	}
+	switch d := p.now.Sub(t); {
+	case d < time.Minute:
+		return "now"
+	case d < time.Hour:
+		return fmt.Sprintf("%dm", d/time.Minute)
+	case d < 2*day:
+		return fmt.Sprintf("%dh", d/time.Hour)
+	case d < 60*day:
+		return fmt.Sprintf("%dd", d/day)
+	case d < 730*day:
+		return fmt.Sprintf("%dmo", d/(day*365/12))
+	default:
+		return fmt.Sprintf("%dy", d/(day*365))
+	}
+}
