@@ -115,7 +115,7 @@ func newRoot(stdout, stderr io.Writer) *cobra.Command {
 	f.BoolVar(&g.noColor, "no-color", false, "print without colours")
 
 	root.AddGroup(&cobra.Group{ID: "daemon", Title: "The daemon:"}, &cobra.Group{ID: "agents", Title: "Connect agents:"}, &cobra.Group{ID: "ask", Title: "Ask it:"})
-	for _, c := range []*cobra.Command{newServe(g), newInit(g), newConfig(g), newVersion(g)} {
+	for _, c := range []*cobra.Command{newServe(g), newInit(g), newConfig(g), newDoctor(g), newVersion(g)} {
 		c.GroupID = "daemon"
 		root.AddCommand(c)
 	}

@@ -1,0 +1,282 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/memwatchd/memwatchd/ipc"
+)
+
+// A mark says how bad it is.
+type mark int
+
+// From what is as it should be to what keeps memory from working.
+const (
+	fine mark = iota
+	note
+	warning
+	problem
+)
+
+var markNames = [...]string{"ok", "note", "warning", "problem"}
+
+func (m mark) String() string { return markNames[m] }
+
+// MarshalText implements [encoding.TextMarshaler].
+func (m mark) MarshalText() ([]byte, error) { return []byte(m.String()), nil }
+
+// A finding is one thing that a doctor has seen: what, and what to do about it.
+// It has no text of memory.
+type finding struct {
+	Group   string `json:"group"`             // of the inspection that found it
+	Name    string `json:"name"`              // of the inspection
+	Mark    mark   `json:"mark"`              // ok, note, warning or problem
+	Text    string `json:"text"`              // what was found
+	Advice  string `json:"advice,omitempty"`  // what to do, in words
+	Command string `json:"command,omitempty"` // what to type for it
+}
+
+// An inspection looks at one thing, changes nothing, and may be given up when it takes
+// too long. What it finds needs no group and no name.
+type inspection struct {
+	group, name string
+	configured  bool // it cannot be told without a configuration
+	look        func(context.Context, *examination) []finding
+}
+
+// The groups, in the order in which they are shown.
+const (
+	ofDaemon  = "Daemon"
+	ofConfig  = "Configuration"
+	ofMemory  = "Memory directory"
+	ofFiles   = "Files"
+	ofMachine = "Machine"
+	ofAgents  = "Agents and shells"
+)
+
+// inspections are all that a doctor looks at, in the order in which it tells.
+var inspections = []inspection{
+	{ofDaemon, "process", false, lookAtProcess},
+	{ofDaemon, "health", false, lookAtHealth},
+	{ofDaemon, "version", false, lookAtVersion},
+	{ofDaemon, "socket", true, lookAtSockets},
+	{ofDaemon, "locks", true, lookAtLocks},
+	{ofDaemon, "others", true, lookAtOthers},
+	{ofDaemon, "state", true, lookAtStateDirs},
+	{ofConfig, "configuration", false, lookAtConfig},
+	{ofConfig, "environment", false, lookAtEnvironment},
+	{ofConfig, "in effect", true, lookAtEffect},
+	{ofConfig, "keys", true, lookAtKeyFiles},
+	{ofConfig, "model", true, lookAtModel},
+	{ofConfig, "topic", true, lookAtTopic},
+	{ofMemory, "directory", true, lookAtDirectory},
+	{ofMemory, "permissions", true, lookAtPermissions},
+	{ofMemory, "file system", true, lookAtFileSystem},
+	{ofMemory, "copies", true, lookAtCopies},
+	{ofMemory, "git", true, lookAtGit},
+	{ofFiles, "check", false, lookAtCheck},
+	{ofFiles, "owners", true, lookAtOwners},
+	{ofFiles, "conflict copies", true, lookAtConflicts},
+	{ofFiles, "kept versions", true, lookAtKept},
+	{ofFiles, "leftovers", true, lookAtLeftovers},
+	{ofFiles, "writing", false, lookAtWriting},
+	{ofFiles, "room", false, lookAtRoom},
+	{ofFiles, "tasks", false, lookAtTasks},
+	{ofMachine, "watches", true, lookAtWatches},
+	{ofMachine, "open files", false, lookAtOpenFiles},
+	{ofMachine, "disk", true, lookAtDisk},
+	{ofMachine, "journal", true, lookAtJournal},
+	{ofMachine, "time zone", true, lookAtZone},
+	{ofMachine, "clock", false, lookAtClock},
+	{ofAgents, "completion", false, lookAtCompletion},
+}
+
+// How long anything may take that is asked or looked at.
+const (
+	statusTime     = 3 * time.Second
+	checkTime      = 30 * time.Second
+	surveyTime     = 20 * time.Second
+	inspectionTime = 5 * time.Second
+)
+
+// An examination is what is known before the inspections look further. They only
+// read it: one that was given up may still be running.
+type examination struct {
+	flags     configFlags
+	environ   []string
+	config    *Config // nil if there is none that makes sense
+	configErr error
+	socket    string
+	now       time.Time
+	tryWrite  bool // two files may be made in the memory directory, and removed
+
+	answered bool        // the daemon did
+	status   *ipc.Status // nil if it did not, or does not tell it there
+	asked    error       // why it did not answer
+	check    *ipc.CheckAnswer
+	checkErr error
+	tree     *survey
+	treeErr  error
+}
+
+func newDoctor(g *globals) *cobra.Command {
+	var verbose, tryWrite bool
+	c := &cobra.Command{
+		Use:   "doctor",
+		Short: "Look for what is wrong, and say what to do about it",
+		Long: "Look for what is wrong with the memory, its daemon and this machine, and say what to do about it. Nothing is changed, " +
+			"and no text of memory is shown. It works without a daemon, too: what cannot be told then is left out.\n\n" +
+			"A problem keeps memory from working, a warning may cost something, and a note is good to know. The exit code is 3 if there is a problem.",
+		Example: "  memwatchd doctor\n  memwatchd doctor --json | jq '.findings[] | select(.mark == \"problem\")'",
+		Args:    noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			e := examine(cmd.Context(), g, tryWrite)
+			findings := e.findings(cmd.Context(), inspections)
+			sick := slices.ContainsFunc(findings, func(f finding) bool { return f.Mark == problem })
+			if g.json {
+				if err := json.NewEncoder(g.stdout).Encode(struct {
+					Findings []finding `json:"findings"`
+					Healthy  bool      `json:"healthy"`
+				}{findings, !sick}); err != nil {
+					return err
+				}
+			} else if err := newPrinter(g.stdout, g.stderr, e.configOrDefault(), g.noColor).diagnosis(findings, verbose); err != nil {
+				return err
+			}
+			if sick {
+				return errUnhealthy
+			}
+			return nil
+		},
+	}
+	c.Flags().BoolVarP(&verbose, "verbose", "v", false, "say what is well, too, in full")
+	c.Flags().BoolVar(&tryWrite, "try-write", false, "make two empty files in the memory directory, to see whether they can be exchanged, and remove them")
+	return c
+}
+
+// examine finds out what most inspections want to know.
+func examine(ctx context.Context, g *globals, tryWrite bool) *examination {
+	e := &examination{flags: g.config, environ: os.Environ(), now: clock(), tryWrite: tryWrite}
+	e.config, e.configErr = loadConfig(g.config, e.environ)
+	switch {
+	case g.socket != "":
+		e.socket = g.socket
+	case e.config != nil:
+		e.socket = e.config.socket()
+	default:
+		e.socket = ipc.DefaultSocket(g.config.name)
+	}
+	tree := make(chan func(), 1)
+	if e.config != nil {
+		go func() {
+			s, err := timely(ctx, surveyTime, func(ctx context.Context) (*survey, error) { return surveyOf(ctx, e.config.Memory.Dir) })
+			tree <- func() { e.tree, e.treeErr = s, err }
+		}()
+	} else {
+		tree <- func() { e.treeErr = e.configErr }
+	}
+	e.ask(ctx)
+	(<-tree)()
+	return e
+}
+
+// ask asks the daemon how it is, and what it thinks of the files.
+func (e *examination) ask(ctx context.Context) {
+	client := &ipc.Client{Socket: e.socket, AsOwner: true}
+	answer, err := timely(ctx, statusTime, func(ctx context.Context) (*ipc.StatusAnswer, error) {
+		return client.Status(ctx, ipc.StatusRequest{})
+	})
+	if err != nil {
+		e.asked, e.checkErr = err, err
+		return
+	}
+	e.answered = true
+	if e.status = answer.Status; e.status == nil {
+		e.checkErr = errors.New("check: this socket is an agent's, which may not ask for it")
+		return
+	}
+	e.check, e.checkErr = timely(ctx, checkTime, func(ctx context.Context) (*ipc.CheckAnswer, error) {
+		return client.Check(ctx, ipc.CheckRequest{})
+	})
+}
+
+// findings are those of all inspections, each within its time.
+func (e *examination) findings(ctx context.Context, inspections []inspection) []finding {
+	var all []finding
+	for _, p := range inspections {
+		if p.configured && e.config == nil {
+			continue // said once, by the inspection of the configuration
+		}
+		found, err := timely(ctx, inspectionTime, func(ctx context.Context) ([]finding, error) { return p.look(ctx, e), nil })
+		if err != nil {
+			found = []finding{{Mark: warning, Text: fmt.Sprintf("%s: given up: %v", p.name, err), Advice: "a disk or a service does not answer; look at it, and ask again"}}
+		}
+		for _, f := range found {
+			f.Group, f.Name = p.group, p.name
+			all = append(all, f)
+		}
+	}
+	return all
+}
+
+// errSlow: something has taken longer than it may.
+var errSlow = errors.New("it does not answer in time")
+
+// timely does something that may hang, and does not wait for it any longer than
+// it may take: what is asked of a dead disk cannot be called back, but left alone.
+func timely[T any](ctx context.Context, limit time.Duration, do func(context.Context) (T, error)) (T, error) {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	type result struct {
+		value T
+		err   error
+	}
+	done := make(chan result, 1)
+	go func() {
+		value, err := do(ctx)
+		done <- result{value, err}
+	}()
+	select {
+	case r := <-done:
+		if errors.Is(r.err, context.DeadlineExceeded) {
+			r.err = errSlow
+		}
+		return r.value, r.err
+	case <-ctx.Done():
+		var none T
+		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+			return none, errSlow
+		}
+		return none, ctx.Err()
+	}
+}
+
+// command is what to type for another command about the same memory.
+func (e *examination) command(words string) string {
+	s := "memwatchd"
+	for _, f := range []struct{ flag, value string }{{"--config", e.flags.file}, {"--name", e.flags.name}, {"--dir", e.flags.dir}} {
+		if f.value != "" {
+			s += " " + f.flag + " " + quoted(f.value)
+		}
+	}
+	return s + " " + words
+}
+
+func (e *examination) configOrDefault() *Config {
+	if e.config != nil {
+		return e.config
+	}
+	return defaultConfig()
+}
+
+// well is a finding of something that is as it should be.
+func well(format string, args ...any) []finding {
+	return []finding{{Mark: fine, Text: fmt.Sprintf(format, args...)}}
+}

@@ -1,0 +1,235 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/memwatchd/memwatchd/ipc"
+)
+
+// lookAtCheck tells what the daemon says of the files.
+func lookAtCheck(_ context.Context, e *examination) []finding {
+	switch {
+	case e.check != nil:
+		return checkOf(e.check, e.command)
+	case e.status == nil:
+		return nil
+	}
+	return []finding{{Mark: warning, Text: "files and index were not compared: " + e.checkErr.Error(), Advice: "ask for that alone, which may take its time", Command: e.command("check")}}
+}
+
+// checkOf sums up a comparison. What is told of the files are their places, and
+// what sort of problem it is: a message may quote the text.
+func checkOf(a *ipc.CheckAnswer, command func(string) string) (list []finding) {
+	if n := len(a.Differing); n > 0 {
+		list = append(list, finding{Mark: warning, Text: fmt.Sprintf("the index holds %s otherwise: %s", plural(n, "file"), placesOf(a.Differing)),
+			Advice: "if they are not just being written", Command: command("check --fix")})
+	}
+	for _, c := range a.Conflicts {
+		list = append(list, finding{Mark: warning, Text: fmt.Sprintf("%s is claimed by more than one subject, and opened to none: %s", c.Dir, strings.Join(c.Subjects, ", ")),
+			Advice: "correct subject_id in the files that name the wrong one", Command: command("check " + quoted(c.Dir))})
+	}
+	byCode := map[string][]ipc.FileProblem{}
+	for _, p := range a.Problems {
+		if p.Path != "" && p.Code != "subject_conflict" { // told by the daemon's health, and above
+			byCode[p.Code] = append(byCode[p.Code], p)
+		}
+	}
+	fixable := "counter_wrong"
+	for _, code := range slices.Sorted(maps.Keys(byCode)) {
+		var places counted
+		for _, p := range byCode[code] {
+			place := p.Path
+			if p.Line > 0 {
+				place += fmt.Sprintf(":%d", p.Line)
+			}
+			places.add(place)
+		}
+		f := finding{Mark: note, Text: fmt.Sprintf("%s in %s", code, &places), Command: command("check")}
+		switch code {
+		case fixable:
+			f.Advice, f.Command = "counters that do not agree with the boxes are put right by night, or now", command("check --fix")
+		case "secret":
+			f.Mark, f.Advice, f.Command = warning, "live credentials: revoke them, and take them out of the files", command("check")
+		case "identities_broken", "unreadable":
+			f.Mark = warning
+		}
+		list = append(list, f)
+	}
+	byReason := map[string]*counted{}
+	for _, s := range a.Skipped {
+		c := cmp.Or(byReason[s.Reason], &counted{})
+		c.add(s.Path)
+		byReason[s.Reason] = c
+	}
+	for _, reason := range slices.Sorted(maps.Keys(byReason)) {
+		list = append(list, finding{Mark: note, Text: fmt.Sprintf("not read (%s): %s", reason, byReason[reason])})
+	}
+	if list == nil {
+		return well("%s compared", plural(a.Files, "file"))
+	}
+	return list
+}
+
+func placesOf(list []ipc.Skipped) *counted {
+	var c counted
+	for _, s := range list {
+		c.add(s.Path)
+	}
+	return &c
+}
+
+// lookAtOwners tells which files are never changed because of what they are.
+func lookAtOwners(_ context.Context, e *examination) (list []finding) {
+	if e.tree == nil {
+		return nil
+	}
+	root := e.config.Memory.Dir
+	if c := &e.tree.foreign; c.n > 0 {
+		list = append(list, finding{Mark: warning, Text: fmt.Sprintf("%s of other users, never changed: %s", plural(c.n, "file"), c), Command: c.command("sudo chown $(id -u)", root)})
+	}
+	if c := &e.tree.readOnly; c.n > 0 {
+		list = append(list, finding{Mark: note, Text: fmt.Sprintf("%s read-only, never changed: %s", plural(c.n, "file"), c), Command: c.command("chmod u+w", root)})
+	}
+	if c := &e.tree.named; c.n > 0 {
+		list = append(list, finding{Mark: note, Text: fmt.Sprintf("%s with several names (hard links), never changed: %s", plural(c.n, "file"), c)})
+	}
+	if list == nil {
+		return well("every file is ours to change")
+	}
+	return list
+}
+
+// lookAtConflicts tells where a sync tool has left it to a person.
+func lookAtConflicts(_ context.Context, e *examination) []finding {
+	if e.tree == nil || e.tree.conflicts.n == 0 {
+		return nil
+	}
+	return []finding{{Mark: warning, Text: fmt.Sprintf("copies that a sync tool made of a conflict, which are not read: %s", &e.tree.conflicts),
+		Advice: "take over what is missing in the file itself, then remove the copy"}}
+}
+
+// lookAtKept tells where the daemon has left it to a person.
+func lookAtKept(_ context.Context, e *examination) (list []finding) {
+	if e.tree == nil {
+		return nil
+	}
+	for _, path := range e.tree.kept.first {
+		whole := filepath.Join(e.config.Memory.Dir, filepath.FromSlash(path))
+		list = append(list, finding{Mark: warning, Text: path + " is what somebody saved when something newer was saved too", Advice: "compare the two, then remove it",
+			Command: "diff " + quoted(keptName.ReplaceAllString(whole, "")) + " " + quoted(whole)})
+	}
+	if more := e.tree.kept.n - len(e.tree.kept.first); more > 0 {
+		list = append(list, finding{Mark: warning, Text: plural(more, "more version") + " like this"})
+	}
+	return list
+}
+
+// lookAtLeftovers tells which temporary files nobody has removed.
+func lookAtLeftovers(_ context.Context, e *examination) (list []finding) {
+	if e.tree == nil {
+		return nil
+	}
+	if c := &e.tree.temps; c.n > 0 {
+		f := finding{Mark: note, Text: "temporary files of a daemon: " + c.String(), Advice: "the next daemon that starts settles them; leave them where they are until then"}
+		if e.status != nil {
+			f.Advice = "if they stay, restart the daemon, which settles them; do not remove them before"
+		}
+		list = append(list, f)
+	}
+	if c := &e.tree.leftovers; c.n > 0 {
+		list = append(list, finding{Mark: note, Text: "left behind by editors, as it seems: " + c.String(),
+			Advice: "they may hold what was not saved: have the editor recover it (vim -r), then remove them", Command: c.command("ls -l", e.config.Memory.Dir)})
+	}
+	return list
+}
+
+// lookAtWriting tells which files cannot be changed.
+func lookAtWriting(_ context.Context, e *examination) (list []finding) {
+	if e.status == nil {
+		return nil
+	}
+	w := &e.status.Write
+	for _, h := range w.Refused {
+		list = append(list, finding{Mark: warning, Text: h.Path + " is not changed: " + h.Reason})
+	}
+	for _, h := range w.Waiting {
+		list = append(list, finding{Mark: note, Text: h.Path + " waits to be changed: " + h.Reason})
+	}
+	if list == nil {
+		return well("%s made, nothing waits", plural(w.Applied, "change"))
+	}
+	return list
+}
+
+// lookAtRoom tells how full long-term files are, and who tidies up.
+func lookAtRoom(_ context.Context, e *examination) (list []finding) {
+	if e.status == nil || e.status.Compactor == nil {
+		return nil
+	}
+	c := e.status.Compactor
+	if c.Problem != "" {
+		list = append(list, finding{Mark: warning, Text: "the last time it was tidied up: " + c.Problem, Command: e.command("compact --dry-run")})
+	}
+	if c.Passive {
+		list = append(list, finding{Mark: note, Text: "another machine tidies up: " + c.Host, Advice: "if there is no such machine any more, name this one in compactor.host"})
+	}
+	for _, f := range c.NearLimit {
+		m := note
+		if f.Share > 1 {
+			m = warning
+		}
+		list = append(list, finding{Mark: m, Text: f.Path + ": " + f.Hint, Command: e.command("compact --dry-run " + quoted(f.Path))})
+	}
+	if list == nil {
+		return well("no long-term file is nearly full")
+	}
+	return list
+}
+
+// lookAtTasks tells whether tasks are kept in step.
+func lookAtTasks(_ context.Context, e *examination) (list []finding) {
+	if e.status == nil || e.status.Todosync == nil {
+		return nil
+	}
+	t := e.status.Todosync
+	if t.Problem != "" {
+		list = append(list, finding{Mark: warning, Text: "tasks are not kept in step: " + t.Problem})
+	}
+	for _, w := range t.Waiting {
+		list = append(list, finding{Mark: note, Text: w.Path + " waits for a box to be ticked: " + w.Reason})
+	}
+	if t.Unclear > 0 {
+		list = append(list, finding{Mark: note, Text: plural(t.Unclear, "task") + " not ticked, because another of the same file fits as well", Command: e.command("todo plan")})
+	}
+	if list == nil {
+		return well("kept in step")
+	}
+	return list
+}
+
+// lookAtJournal tells how much is kept of what was changed.
+func lookAtJournal(_ context.Context, e *examination) []finding {
+	size, n, err := sizeOf(filepath.Join(e.config.State.Dir, "journal"))
+	if err != nil {
+		return nil // nothing was ever written
+	}
+	return journalOf(size, n, shortDuration(e.config.Journal.Keep))
+}
+
+// largeJournal is a size, in bytes, that a journal of one person's memory has
+// only if something writes again and again.
+const largeJournal = 512 << 20
+
+func journalOf(size int64, files int, keep string) []finding {
+	if size < largeJournal {
+		return well("%s of what can be undone, kept for %s", bytesOf(size), keep)
+	}
+	return []finding{{Mark: warning, Text: fmt.Sprintf("the journal has %s in %s", bytesOf(size), plural(files, "file")),
+		Advice: "see what is written so much (memwatchd journal); journal.keep, " + keep + " now, says how long it is kept"}}
+}

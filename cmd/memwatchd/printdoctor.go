@@ -1,0 +1,79 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"regexp"
+	"strings"
+)
+
+// diagnosis shows what a doctor has found, by groups. What is well takes one line
+// of a group, unless all of it is to be seen.
+func (p *printer) diagnosis(findings []finding, all bool) error {
+	var b strings.Builder
+	var counts [len(markNames)]int
+	for i, from := 0, 0; i < len(findings); i++ {
+		counts[findings[i].Mark]++
+		if i+1 < len(findings) && findings[i+1].Group == findings[from].Group {
+			continue
+		}
+		if from > 0 {
+			b.WriteByte('\n')
+		}
+		p.findings(&b, findings[from:i+1], all)
+		from = i + 1
+	}
+	fmt.Fprintf(&b, "\n%s, %s, %s, %d ok\n", plural(counts[problem], "problem"), plural(counts[warning], "warning"), plural(counts[note], "note"), counts[fine])
+	_, err := io.WriteString(p.w, b.String())
+	return err
+}
+
+// findings shows those of one group.
+func (p *printer) findings(b *strings.Builder, findings []finding, all bool) {
+	fmt.Fprintln(b, p.style(asTitle, findings[0].Group))
+	var names []string // of what is well
+	for _, f := range findings {
+		if f.Mark == fine && !all {
+			if n := len(names); n == 0 || names[n-1] != f.Name {
+				names = append(names, f.Name)
+			}
+		}
+	}
+	if len(names) > 0 {
+		p.finding(b, finding{Text: strings.Join(names, ", ")})
+	}
+	for _, f := range findings {
+		if f.Mark != fine || all {
+			p.finding(b, f)
+		}
+	}
+}
+
+// findingIndent is where the text of a finding begins.
+const findingIndent = "           "
+
+func (p *printer) finding(b *strings.Builder, f finding) {
+	label := fmt.Sprintf("%-7s", f.Mark)
+	fmt.Fprintf(b, "  %s  %s\n", p.style([...]style{fine: asGood, note: asMuted, warning: asChanged, problem: asBad}[f.Mark], label),
+		wrap(escapeLine(f.Text), p.width, findingIndent))
+	if f.Advice != "" {
+		fmt.Fprintln(b, findingIndent+wrap(escapeLine(f.Advice), p.width, findingIndent))
+	}
+	if f.Command != "" { // never broken, so that it can be copied
+		fmt.Fprintln(b, findingIndent+p.style(asTitle, escapeLine(f.Command)))
+	}
+}
+
+// plain words need no quotes in a shell.
+var plainWord = regexp.MustCompile(`^[A-Za-z0-9_@%+=:,./~-]+$`)
+
+// quoted is a word as it is typed in a shell, on one line whatever is in it.
+func quoted(word string) string {
+	if plainWord.MatchString(word) && word[0] != '~' && word[0] != '-' {
+		return word
+	}
+	if escapeLine(word) != word { // with its bytes written out
+		return "$'" + strings.ReplaceAll(escapeLine(strings.ReplaceAll(word, `\`, `\\`)), "'", `\'`) + "'"
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}
