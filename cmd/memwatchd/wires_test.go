@@ -44,7 +44,8 @@ func TestCommandsAnswerAsHTTP(t *testing.T) {
 				asked++
 			}
 		}
-		if asked == 0 {
+		forPeople := func(a *wiresAsk) bool { return !a.op.Programs }
+		if asked == 0 && slices.ContainsFunc(c.asks, forPeople) {
 			t.Error("no request could be asked as a command")
 		}
 	})
