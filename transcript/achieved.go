@@ -1,0 +1,67 @@
+package transcript
+
+import (
+	"cmp"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// done is what has been done, as agents say it.
+var done = []struct {
+	worth int
+	is    *regexp.Regexp
+}{
+	{3, like(`^(?:[*_✅✓☑🎉]|\s)*(?:I(?:'ve| have)? |we(?:'ve| have)? |successfully |also )*(?:added|fixed|implemented|created|removed|renamed|refactored|updated|wrote|written|moved|replaced|migrated|merged|committed|deployed|released|published|configured|installed|upgraded|extracted|documented|tested|verified|resolved|converted|enabled|disabled|split|rewrote|optimi[sz]ed|simplified|corrected|reverted|set up|built|deleted|introduced|bumped|changed)\b`)},
+	{3, like(`^(?:[*_✅✓☑🎉]|\s)*(?:我)?(?:已经?|成功|都已)(?:经)?(?:将|把|为|在|给|全部)?.{0,12}(?:添加|修复|实现|完成|创建|删除|重命名|重构|更新|移动|替换|迁移|合并|提交|部署|发布|配置|安装|升级|修改|解决|优化|新增|改为|改成|写好|通过)|^(?:[*_✅✓☑🎉]|\s)*(?:修复了|新增了|添加了|实现了|完成了|更新了|删除了|重构了|解决了|修改了|优化了|创建了)`)},
+	{2, like(`\b(?:is|are) now \w+|\bnow (?:works?|passes|pass|returns?|uses?|supports?|handles?|builds?|runs?)\b|\b(?:all|the|\d+) (?:\w+ )?tests? (?:now )?(?:pass|are (?:green|passing))|现在(?:可以|能|会|已)|测试(?:全部|都|均)?(?:已)?通过`)},
+}
+
+// undone is what has not been done, or not yet.
+var undone = like(`\b(?:I'll|I will|let me|going to|next|should I|shall I|would you|could|can't|cannot|couldn't|unable|failed to|not yet|hasn't|haven't|todo|if you)\b|接下来|下一步|还没|尚未|未能|无法|需要我|如果你|要不要`)
+
+// maxAchieved is how long what was achieved may be, in characters.
+const maxAchieved = 300
+
+// Achieved is what an agent says that it has done, at most so many lines of its
+// message: the most telling, and of those the first, in their order. A message
+// that only answers or asks has none.
+func Achieved(message string, most int) (lines []string) {
+	type found struct {
+		text      string
+		worth, at int
+	}
+	var all []found
+	seen := map[string]bool{}
+	for _, line := range Prose(message) {
+		for _, said := range utterances(line) {
+			if seen[said] || !tellsOfWork(said) {
+				continue
+			}
+			for _, d := range done {
+				if d.is.MatchString(said) {
+					seen[said] = true
+					all = append(all, found{said, d.worth, len(all)})
+					break
+				}
+			}
+		}
+	}
+	slices.SortFunc(all, func(a, b found) int { return cmp.Or(b.worth-a.worth, a.at-b.at) })
+	all = all[:min(len(all), max(most, 0))]
+	slices.SortFunc(all, func(a, b found) int { return a.at - b.at })
+	for _, f := range all {
+		lines = append(lines, f.text)
+	}
+	return lines
+}
+
+// tellsOfWork reports whether a text can be a statement of what was done.
+func tellsOfWork(said string) bool {
+	n := utf8.RuneCountInString(said)
+	last, _ := utf8.DecodeLastRuneInString(said)
+	return n >= minMark/2 && n <= maxAchieved && !strings.ContainsRune("?？:：", last) && !undone.MatchString(said) &&
+		strings.IndexFunc(said, unicode.IsControl) < 0
+}

@@ -1,0 +1,143 @@
+package transcript
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/tools/txtar"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+// The archives below testdata hold what is read, each followed by what comes of
+// it, by the directory. In marks a line is a turn, the agent's if it begins with
+// "A> "; ⏎ is a line break in it.
+func TestGolden(t *testing.T) {
+	for dir, of := range map[string]func(string) string{
+		"read": func(text string) (out string) {
+			for _, turn := range Read([]byte(strings.ReplaceAll(text, "✂\n", ""))) {
+				who := "P> "
+				if turn.Assistant {
+					who = "A> "
+				}
+				out += who + strings.ReplaceAll(strings.TrimSpace(turn.Text), "\n", "⏎") + "\n"
+			}
+			return out
+		},
+		"prose": func(text string) string { return joined(Prose(text)) },
+		"marks": func(text string) (out string) {
+			for _, m := range Marks(turnsOf(text), 10) {
+				out += fmt.Sprintf("%s: %s\n", m.Kind, m.Text)
+			}
+			return out
+		},
+		"achieved": func(text string) string { return joined(Achieved(text, 3)) },
+		"question": func(text string) string { return Question(text, 60) + "\n" },
+	} {
+		archives, err := filepath.Glob(filepath.Join("testdata", dir, "*.txtar"))
+		if err != nil || len(archives) == 0 {
+			t.Fatalf("no golden files of %s", dir)
+		}
+		for _, name := range archives {
+			t.Run(dir+"/"+strings.TrimSuffix(filepath.Base(name), ".txtar"), func(t *testing.T) { golden(t, name, of) })
+		}
+	}
+}
+
+func golden(t *testing.T, name string, of func(string) string) {
+	a, err := txtar.ParseFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]string{}
+	for _, f := range a.Files {
+		if input, ok := strings.CutSuffix(f.Name, " →"); ok {
+			want[input] = string(f.Data)
+		}
+	}
+	out := &txtar.Archive{Comment: a.Comment}
+	for _, f := range a.Files {
+		if strings.HasSuffix(f.Name, " →") {
+			continue
+		}
+		got := of(string(f.Data))
+		out.Files = append(out.Files, f, txtar.File{Name: f.Name + " →", Data: []byte(got)})
+		if diff := cmp.Diff(want[f.Name], got); diff != "" && !*update {
+			t.Errorf("%s (-want +got):\n%s", f.Name, diff)
+		}
+	}
+	if *update {
+		if err := os.WriteFile(name, txtar.Format(out), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func turnsOf(text string) (turns []Turn) {
+	for line := range strings.Lines(text) {
+		line = strings.ReplaceAll(strings.TrimSuffix(line, "\n"), "⏎", "\n")
+		said, assistant := strings.CutPrefix(line, "A> ")
+		turns = append(turns, Turn{assistant, said})
+	}
+	return turns
+}
+
+func joined(lines []string) (out string) {
+	for _, line := range lines {
+		out += line + "\n"
+	}
+	return out
+}
+
+// Whatever is read, what is found is stretches of single lines of what was said,
+// no more and no longer than was asked for, and found again in the same way.
+func FuzzTranscript(f *testing.F) {
+	for _, dir := range []string{"read", "prose", "marks", "achieved", "question"} {
+		archives, err := filepath.Glob(filepath.Join("testdata", dir, "*.txtar"))
+		if err != nil {
+			f.Fatal(err)
+		}
+		for _, name := range archives {
+			a, err := txtar.ParseFile(name)
+			if err != nil {
+				f.Fatal(err)
+			}
+			for _, file := range a.Files {
+				f.Add(string(file.Data))
+			}
+		}
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		Read([]byte(text))
+		turns := []Turn{{false, text}, {true, text}}
+		marks := Marks(turns, 3)
+		lines := Achieved(text, 2)
+		if len(marks) > 3 || len(lines) > 2 {
+			t.Errorf("there are %d marks, and %d lines", len(marks), len(lines))
+		}
+		if diff := cmp.Diff(marks, Marks(turns, 3)); diff != "" {
+			t.Error(diff)
+		}
+		for _, m := range marks {
+			lines = append(lines, m.Text)
+		}
+		for _, line := range append(lines, Prose(text)...) {
+			if line == "" || !strings.Contains(text, line) || strings.ContainsAny(line, "\n\r") || strings.TrimSpace(line) != line {
+				t.Errorf("%q is no stretch of a line", line)
+			}
+		}
+		for _, m := range marks {
+			if len([]rune(m.Text)) > maxMark {
+				t.Errorf("%q is too long", m.Text)
+			}
+		}
+		if q := Question(text, 100); len([]rune(q)) > 101 {
+			t.Errorf("%q is too long a question", q)
+		}
+	})
+}
