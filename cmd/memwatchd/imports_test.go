@@ -57,6 +57,7 @@ var technology = map[string][]string{
 	"golang.org/x/term":                {"cmd/memwatchd"},
 	"github.com/rivo/":                 {"brief", "cmd/memwatchd"}, // characters as they are seen
 	"github.com/coreos/":               {"cmd/memwatchd"},
+	"github.com/pelletier/":            {"agents"},
 }
 
 // openers are the files, outside the vault and the roof, that may open or change

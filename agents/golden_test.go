@@ -1,0 +1,115 @@
+package agents
+
+import (
+	"bytes"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/tools/txtar"
+)
+
+var update = flag.Bool("update", false, "rewrite what is expected in testdata")
+
+// Each archive of testdata/<agent>/<part> begins with a comment and has
+//
+//	before     the settings file
+//	after      what installing makes of it, or
+//	error      what is wrong with it
+//	removed    what uninstalling makes of that, if it is not before
+//	has        the commands of ours that are in before
+//	unread     what of before the agent does not read
+//
+// In them ␍ is a carriage return, ⟨BOM⟩ a byte order mark, and ⟨END⟩ at the end
+// says that there is no end of the last line.
+func TestGolden(t *testing.T) {
+	files, err := filepath.Glob("testdata/*/*/*.txtar")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no archives: %v", err)
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(strings.TrimPrefix(file, "testdata/"), ".txtar"), func(t *testing.T) {
+			golden(t, file)
+		})
+	}
+}
+
+var marks = strings.NewReplacer("␍", "\r", "⟨BOM⟩", "\ufeff", "⟨END⟩\n", "")
+
+func marked(data []byte) string {
+	s := strings.NewReplacer("\r", "␍", "\ufeff", "⟨BOM⟩").Replace(string(data))
+	if s == "" || strings.HasSuffix(s, "\n") {
+		return s
+	}
+	return s + "⟨END⟩\n"
+}
+
+// command is what is installed by all tests.
+func command(p Part) Command {
+	if p == MCP {
+		return Command{"/opt/my tools/memwatchd", "--name", "work", "mcp"}
+	}
+	return Command{"/opt/my tools/memwatchd", "--name", "work"}
+}
+
+func golden(t *testing.T, file string) {
+	archive, err := txtar.ParseFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dirs := strings.Split(filepath.ToSlash(file), "/")
+	agent, ok := Named(dirs[1])
+	if !ok {
+		t.Fatalf("no agent %s", dirs[1])
+	}
+	part := Part(dirs[2])
+	var before []byte
+	for _, f := range archive.Files {
+		if f.Name == "before" {
+			before = []byte(marks.Replace(string(f.Data)))
+		}
+	}
+	got := txtar.Archive{Comment: archive.Comment}
+	put := func(name, text string) {
+		got.Files = append(got.Files, txtar.File{Name: name, Data: []byte(text)})
+	}
+	put("before", marked(before))
+	if has, err := agent.Installed(part, before); err == nil && len(has) > 0 {
+		var lines strings.Builder
+		for _, c := range has {
+			lines.WriteString(c.String() + "\n")
+		}
+		put("has", lines.String())
+	}
+	if unread := agent.Unread(part, before); unread != nil {
+		put("unread", unread.Error()+"\n")
+	}
+	after, err := agent.Install(part, before, command(part))
+	if err != nil {
+		put("error", err.Error()+"\n")
+	} else {
+		put("after", marked(after))
+		if again, err := agent.Install(part, after, command(part)); err != nil || !bytes.Equal(again, after) {
+			t.Errorf("installing again: %v\n%s", err, cmp.Diff(string(after), string(again)))
+		}
+		removed, err := agent.Uninstall(part, after)
+		if err != nil {
+			t.Errorf("uninstalling: %v", err)
+		}
+		if !bytes.Equal(removed, before) {
+			put("removed", marked(removed))
+		}
+	}
+	if *update {
+		if err := os.WriteFile(file, txtar.Format(&got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if diff := cmp.Diff(string(txtar.Format(archive)), string(txtar.Format(&got))); diff != "" {
+		t.Error(diff)
+	}
+}

@@ -1,0 +1,247 @@
+package agents
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/pelletier/go-toml/v2"
+	"golang.org/x/tools/txtar"
+)
+
+// seeds adds the files of the archives.
+func seeds(f *testing.F, pattern string) {
+	files, err := filepath.Glob(pattern)
+	if err != nil || len(files) == 0 {
+		f.Fatalf("no archives: %v", err)
+	}
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			f.Fatal(err)
+		}
+		for _, part := range txtar.Parse(data).Files {
+			if part.Name == "before" || part.Name == "after" {
+				f.Add([]byte(marks.Replace(string(part.Data))))
+			}
+		}
+	}
+}
+
+// FuzzJSON looks at the laws of settings in JSON, for each form: installing twice
+// changes nothing; what is installed is found; uninstalling takes all of it; what
+// is there beside it means what it meant; and a file without ours is given back.
+func FuzzJSON(f *testing.F) {
+	for _, agent := range []string{"claude-code", "cursor", "gemini", "opencode"} {
+		seeds(f, "testdata/"+agent+"/*/*.txtar")
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		for _, name := range []string{"claude-code", "gemini", "opencode"} {
+			agent, _ := Named(name)
+			for _, part := range []Part{MCP, Hooks} {
+				if agent.forms[part] != nil {
+					lawsJSON(t, agent, part, data)
+				}
+			}
+		}
+	})
+}
+
+func lawsJSON(t *testing.T, agent Agent, part Part, data []byte) {
+	before := bytes.Clone(data)
+	after, removed := laws(t, agent, part, data)
+	if !bytes.Equal(before, data) {
+		t.Fatal("the bytes that were given were changed")
+	}
+	if after == nil {
+		return
+	}
+	was, err := readJSON(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	is, err := readJSON(removed)
+	if err != nil {
+		t.Fatalf("uninstalling broke it: %v\n%s", err, removed)
+	}
+	had, _ := agent.Installed(part, data)
+	key := map[Part]string{MCP: "mcpServers", Hooks: "hooks"}[part]
+	if agent.Name == "opencode" {
+		key = "mcp"
+	}
+	wasValue, isValue := was.decode(was.root).(map[string]any), is.decode(is.root).(map[string]any)
+	if len(had) == 0 && !emptyOnTheWay(was.root, key) && !bytes.Equal(removed, data) {
+		t.Fatalf("uninstalling gives another file:\n%q\n%q\n%q", data, after, removed)
+	}
+	delete(wasValue, key)
+	delete(isValue, key)
+	if !reflect.DeepEqual(wasValue, isValue) {
+		t.Fatalf("something else has changed:\n%s\n%s", data, removed)
+	}
+}
+
+// emptyOnTheWay says whether an object or a list that is ours to go through has
+// nothing in it.
+func emptyOnTheWay(root *node, key string) bool {
+	if len(root.items) == 0 {
+		return true
+	}
+	for _, it := range root.items {
+		if it.key != key {
+			continue
+		}
+		if len(it.value.items) == 0 {
+			return true
+		}
+		for _, event := range it.value.items {
+			if event.value.kind == '[' && len(event.value.items) == 0 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// laws looks at those of all forms. It gives what the file is with ours, and
+// without it again: nothing if it cannot be understood.
+func laws(t *testing.T, agent Agent, part Part, data []byte) (after, removed []byte) {
+	after, err := agent.Install(part, data, command(part))
+	if err != nil {
+		if _, ok := err.(*Error); !ok || after != nil {
+			t.Fatalf("%v with %q", err, after)
+		}
+		return nil, nil
+	}
+	again, err := agent.Install(part, after, command(part))
+	if err != nil || !bytes.Equal(again, after) {
+		t.Fatalf("installing again: %v\n%q\n%q\n%q", err, data, after, again)
+	}
+	has, err := agent.Installed(part, after)
+	if err != nil || len(has) == 0 {
+		t.Fatalf("installed: %q, %v\n%q", has, err, after)
+	}
+	wants := map[string]bool{}
+	if part == MCP {
+		wants[command(part).String()] = true
+	} else {
+		for _, h := range hookEvents {
+			wants[append(append(Command{}, command(part)...), "hook", h.command).String()] = true
+		}
+	}
+	for _, c := range has {
+		delete(wants, c.String())
+	}
+	if len(wants) > 0 {
+		t.Fatalf("missing %v of %q in\n%s", wants, has, after)
+	}
+	removed, err = agent.Uninstall(part, after)
+	if err != nil {
+		t.Fatalf("uninstalling: %v\n%q\n%q", err, data, after)
+	}
+	if has, err := agent.Installed(part, removed); err != nil || len(has) > 0 {
+		t.Fatalf("uninstalled, and there is %q, %v\n%q", has, err, removed)
+	}
+	return after, removed
+}
+
+// FuzzTOML looks at the same laws of settings in TOML.
+func FuzzTOML(f *testing.F) {
+	seeds(f, "testdata/codex/*/*.txtar")
+	f.Fuzz(func(t *testing.T, data []byte) {
+		agent, _ := Named("codex")
+		had, _ := agent.Installed(MCP, data)
+		if len(had) > 0 {
+			if _, err := agent.Uninstall(MCP, mustInstall(agent, data)); err != nil {
+				return // written in a way in which it is not taken apart
+			}
+		}
+		after, removed := laws(t, agent, MCP, data)
+		if after == nil {
+			return
+		}
+		if len(had) == 0 && !bytes.Equal(removed, data) {
+			t.Fatalf("uninstalling gives another file:\n%q\n%q\n%q", data, after, removed)
+		}
+		var was, is map[string]any
+		if err := toml.Unmarshal(bytes.TrimPrefix(data, bom), &was); err != nil {
+			t.Fatal(err)
+		}
+		if err := toml.Unmarshal(bytes.TrimPrefix(removed, bom), &is); err != nil {
+			t.Fatalf("%v\n%q", err, removed)
+		}
+		for _, m := range []map[string]any{was, is} {
+			if servers, ok := m["mcp_servers"].(map[string]any); ok {
+				if delete(servers, serverName); len(servers) == 0 {
+					delete(m, "mcp_servers")
+				}
+			}
+		}
+		if a, b := dump(was), dump(is); a != b {
+			t.Fatalf("something else has changed:\n%s\n%s\n%s", data, a, b)
+		}
+	})
+}
+
+func mustInstall(agent Agent, data []byte) []byte {
+	if after, err := agent.Install(MCP, data, command(MCP)); err == nil {
+		return after
+	}
+	return data
+}
+
+func dump(m map[string]any) string {
+	text, err := toml.Marshal(m)
+	if err != nil {
+		return err.Error()
+	}
+	return string(text)
+}
+
+// FuzzParse looks that what encoding/json reads is read as it does, and that what
+// is read without comments and commas behind the last item is JSON.
+func FuzzParse(f *testing.F) {
+	seeds(f, "testdata/*/*/*.txtar")
+	for _, s := range []string{`"\ud800"`, "\"a\x00\"", "[1,-0.5e+7,true,false,null]", "{\"\":{\"\":[[]]}}", `"é\u00e9"`} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		root, comment, err := parseJSON(data)
+		valid := json.Valid(data)
+		if err != nil {
+			if valid && json.Valid([]byte(strings.ToValidUTF8(string(data), "?"))) && strings.ToValidUTF8(string(data), "?") == string(data) {
+				t.Fatalf("%q: %v", data, err)
+			}
+			return
+		}
+		if comment < 0 && root.lastComma() < 0 && !valid {
+			t.Fatalf("%q is read, and is no JSON", data)
+		}
+		if !valid {
+			return
+		}
+		var want any
+		if err := json.Unmarshal(data, &want); err != nil {
+			return // a number out of range
+		}
+		if got := (&jsonDoc{text: data}).decode(root); !reflect.DeepEqual(got, want) {
+			t.Fatalf("%q is read as %v, want %v", data, got, want)
+		}
+	})
+}
+
+// FuzzWords looks that what is quoted is split into the same words.
+func FuzzWords(f *testing.F) {
+	f.Add("memwatchd", "a b", "it's")
+	f.Add("", "\"$x\" `y` \\", "\n\t")
+	f.Fuzz(func(t *testing.T, a, b, c string) {
+		want := Command{a, b, c}
+		got, err := splitWords(want.String())
+		if err != nil || !reflect.DeepEqual(got, want) {
+			t.Fatalf("%q is split into %q, %v", want.String(), got, err)
+		}
+	})
+}

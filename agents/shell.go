@@ -1,0 +1,100 @@
+package agents
+
+import (
+	"errors"
+	"path"
+	"strings"
+)
+
+// A Command is a program with its arguments.
+type Command []string
+
+// String is the command as a shell reads it: each word that is not plain is in
+// single quotes.
+func (c Command) String() string {
+	words := make([]string, len(c))
+	for i, word := range c {
+		words[i] = quoteWord(word)
+	}
+	return strings.Join(words, " ")
+}
+
+func quoteWord(word string) string {
+	plain := func(r rune) bool {
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("@%+=:,./_-", r)
+	}
+	if word != "" && strings.TrimFunc(word, plain) == "" {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}
+
+var errQuote = errors.New("a quote does not end")
+
+// splitWords splits a command as a shell does, as far as words go: nothing in
+// them is expanded.
+func splitWords(line string) (Command, error) {
+	var words Command
+	var word strings.Builder
+	in := false // a word has begun
+	for i := 0; i < len(line); i++ {
+		switch c := line[i]; c {
+		case ' ', '\t', '\n':
+			if in {
+				words = append(words, word.String())
+				word.Reset()
+			}
+			in = false
+			continue
+		case '\'':
+			n := strings.IndexByte(line[i+1:], '\'')
+			if n < 0 {
+				return nil, errQuote
+			}
+			word.WriteString(line[i+1 : i+1+n])
+			i += n + 1
+		case '"':
+			for i++; i < len(line) && line[i] != '"'; i++ {
+				if line[i] == '\\' && i+1 < len(line) && strings.IndexByte("\"\\$`", line[i+1]) >= 0 {
+					i++
+				}
+				word.WriteByte(line[i])
+			}
+			if i == len(line) {
+				return nil, errQuote
+			}
+		case '\\':
+			if i++; i < len(line) {
+				word.WriteByte(line[i])
+			}
+		default:
+			word.WriteByte(c)
+		}
+		in = true
+	}
+	if in {
+		words = append(words, word.String())
+	}
+	return words, nil
+}
+
+// hookOf is the event that a command gives to memwatchd, or "" if it is another
+// command.
+func hookOf(line string) string {
+	words, err := splitWords(line)
+	if err != nil {
+		return ""
+	}
+	ours := false
+	for i, word := range words {
+		ours = ours || strings.HasPrefix(path.Base(word), serverName)
+		if ours && word == "hook" && i+1 < len(words) {
+			for _, h := range hookEvents {
+				if words[i+1] == h.command {
+					return h.command
+				}
+			}
+		}
+	}
+	return ""
+}
