@@ -23,6 +23,7 @@ type TodosRequest struct {
 // TodosAnswer lists tasks, the oldest first.
 type TodosAnswer struct {
 	Todos []Todo     `json:"todos"`
+	Days  []TodoDay  `json:"days"` // how far the tasks of each day are, whatever their state; the oldest first
 	Index IndexState `json:"index"`
 
 	Redaction
@@ -34,6 +35,13 @@ type Todo struct {
 	State  string      `json:"state"`
 	Since  string      `json:"since,omitempty"` // the first day on which it stands, since it was last done
 	Places []TodoPlace `json:"places"`          // newest first
+}
+
+// A TodoDay is how many of the tasks that stand since a day are done.
+type TodoDay struct {
+	Day  string `json:"day,omitempty"` // empty for tasks without one
+	Open int    `json:"open"`
+	Done int    `json:"done"`
 }
 
 // A TodoPlace is one copy of a task.
@@ -70,17 +78,37 @@ func (m *Memory) todos(ctx context.Context, c Call, r *TodosRequest) (*TodosAnsw
 		copies = append(copies, tasksOf(c, doc, shown, r.Section)...)
 	}
 	answer := &TodosAnswer{Todos: []Todo{}, Index: m.state(c, synced)}
+	var all []Todo
 	for _, copies := range grouped(c, copies) {
-		if t := todoOf(copies); r.State == "all" || t.State == r.State {
+		t := todoOf(copies)
+		if all = append(all, t); r.State == "all" || t.State == r.State {
 			answer.Todos = append(answer.Todos, t)
 		}
 	}
+	answer.Days = todoDays(all)
 	slices.SortFunc(answer.Todos, func(a, b Todo) int {
 		return cmp.Or(strings.Compare(a.Since, b.Since),
 			strings.Compare(a.Places[0].Path, b.Places[0].Path), cmp.Compare(a.Places[0].Line, b.Places[0].Line),
 			strings.Compare(a.Text, b.Text))
 	})
 	return answer, nil
+}
+
+// todoDays counts tasks by the day since which they stand.
+func todoDays(todos []Todo) []TodoDay {
+	days := []TodoDay{}
+	for _, t := range todos {
+		i, ok := slices.BinarySearchFunc(days, t.Since, func(d TodoDay, day string) int { return strings.Compare(d.Day, day) })
+		if !ok {
+			days = slices.Insert(days, i, TodoDay{Day: t.Since})
+		}
+		if t.State == memory.Done.String() {
+			days[i].Done++
+		} else {
+			days[i].Open++
+		}
+	}
+	return days
 }
 
 // tasksOf lists the tasks of a file that the caller can read.

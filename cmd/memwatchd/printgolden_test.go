@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -53,7 +52,7 @@ func TestPrintGolden(t *testing.T) {
 			}
 			add("80 in colours", pictured(painted))
 			add("aside in colours", pictured(paintedAside))
-			if diff := cmp.Diff(styleCode.ReplaceAllString(painted, ""), narrow); diff != "" {
+			if diff := cmp.Diff(styles.ReplaceAllString(painted, ""), narrow); diff != "" {
 				t.Errorf("colours change more than colours (-with +without):\n%s", diff)
 			}
 			got, want := string(txtar.Format(out)), string(txtar.Format(a))
@@ -69,10 +68,9 @@ func TestPrintGolden(t *testing.T) {
 	}
 }
 
-var styleCode = regexp.MustCompile("\x1b\\[([0-9;]*)m")
-
 func pictured(s string) string {
-	return strings.ReplaceAll(styleCode.ReplaceAllString(s, "⟦$1⟧"), "⟦0⟧", "⟦⟧")
+	s = styles.ReplaceAllStringFunc(s, func(code string) string { return "⟦" + code[len("\x1b["):len(code)-1] + "⟧" })
+	return strings.ReplaceAll(s, "⟦0⟧", "⟦⟧")
 }
 
 // Wherever in an answer there is text, what a file may say there does nothing to
@@ -167,7 +165,7 @@ func (l looker) look(width int, color bool) (text, aside string) {
 	if err := p.print(answer); err != nil {
 		l.t.Fatal(err)
 	}
-	for line := range strings.Lines(styleCode.ReplaceAllString(b.String()+said.String(), "")) {
+	for line := range strings.Lines(styles.ReplaceAllString(b.String()+said.String(), "")) {
 		line = strings.TrimSuffix(line, "\n")
 		if escapeText(line) != line {
 			l.t.Errorf("%q does something to a terminal", line)

@@ -32,7 +32,7 @@ func (p *printer) session(b *strings.Builder, a *ipc.SessionAnswer) {
 		fmt.Fprintf(b, "  %s %s: left out, %s\n", p.style(asRemoved, "-"), escapeLine(l.Item), escapeLine(l.Reason))
 	}
 	for _, t := range a.Todos {
-		fmt.Fprintf(b, "  %s %s\n", box(t.State), p.place(t.Path, t.Line))
+		fmt.Fprintf(b, "  %s %s\n", p.box(t.State), p.paintedPlace(t.Path, t.Line))
 	}
 	if a.Promoted != nil && a.Promoted.Path != "" {
 		fmt.Fprintf(b, "  kept for long: %s\n", p.place(a.Promoted.Path, a.Promoted.Line))

@@ -2,9 +2,10 @@ package main
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/rivo/uniseg"
 )
 
 // A text is one line of somebody's, for a terminal: nothing in it does anything
@@ -41,38 +42,41 @@ func markedText(s string, ranges [][2]int) text {
 	return t
 }
 
-// lines shows a text indented; on a terminal in so many lines at most, unless
-// that is zero: those of them that have the most of what matched.
-func (p *printer) lines(b *strings.Builder, most int, t text) {
+// lines shows a text indented; see hanging.
+func (p *printer) lines(b *strings.Builder, most int, t text) { p.hanging(b, indent, "", most, t) }
+
+// hanging shows a text behind an indent and something short; on a terminal in so
+// many lines at most, unless that is zero: those of them that have the most of
+// what matched. Each begins below the first.
+func (p *printer) hanging(b *strings.Builder, before, head string, most int, t text) {
+	b.WriteString(before + head)
 	if p.width == 0 {
-		fmt.Fprintf(b, "%s%s\n", indent, p.painted(t, 0, len(t.s)))
+		b.WriteString(p.painted(t, 0, len(t.s)) + "\n")
 		return
 	}
-	width := p.width - len(indent)
+	column := len(before) + uniseg.StringWidth(styles.ReplaceAllString(head, ""))
+	width := max(p.width-column, roomy)
 	parts := fold(t.s, width)
-	before, behind := "", ""
+	left, right := "", ""
 	if most > 0 && len(parts) > most {
 		parts = fold(t.s, width-2) // with room for a mark on both sides
 		from := t.best(parts, most)
 		if from > 0 {
-			before = "…"
+			left = "…"
 		}
 		if from+most < len(parts) {
-			behind = "…"
+			right = "…"
 		}
 		parts = parts[from:min(from+most, len(parts))]
 	}
 	for i, part := range parts {
-		b.WriteString(indent)
-		if i == 0 {
-			b.WriteString(before)
+		if i > 0 {
+			b.WriteString("\n" + strings.Repeat(" ", column))
 		}
-		b.WriteString(p.painted(t, part[0], part[1]))
-		if i == len(parts)-1 {
-			b.WriteString(behind)
-		}
-		b.WriteByte('\n')
+		b.WriteString(left + p.painted(t, part[0], part[1]))
+		left = ""
 	}
+	b.WriteString(right + "\n")
 }
 
 // best is the first of so many parts that together have the most marks.

@@ -1,6 +1,9 @@
 package main
 
-import "os"
+import (
+	"os"
+	"regexp"
+)
 
 // A style is what a piece of text means, as far as a terminal can show that. The
 // codes are attributes and the old colours that every theme makes readable on
@@ -29,6 +32,9 @@ func (s style) paint(text string) string {
 	}
 	return "\x1b[" + string(s) + "m" + text + "\x1b[0m"
 }
+
+// styles are the codes that paint writes, which have no width.
+var styles = regexp.MustCompile("\x1b\\[[0-9;]*m")
 
 // wantsColor decides whether text is painted: never when NO_COLOR or a flag says
 // so, always when CLICOLOR_FORCE or FORCE_COLOR does, else on terminals that can.

@@ -1,0 +1,43 @@
+package main
+
+import (
+	"strings"
+
+	"github.com/rivo/uniseg"
+
+	"github.com/memwatchd/memwatchd/ipc"
+)
+
+// related shows links, in both directions: where one stands, where it leads to or
+// that it leads here, and what it says.
+func (p *printer) related(b *strings.Builder, a *ipc.RelatedAnswer) {
+	for _, l := range a.To {
+		target := l.Target
+		if l.Path != "" {
+			target = p.locate(l.Path)
+		}
+		if l.Anchor != "" {
+			target += "#" + l.Anchor
+		}
+		p.linked(b, a.Path, l.Line, " -> "+escapeLine(target), strings.Join(strings.Fields(l.Text), " "))
+	}
+	for _, l := range a.From {
+		first, _, _ := strings.Cut(strings.TrimSpace(l.Text), "\n")
+		p.linked(b, l.Path, l.Line, " <-", first)
+	}
+	if len(a.To)+len(a.From) == 0 {
+		p.say(asMuted, "no links")
+	}
+	p.note("", a.Index)
+}
+
+// linked shows one link, on one line if there is room for it.
+func (p *printer) linked(b *strings.Builder, path string, line int, arrow, words string) {
+	b.WriteString(p.paintedPlace(path, line) + arrow)
+	if t := escapeLine(words); p.width == 0 || uniseg.StringWidth(p.place(path, line)+arrow+t)+2 <= p.width {
+		b.WriteString(p.style(asMuted, joined("  ", t)) + "\n")
+		return
+	}
+	b.WriteByte('\n')
+	p.lines(b, maxSnippet, plainText(asMuted, words))
+}
