@@ -107,7 +107,7 @@ func (c *Client) send(ctx context.Context, req *Request) (*http.Response, error)
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ECONNREFUSED):
 		return nil, fmt.Errorf("%w on %s: start it with `memwatchd serve`", ErrNoDaemon, socket)
 	case errors.Is(err, fs.ErrPermission):
-		return nil, fmt.Errorf("%w on %s: permission denied, the socket is another user's", ErrNoDaemon, socket)
+		return nil, fmt.Errorf("%w on %s: %w, the socket is another user's", ErrNoDaemon, socket, fs.ErrPermission)
 	case err != nil:
 		return nil, fmt.Errorf("%s: %w", req.op.Name, err)
 	case res.StatusCode == http.StatusOK:

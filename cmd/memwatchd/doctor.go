@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -199,31 +200,36 @@ func (e *examination) ask(ctx context.Context) {
 	}
 	e.answered = true
 	if e.status = answer.Status; e.status == nil {
-		e.checkErr = errors.New("check: this socket is an agent's, which may not ask for it")
-		return
+		return // on a socket with a fixed scope, where check is not to be had, either
 	}
+	e.status.Healthy = answer.Healthy
 	e.check, e.checkErr = timely(ctx, checkTime, func(ctx context.Context) (*ipc.CheckAnswer, error) {
 		return client.Check(ctx, ipc.CheckRequest{})
 	})
 }
 
-// findings are those of all inspections, each within its time.
+// findings are those of all inspections, in their order. They look at the same
+// time, and each within its own: one that hangs holds nothing up but itself.
 func (e *examination) findings(ctx context.Context, inspections []inspection) []finding {
-	var all []finding
-	for _, p := range inspections {
+	found := make([][]finding, len(inspections))
+	var looking sync.WaitGroup
+	for i, p := range inspections {
 		if p.configured && e.config == nil {
 			continue // said once, by the inspection of the configuration
 		}
-		found, err := timely(ctx, inspectionTime, func(ctx context.Context) ([]finding, error) { return p.look(ctx, e), nil })
-		if err != nil {
-			found = []finding{{Mark: warning, Text: fmt.Sprintf("%s: given up: %v", p.name, err), Advice: "a disk or a service does not answer; look at it, and ask again"}}
-		}
-		for _, f := range found {
-			f.Group, f.Name = p.group, p.name
-			all = append(all, f)
-		}
+		looking.Go(func() {
+			list, err := timely(ctx, inspectionTime, func(ctx context.Context) ([]finding, error) { return p.look(ctx, e), nil })
+			if err != nil {
+				list = []finding{{Mark: warning, Text: fmt.Sprintf("%s: given up: %v", p.name, err), Advice: "a disk or a service does not answer; look at it, and ask again"}}
+			}
+			for j := range list {
+				list[j].Group, list[j].Name = p.group, p.name
+			}
+			found[i] = list
+		})
 	}
-	return all
+	looking.Wait()
+	return slices.Concat(found...)
 }
 
 // errSlow: something has taken longer than it may.

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 	"time"
 )
@@ -48,6 +49,7 @@ func lookAtEnvironment(_ context.Context, e *examination) []finding {
 	if names == nil {
 		return nil
 	}
+	slices.Sort(names)
 	return []finding{{Mark: note, Text: "some keys are set in the environment: " + strings.Join(names, ", "),
 		Advice: "a daemon that is started elsewhere, as a service is, does not have them; write into the configuration what is to stay"}}
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -25,6 +26,8 @@ func lookAtProcess(_ context.Context, e *examination) []finding {
 		return []finding{{Mark: note, Text: e.socket + " is an agent's socket, where a daemon tells little of itself", Advice: "ask at the owner's socket: leave --socket out"}}
 	case errors.Is(e.asked, errSlow):
 		return []finding{e.silent()}
+	case errors.Is(e.asked, fs.ErrPermission):
+		return []finding{{Mark: problem, Text: e.asked.Error(), Advice: "ask as that user, or name the socket of your own daemon with --socket"}}
 	case errors.Is(e.asked, ipc.ErrNoDaemon):
 		return []finding{{Mark: problem, Text: fmt.Sprintf("no daemon answers at %s", e.socket), Advice: "start one", Command: e.command("serve")}}
 	}
@@ -56,14 +59,11 @@ func processState(pid int) byte {
 	if err != nil {
 		return 0
 	}
-	_, after, _ := strings.Cut(string(text), ") ") // the name is in parentheses, and may have some
-	if i := strings.LastIndex(string(text), ") "); i >= 0 {
-		after = string(text)[i+2:]
+	// The name stands before it in parentheses, and may have some in it.
+	if i := bytes.LastIndex(text, []byte(") ")); i >= 0 && i+2 < len(text) {
+		return text[i+2]
 	}
-	if after == "" {
-		return 0
-	}
-	return after[0]
+	return 0
 }
 
 // lookAtHealth tells what the daemon says of itself.
@@ -178,7 +178,7 @@ func (e *examination) socketAt(l *listenerConfig) finding {
 		return finding{Mark: problem, Text: err.Error()}
 	case info.Mode().Type() != fs.ModeSocket:
 		return finding{Mark: problem, Text: l.Path + " is in the way: it is not a socket", Advice: "look at what it is, and move it away"}
-	case errors.Is(e.asked, ipc.ErrNoDaemon) && l.Path == e.socket:
+	case errors.Is(e.asked, ipc.ErrNoDaemon) && !errors.Is(e.asked, fs.ErrPermission) && l.Path == e.socket:
 		return finding{Mark: note, Text: l.Path + " was left behind by a daemon that was killed; the next one replaces it"}
 	}
 	want, _ := strconv.ParseUint(l.Mode, 8, 9)
@@ -190,6 +190,9 @@ func (e *examination) socketAt(l *listenerConfig) finding {
 
 // lookAtLocks tells whether another daemon has what ours needs.
 func lookAtLocks(_ context.Context, e *examination) (list []finding) {
+	if e.answered && e.status == nil {
+		return nil // it does not tell whether it is the one
+	}
 	told := map[int]bool{}
 	for _, l := range []struct{ path, has string }{
 		{rootLock(realPath(e.config.Memory.Dir)), e.config.Memory.Dir},
@@ -201,7 +204,7 @@ func lookAtLocks(_ context.Context, e *examination) (list []finding) {
 			continue
 		}
 		told[who.PID] = true
-		list = append(list, heldBy(who, l.has))
+		list = append(list, e.heldBy(who, l.has))
 	}
 	if list == nil && e.status != nil {
 		return well("nobody else has the directories")
@@ -209,8 +212,12 @@ func lookAtLocks(_ context.Context, e *examination) (list []finding) {
 	return list
 }
 
-func heldBy(who vault.Holder, dir string) finding {
-	f := finding{Mark: problem, Text: fmt.Sprintf("process %d, which is another daemon, has %s: no second one starts there", who.PID, dir),
+func (e *examination) heldBy(who vault.Holder, dir string) finding {
+	if who.Socket == e.socket {
+		return finding{Mark: problem, Text: fmt.Sprintf("process %d, if that has not changed, has %s and was to answer at %s, where nobody does: its socket was removed", who.PID, dir, who.Socket),
+			Advice: "restart it", Command: fmt.Sprintf("kill %d; %s", who.PID, e.command("serve"))}
+	}
+	f := finding{Mark: problem, Text: fmt.Sprintf("process %d, which is another daemon if that has not changed, has %s: no second one starts there", who.PID, dir),
 		Advice: "ask that one, or end it", Command: fmt.Sprintf("kill %d", who.PID)}
 	if filepath.IsAbs(who.Socket) {
 		f.Text += "; it answers at " + who.Socket

@@ -23,8 +23,7 @@ func lookAtCheck(_ context.Context, e *examination) []finding {
 	return []finding{{Mark: warning, Text: "files and index were not compared: " + e.checkErr.Error(), Advice: "ask for that alone, which may take its time", Command: e.command("check")}}
 }
 
-// checkOf sums up a comparison. What is told of the files are their places, and
-// what sort of problem it is: a message may quote the text.
+// checkOf sums up a comparison.
 func checkOf(a *ipc.CheckAnswer, command func(string) string) (list []finding) {
 	if n := len(a.Differing); n > 0 {
 		list = append(list, finding{Mark: warning, Text: fmt.Sprintf("the index holds %s otherwise: %s", plural(n, "file"), placesOf(a.Differing)),
@@ -34,35 +33,12 @@ func checkOf(a *ipc.CheckAnswer, command func(string) string) (list []finding) {
 		list = append(list, finding{Mark: warning, Text: fmt.Sprintf("%s is claimed by more than one subject, and opened to none: %s", c.Dir, strings.Join(c.Subjects, ", ")),
 			Advice: "correct subject_id in the files that name the wrong one", Command: command("check " + quoted(c.Dir))})
 	}
-	byCode := map[string][]ipc.FileProblem{}
-	for _, p := range a.Problems {
-		if p.Path != "" && p.Code != "subject_conflict" { // told by the daemon's health, and above
-			byCode[p.Code] = append(byCode[p.Code], p)
-		}
-	}
-	fixable := "counter_wrong"
-	for _, code := range slices.Sorted(maps.Keys(byCode)) {
-		var places counted
-		for _, p := range byCode[code] {
-			place := p.Path
-			if p.Line > 0 {
-				place += fmt.Sprintf(":%d", p.Line)
-			}
-			places.add(place)
-		}
-		f := finding{Mark: note, Text: fmt.Sprintf("%s in %s", code, &places), Command: command("check")}
-		switch code {
-		case fixable:
-			f.Advice, f.Command = "counters that do not agree with the boxes are put right by night, or now", command("check --fix")
-		case "secret":
-			f.Mark, f.Advice, f.Command = warning, "live credentials: revoke them, and take them out of the files", command("check")
-		case "identities_broken", "unreadable":
-			f.Mark = warning
-		}
-		list = append(list, f)
-	}
+	list = append(list, problemsOf(a.Problems, command)...)
 	byReason := map[string]*counted{}
 	for _, s := range a.Skipped {
+		if isConflict(s.Reason) {
+			continue // told of all of them, with what to do
+		}
 		c := cmp.Or(byReason[s.Reason], &counted{})
 		c.add(s.Path)
 		byReason[s.Reason] = c
@@ -72,6 +48,42 @@ func checkOf(a *ipc.CheckAnswer, command func(string) string) (list []finding) {
 	}
 	if list == nil {
 		return well("%s compared", plural(a.Files, "file"))
+	}
+	return list
+}
+
+// problemsOf sums up problems of files. What is told of them are their places, and
+// what sort of problem it is: a message may quote the text.
+func problemsOf(problems []ipc.FileProblem, command func(string) string) (list []finding) {
+	grave := map[string]finding{
+		"counter_wrong":     {Mark: note, Text: "counters that do not agree with the boxes", Advice: "they are put right by night, or now", Command: command("check --fix")},
+		"secret":            {Mark: warning, Text: "live credentials", Advice: "revoke them, and take them out of the files", Command: command("check")},
+		"identities_broken": {Mark: warning, Text: "who is who cannot be read", Advice: "the last links that were read hold; correct the file", Command: command("check")},
+		"unreadable":        {Mark: warning, Text: "files that cannot be read", Advice: "what was read of them last stays", Command: command("check")},
+	}
+	places := map[string]*counted{}
+	for _, p := range problems {
+		if p.Path == "" || p.Code == "subject_conflict" {
+			continue // told with the daemon's health, and with the directories
+		}
+		c := cmp.Or(places[p.Code], &counted{})
+		if places[p.Code] = c; p.Line > 0 {
+			p.Path += fmt.Sprintf(":%d", p.Line)
+		}
+		c.add(p.Path)
+	}
+	var format []string
+	for _, code := range slices.Sorted(maps.Keys(places)) {
+		f, ok := grave[code]
+		if !ok {
+			format = append(format, fmt.Sprintf("%s (%s)", code, places[code]))
+			continue
+		}
+		f.Text += ": " + places[code].String()
+		list = append(list, f)
+	}
+	if format != nil {
+		list = append(list, finding{Mark: note, Text: "problems of format: " + strings.Join(format, "; "), Advice: "each is explained by", Command: command("check")})
 	}
 	return list
 }
@@ -91,10 +103,10 @@ func lookAtOwners(_ context.Context, e *examination) (list []finding) {
 	}
 	root := e.config.Memory.Dir
 	if c := &e.tree.foreign; c.n > 0 {
-		list = append(list, finding{Mark: warning, Text: fmt.Sprintf("%s of other users, never changed: %s", plural(c.n, "file"), c), Command: c.command("sudo chown $(id -u)", root)})
+		list = append(list, finding{Mark: warning, Text: fmt.Sprintf("%s of other users, never changed: %s", plural(c.n, "file"), c), Command: c.command("sudo chown $(id -u)", "! -user $(id -u)", root)})
 	}
 	if c := &e.tree.readOnly; c.n > 0 {
-		list = append(list, finding{Mark: note, Text: fmt.Sprintf("%s read-only, never changed: %s", plural(c.n, "file"), c), Command: c.command("chmod u+w", root)})
+		list = append(list, finding{Mark: note, Text: fmt.Sprintf("%s read-only, never changed: %s", plural(c.n, "file"), c), Command: c.command("chmod u+w", "! -perm -u+w", root)})
 	}
 	if c := &e.tree.named; c.n > 0 {
 		list = append(list, finding{Mark: note, Text: fmt.Sprintf("%s with several names (hard links), never changed: %s", plural(c.n, "file"), c)})
@@ -144,7 +156,7 @@ func lookAtLeftovers(_ context.Context, e *examination) (list []finding) {
 	}
 	if c := &e.tree.leftovers; c.n > 0 {
 		list = append(list, finding{Mark: note, Text: "left behind by editors, as it seems: " + c.String(),
-			Advice: "they may hold what was not saved: have the editor recover it (vim -r), then remove them", Command: c.command("ls -l", e.config.Memory.Dir)})
+			Advice: "they may hold what was not saved: have the editor recover it (vim -r), then remove them", Command: c.command("ls -l", "", e.config.Memory.Dir)})
 	}
 	return list
 }

@@ -38,7 +38,6 @@ type watches struct {
 	running             bool
 	watched, polled     int // by the daemon
 	problem             string
-	ours                int // instances of the daemon
 }
 
 // raise is how a limit is raised for good.

@@ -97,7 +97,7 @@ func permissionsOf(dir string, modes []fs.FileMode) []finding {
 	case group && mode&0o020 != 0:
 		f.Mark, f.Text = note, fmt.Sprintf("the group of %s can write to it (mode %04o)", dir, mode)
 	default:
-		return well("%s, mode %04o, is not for others", dir, mode)
+		return well("mode %04o: others cannot read it", mode)
 	}
 	return []finding{f}
 }

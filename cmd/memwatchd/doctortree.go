@@ -58,8 +58,12 @@ func (c *counted) String() string {
 	return s
 }
 
-// command is one that takes these paths, as far as they are named.
-func (c *counted) command(words, root string) string {
+// command is one that takes these paths; where they are more than are named, all
+// Markdown below the root of which find's test holds.
+func (c *counted) command(words, test, root string) string {
+	if c.n > len(c.first) && test != "" {
+		return fmt.Sprintf("find %s -name '*.md' %s -exec %s {} +", quoted(root), test, words)
+	}
 	for _, path := range c.first {
 		words += " " + quoted(filepath.Join(root, filepath.FromSlash(path)))
 	}
@@ -125,13 +129,12 @@ func (s *survey) look(path string, d fs.DirEntry) {
 	if strings.HasPrefix(name, ".") && (!strings.Contains(path, "/") || strings.HasSuffix(name, ".icloud")) {
 		s.marks = append(s.marks, name)
 	}
-	conflict := strings.HasPrefix((&memory.Layout{}).Skip(path), "conflict copy")
 	switch {
 	case keptName.MatchString(name):
 		s.kept.add(path)
 	case tempName.MatchString(name):
 		s.temps.add(path)
-	case conflict:
+	case isConflict((&memory.Layout{}).Skip(path)):
 		s.conflicts.add(path)
 	case editorsName.MatchString(name):
 		if info, err := d.Info(); err == nil && time.Since(info.ModTime()) > forgotten {
@@ -158,6 +161,9 @@ func (s *survey) look(path string, d fs.DirEntry) {
 		}
 	}
 }
+
+// isConflict reports whether a file is not read because a sync tool has made it.
+func isConflict(reason string) bool { return strings.HasPrefix(reason, "conflict copy") }
 
 // syncMarks are the names by which tools are known that copy a directory to other
 // machines.

@@ -59,13 +59,15 @@ func readClock(face string) time.Time {
 //	daemon NAME launch [ARG...]  start it, and wait for nothing
 //	daemon NAME run CMD [ARG...] start another command of memwatchd, one that goes on
 //	daemon NAME log PATTERN      wait until it has logged a line that matches
-//	daemon NAME signal SIGNAL    send it HUP, TERM, INT or KILL
+//	daemon NAME signal SIGNAL    send it HUP, TERM, INT, KILL, STOP or CONT
 //	daemon NAME wait CODE        wait until it ends, and look at how
 //	exits CODE PROGRAM [ARG...]  run a program that ends with this code
 //	http METHOD PATH [BODY]      ask the daemon on $SOCK; the answer is stdout
 //	canned FILE                  answer everything on $CANNED with a file's bytes
 //	fill FROM TO                 copy a file with the $VARIABLES in it filled in
 //	printf TEXT FILE             write a file; both with the escapes of Go
+//
+// The condition [root] holds for root, whom no permission keeps out.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
@@ -73,6 +75,12 @@ func TestScripts(t *testing.T) {
 		UpdateScripts:       *update,
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
+		Condition: func(name string) (bool, error) {
+			if name != "root" {
+				return false, fmt.Errorf("unknown condition %q", name)
+			}
+			return os.Geteuid() == 0, nil
+		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"daemon": scriptDaemon,
 			"exits":  scriptExits,
@@ -203,7 +211,7 @@ func scriptDaemon(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Check(err)
 		ts.Check(p.await(pattern, time.Minute))
 	case "signal":
-		signals := map[string]os.Signal{"HUP": syscall.SIGHUP, "TERM": syscall.SIGTERM, "INT": os.Interrupt, "KILL": os.Kill}
+		signals := map[string]os.Signal{"HUP": syscall.SIGHUP, "TERM": syscall.SIGTERM, "INT": os.Interrupt, "KILL": os.Kill, "STOP": syscall.SIGSTOP, "CONT": syscall.SIGCONT}
 		if signals[args[0]] == nil {
 			ts.Fatalf("daemon: unknown signal %s", args[0])
 		}
