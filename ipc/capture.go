@@ -10,7 +10,7 @@ import (
 // CaptureRequest asks to append what was asked for, or achieved, to the log of
 // today.
 type CaptureRequest struct {
-	Bullets    []string `json:"bullets" arg:"rest" stdin:"true" doc:"one to three short lines"`
+	Bullets    []string `json:"bullets" arg:"rest" stdin:"true" need:"true" doc:"one to three short lines"`
 	Type       string   `json:"type" default:"crumb" enum:"request,result,crumb" doc:"what they are: request, result or crumb"`
 	Source     string   `json:"source" doc:"where they come from, such as the name of a program"`
 	Session    string   `json:"session" doc:"id of the session that they are of"`

@@ -31,8 +31,9 @@ type mcpServer struct {
 func (s *mcpServer) start() *mcpServer {
 	s.Server = mcp.NewServer(&mcp.Implementation{Name: "memwatchd", Title: "Memory", Version: s.version}, &mcp.ServerOptions{
 		Capabilities: &mcp.ServerCapabilities{
-			Tools: &mcp.ToolCapabilities{}, Resources: &mcp.ResourceCapabilities{},
+			Tools: &mcp.ToolCapabilities{}, Resources: &mcp.ResourceCapabilities{}, Completions: &mcp.CompletionCapabilities{},
 		},
+		CompletionHandler: s.complete,
 		// Whoever asks sees what they may see.
 		SetCacheable: func(_ context.Context, _ mcp.Request, c *mcp.Cacheable) { c.CacheScope = "private" },
 	})
@@ -43,7 +44,7 @@ func (s *mcpServer) start() *mcpServer {
 	}
 	s.AddResourceTemplate(&mcp.ResourceTemplate{
 		Name: "file", Title: "A file of memory", Description: "A Markdown file of memory, by its path",
-		MIMEType: markdown, URITemplate: resourcePrefix + "{+path}",
+		MIMEType: markdown, URITemplate: resourceTemplate,
 	}, s.readResource)
 	s.AddReceivingMiddleware(s.receive)
 	return s
@@ -92,14 +93,21 @@ func (s *mcpServer) receive(next mcp.MethodHandler) mcp.MethodHandler {
 				}
 			}
 		}()
-		if read, ok := req.(*mcp.ReadResourceRequest); ok && read.Params != nil {
-			uri, ok := canonicalURI(read.Params.URI)
+		after := ""
+		switch r := req.(type) {
+		case *mcp.ReadResourceRequest:
+			uri, ok := canonicalURI(r.Params.URI)
 			if !ok {
-				return nil, noResource(read.Params.URI)
+				return nil, noResource(r.Params.URI)
 			}
-			params := *read.Params
+			params := *r.Params
 			params.URI = uri
-			req = &mcp.ReadResourceRequest{Session: read.Session, Params: &params, Extra: read.Extra}
+			req = &mcp.ReadResourceRequest{Session: r.Session, Params: &params, Extra: r.Extra}
+		case *mcp.ListResourcesRequest:
+			if r.Params != nil {
+				after = r.Params.Cursor // ours, not the library's
+			}
+			req = &mcp.ListResourcesRequest{Session: r.Session, Params: &mcp.ListResourcesParams{}, Extra: r.Extra}
 		}
 		if result, err = next(ctx, method, req); err != nil {
 			return nil, err
@@ -112,6 +120,10 @@ func (s *mcpServer) receive(next mcp.MethodHandler) mcp.MethodHandler {
 		case *mcp.ListToolsResult:
 			if may, ok := s.may(ctx); ok {
 				r.Tools = slices.DeleteFunc(r.Tools, func(t *mcp.Tool) bool { return !toolNamed(t.Name).allowed(may) })
+			}
+		case *mcp.ListResourcesResult:
+			if err := s.listResources(ctx, after, r); err != nil {
+				return nil, err
 			}
 		}
 		return result, nil

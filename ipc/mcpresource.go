@@ -13,8 +13,9 @@ import (
 // Files of memory are resources: memory://<path>, with what cannot stand in a URI
 // escaped.
 const (
-	resourcePrefix = "memory://"
-	markdown       = "text/markdown"
+	resourcePrefix   = "memory://"
+	resourceTemplate = resourcePrefix + "{+path}"
+	markdown         = "text/markdown"
 )
 
 func resourceURI(path string) string {
@@ -60,6 +61,54 @@ func (s *mcpServer) readResource(ctx context.Context, req *mcp.ReadResourceReque
 		return nil, rpcError(err)
 	}
 	return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: req.Params.URI, MIMEType: markdown, Text: answer.Text}}}, nil
+}
+
+// Files are listed so many at a time, and so many names are offered for a path
+// that is being typed, which is what the protocol has room for.
+const (
+	resourcePage   = 1000
+	maxCompletions = 100
+)
+
+// listResources lists the files that the caller can read, in the order of their
+// paths. The cursor is the last path of the page before.
+func (s *mcpServer) listResources(ctx context.Context, after string, list *mcp.ListResourcesResult) error {
+	page, err := s.paths(ctx, CompleteRequest{After: after, Limit: resourcePage})
+	if err != nil {
+		return err
+	}
+	for _, path := range page.Values {
+		list.Resources = append(list.Resources, &mcp.Resource{URI: resourceURI(path), Name: path, MIMEType: markdown})
+	}
+	list.NextCursor = page.Next
+	return nil
+}
+
+// complete completes the path of a resource.
+func (s *mcpServer) complete(ctx context.Context, req *mcp.CompleteRequest) (*mcp.CompleteResult, error) {
+	page := &CompleteAnswer{Values: []string{}}
+	if req.Params.Ref.URI == resourceTemplate && req.Params.Argument.Name == "path" {
+		var err error
+		if page, err = s.paths(ctx, CompleteRequest{Prefix: req.Params.Argument.Value, Limit: maxCompletions}); err != nil {
+			return nil, err
+		}
+	}
+	return &mcp.CompleteResult{Completion: mcp.CompletionResultDetails{
+		Values: page.Values, Total: page.Total, HasMore: page.Next != "",
+	}}, nil
+}
+
+// paths lists paths. There are none where they may not be asked for.
+func (s *mcpServer) paths(ctx context.Context, r CompleteRequest) (*CompleteAnswer, error) {
+	r.What = "path"
+	page, err := askFor[CompleteAnswer](ctx, s.ask, r)
+	switch {
+	case err == nil:
+		return page, nil
+	case asError(err).Code == Forbidden:
+		return &CompleteAnswer{Values: []string{}}, nil
+	}
+	return nil, rpcError(err)
 }
 
 // askFor asks for an operation with a request and an answer of Go.

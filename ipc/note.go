@@ -9,7 +9,7 @@ import (
 
 // NoteRequest asks to append a note to the log of a day.
 type NoteRequest struct {
-	Text       string   `json:"text" arg:"rest" stdin:"true" doc:"the note: one concise paragraph with a decision, a fact or a preference"`
+	Text       string   `json:"text" arg:"rest" stdin:"true" need:"true" doc:"the note: one concise paragraph with a decision, a fact or a preference"`
 	Topic      string   `json:"topic" doc:"what it is about, in a few words, for its heading"`
 	Time       string   `json:"time" doc:"when it was, such as 10:30 AM, 22:30 or 2026-02-04T10:30:00Z; now if not given"`
 	Day        string   `json:"day" doc:"its day, YYYY-MM-DD; today if not given"`

@@ -47,12 +47,15 @@ var updateOps = flag.Bool("update", false, "write golden files anew")
 // knows nothing but such files, for operations about that.
 //
 // Every request is asked of two such memories, as a function and over HTTP on a
-// Unix socket, and both must answer the same bytes.
+// Unix socket, and both must answer the same bytes; then as a model asks, which
+// must be answered the same.
 func TestOperations(t *testing.T) {
 	names, err := filepath.Glob("testdata/ops/*.txtar")
 	if err != nil || len(names) == 0 {
 		t.Fatalf("no cases: %v", err)
 	}
+	var compared tally
+	compared.mostly(t)
 	for _, name := range names {
 		t.Run(strings.TrimSuffix(filepath.Base(name), ".txtar"), func(t *testing.T) {
 			t.Parallel()
@@ -62,9 +65,11 @@ func TestOperations(t *testing.T) {
 			}
 			c := readOpsCase(t, archive)
 			m := c.memory(t)
-			socket := serveOps(t, c.memory(t))
+			other := c.memory(t)
+			socket := serveOps(t, other)
+			model := newModel(t, other, socket, "?tools=all", &compared)
 			for _, a := range c.asks {
-				answer := a.answer(t, m, socket)
+				answer := a.answer(t, m, socket, model)
 				if *updateOps {
 					archive.Files[a.at+1].Data = []byte(answer)
 				} else if diff := cmp.Diff(string(archive.Files[a.at+1].Data), answer); diff != "" {
@@ -231,8 +236,8 @@ func (c *opsCase) undoer(t testing.TB, now time.Time) *vault.Undoer {
 	return &vault.Undoer{Vault: w.Vault, Journal: journal, Writer: w}
 }
 
-// answer asks a request in both ways, and renders what comes.
-func (a *opsAsk) answer(t *testing.T, m *Memory, socket string) string {
+// answer asks a request in all ways, and renders what comes.
+func (a *opsAsk) answer(t *testing.T, m *Memory, socket string, model *model) string {
 	t.Helper()
 	direct, failure := a.direct(t.Context(), m)
 	if failure != nil {
@@ -248,6 +253,7 @@ func (a *opsAsk) answer(t *testing.T, m *Memory, socket string) string {
 	if diff := cmp.Diff(string(direct), string(wire)); diff != "" {
 		t.Errorf("%s: the function and HTTP differ (-function +HTTP):\n%s", a.name, diff)
 	}
+	model.sameOver(t, a, wire)
 	return a.render(t, direct, failure)
 }
 

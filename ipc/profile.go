@@ -14,7 +14,7 @@ import (
 
 // Based is the part of a summary's request that says what it is based on.
 type Based struct {
-	Evidence   []string `json:"evidence" doc:"what the summary is based on: paths, ids of entries as path#id, or URLs; at least one"`
+	Evidence   []string `json:"evidence" need:"true" doc:"what the summary is based on: paths, ids of entries as path#id, or URLs; at least one"`
 	Visibility string   `json:"visibility" default:"private_only" enum:"public_ok,private_only" doc:"who may be told: public_ok or private_only"`
 	Source     string   `json:"source" doc:"where the summary comes from, such as a message id"`
 }
@@ -22,7 +22,7 @@ type Based struct {
 // ProfileRequest asks to sum up what is known of the subject. The summary of
 // that name is replaced, with what it is based on.
 type ProfileRequest struct {
-	Text string `json:"text" arg:"rest" stdin:"true" doc:"the summary, in a few sentences"`
+	Text string `json:"text" arg:"rest" stdin:"true" need:"true" doc:"the summary, in a few sentences"`
 	Name string `json:"name" default:"Profile" flag:"title" doc:"which summary of the profile: the one of that name is replaced"`
 	Based
 	Fresh
@@ -31,8 +31,8 @@ type ProfileRequest struct {
 
 // ProjectRequest asks to sum up a project of the subject, in the same way.
 type ProjectRequest struct {
-	Name string `json:"name" arg:"1" doc:"the project; the summary of that name is replaced"`
-	Text string `json:"text" arg:"rest" stdin:"true" doc:"the summary, in a few sentences"`
+	Name string `json:"name" arg:"1" need:"true" doc:"the project; the summary of that name is replaced"`
+	Text string `json:"text" arg:"rest" stdin:"true" need:"true" doc:"the summary, in a few sentences"`
 	Based
 	Fresh
 	Scope

@@ -30,12 +30,15 @@ import (
 // The setting quiet: none says that files which were written a moment ago are
 // written to although nobody asked for it.
 //
-// All is done twice, on two disks: as functions, and over HTTP on a Unix socket.
+// All is done on three disks: as functions, over HTTP on a Unix socket, and as
+// models ask, where they can.
 func TestWrites(t *testing.T) {
 	names, err := filepath.Glob("testdata/writes/*.txtar")
 	if err != nil || len(names) == 0 {
 		t.Fatalf("no cases: %v", err)
 	}
+	var compared tally
+	compared.mostly(t)
 	for _, name := range names {
 		t.Run(strings.TrimSuffix(filepath.Base(name), ".txtar"), func(t *testing.T) {
 			t.Parallel()
@@ -44,8 +47,9 @@ func TestWrites(t *testing.T) {
 				t.Fatal(err)
 			}
 			c := readOpsCase(t, archive)
-			direct, wire := c.disk(t), c.disk(t)
-			socket := serveOps(t, wire.memory)
+			direct, wire, told := c.disk(t), c.disk(t), c.disk(t)
+			socket, other := serveOps(t, wire.memory), serveOps(t, told.memory)
+			model := newModel(t, told.memory, other, "?tools=all", &compared)
 			hash, token := "", ""
 			for _, a := range c.asks {
 				a.request = []byte(strings.NewReplacer("$hash", hash, "$token", token).Replace(string(a.request)))
@@ -59,6 +63,9 @@ func TestWrites(t *testing.T) {
 				if diff := cmp.Diff(opsTook.ReplaceAllString(string(said), ""), opsTook.ReplaceAllString(string(over), "")); diff != "" {
 					t.Errorf("%s: the function and HTTP differ (-function +HTTP):\n%s", a.name, diff)
 				}
+				if !model.sameOver(t, &a, over) {
+					postOps(t, other, a.op.Name, a.request)
+				}
 				answer := a.render(t, said, failure)
 				if _, rest, ok := strings.Cut(answer, `"hash": "`); ok {
 					hash = rest[:64]
@@ -69,6 +76,9 @@ func TestWrites(t *testing.T) {
 				changed := direct.changes(t)
 				if diff := cmp.Diff(changed, wire.changes(t)); diff != "" {
 					t.Errorf("%s: the files differ (-function +HTTP):\n%s", a.name, diff)
+				}
+				if diff := cmp.Diff(changed, told.changes(t)); diff != "" {
+					t.Errorf("%s: the files differ (-function +MCP):\n%s", a.name, diff)
 				}
 				answer += changed
 				if *updateOps {
