@@ -34,9 +34,9 @@ var Operations = []*Operation{
 	operation(Operation{
 		Name: "todo", Summary: "Tick a task wherever it stands, or open it again", Needs: InPrivate,
 		Commands: []Command{{
-			Words: "todo done", Summary: "Tick a task wherever it stands", Example: "Add an index", Set: map[string]string{"state": "done"},
+			Words: "todo done", Summary: "Tick a task wherever it stands", Example: "Add an index on reports.created_at", Set: map[string]string{"state": "done"},
 		}, {
-			Words: "todo reopen", Summary: "Open a task again", Example: "Add an index", Set: map[string]string{"state": "open"},
+			Words: "todo reopen", Summary: "Open a task again", Example: "Add an index on reports.created_at", Set: map[string]string{"state": "open"},
 		}, {
 			Words: "todo plan", Summary: "Show which boxes are going to be ticked because their task was done elsewhere, and what they wait for",
 			Set: map[string]string{"dry_run": "true"}, Without: []string{"text", "id", "state", "session"},

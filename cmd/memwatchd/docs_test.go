@@ -23,8 +23,10 @@ import (
 // What differs each time that something is typed.
 var passing = regexp.MustCompile(`"took_ms": ?[\d.]+|` +
 	time.Now().UTC().Format(time.DateOnly) + `T[\d:.]+Z|` +
-	`"pid": ?\d+|` +
-	`"(?:took|p50|p99|memory_bytes|open_files|size|mod_time)": ?[\d.]+`)
+	`"pid": ?\d+|process \d+, up \w+|\d\d:\d\d:\d\d listening|` +
+	`"(?:score|revision|pending|p50|p99|size)": ?[\d.]+|` +
+	`"token": ?"\w+"|"id": ?"[a-z2-7]{6}"|  [a-z2-7]{6}\b|\b0hxj[0-9a-z]{4}\b|` +
+	`[\d.]+ [KM]iB\b`)
 
 func steady(s string) string { return passing.ReplaceAllString(s, "_") }
 
@@ -49,7 +51,7 @@ func TestPagesAsTyped(t *testing.T) {
 					if diff := cmp.Diff(steady(step.output), steady(got)); diff != "" && !*update {
 						t.Errorf("%s: $ %s (-page +now):\n%s", p.path, step.line, diff)
 					}
-					out.WriteString("$ " + strings.ReplaceAll(step.line, "\n", "\n> ") + "\n" + got)
+					out.WriteString(step.typed() + got)
 				}
 				return out.String()
 			})
@@ -64,6 +66,9 @@ func TestPagesAsTyped(t *testing.T) {
 
 // A step is a command that is typed, and what it prints.
 type step struct{ line, output string }
+
+// typed is the command with its prompts.
+func (s step) typed() string { return "$ " + strings.ReplaceAll(s.line, "\n", "\n> ") + "\n" }
 
 func stepsOf(console string) []step {
 	var steps []step

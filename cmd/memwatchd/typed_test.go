@@ -43,11 +43,16 @@ func newTypist(t *testing.T, readme bool) *typist {
 		"PATH=" + os.Getenv("PATH"), "HOME=" + home, "TZ=UTC", "LANG=C.UTF-8", "XDG_RUNTIME_DIR=" + run, "GORACE=atexit_sleep_ms=0",
 		stopped + "=" + pageNow, "USER=me", "GIT_AUTHOR_NAME=me", "GIT_AUTHOR_EMAIL=me@example.org", "GIT_COMMITTER_NAME=me", "GIT_COMMITTER_EMAIL=me@example.org",
 	}
+	host, err := os.Hostname()
+	if err != nil {
+		t.Fatal(err)
+	}
+	archive := "." + host + ".md" // the machine of the pages is called desk
 	today, pageDay := time.Now().UTC(), pageNow[:len(time.DateOnly)]
-	s.shown = strings.NewReplacer(run, "/run/user/1000", home, "/home/me",
+	s.shown = strings.NewReplacer(run, "/run/user/1000", home, "/home/me", archive, ".desk.md",
 		// When something was typed into a file only the file system knows.
 		today.Format(time.DateOnly), pageDay, today.AddDate(0, 0, 1).Format(time.DateOnly), pageDay)
-	s.typed = strings.NewReplacer("/run/user/1000", run, "/home/me", home)
+	s.typed = strings.NewReplacer("/run/user/1000", run, "/home/me", home, ".desk.md", archive)
 	files, serve := ".morph/memory", "memwatchd serve"
 	if readme {
 		s.prelude = `memwatchd() { command memwatchd --config example/config.yaml "$@"; }` + "\n"
@@ -110,6 +115,9 @@ func (s *typist) end(t *testing.T) {
 	}
 }
 
+// kept is a line that is of use for those that come after it: it names something.
+var kept = regexp.MustCompile(`^(?:alias |[a-z]+=(?:\S*|\$\(.*\))$|[a-z]+\(\) \{)`)
+
 // run types a line and gives what comes, unless a program is not installed. A
 // line with & at its end starts a daemon. That a command fails has to be shown,
 // by `; echo $?` or the like.
@@ -119,9 +127,13 @@ func (s *typist) run(t *testing.T, where, line string) (output string, ok bool) 
 		s.start(t, daemon)
 		return "", true
 	}
+	if kept.MatchString(line) {
+		if !strings.HasPrefix(line, "alias ") { // which the README's prelude has
+			s.prelude += line + "\n"
+		}
+		return "", true
+	}
 	switch program, _, _ := strings.Cut(line, " "); program {
-	case "alias":
-		return "", true // see prelude
 	case "curl", "git", "jq":
 		if _, err := exec.LookPath(program); err != nil {
 			t.Logf("%s is not installed", program)
