@@ -210,7 +210,7 @@ func (s *Syncer) wakeUpLocked() {
 func (s *Syncer) Request(ctx context.Context, paths ...string) []Copy {
 	s.turn.Lock()
 	defer s.turn.Unlock()
-	if !s.isStarted() {
+	if !s.Started() {
 		return nil
 	}
 	paths = append(paths[:len(paths):len(paths)], s.ripe()...)
@@ -220,7 +220,8 @@ func (s *Syncer) Request(ctx context.Context, paths ...string) []Copy {
 	return s.write(ctx)
 }
 
-func (s *Syncer) isStarted() bool {
+// Started reports whether every file was seen.
+func (s *Syncer) Started() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.started
@@ -257,7 +258,7 @@ func (s *Syncer) Run(ctx context.Context) error {
 func (s *Syncer) Work(ctx context.Context) (wait time.Duration, more bool) {
 	s.turn.Lock()
 	defer s.turn.Unlock()
-	if !s.isStarted() {
+	if !s.Started() {
 		return 0, false
 	}
 	if s.ahead(s.Rules()) && s.survey(ctx) != nil {

@@ -114,7 +114,7 @@ func (d *disk) run(t *testing.T, passes time.Duration) {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- d.syncer.Run(ctx) }()
-	if !d.syncer.isStarted() {
+	if !d.syncer.Started() {
 		if err := d.syncer.Start(ctx); err != nil {
 			t.Error(err)
 		}

@@ -350,3 +350,24 @@ func TestTodoRefused(t *testing.T) {
 		t.Error("the counter is not right")
 	}
 }
+
+// What is done in a memory that is not there yet when the daemon starts for the
+// first time, as its disk comes later, is noted and nothing more.
+func TestTodoRootComesLater(t *testing.T) {
+	t.Parallel()
+	base := t.TempDir()
+	root, away := filepath.Join(base, "root"), filepath.Join(base, "away")
+	c := &chores{before: ago(1) + "/cli_1.md", now: ago(0) + "/cli_2.md"}
+	put(t, filepath.Join(away, c.before), oneTask)
+	put(t, filepath.Join(away, c.now), strings.Replace(oneTask, "[ ]", "[x]", 1))
+	c.live = newLive(t, root, quickly+quick)
+	c.launch()
+	c.until("it has seen that there is nothing", func() bool { return strings.Contains(c.log.String(), "index is whole") })
+	if err := os.Rename(away, root); err != nil {
+		t.Fatal(err)
+	}
+	c.ready()
+	c.noted()
+	c.sentinel("a")
+	c.wrote()
+}

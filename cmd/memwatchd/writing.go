@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"path/filepath"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -62,7 +63,35 @@ func (d *daemon) startWriting(ctx context.Context) error {
 	if err := d.upkeep.compactor.Survey(ctx); err != nil {
 		d.logger.Warn("how full long-term files are is not known", "err", err)
 	}
+	if d.away() {
+		return nil // runTodos waits for it
+	}
 	return d.todos.Start(ctx)
+}
+
+// away reports whether the root is not there, as when its disk comes later.
+func (d *daemon) away() bool { return d.watcher.Status().Root == watcher.RootMissing }
+
+// runTodos keeps the copies of tasks in step, from when there is a root to note
+// them from: what was done there before the first look was not done just now.
+func (d *daemon) runTodos(ctx context.Context) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-d.known:
+	}
+	for !d.todos.Started() {
+		if err := sleep(ctx, time.Second); err != nil {
+			return err
+		}
+		if d.away() || d.watcher.Sync(ctx) != nil {
+			continue
+		}
+		if err := d.todos.Start(ctx); err != nil && ctx.Err() == nil {
+			d.logger.Warn("tasks cannot be noted yet", "err", err)
+		}
+	}
+	return d.todos.Run(ctx)
 }
 
 // runWriting changes files, when there is reason to, until the context ends.
@@ -73,7 +102,7 @@ func (d *daemon) runWriting(ctx context.Context) error {
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return d.write(ctx) })
-	group.Go(func() error { return d.todos.Run(ctx) })
+	group.Go(func() error { return d.runTodos(ctx) })
 	group.Go(func() error { return d.runUpkeep(ctx) })
 	return group.Wait()
 }
