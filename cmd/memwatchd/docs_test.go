@@ -68,7 +68,9 @@ func TestPagesAsTyped(t *testing.T) {
 type step struct{ line, output string }
 
 // typed is the command with its prompts.
-func (s step) typed() string { return "$ " + strings.ReplaceAll(s.line, "\n", "\n> ") + "\n" }
+func (s step) typed() string {
+	return strings.ReplaceAll("$ "+strings.ReplaceAll(s.line, "\n", "\n> ")+"\n", "> \n", ">\n")
+}
 
 func stepsOf(console string) []step {
 	var steps []step
@@ -81,8 +83,8 @@ func stepsOf(console string) []step {
 			steps = append(steps, step{line: "false # a block begins with what is typed"})
 		}
 		last := &steps[len(steps)-1]
-		if more, ok := strings.CutPrefix(line, "> "); ok && last.output == "" {
-			last.line += "\n" + strings.TrimSuffix(more, "\n")
+		if (strings.HasPrefix(line, "> ") || line == ">\n") && last.output == "" {
+			last.line += "\n" + strings.TrimPrefix(strings.TrimSuffix(line[1:], "\n"), " ")
 		} else {
 			last.output += line
 		}
