@@ -51,7 +51,7 @@ func newTypist(t *testing.T, readme bool) *typist {
 	today, pageDay := time.Now().UTC(), pageNow[:len(time.DateOnly)]
 	s.shown = strings.NewReplacer(run, "/run/user/1000", home, "/home/me", archive, ".desk.md",
 		// When something was typed into a file only the file system knows.
-		today.Format(time.DateOnly), pageDay, today.AddDate(0, 0, 1).Format(time.DateOnly), pageDay)
+		"  "+today.Format(time.DateOnly), "  "+pageDay, "  "+today.AddDate(0, 0, 1).Format(time.DateOnly), "  "+pageDay)
 	s.typed = strings.NewReplacer("/run/user/1000", run, "/home/me", home, ".desk.md", archive)
 	files, serve := ".morph/memory", "memwatchd serve"
 	if readme {
