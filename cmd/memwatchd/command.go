@@ -78,8 +78,11 @@ func operationCommand(op *ipc.Operation, way *ipc.Command, name string, g *globa
 			return ask(cmd, op, req, g)
 		},
 	}
-	if op.Name == "forget" {
+	switch op.Name {
+	case "forget":
 		addForget(c, op, req, g)
+	case "status":
+		addVerbose(c, g)
 	}
 	if way.Example != "" {
 		c.Example = "  memwatchd " + way.Words + " " + way.Example
@@ -315,7 +318,7 @@ func newAsking(cmd *cobra.Command, op *ipc.Operation, req *ipc.Request, g *globa
 		}
 	}
 	out := newPrinter(g.stdout, g.stderr, c, g.noColor)
-	out.page = pageOf(op, req)
+	out.page, out.verbose = pageOf(op, req), g.verbose
 	return &asking{op, g, client, out}, nil
 }
 

@@ -78,6 +78,7 @@ type globals struct {
 	context string
 	json    bool
 	noColor bool
+	verbose bool // only of status
 
 	stdout, stderr io.Writer
 }

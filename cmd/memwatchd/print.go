@@ -32,6 +32,7 @@ type printer struct {
 	location *time.Location // of its days
 	now      time.Time
 	page     page
+	verbose  bool // everything that is known
 
 	aside      io.Writer // for what is said about an answer; nil for nobody
 	asideColor bool
@@ -174,11 +175,6 @@ func (p *printer) style(as style, text string) string {
 		return text
 	}
 	return as.paint(text)
-}
-
-// row is a name and what there is to say of it.
-func (p *printer) row(b *strings.Builder, name, format string, args ...any) {
-	fmt.Fprintf(b, "%s %s\n", p.style(asMuted, fmt.Sprintf("%-10s", name)), escapeLine(fmt.Sprintf(format, args...)))
 }
 
 // bytesOf is a number of bytes for a person.

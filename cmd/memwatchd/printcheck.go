@@ -2,28 +2,81 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/memwatchd/memwatchd/ipc"
+	"github.com/memwatchd/memwatchd/memory"
 )
 
-// check shows what is wrong, a line each.
+// check shows what is wrong, each a line that editors can open, and then what
+// can be done about it.
 func (p *printer) check(b *strings.Builder, a *ipc.CheckAnswer) {
 	for _, s := range a.Mended {
-		fmt.Fprintf(b, "%s: %s %s\n", p.place(s.Path, 0), escapeLine(s.Reason), p.style(asMuted, "[mended]"))
+		p.finding(b, s.Path, 0, s.Reason, "mended")
 	}
 	for _, s := range a.Refused {
-		fmt.Fprintf(b, "%s: %s %s\n", p.place(s.Path, 0), escapeLine(s.Reason), p.style(asMuted, "[not mended]"))
+		p.finding(b, s.Path, 0, s.Reason, "not mended")
 	}
 	for _, d := range a.Differing {
-		fmt.Fprintf(b, "%s: %s %s\n", p.place(d.Path, 0), escapeLine(d.Reason), p.style(asMuted, "[differs]"))
+		p.finding(b, d.Path, 0, d.Reason, "differs")
 	}
 	for _, f := range a.Problems {
 		p.problem(b, f)
 	}
 	for _, s := range a.Skipped {
-		fmt.Fprintf(b, "%s: %s %s\n", p.place(s.Path, 0), escapeLine(s.Reason), p.style(asMuted, "[skipped]"))
+		p.finding(b, s.Path, 0, s.Reason, "skipped")
 	}
 	fmt.Fprintf(b, "%s compared, %d differ from the index, %s, %d skipped\n",
 		plural(a.Files, "file"), len(a.Differing), plural(len(a.Problems), "problem"), len(a.Skipped))
+	for _, advice := range advised(a) {
+		p.say(asMuted, "%s", advice)
+	}
+}
+
+// advised is what can be done about what was found, where that does not say so
+// itself.
+func advised(a *ipc.CheckAnswer) []string {
+	because := func(reason string) bool {
+		return slices.ContainsFunc(a.Skipped, func(s ipc.Skipped) bool { return strings.Contains(s.Reason, reason) })
+	}
+	wrong := slices.ContainsFunc(a.Problems, func(f ipc.FileProblem) bool { return f.Code == memory.CounterWrong })
+	var list []string
+	for _, advice := range []struct {
+		fits bool
+		text string
+	}{
+		{len(a.Refused) == 0 && (wrong || len(a.Differing) > 0), "check --fix puts counters and the index right, and changes nothing else"},
+		{len(a.Refused) > 0, "status says what a file waits for that could not be mended"},
+		{because("conflict copy"), "compare a conflict copy with its file, and remove it"},
+		{because("file too large"), "split a file that is too large, or raise watch.max_file_size"},
+	} {
+		if advice.fits {
+			list = append(list, advice.text)
+		}
+	}
+	return list
+}
+
+// problem shows a problem of a file, or of the daemon.
+func (p *printer) problem(b *strings.Builder, f ipc.FileProblem) {
+	p.finding(b, f.Path, f.Line, f.Message, f.Code)
+}
+
+// finding is where something is, what it is, and what sort it is of: on one line
+// as compilers have it, but where a terminal is too narrow.
+func (p *printer) finding(b *strings.Builder, path string, line int, message, sort string) {
+	place, painted := "memwatchd", p.style(asPath, "memwatchd")
+	if path != "" {
+		place, painted = p.place(path, line), p.paintedPlace(path, line)
+	}
+	sort = "[" + escapeLine(sort) + "]"
+	text := wrap(place+": "+escapeLine(message)+" "+sort, p.width, indent)
+	if rest, ok := strings.CutPrefix(text, place); ok {
+		text = painted + rest
+	}
+	if rest, ok := strings.CutSuffix(text, sort); ok {
+		text = rest + p.style(asMuted, sort)
+	}
+	b.WriteString(text + "\n")
 }

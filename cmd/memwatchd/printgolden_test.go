@@ -150,6 +150,7 @@ func (l looker) look(width int, color bool) (text, aside string) {
 	}
 	for word := range strings.FieldsSeq(given) {
 		key, value, _ := strings.Cut(word, "=")
+		p.verbose = p.verbose || word == "verbose"
 		for _, param := range op.Params {
 			if param.Name == key {
 				if err := req.Set(param, value); err != nil {

@@ -6,11 +6,26 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"github.com/memwatchd/memwatchd/ipc"
+	"github.com/memwatchd/memwatchd/todosync"
+	"github.com/memwatchd/memwatchd/watcher"
 )
 
+// addVerbose lets the command of status show everything.
+func addVerbose(c *cobra.Command, g *globals) {
+	c.Flags().BoolVarP(&g.verbose, "verbose", "v", false, "show everything that is known, and not only what matters")
+}
+
+// maxNotices is how many files of a kind are named at a glance.
+const maxNotices = 3
+
+// status shows what is wrong, if something is; then how the memory is doing, in
+// a few lines; then which files want to be looked at. The rest is for those who
+// ask for it.
 func (p *printer) status(b *strings.Builder, a *ipc.StatusAnswer) {
-	state := p.style(asTitle, "healthy")
+	state := p.style(asGood, "healthy")
 	if !a.Healthy {
 		state = p.style(asBad, "not healthy")
 	}
@@ -20,33 +35,22 @@ func (p *printer) status(b *strings.Builder, a *ipc.StatusAnswer) {
 		return
 	}
 	fmt.Fprintf(b, "%s: memwatchd %s, process %d, up %s\n", state, escapeLine(s.Version), s.PID, escapeLine(s.Uptime))
+	for _, text := range wrongs(s) {
+		p.hanging(b, "", p.style(asBad, "!")+" ", 0, plainText(asBad, text))
+	}
 	p.row(b, "root", "%s (%s)", s.Root, s.RootState)
 	for _, socket := range s.Sockets {
 		p.row(b, "socket", "%s", socket)
 	}
 	p.row(b, "files", "%s, %s, %d skipped, %s", plural(s.Files, "file"), plural(s.Entries, "entry"), s.SkippedFiles, plural(s.ProblemCount, "problem"))
-	index := fmt.Sprintf("revision %d, %d pending, %s", s.Index.Revision, s.Index.Pending, bytesOf(s.Index.Size))
-	if s.Index.Total > 0 {
-		index += fmt.Sprintf(", building %d/%d", s.Index.Done, s.Index.Total)
-	}
-	if s.Index.Degraded {
-		index += ", degraded"
-	}
-	p.row(b, "index", "%s", index)
-	if s.Index.Problem != "" {
-		p.row(b, "", "%s", s.Index.Problem)
-	}
-	watch := plural(s.Watch.Directories, "directory") + " watched"
-	if len(s.Watch.Polled) > 0 {
-		watch += fmt.Sprintf(", %d polled", len(s.Watch.Polled))
-	}
-	p.row(b, "watch", "%s", watch)
-	if s.Watch.Problem != "" {
-		p.row(b, "", "%s", s.Watch.Problem)
-	}
-	p.writing(b, s)
+	p.index(b, &s.Index)
+	p.watch(b, &s.Watch)
+	p.writing(b, &s.Write)
 	if s.Todosync != nil {
 		p.todosync(b, s.Todosync)
+	}
+	if s.Compactor != nil {
+		p.tidying(b, s.Compactor)
 	}
 	if s.LLM != nil {
 		p.model(b, s.LLM)
@@ -54,18 +58,99 @@ func (p *printer) status(b *strings.Builder, a *ipc.StatusAnswer) {
 	if s.Topic != nil {
 		p.heard(b, s.Topic)
 	}
-	p.row(b, "latency", "save to search %.0f ms (p99 %.0f), query %.1f ms (p99 %.1f)",
-		s.Latency.SaveToSearch.P50, s.Latency.SaveToSearch.P99, s.Latency.Query.P50, s.Latency.Query.P99)
-	p.row(b, "process", "%s of memory, %s, %s", bytesOf(int64(s.MemoryBytes)),
-		plural(s.OpenFiles, "open file"), plural(s.Goroutines, "goroutine"))
-	for _, f := range s.Problems {
+	if p.verbose {
+		p.row(b, "latency", "save to search %.0f ms (p99 %.0f), query %.1f ms (p99 %.1f)",
+			s.Latency.SaveToSearch.P50, s.Latency.SaveToSearch.P99, s.Latency.Query.P50, s.Latency.Query.P99)
+		p.row(b, "process", "%s of memory, %s, %s", bytesOf(int64(s.MemoryBytes)),
+			plural(s.OpenFiles, "open file"), plural(s.Goroutines, "goroutine"))
+	}
+	listed := s.Problems
+	if !p.verbose && len(listed) > maxNotices+1 {
+		listed = listed[:maxNotices]
+	}
+	for _, f := range listed {
 		p.problem(b, f)
+	}
+	if n := s.ProblemCount - len(listed); n > 0 {
+		p.say(asMuted, "%s: check lists all", plural(n, "more problem"))
 	}
 }
 
+// wrongs are what does not work, each once.
+func wrongs(s *ipc.Status) []string {
+	var list []string
+	told := map[string]bool{"": true}
+	add := func(where, text string) {
+		if !told[text] {
+			told[text] = true
+			list = append(list, where+": "+text)
+		}
+	}
+	if s.RootState == watcher.RootMissing {
+		add("root", "the directory is not there; what was in it is still found")
+	}
+	add("index", s.Index.Problem)
+	add("watch", s.Watch.Problem) // may be what the index says
+	add("writing", s.Write.Problem)
+	if s.Todosync != nil {
+		add("tasks", s.Todosync.Problem)
+	}
+	if s.Compactor != nil {
+		add("tidying", s.Compactor.Problem)
+	}
+	if s.Topic != nil {
+		add("topic", s.Topic.Problem)
+	}
+	return list
+}
+
+// row is a name and what there is to say of it. What belongs to the row above
+// has no name.
+func (p *printer) row(b *strings.Builder, name, format string, args ...any) {
+	p.hanging(b, "", p.style(asMuted, name)+strings.Repeat(" ", max(11-len(name), 1)), 0, plainText(asText, fmt.Sprintf(format, args...)))
+}
+
+// rows are several of one sort, of which a glance sees the first few.
+func (p *printer) rows(b *strings.Builder, list []string) {
+	shown := list
+	if !p.verbose && len(list) > maxNotices+1 {
+		shown = list[:maxNotices]
+	}
+	for _, text := range shown {
+		p.row(b, "", "%s", text)
+	}
+	if n := len(list) - len(shown); n > 0 {
+		p.row(b, "", "and %d more: status --verbose lists them", n)
+	}
+}
+
+func (p *printer) index(b *strings.Builder, x *ipc.IndexStatus) {
+	if !p.verbose && !x.Degraded && x.Total == 0 && x.Pending == 0 {
+		return
+	}
+	line := fmt.Sprintf("revision %d, %d pending, %s", x.Revision, x.Pending, bytesOf(x.Size))
+	if x.Total > 0 {
+		line += fmt.Sprintf(", building %d/%d", x.Done, x.Total)
+	}
+	if x.Degraded {
+		line += ", degraded"
+	}
+	p.row(b, "index", "%s", line)
+}
+
+func (p *printer) watch(b *strings.Builder, w *ipc.WatchStatus) {
+	if !p.verbose && len(w.Polled) == 0 {
+		return
+	}
+	line := plural(w.Directories, "directory") + " watched"
+	if len(w.Polled) > 0 {
+		line += fmt.Sprintf(", %d polled", len(w.Polled))
+	}
+	p.row(b, "watch", "%s", line)
+}
+
 // writing says how writing to files is going, and what a person may do about it.
-func (p *printer) writing(b *strings.Builder, s *ipc.Status) {
-	w := s.Write
+func (p *printer) writing(b *strings.Builder, w *ipc.WriteStatus) {
 	line := plural(w.Applied, "change") + " made"
 	if !w.Enabled {
 		line += ", none that nobody asked for"
@@ -77,37 +162,54 @@ func (p *printer) writing(b *strings.Builder, s *ipc.Status) {
 		line += fmt.Sprintf(", %d refused", n)
 	}
 	p.row(b, "writing", "%s", line)
-	if w.Problem != "" {
-		p.row(b, "", "%s", w.Problem)
+	var list []string
+	for _, path := range w.Kept { // first of all: only a person can settle that
+		list = append(list, path+": what was saved at the moment of a crash; compare it with the file, then remove it")
 	}
 	for _, h := range slices.Concat(w.Waiting, w.Refused) {
-		p.row(b, "", "%s: %s", h.Path, h.Reason)
+		list = append(list, h.Path+": "+h.Reason)
 	}
-	for _, path := range w.Kept {
-		p.row(b, "", "%s: what was saved at the moment of a crash; compare it with the file, then remove it", path)
-	}
-	c := s.Compactor
-	if c == nil {
+	p.rows(b, list)
+}
+
+// todosync shows how reconciliation is doing.
+func (p *printer) todosync(b *strings.Builder, s *todosync.Status) {
+	switch {
+	case s.Off && p.verbose:
+		p.row(b, "tasks", "turned off")
+		return
+	case s.Off || !p.verbose && s.Planned+s.Unclear == 0:
 		return
 	}
+	p.row(b, "tasks", "%d to be ticked, %d left alone as unclear, %d as known before", s.Planned, s.Unclear, s.Known)
+	var list []string
+	for _, w := range s.Waiting {
+		list = append(list, w.Path+": waits: "+w.Reason)
+	}
+	p.rows(b, list)
+}
+
+// tidying says when room is made in long-term files, and which have little.
+func (p *printer) tidying(b *strings.Builder, c *ipc.CompactorStatus) {
+	var list []string
+	for _, f := range c.NearLimit {
+		list = append(list, f.Path+": "+f.Hint)
+	}
+	if !p.verbose && len(list) == 0 {
+		return
+	}
+	line := "only on request"
 	switch {
 	case c.Passive:
 		line = "done by " + c.Host
-	case !c.Enabled:
-		line = "only on request"
-	default:
+	case c.Enabled:
 		line = "next at " + c.NextRun.In(p.zone()).Format(time.DateTime)
 		if !c.LastRun.IsZero() {
 			line += ", last at " + c.LastRun.In(p.zone()).Format(time.DateTime)
 		}
 	}
 	p.row(b, "tidying", "%s", line)
-	if c.Problem != "" {
-		p.row(b, "", "%s", c.Problem)
-	}
-	for _, f := range c.NearLimit {
-		p.row(b, "", "%s: %s", f.Path, f.Hint)
-	}
+	p.rows(b, list)
 }
 
 // model says which model is asked, and what was wrong the last time.
@@ -125,11 +227,15 @@ func (p *printer) model(b *strings.Builder, m *ipc.ModelStatus) {
 	}
 }
 
-// problem is one line that editors can open.
-func (p *printer) problem(b *strings.Builder, f ipc.FileProblem) {
-	where := "memwatchd"
-	if f.Path != "" {
-		where = p.place(f.Path, f.Line)
+// heard shows how listening to the topic goes.
+func (p *printer) heard(b *strings.Builder, s *ipc.TopicStatus) {
+	line := "not connected"
+	if s.Connected {
+		line = "connected"
 	}
-	fmt.Fprintf(b, "%s: %s %s\n", where, escapeLine(f.Message), p.style(asMuted, "["+escapeLine(f.Code)+"]"))
+	line += fmt.Sprintf(" to %s/%s, %s", strings.TrimRight(s.Server, "/"), s.Topic, plural(s.Messages, "message"))
+	if s.Refused > 0 {
+		line += fmt.Sprintf(", %d never noted", s.Refused)
+	}
+	p.row(b, "topic", "%s", line)
 }

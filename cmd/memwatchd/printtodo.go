@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/memwatchd/memwatchd/ipc"
-	"github.com/memwatchd/memwatchd/todosync"
 )
 
 // todos shows tasks by the day since which they stand, with how many of that day
@@ -125,20 +124,5 @@ func (p *printer) todoPlan(b *strings.Builder, plan *ipc.TodoPlan) {
 	list("left alone, done before memwatchd looked or decided by hand since", plan.Known)
 	if len(plan.Waiting)+len(plan.Unclear)+len(plan.Known) == 0 {
 		fmt.Fprintln(b, "nothing to be ticked")
-	}
-}
-
-// todosync shows how reconciliation is doing.
-func (p *printer) todosync(b *strings.Builder, s *todosync.Status) {
-	if s.Off {
-		p.row(b, "tasks", "turned off")
-		return
-	}
-	p.row(b, "tasks", "%d to be ticked, %d left alone as unclear, %d as known before", s.Planned, s.Unclear, s.Known)
-	for _, w := range s.Waiting {
-		p.row(b, "", "%s: waits: %s", w.Path, w.Reason)
-	}
-	if s.Problem != "" {
-		p.row(b, "", "%s", s.Problem)
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
-	"strings"
 	"sync/atomic"
 
 	"github.com/memwatchd/memwatchd/ipc"
@@ -111,19 +110,3 @@ func (path keptState) Load() ([]byte, error) {
 
 // Save implements [ntfy.Memory].
 func (path keptState) Save(data []byte) error { return vault.WriteState(string(path), data) }
-
-// heard shows how listening to the topic goes.
-func (p *printer) heard(b *strings.Builder, s *ipc.TopicStatus) {
-	line := "not connected"
-	if s.Connected {
-		line = "connected"
-	}
-	line += fmt.Sprintf(" to %s/%s, %s", strings.TrimRight(s.Server, "/"), s.Topic, plural(s.Messages, "message"))
-	if s.Refused > 0 {
-		line += fmt.Sprintf(", %d never noted", s.Refused)
-	}
-	p.row(b, "topic", "%s", line)
-	if s.Problem != "" {
-		p.row(b, "", "%s", s.Problem)
-	}
-}
