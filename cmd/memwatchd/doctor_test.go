@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/memwatchd/memwatchd/agents"
 	"github.com/memwatchd/memwatchd/ipc"
 	"github.com/memwatchd/memwatchd/memory"
 	"github.com/memwatchd/memwatchd/todosync"
@@ -51,6 +52,18 @@ func TestJudgements(t *testing.T) {
 		return roomFor("the index", "/i", vault.FileSystem{Free: free, Total: total, Files: files}, need)
 	}
 	const plenty = 1 << 40
+	runs := func(program string) bool { return program == "/bin/memwatchd" }
+	found := func(name string, parts ...agents.Part) agents.Finding {
+		a, ok := agents.Named(name)
+		if !ok {
+			t.Fatalf("there is no agent %s", name)
+		}
+		f := agents.Finding{Agent: a}
+		for _, p := range parts {
+			f.Has = append(f.Has, agents.Installation{Part: p, Scope: agents.User, File: "/h/settings", Command: agents.Command{"/bin/memwatchd"}})
+		}
+		return f
+	}
 	for _, c := range []struct {
 		name string
 		got  []finding
@@ -154,6 +167,15 @@ func TestJudgements(t *testing.T) {
 		{"check", checkOf(&ipc.CheckAnswer{Files: 3}, typed), []string{"ok|3 files compared"}},
 		{"check: differs", checkOf(&ipc.CheckAnswer{Differing: []ipc.Skipped{{Path: "a.md"}, {Path: "b.md"}, {Path: "c.md"}, {Path: "d.md"}}}, typed),
 			[]string{"warning|4 files otherwise: a.md, b.md, c.md and 1 more|check --fix"}},
+
+		{"agent: has nothing", agentOf(found("claude-code"), nil, typed),
+			[]string{"note|Claude Code does not have the tools|memwatchd mcp install --agent claude-code", "note|hooks|memwatchd hook install --agent claude-code"}},
+		{"agent: has all", agentOf(found("claude-code", agents.MCP, agents.Hooks), runs, typed), []string{"ok|Claude Code has the tools of memwatchd and the hooks"}},
+		{"agent: has no hooks", agentOf(found("codex", agents.MCP), runs, typed), []string{"ok|Codex"}},
+		{"agent: program is gone", agentOf(found("codex", agents.MCP), func(string) bool { return false }, typed),
+			[]string{"warning|starts /bin/memwatchd|no such program|/h/settings|memwatchd mcp install --agent codex"}},
+		{"agent: broken settings", agentOf(agents.Finding{Agent: found("codex").Agent, Faults: []agents.Fault{{File: "/h/s", Err: errors.New("3:1: no value")}}}, nil, typed),
+			[]string{"warning|/h/s: 3:1: no value|correct the file"}},
 
 		{"forbidden", lookAtProcess(ctx, &examination{asked: fmt.Errorf("%w: %w", ipc.ErrNoDaemon, fs.ErrPermission)}), []string{"problem|permission|--socket"}},
 		{"broken off", lookAtProcess(ctx, &examination{asked: errors.New("connection reset")}), []string{"problem|as it should: connection reset"}},

@@ -40,11 +40,11 @@ func (p *printer) findings(b *strings.Builder, findings []finding, all bool) {
 		}
 	}
 	if len(names) > 0 {
-		p.finding(b, finding{Text: strings.Join(names, ", ")})
+		p.oneFinding(b, finding{Text: strings.Join(names, ", ")})
 	}
 	for _, f := range findings {
 		if f.Mark != fine || all {
-			p.finding(b, f)
+			p.oneFinding(b, f)
 		}
 	}
 }
@@ -52,7 +52,7 @@ func (p *printer) findings(b *strings.Builder, findings []finding, all bool) {
 // findingIndent is where the text of a finding begins.
 const findingIndent = "           "
 
-func (p *printer) finding(b *strings.Builder, f finding) {
+func (p *printer) oneFinding(b *strings.Builder, f finding) {
 	label := fmt.Sprintf("%-7s", f.Mark)
 	fmt.Fprintf(b, "  %s  %s\n", p.style([...]style{fine: asGood, note: asMuted, warning: asChanged, problem: asBad}[f.Mark], label),
 		wrap(escapeLine(f.Text), p.width, findingIndent))
