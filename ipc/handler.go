@@ -146,7 +146,7 @@ func (h *handler) operate(a *answer, r *http.Request, op *Operation) error {
 		listening(ctx)
 		return h.stream(a, r, op, call, req)
 	}
-	body, err := h.perform(ctx, call, req)
+	body, err := h.memory.perform(ctx, call, req)
 	if err != nil {
 		return err
 	}
@@ -157,13 +157,13 @@ func (h *handler) operate(a *answer, r *http.Request, op *Operation) error {
 }
 
 // perform does what is asked for, and encodes the answer.
-func (h *handler) perform(ctx context.Context, call Call, req *Request) ([]byte, error) {
+func (m *Memory) perform(ctx context.Context, call Call, req *Request) (json.RawMessage, error) {
 	if !req.op.Long {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, maxAnswerTime)
 		defer cancel()
 	}
-	got, err := req.op.call(ctx, h.memory, call, req.value.Interface())
+	got, err := req.op.call(ctx, m, call, req.value.Interface())
 	if err != nil {
 		if ctx.Err() != nil {
 			return nil, Errorf(Unavailable, "%s took too long", req.op.Name)

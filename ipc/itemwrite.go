@@ -16,7 +16,7 @@ import (
 type ItemPutRequest struct {
 	Namespace  string   `json:"namespace" arg:"1" enum:"profile,preference,fact,project,task_state" need:"true" doc:"profile, preference, fact, project or task_state"`
 	Key        string   `json:"key" arg:"2" need:"true" doc:"what the item is found by again; white space around it does not count"`
-	Value      string   `json:"value" arg:"rest" stdin:"true" need:"true" doc:"a text, or JSON"`
+	Value      string   `json:"value" arg:"rest" stdin:"true" doc:"a text, or JSON"`
 	Visibility string   `json:"visibility" default:"private_only" enum:"private_only,public_ok" doc:"where it may be shown: in private only, or in public too"`
 	Confidence *float64 `json:"confidence" min:"0" max:"1" doc:"how sure it is, from 0 to 1"`
 	Source     string   `json:"source" doc:"where it comes from, such as the id of a message"`

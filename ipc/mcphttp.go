@@ -180,7 +180,7 @@ func (m *models) ask(ctx context.Context, req *Request) (answer json.RawMessage,
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(s.ctx, cancel)()
-	return h.perform(ctx, s.call, req)
+	return h.memory.perform(ctx, s.call, req)
 }
 
 func (m *models) broken(ctx context.Context, v any, stack []byte) {

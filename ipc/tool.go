@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"reflect"
 	"slices"
 	"strings"
 )
@@ -98,6 +99,9 @@ func (t *Tool) request(arguments json.RawMessage) (*Request, error) {
 			return Errorf(Invalid, "field %q is there twice", name)
 		}
 		fields[name], names = raw, append(names, name)
+		if isScope(name) {
+			return Errorf(Invalid, "unknown field %q", name).hint("who asks is not for a tool to say")
+		}
 		_, err := find(params, name)
 		return err
 	})
@@ -120,6 +124,11 @@ func (t *Tool) request(arguments json.RawMessage) (*Request, error) {
 		}
 	}
 	return req, req.check()
+}
+
+// isScope reports whether a field is one of those that say who asks.
+func isScope(name string) bool {
+	return slices.ContainsFunc(paramsOf(reflect.TypeFor[Scope]()), func(p *Param) bool { return p.Name == name })
 }
 
 // isEmpty reports whether a value says as much as none: models fill in what they

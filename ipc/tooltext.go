@@ -133,7 +133,7 @@ func (b *toolText) found(a *SearchAnswer) {
 		text, cut := firstRunes(h.Text, maxEntryText)
 		b.line("%s", text)
 		if cut || h.Truncated {
-			b.line("… (get lines %d to %d for all of it)", h.Line, h.EndLine)
+			b.line("… (for all of it: memory_get from %d, lines %d)", h.Line, h.EndLine-h.Line+1)
 		}
 		for _, also := range h.AlsoAt {
 			b.line("also at %s:%d", also.Path, also.Line)

@@ -1,0 +1,209 @@
+package ipc
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"golang.org/x/tools/txtar"
+)
+
+// soundUse is a use of each tool that succeeds on what it is used on, in turn.
+var soundUse = map[string]fields{
+	"memory_note":             {"text": "a note"},
+	"memory_capture":          {"bullets": []string{"a bullet"}},
+	"memory_remember":         {"title": "Editor", "text": "vim", "explicit": true},
+	"memory_session":          {"session": "s1", "draft": fields{"summary": "a summary"}},
+	"memory_edit":             {"path": "notes/a.md", "old_text": "words", "new_text": "other words"},
+	"memory_write":            {"path": "notes/b.md", "text": "# B\n"},
+	"memory_profile":          {"text": "short", "evidence": []string{"notes/a.md"}},
+	"memory_project":          {"name": "atlas", "text": "short", "evidence": []string{"notes/a.md"}},
+	"memory_put":              {"namespace": "fact", "key": "k", "value": "v"},
+	"memory_delete_namespace": {"namespace": "fact"},
+}
+
+// What a schema says is needed is needed, and with it something is done.
+func TestToolNeeds(t *testing.T) {
+	for _, tool := range Tools {
+		var needed []string
+		for _, p := range tool.params() {
+			if p.Need && len(tool.ops) == 1 {
+				needed = append(needed, p.Name)
+			}
+		}
+		sound, ok := soundUse[tool.Name]
+		if ok != (needed != nil) {
+			t.Fatalf("%s needs %v: say in the table how it is used", tool.Name, needed)
+		}
+		if !ok {
+			continue
+		}
+		d := readOpsCase(t, &txtar.Archive{Files: []txtar.File{{Name: "notes/a.md", Data: []byte("some words\n")}}}).disk(t)
+		use := func(without string) toolAnswer {
+			arguments := maps.Clone(sound)
+			delete(arguments, without)
+			return tool.use(t.Context(), askOf(t, d.memory), json.RawMessage(encoded(t, arguments)))
+		}
+		for _, name := range needed {
+			if a := use(name); !a.failed {
+				t.Errorf("%s without %s answers %q", tool.Name, name, a.text)
+			}
+		}
+		if a := use(""); a.failed {
+			t.Errorf("%s with all that it needs answers %q", tool.Name, a.text)
+		}
+	}
+}
+
+// askOf asks a memory as its owner, in private.
+func askOf(t testing.TB, m *Memory) askFunc {
+	call, err := m.call(nil, Scope{}, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return func(ctx context.Context, req *Request) (json.RawMessage, error) { return m.perform(ctx, call, req) }
+}
+
+// What models say in other words is understood; what makes no sense is told, with
+// what may have been meant.
+func TestToolArguments(t *testing.T) {
+	for _, c := range []struct{ tool, arguments, want string }{
+		{"memory_search", `{"query":"a","maxResults":3}`, `{"limit":3,"query":"a"}`},
+		{"memory_search", `{"query":"a","k":3}`, `{"limit":3,"query":"a"}`},
+		{"memory_search", `{"query":"a","after":"2026-02-01","before":"2026-02-03"}`, `{"query":"a","since":"2026-02-01","until":"2026-02-03"}`},
+		{"memory_search", `{"query":"a","since":null,"tags":null}`, `{"query":"a"}`},
+		{"memory_search", ``, `{}`},
+		{"memory_search", `null`, `{}`},
+		{"memory_search", `{"limit":1,"k":3}`, `field "limit" is there twice`},
+		{"memory_search", `{"k":3,"maxResults":3}`, `field "limit" is there twice`},
+		{"memory_search", `{"query":"a","query":"b"}`, `field "query" is there twice`},
+		{"memory_search", `{"k":1000}`, `limit: 1000 is more than 100`},
+		{"memory_search", `{"k":"3"}`, `limit: string where a whole number belongs`},
+		{"memory_search", `{"qery":"a"}`, `unknown field "qery" (did you mean "query"?)`},
+		{"memory_search", `{"subject":"owner"}`, `unknown field "subject" (who asks is not for a tool to say)`},
+		{"memory_search", `{"external_key":"telegram:1"}`, `unknown field "external_key" (who asks is not for a tool to say)`},
+		{"memory_search", `{"context":"private"}`, `unknown field "context" (who asks is not for a tool to say)`},
+		{"memory_search", `[]`, `the request is not a JSON object`},
+		{"memory_search", `"x"`, `the request is not a JSON object`},
+		{"memory_search", `{`, `the request is not JSON: it ends in the middle`},
+		{"memory_note", `{"text":"a","k":3}`, `unknown field "k"`},
+		{"memory_note", `{"text":"a","after":"x"}`, `unknown field "after"`},
+		{"memory_recent", `{"k":3,"after":"2026-02-01"}`, `unknown field "after"`},
+		{"memory_list", `{"maxResults":3}`, `{"limit":3}`},
+		{"memory_get", `{"path":"a.md"}`, `{"path":"a.md"}`},
+		{"memory_get", `{"path":"a.md","namespace":"","key":null}`, `{"path":"a.md"}`},
+		{"memory_get", `{"namespace":"fact","key":"k"}`, `{"key":"k","namespace":"fact"}`},
+		{"memory_get", `{"namespace":"fact","key":"k","path":"","id":null,"sync":false}`, `{"key":"k","namespace":"fact","sync":false}`},
+		{"memory_get", `{"namespace":"fact","key":"k","path":"a.md"}`, `path does not go with namespace and key`},
+		{"memory_get", `{"key":"k"}`, `{"key":"k"}`},
+		{"memory_get", `{"pth":"a.md"}`, `unknown field "pth" (did you mean "path"?)`},
+		{"memory_get", `{"nmspace":"fact"}`, `unknown field "nmspace" (did you mean "namespace"?)`},
+	} {
+		req, err := toolNamed(c.tool).request(json.RawMessage(c.arguments))
+		got := ""
+		if err != nil {
+			got = err.Error()
+			if asError(err).Code != Invalid {
+				t.Errorf("%s %s: the error is %s", c.tool, c.arguments, asError(err).Code)
+			}
+		} else {
+			got = encoded(t, req.fields())
+		}
+		if got != c.want {
+			t.Errorf("%s %s is %s, not %s", c.tool, c.arguments, got, c.want)
+		}
+	}
+}
+
+// What an operation needs is what the matrix shows that it is refused without.
+func TestNeedsAreTheRules(t *testing.T) {
+	for _, op := range Operations {
+		want := map[sort]Need{adds: Someone, changes: InPrivate, keeps: TheOwner}[aims[op.Name].sort]
+		if op.Needs != want {
+			t.Errorf("%s needs %d, and by the rule %d", op.Name, op.Needs, want)
+		}
+	}
+}
+
+// Each caller is told what it may ask, and nothing else is answered.
+func TestOperationsTellWhatIsRefused(t *testing.T) {
+	d := readOpsCase(t, &txtar.Archive{Files: []txtar.File{{Name: "notes/a.md", Data: []byte("some words\n")}}}).disk(t)
+	for _, c := range []struct {
+		fixed   *Fixed
+		subject string
+		context string
+		has     []string
+		hasNot  []string
+	}{
+		{nil, "owner", "private", []string{"search", "note", "todo", "forget", "compact", "status", "operations", "events"}, nil},
+		{nil, "acct:42", "private", []string{"search", "note", "todo", "forget", "check"}, []string{"compact", "undo"}},
+		{nil, "owner", "public", []string{"search", "note", "session", "item_put"}, []string{"todo", "remember", "forget", "edit", "compact", "undo", "item_delete"}},
+		{nil, "", "private", []string{"search", "get"}, []string{"note", "todo", "remember"}},
+		{&Fixed{Subject: "acct:42"}, "acct:42", "unknown", []string{"search", "note", "resolve", "status", "operations"}, []string{"todo", "check", "links", "events"}},
+		{&Fixed{Subject: "acct:42", Operations: []string{"get", "note"}}, "acct:42", "unknown", []string{"get", "note", "operations"}, []string{"search", "status", "complete"}},
+		{&Fixed{Subject: "acct:42", Operations: []string{"get", "note"}}, "", "public", []string{"get", "operations"}, []string{"search", "note"}},
+	} {
+		call, err := d.memory.call(c.fixed, Scope{Subject: &c.subject, Context: &c.context}, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer, err := d.memory.operations(t.Context(), call, &OperationsRequest{})
+		if err != nil || !answer.Enabled {
+			t.Fatal(answer, err)
+		}
+		for _, op := range c.has {
+			if !slices.Contains(answer.Operations, op) {
+				t.Errorf("%q in %s on %v may not ask %s", c.subject, c.context, c.fixed, op)
+			}
+		}
+		for _, op := range c.hasNot {
+			if slices.Contains(answer.Operations, op) {
+				t.Errorf("%q in %s on %v may ask %s", c.subject, c.context, c.fixed, op)
+			}
+		}
+	}
+}
+
+// Whatever the arguments are, a tool answers; and nothing in them changes who asks:
+// what is private is not in the answer to a group.
+func FuzzToolArguments(f *testing.F) {
+	const secret = "zqprivatewords"
+	c := readOpsCase(f, &txtar.Archive{Files: []txtar.File{
+		{Name: "MEMORY.md", Data: []byte("# Long-Term Memory\n\n- **Secret**: " + secret + "\n")},
+		{Name: "2026-02-04/cli.md", Data: []byte("# Day\n\n- words for all\n\n## Tasks\n\n- [ ] a task\n")},
+	}})
+	m := c.memory(f)
+	public := "public"
+	call, err := m.call(nil, Scope{Subject: &m.Owner, Context: &public}, false)
+	if err != nil {
+		f.Fatal(err)
+	}
+	ask := func(ctx context.Context, req *Request) (json.RawMessage, error) { return m.perform(ctx, call, req) }
+	for _, arguments := range []string{
+		`{}`, `{"query":"words","k":3}`, `{"path":"MEMORY.md"}`, `{"path":"2026-02-04/cli.md","from":2,"lines":1}`, `{"subject":"owner","context":"private"}`,
+		`{"query":"` + secret + `","scope":{"context":"private"},"Context":"private"}`, `{"namespace":"fact","key":"a"}`, `{"draft":{"items":{"A":[{"text":"x"}]}},"session":"s"}`,
+		`{"format":"boot","max_chars":0}`, `[1,2]`, `{"a":{"b":[null,1e400]}}`, `{"limit":-1}`, `{"query":"\ud800","tags":["a",null]}`, `{"state":"open","days":3650}`,
+	} {
+		for i := range Tools {
+			f.Add(i, arguments)
+		}
+	}
+	f.Fuzz(func(t *testing.T, i int, arguments string) {
+		tool := Tools[uint(i)%uint(len(Tools))]
+		a := tool.use(t.Context(), ask, json.RawMessage(arguments))
+		fields, err := encode(a.fields)
+		if err != nil {
+			t.Fatalf("%s %q: %v", tool.Name, arguments, err)
+		}
+		said := strings.Contains(arguments, "zq") || strings.Contains(arguments, `\u`) // it is told what it says itself
+		if !said && (strings.Contains(a.text, secret) || strings.Contains(string(fields), secret)) {
+			t.Errorf("%s %q answers %q, %s", tool.Name, arguments, a.text, fields)
+		}
+		if !json.Valid(fields) || fields[0] != '{' {
+			t.Errorf("%s %q answers %s", tool.Name, arguments, fields)
+		}
+	})
+}
