@@ -2,7 +2,9 @@ package ipc
 
 import (
 	"context"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/memwatchd/memwatchd/memory"
 )
@@ -10,7 +12,8 @@ import (
 // CaptureRequest asks to append what was asked for, or achieved, to the log of
 // today.
 type CaptureRequest struct {
-	Bullets    []string `json:"bullets" arg:"rest" stdin:"true" need:"true" doc:"one to three short lines"`
+	Bullets    []string `json:"bullets" arg:"rest" stdin:"true" doc:"one to three short lines"`
+	Text       string   `json:"text" stdin:"true" doc:"in place of bullets: a longer text, such as what an agent says when it is done, to be reduced to one to three of them; by a model if there is one, which takes its time"`
 	Type       string   `json:"type" default:"crumb" enum:"request,result,crumb" doc:"what they are: request, result or crumb"`
 	Source     string   `json:"source" doc:"where they come from, such as the name of a program"`
 	Session    string   `json:"session" doc:"id of the session that they are of"`
@@ -20,11 +23,13 @@ type CaptureRequest struct {
 }
 
 // CaptureAnswer says where the bullets are. Without a path they are where the
-// caller, in this context, may not read them.
+// caller, in this context, may not read them, or there are none.
 type CaptureAnswer struct {
 	Path     string `json:"path,omitempty"`
-	Lines    []int  `json:"lines"`              // of each bullet, in the order of the request; empty without a path
+	Lines    []int  `json:"lines"`              // of each bullet, in the order of the request, 0 for one of an earlier day; empty without a path
 	Already  int    `json:"already,omitempty"`  // bullets that were there, and are not written again
+	Queued   bool   `json:"queued,omitempty"`   // a model is asked about the text: what it comes to is written later
+	Note     string `json:"note,omitempty"`     // why there are no bullets
 	Disabled bool   `json:"disabled,omitempty"` // memory is turned off: nothing was written
 }
 
@@ -34,9 +39,10 @@ const (
 	ofSession  = "session"  // the attribute
 )
 
-// capture appends bullets to the log of today. A bullet that the same session
-// has captured today, as far as the caller may read it, is not written again: a
-// program that does not know whether it was heard can ask once more.
+// capture appends bullets to the log of today, those of a text if there is one. A
+// bullet that the same session has captured in recent days, as far as the caller
+// may read it, is not written again: a program that does not know whether it was
+// heard can ask once more.
 func (m *Memory) capture(ctx context.Context, c Call, r *CaptureRequest) (*CaptureAnswer, error) {
 	if m.Disabled {
 		return &CaptureAnswer{Lines: []int{}, Disabled: true}, nil
@@ -44,25 +50,73 @@ func (m *Memory) capture(ctx context.Context, c Call, r *CaptureRequest) (*Captu
 	if err := m.mayAdd(c); err != nil {
 		return nil, err
 	}
+	if r.Text != "" {
+		return m.captureText(ctx, c, r)
+	}
+	return m.captureBullets(ctx, c, r)
+}
+
+func (m *Memory) captureBullets(ctx context.Context, c Call, r *CaptureRequest) (*CaptureAnswer, error) {
 	blocks, err := m.captureBlocks(c, r)
 	if err != nil {
 		return nil, err
 	}
-	done, err := m.log(ctx, c, logging{
-		cause: "capture", at: m.now().In(m.location()), topic: captured, blocks: blocks,
-		there: func(e *memory.Entry, b *logBlock) bool {
-			return e.Block == memory.Item && e.Text == b.entry.Text && e.Attributes[ofSession] == b.attributes[ofSession] &&
-				e.Type == b.entry.Type && e.Partition.Visibility == b.entry.Partition.Visibility
-		},
-	})
+	at := m.now().In(m.location())
+	there := func(e *memory.Entry, b *logBlock) bool {
+		return e.Block == memory.Item && e.Text == b.entry.Text && e.Attributes[ofSession] == b.attributes[ofSession] &&
+			e.Type == b.entry.Type && e.Partition.Visibility == b.entry.Partition.Visibility
+	}
+	fresh := blocks
+	if r.Session != "" { // it may have begun on an earlier day
+		if fresh, err = m.unsaidBefore(c, blocks, at, there); err != nil {
+			return nil, err
+		}
+	}
+	answer := &CaptureAnswer{Lines: []int{}, Already: len(blocks) - len(fresh)}
+	if len(fresh) == 0 {
+		answer.Note = "all of it was noted on an earlier day"
+		return answer, nil
+	}
+	done, err := m.log(ctx, c, logging{cause: "capture", at: at, topic: captured, blocks: fresh, there: there})
 	if err != nil {
 		return nil, err
 	}
-	answer := &CaptureAnswer{Path: done.path, Lines: done.lines, Already: done.already}
-	if done.path == "" {
-		answer.Lines = []int{}
+	answer.Already += done.already
+	if answer.Path = done.path; done.path == "" {
+		return answer, nil
+	}
+	answer.Lines = make([]int, len(blocks))
+	for i := range blocks {
+		if n := slices.IndexFunc(fresh, func(b logBlock) bool { return b.text == blocks[i].text }); n >= 0 {
+			answer.Lines[i] = done.lines[n]
+		}
 	}
 	return answer, nil
+}
+
+// unsaidBefore are the blocks that the caller's logs of recent days, but for
+// today's, do not have, as far as the caller may read them.
+func (m *Memory) unsaidBefore(c Call, blocks []logBlock, at time.Time, there func(*memory.Entry, *logBlock) bool) ([]logBlock, error) {
+	blocks = slices.Clone(blocks)
+	for ago := 1; ago <= m.recentDays() && len(blocks) > 0; ago++ {
+		day := at.AddDate(0, 0, -ago)
+		paths, _ := m.logPaths(c, day.Format(time.DateOnly))
+		for _, path := range paths {
+			doc, _, err := m.load(c, path)
+			if err != nil || c.View.SubjectOf(doc.Own) != c.Scope.Subject {
+				continue
+			}
+			for i := range blocks {
+				if err := m.finishBlock(&blocks[i], path, at); err != nil {
+					return nil, err
+				}
+			}
+			blocks = slices.DeleteFunc(blocks, func(b logBlock) bool {
+				return slices.ContainsFunc(doc.Entries, func(e memory.Entry) bool { return e.Readable(c.View) && there(&e, &b) })
+			})
+		}
+	}
+	return blocks, nil
 }
 
 // captureBlocks are the bullets as they are written.
@@ -70,13 +124,7 @@ func (m *Memory) captureBlocks(c Call, r *CaptureRequest) ([]logBlock, error) {
 	if n := len(r.Bullets); n < 1 || n > maxBullets {
 		return nil, Errorf(Invalid, "bullets: there are %d, not one to three", n).hint("capture what matters most")
 	}
-	if err := m.logSource("source", r.Source); err != nil {
-		return nil, err
-	}
-	if err := m.logSource("session", r.Session); err != nil {
-		return nil, err
-	}
-	if err := m.logEvidence(r.Evidence); err != nil {
+	if err := m.captureOrigin(r); err != nil {
 		return nil, err
 	}
 	var blocks []logBlock
@@ -93,6 +141,17 @@ func (m *Memory) captureBlocks(c Call, r *CaptureRequest) ([]logBlock, error) {
 		})
 	}
 	return blocks, nil
+}
+
+// captureOrigin says no to what cannot say where bullets come from.
+func (m *Memory) captureOrigin(r *CaptureRequest) error {
+	if err := m.logSource("source", r.Source); err != nil {
+		return err
+	}
+	if err := m.logSource("session", r.Session); err != nil {
+		return err
+	}
+	return m.logEvidence(r.Evidence)
 }
 
 // unmarked is a bullet without the mark of a list that it may come with.

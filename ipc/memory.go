@@ -32,8 +32,9 @@ type Memory struct {
 	Compress  *compactor.Compress
 	Turn      *compactor.Turn // of whoever tidies up
 
-	Judge        Judge // of what in a draft is there already, beside the rules; may be nil
-	JudgePrivate bool  // it is told private text too
+	Judge        Judge   // of what in a draft is there already, beside the rules; may be nil
+	JudgePrivate bool    // it is told private text too, and so is Reducer
+	Reducer      Reducer // of texts that are captured, beside the rules; may be nil
 
 	Parse    func(vault.File) *memory.Document // reads a file as Files does
 	Layout   *memory.Layout                    // that it is read by
@@ -59,6 +60,7 @@ type Memory struct {
 	shortage shortage
 
 	forgetting forgetting
+	reductions reductions
 }
 
 // Files gives the files of memory as they are now. An error that is

@@ -226,12 +226,19 @@ func (b *toolText) todo(a *TodoAnswer) {
 }
 
 func (b *toolText) captured(a *CaptureAnswer) {
-	if a.Disabled || a.Path == "" {
+	switch {
+	case a.Queued:
+		b.line("(a model is asked, and what it says is captured later)")
+	case a.Note != "":
+		b.line("(%s)", a.Note)
+	case a.Disabled, a.Path == "":
 		b.written("captured", "", 0, a.Disabled)
 		return
 	}
 	for _, line := range a.Lines {
-		b.line("captured: %s:%d", a.Path, line)
+		if line > 0 {
+			b.line("captured: %s:%d", a.Path, line)
+		}
 	}
 	if a.Already > 0 {
 		b.line("(%d of them were there already)", a.Already)

@@ -26,9 +26,9 @@ var undone = like(`\b(?:I'll|I will|let me|going to|next|should I|shall I|would 
 const maxAchieved = 300
 
 // Achieved is what an agent says that it has done, at most so many lines of its
-// message: the most telling, and of those the first, in their order. A message
-// that only answers or asks has none.
-func Achieved(message string, most int) (lines []string) {
+// message that keep says yes to: the most telling, and of those the first, in
+// their order. A message that only answers or asks has none.
+func Achieved(message string, most int, keep func(string) bool) (lines []string) {
 	type found struct {
 		text      string
 		worth, at int
@@ -50,7 +50,14 @@ func Achieved(message string, most int) (lines []string) {
 		}
 	}
 	slices.SortFunc(all, func(a, b found) int { return cmp.Or(b.worth-a.worth, a.at-b.at) })
-	all = all[:min(len(all), max(most, 0))]
+	kept := 0
+	all = slices.DeleteFunc(all, func(f found) bool {
+		if kept == most || !keep(f.text) {
+			return true
+		}
+		kept++
+		return false
+	})
 	slices.SortFunc(all, func(a, b found) int { return a.at - b.at })
 	for _, f := range all {
 		lines = append(lines, f.text)

@@ -219,6 +219,7 @@ func (d *daemon) run(ctx context.Context, listeners []*ipc.Listener) error {
 	d.lend(server.Memory)
 	if d.model != nil {
 		server.Memory.Judge, server.Memory.JudgePrivate = d.model, c.LLM.Private
+		server.Memory.Reducer = d.model
 	}
 	d.recall()
 	group, working := errgroup.WithContext(ctx)
@@ -230,6 +231,9 @@ func (d *daemon) run(ctx context.Context, listeners []*ipc.Listener) error {
 	group.Go(func() error { return d.supervisor.attend(working, listeners, d.State, d.logger) })
 	group.Go(func() error { return d.forget(working, server.Memory) })
 	group.Go(func() error { return d.hear(working, server.Memory) })
+	group.Go(func() error {
+		return server.Memory.Reduce(working, func(err error) { d.logger.Warn("captured text", "err", err) })
+	})
 	err := group.Wait()
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
 		return nil

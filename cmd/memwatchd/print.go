@@ -89,9 +89,9 @@ func (p *printer) print(answer any) error {
 	case *ipc.TodoAnswer:
 		p.todo(&b, a)
 	case *ipc.NoteAnswer:
-		p.noted(&b, a.Path, []int{a.Line}, 0, a.Disabled)
+		p.noted(&b, a.Path, []int{a.Line}, a.Disabled)
 	case *ipc.CaptureAnswer:
-		p.noted(&b, a.Path, a.Lines, a.Already, a.Disabled)
+		p.captured(&b, a)
 	case *ipc.SessionAnswer:
 		p.session(&b, a)
 	case *ipc.CheckAnswer:
