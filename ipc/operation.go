@@ -172,6 +172,17 @@ func (r *Request) fields() map[string]any {
 	return fields
 }
 
+// whole is the request with the defaults of what was not set, for who does not
+// send it to a daemon.
+func (r *Request) whole() *Request {
+	whole := r.op.NewRequest()
+	for _, p := range r.given {
+		whole.value.Elem().FieldByIndex(p.index).Set(r.value.Elem().FieldByIndex(p.index))
+	}
+	whole.given = r.given
+	return whole
+}
+
 // check tests what the tags promise of every parameter.
 func (r *Request) check() error {
 	for _, p := range r.op.Params {

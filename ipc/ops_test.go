@@ -348,20 +348,27 @@ func opsJSON(t *testing.T, raw []byte) string {
 }
 
 // serveOps serves a memory on a socket.
-func serveOps(t *testing.T, m *Memory) string {
+func serveOps(t testing.TB, m *Memory) string {
+	t.Helper()
+	return serveAs(t, m, func(*Endpoint, *Server) {})
+}
+
+// serveAs serves a memory on a socket that is made otherwise.
+func serveAs(t testing.TB, m *Memory, change func(*Endpoint, *Server)) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("/tmp", "mw") // short: a socket's path has 107 bytes at most
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
-	l, err := Endpoint{Path: filepath.Join(dir, "s")}.Listen()
+	e, server := Endpoint{Path: filepath.Join(dir, "s")}, &Server{Memory: m, Logger: slog.New(slog.DiscardHandler)}
+	change(&e, server)
+	l, err := e.Listen()
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
-	server := &Server{Memory: m, Logger: slog.New(slog.DiscardHandler)}
 	go func() { ended <- server.Run(ctx, l) }()
 	t.Cleanup(func() {
 		cancel()
