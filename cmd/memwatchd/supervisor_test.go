@@ -156,7 +156,7 @@ func TestSupervisorIsToldHowFar(t *testing.T) {
 	index <- ipc.IndexStatus{Problem: "the disk is full\n"}
 	index <- ipc.IndexStatus{}
 	s.watchdog = 40 * time.Millisecond
-	attend(t, s, l, func() ipc.IndexStatus { return <-index }, slog.New(slog.DiscardHandler))
+	attend(t, s, l, m, func() ipc.IndexStatus { return <-index }, slog.New(slog.DiscardHandler))
 	for _, want := range [][]string{
 		{"READY=1", "WATCHDOG=1", "STATUS=indexing: 3 of 12 files"},
 		{"WATCHDOG=1", `STATUS=the disk is full\n`},
@@ -179,7 +179,7 @@ func TestSupervisorIsToldHowFar(t *testing.T) {
 func TestSilenceIsNoSignOfLife(t *testing.T) {
 	s, l, m := attended(t, 200*time.Millisecond)
 	var log transcript
-	attend(t, s, l, func() ipc.IndexStatus { return ipc.IndexStatus{} }, slog.New(slog.NewTextHandler(&log, nil)))
+	attend(t, s, l, m, func() ipc.IndexStatus { return ipc.IndexStatus{} }, slog.New(slog.NewTextHandler(&log, nil)))
 	silences := func() int { return strings.Count(log.String(), "own socket does not answer") }
 	silent := func(n int) {
 		t.Helper()
@@ -226,13 +226,14 @@ func attended(t *testing.T, watchdog time.Duration) (*supervisor, net.Listener, 
 }
 
 // attend runs the supervisor's side of a daemon until the test ends.
-func attend(t *testing.T, s *supervisor, l net.Listener, state func() ipc.IndexStatus, logger *slog.Logger) {
+func attend(t *testing.T, s *supervisor, l net.Listener, m *manager, state func() ipc.IndexStatus, logger *slog.Logger) {
 	ctx, cancel := context.WithCancel(context.Background())
 	own := []*ipc.Listener{{Endpoint: ipc.Endpoint{Address: "127.0.0.1:1"}}, {Endpoint: ipc.Endpoint{Path: l.Addr().String()}}}
 	ended := make(chan error, 1)
 	go func() { ended <- s.attend(ctx, own, state, logger) }()
 	t.Cleanup(func() {
 		cancel()
+		m.conn.Close() // who is told and does not listen makes it wait
 		if err := <-ended; !errors.Is(err, context.Canceled) {
 			t.Errorf("it ended with %v", err)
 		}
@@ -364,8 +365,12 @@ func TestSocketsOfNobodyAreRefused(t *testing.T) {
 			l := newLive(t, t.TempDir(), "")
 			l.activated(c.names, filepath.Join(filepath.Dir(l.socket), c.file))
 			l.launch()
-			err := <-l.done
-			l.done = nil
+			var err error
+			select {
+			case err = <-l.done:
+				l.done = nil
+			case <-time.After(time.Minute):
+			}
 			if err == nil || !strings.Contains(l.log.String(), c.want) {
 				t.Errorf("%v, and logged %s, want %s", err, l.log.String(), c.want)
 			}
