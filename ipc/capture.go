@@ -16,8 +16,8 @@ type CaptureRequest struct {
 	Text       string   `json:"text" stdin:"true" doc:"in place of bullets: a longer text, such as what an agent says when it is done, to be reduced to one to three of them; by a model if there is one, which takes its time"`
 	Type       string   `json:"type" default:"crumb" enum:"request,result,crumb" doc:"what they are: request, result or crumb"`
 	Source     string   `json:"source" doc:"where they come from, such as the name of a program"`
-	Session    string   `json:"session" doc:"id of the session that they are of"`
-	Evidence   []string `json:"evidence" doc:"what they are based on: paths, path#id or URLs"`
+	Session    string   `json:"session" complete:"session" doc:"id of the session that they are of"`
+	Evidence   []string `json:"evidence" complete:"path" doc:"what they are based on: paths, path#id or URLs"`
 	Visibility string   `json:"visibility" default:"private_only" enum:"private_only,public_ok" doc:"private_only, or public_ok if they may be shown to others"`
 	Scope
 }

@@ -11,7 +11,7 @@ import (
 
 // CheckRequest asks for a comparison of files and index.
 type CheckRequest struct {
-	Path string `json:"path" arg:"1" doc:"only this file or directory"`
+	Path string `json:"path" arg:"1" complete:"path" doc:"only this file or directory"`
 	Fix  bool   `json:"fix" doc:"put wrong counters in the frontmatter of files right, and the index where it differs"`
 	Fresh
 	Scope

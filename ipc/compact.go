@@ -13,7 +13,7 @@ import (
 
 // CompactRequest asks to make room in long-term files.
 type CompactRequest struct {
-	Path    string `json:"path" arg:"1" doc:"only this long-term file, those below this directory, or those matching this glob"`
+	Path    string `json:"path" arg:"1" complete:"path" doc:"only this long-term file, those below this directory, or those matching this glob"`
 	DryRun  bool   `json:"dry_run" doc:"tell what would go, and change nothing"`
 	Explain bool   `json:"explain" doc:"take every score apart, and list what stays as well"`
 	Fresh
@@ -73,7 +73,7 @@ func cannotWrite() *Error {
 
 // RestoreRequest asks to bring an archived entry back.
 type RestoreRequest struct {
-	ID string `json:"id" arg:"1" doc:"the archived entry, as path#id, or by the id that was given to it"`
+	ID string `json:"id" arg:"1" complete:"archived" doc:"the archived entry, as path#id, or by the id that was given to it"`
 	Fresh
 	Scope
 }

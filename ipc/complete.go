@@ -14,7 +14,7 @@ import (
 // CompleteRequest asks which names there are of some sort: to complete one that
 // is being typed, or to list them all.
 type CompleteRequest struct {
-	What   string `json:"what" arg:"1" enum:"path,subject,namespace,session,section,tag" doc:"what is named: path, subject, namespace, session, section or tag"`
+	What   string `json:"what" arg:"1" enum:"path,subject,namespace,session,section,tag" need:"true" doc:"what is named: path, subject, namespace, session, section or tag"`
 	Prefix string `json:"prefix" doc:"only names that begin with this; of sections, whatever its case"`
 	Steps  bool   `json:"steps" doc:"of paths, a directory as one name that ends in /, in place of all that lies below it"`
 	After  string `json:"after" doc:"only names behind this one: next, of the answer before"`

@@ -17,7 +17,7 @@ import (
 type ContextRequest struct {
 	Query    string  `json:"query" arg:"rest" doc:"relevant: what the entries should be about, such as what a person has just said; quotes mean nothing in it"`
 	Format   string  `json:"format" default:"summary" enum:"summary,boot,full,items,relevant" doc:"summary: the summaries of long-term memory and of the recent sessions, with their paths; boot: who the agent is, whom it helps, the notes of today and yesterday, and MEMORY.md; full: MEMORY.md alone; items: the keyed items; relevant: the entries that match a query"`
-	Session  string  `json:"session" doc:"summary: id of the session that asks: its file of today comes first"`
+	Session  string  `json:"session" complete:"session" doc:"summary: id of the session that asks: its file of today comes first"`
 	Days     int     `json:"days" min:"0" max:"3650" doc:"summary: how many days of sessions; 0 for as many as are configured"`
 	Limit    int     `json:"limit" default:"8" min:"1" max:"100" doc:"relevant: how many entries at most"`
 	MinCover float64 `json:"min_cover" min:"0" max:"1" doc:"relevant: the share of the query that an entry has to cover, its rarer words counting more: 0 for any; 0.4 leaves out what only shares a word or two with it by chance"`

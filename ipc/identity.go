@@ -12,7 +12,7 @@ import (
 
 // ResolveRequest asks whose memory it is that belongs to an external key.
 type ResolveRequest struct {
-	ExternalKey string `json:"external_key" arg:"1" doc:"what a channel calls a user, as <channel>:<id>"`
+	ExternalKey string `json:"external_key" arg:"1" complete:"external_key" doc:"what a channel calls a user, as <channel>:<id>"`
 	Scope
 }
 
@@ -20,14 +20,14 @@ type ResolveRequest struct {
 // memory is the subject's, and what was kept for the key alone is read with it.
 // No file is moved.
 type LinkRequest struct {
-	ExternalKey string `json:"external_key" arg:"1" doc:"what a channel calls a user, as <channel>:<id>"`
-	Subject     string `json:"subject" arg:"2" doc:"the subject that the key is linked to, such as acct:42"`
+	ExternalKey string `json:"external_key" arg:"1" complete:"external_key" doc:"what a channel calls a user, as <channel>:<id>"`
+	Subject     string `json:"subject" arg:"2" complete:"subject" doc:"the subject that the key is linked to, such as acct:42"`
 	Scope
 }
 
 // UnlinkRequest asks to take a link away.
 type UnlinkRequest struct {
-	ExternalKey string `json:"external_key" arg:"1" doc:"what a channel calls a user, as <channel>:<id>"`
+	ExternalKey string `json:"external_key" arg:"1" complete:"external_key" doc:"what a channel calls a user, as <channel>:<id>"`
 	Scope
 }
 

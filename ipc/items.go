@@ -43,7 +43,7 @@ type ItemAnswer struct {
 // ItemGetRequest asks for an item.
 type ItemGetRequest struct {
 	Namespace string `json:"namespace" arg:"1" enum:"profile,preference,fact,project,task_state" doc:"profile, preference, fact, project or task_state"`
-	Key       string `json:"key" arg:"2" doc:"the key, exactly"`
+	Key       string `json:"key" arg:"2" complete:"key" doc:"the key, exactly"`
 	Fresh
 	Scope
 }
@@ -51,7 +51,7 @@ type ItemGetRequest struct {
 // ItemListRequest asks for items in the order of namespaces and keys.
 type ItemListRequest struct {
 	Namespace string `json:"namespace" arg:"1" enum:"profile,preference,fact,project,task_state" doc:"profile, preference, fact, project or task_state; all of them if empty"`
-	Prefix    string `json:"prefix" doc:"only those whose keys begin with this"`
+	Prefix    string `json:"prefix" complete:"key" doc:"only those whose keys begin with this"`
 	Limit     int    `json:"limit" default:"50" min:"1" max:"1000" doc:"how many items at most"`
 	Cursor    string `json:"cursor" doc:"where to go on: next, of the answer before"`
 	Fresh

@@ -15,7 +15,7 @@ import (
 // and key, all of it, or as a new one.
 type ItemPutRequest struct {
 	Namespace  string   `json:"namespace" arg:"1" enum:"profile,preference,fact,project,task_state" need:"true" doc:"profile, preference, fact, project or task_state"`
-	Key        string   `json:"key" arg:"2" need:"true" doc:"what the item is found by again; white space around it does not count"`
+	Key        string   `json:"key" arg:"2" need:"true" complete:"key" doc:"what the item is found by again; white space around it does not count"`
 	Value      string   `json:"value" arg:"rest" stdin:"true" doc:"a text, or JSON"`
 	Visibility string   `json:"visibility" default:"private_only" enum:"private_only,public_ok" doc:"where it may be shown: in private only, or in public too"`
 	Confidence *float64 `json:"confidence" min:"0" max:"1" doc:"how sure it is, from 0 to 1"`
@@ -26,7 +26,7 @@ type ItemPutRequest struct {
 // ItemDeleteRequest asks to delete an item.
 type ItemDeleteRequest struct {
 	Namespace string `json:"namespace" arg:"1" enum:"profile,preference,fact,project,task_state" doc:"profile, preference, fact, project or task_state"`
-	Key       string `json:"key" arg:"2" doc:"the key, exactly"`
+	Key       string `json:"key" arg:"2" complete:"key" doc:"the key, exactly"`
 	ID        string `json:"id" doc:"the item's id, in place of namespace and key"`
 	Fresh
 	Scope

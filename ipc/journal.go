@@ -13,7 +13,7 @@ import (
 // JournalRequest asks what was written to files.
 type JournalRequest struct {
 	Since string `json:"since" doc:"only what was written on this day or at this time, or later; 12h or 7d is so long ago"`
-	Path  string `json:"path" arg:"1" doc:"only what was written to this file, or below this directory"`
+	Path  string `json:"path" arg:"1" complete:"path" doc:"only what was written to this file, or below this directory"`
 	Limit int    `json:"limit" default:"20" min:"1" max:"1000" doc:"how much to list at most"`
 	Scope
 }
@@ -46,7 +46,7 @@ type Wrote struct {
 
 // UndoRequest asks to take back what was written.
 type UndoRequest struct {
-	ID     string `json:"id" arg:"1" doc:"what to take back, by its id in the journal or the beginning of that; what was written together with it is taken back, too"`
+	ID     string `json:"id" arg:"1" complete:"change" doc:"what to take back, by its id in the journal or the beginning of that; what was written together with it is taken back, too"`
 	Since  string `json:"since" doc:"take back everything that was written on this day or at this time, or later; 12h or 7d is so long ago"`
 	DryRun bool   `json:"dry_run" doc:"tell what would be taken back, and take nothing back"`
 	Scope

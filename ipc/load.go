@@ -13,7 +13,7 @@ import (
 
 // LoadRequest asks for what an agent reads when it wakes.
 type LoadRequest struct {
-	Session string `json:"session" doc:"id of the session that starts"`
+	Session string `json:"session" complete:"session" doc:"id of the session that starts"`
 	Day     string `json:"day" doc:"its day, YYYY-MM-DD; today if not given"`
 	Days    int    `json:"days" min:"0" max:"3650" doc:"how many days are recent; 0 for as many as are configured"`
 	Fresh

@@ -13,12 +13,12 @@ type NoteRequest struct {
 	Topic      string   `json:"topic" doc:"what it is about, in a few words, for its heading"`
 	Time       string   `json:"time" doc:"when it was, such as 10:30 AM, 22:30 or 2026-02-04T10:30:00Z; now if not given"`
 	Day        string   `json:"day" doc:"its day, YYYY-MM-DD; today if not given"`
-	Tags       []string `json:"tags" doc:"tags, with or without #"`
+	Tags       []string `json:"tags" complete:"tag" doc:"tags, with or without #"`
 	Type       string   `json:"type" enum:"fact,preference,project,decision,crumb,request,result" doc:"what it is: fact, preference, project, decision, crumb, request or result; crumb if not given"`
 	Importance float64  `json:"importance" min:"0" max:"1" doc:"from 0 to 1; 0.8 and more keep it from being tidied away, which is for private contexts"`
 	Visibility string   `json:"visibility" default:"private_only" enum:"private_only,public_ok" doc:"private_only, or public_ok if it may be shown to others"`
 	Source     string   `json:"source" doc:"where it comes from, such as a message's id"`
-	Evidence   []string `json:"evidence" doc:"what it is based on: paths, path#id or URLs"`
+	Evidence   []string `json:"evidence" complete:"path" doc:"what it is based on: paths, path#id or URLs"`
 	Scope
 }
 

@@ -141,6 +141,9 @@ type Request struct {
 	given []*Param // those that are not left to their default
 }
 
+// Params are the parameters of the request.
+func (r *Request) Params() []*Param { return r.op.Params }
+
 // Set gives a parameter the value that a person typed. A list grows by it.
 func (r *Request) Set(p *Param, s string) error {
 	if !slices.Contains(r.given, p) {

@@ -24,6 +24,7 @@ import (
 //	arg      "1", "2": a positional argument of the command; "rest": all that are left
 //	flag     the command's flag for it, if that is not its name
 //	stdin    "true": the command reads it from its standard input if it is given as -
+//	complete what it is the name of, such as path or tag: which there are is offered
 //	need     "true": without it, or with an empty one, the request is refused
 //
 // A field that is zero is left to its default, so one whose zero says something
@@ -38,6 +39,7 @@ type Param struct {
 	Flag     string // without the dashes
 	Stdin    bool
 	Need     bool
+	Complete string // empty: it is no name
 
 	Scope bool // one of the fields that every request has
 	index []int
@@ -79,7 +81,8 @@ func paramsOf(t reflect.Type) []*Param {
 			Name: name, Doc: f.Tag.Get("doc"), Default: f.Tag.Get("default"),
 			Min: f.Tag.Get("min"), Max: f.Tag.Get("max"), Arg: f.Tag.Get("arg"),
 			Flag: cmp.Or(f.Tag.Get("flag"), strings.ReplaceAll(name, "_", "-")), Stdin: f.Tag.Get("stdin") != "", Need: f.Tag.Get("need") != "",
-			Scope: t.FieldByIndex(f.Index[:1]).Type == reflect.TypeFor[Scope](), index: f.Index, typ: f.Type,
+			Complete: f.Tag.Get("complete"),
+			Scope:    t.FieldByIndex(f.Index[:1]).Type == reflect.TypeFor[Scope](), index: f.Index, typ: f.Type,
 		}
 		if e := f.Tag.Get("enum"); e != "" {
 			p.Enum = strings.Split(e, ",")

@@ -14,7 +14,7 @@ import (
 
 // Based is the part of a summary's request that says what it is based on.
 type Based struct {
-	Evidence   []string `json:"evidence" need:"true" doc:"what the summary is based on: paths, ids of entries as path#id, or URLs; at least one"`
+	Evidence   []string `json:"evidence" need:"true" complete:"path" doc:"what the summary is based on: paths, ids of entries as path#id, or URLs; at least one"`
 	Visibility string   `json:"visibility" default:"private_only" enum:"public_ok,private_only" doc:"who may be told: public_ok or private_only"`
 	Source     string   `json:"source" doc:"where the summary comes from, such as a message id"`
 }

@@ -9,7 +9,7 @@ import (
 
 // RelatedRequest asks what a file or an entry is linked with.
 type RelatedRequest struct {
-	Path  string `json:"path" arg:"1" doc:"the file, relative to the root"`
+	Path  string `json:"path" arg:"1" complete:"path" doc:"the file, relative to the root"`
 	ID    string `json:"id" doc:"an entry instead, as path#id or by the id that was given to it"`
 	Limit int    `json:"limit" default:"20" min:"1" max:"100" doc:"how many to return in each direction"`
 	Fresh

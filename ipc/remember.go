@@ -17,10 +17,10 @@ import (
 type RememberRequest struct {
 	Text     string   `json:"text" arg:"rest" stdin:"true" need:"true" doc:"what to remember, in a sentence or two"`
 	Title    string   `json:"title" doc:"what it is about, in a few words; an item with the same title is replaced"`
-	Section  string   `json:"section" doc:"heading to put it under; the one that fits best if not given"`
-	Session  string   `json:"session" doc:"id of the session in which it was said; one item a day is kept of each"`
+	Section  string   `json:"section" complete:"section" doc:"heading to put it under; the one that fits best if not given"`
+	Session  string   `json:"session" complete:"session" doc:"id of the session in which it was said; one item a day is kept of each"`
 	Explicit bool     `json:"explicit" need:"true" doc:"the user has asked for it to be remembered, in so many words"`
-	Evidence []string `json:"evidence" doc:"where it comes from: paths, URLs or ids of entries"`
+	Evidence []string `json:"evidence" complete:"path" doc:"where it comes from: paths, URLs or ids of entries"`
 	Scope
 }
 

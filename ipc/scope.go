@@ -10,8 +10,8 @@ import (
 // will be shown. A field that is missing takes what the listener fixes; without
 // that, the request is nobody's, in an unknown context.
 type Scope struct {
-	Subject     *string `json:"subject,omitempty" doc:"who asks, as a subject id; empty is nobody"`
-	ExternalKey *string `json:"external_key,omitempty" doc:"who asks, as <channel>:<id>, to be resolved to a subject"`
+	Subject     *string `json:"subject,omitempty" complete:"subject" doc:"who asks, as a subject id; empty is nobody"`
+	ExternalKey *string `json:"external_key,omitempty" complete:"external_key" doc:"who asks, as <channel>:<id>, to be resolved to a subject"`
 	Context     *string `json:"context,omitempty" enum:"private,public,unknown" doc:"where the answer will be shown: private, public or unknown"`
 }
 

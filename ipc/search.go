@@ -22,14 +22,14 @@ type SearchRequest struct {
 	All             bool     `json:"all" doc:"overlap: entries without any of the words too"`
 	Kinds           []string `json:"kinds" enum:"note,session,daily,longterm,items,identity,archive" doc:"only files of these kinds"`
 	Types           []string `json:"types" enum:"fact,preference,project,decision,crumb,request,result" doc:"only entries of these types"`
-	Tags            []string `json:"tags" doc:"only entries with all of these tags"`
+	Tags            []string `json:"tags" complete:"tag" doc:"only entries with all of these tags"`
 	AnyTag          bool     `json:"any_tag" doc:"one of the tags is enough"`
-	Sections        []string `json:"sections" doc:"only entries below a heading of one of these names"`
-	Path            string   `json:"path" doc:"only files below this directory, or matching this glob"`
+	Sections        []string `json:"sections" complete:"section" doc:"only entries below a heading of one of these names"`
+	Path            string   `json:"path" complete:"path" doc:"only files below this directory, or matching this glob"`
 	Since           string   `json:"since" doc:"only entries of this day or time, or later"`
 	Until           string   `json:"until" doc:"only entries of this day or time, or earlier"`
 	State           string   `json:"state" enum:"open,done" doc:"only entries with a task in this state"`
-	Session         string   `json:"session" doc:"only entries of this session"`
+	Session         string   `json:"session" complete:"session" doc:"only entries of this session"`
 	Contact         string   `json:"contact" doc:"only entries of sessions with this contact"`
 	IncludeArchived bool     `json:"include_archived" doc:"archived entries too"`
 	Count           *bool    `json:"count" default:"true" doc:"what is returned counts as used, and is kept longer when long-term memory is tidied up"`
@@ -41,7 +41,7 @@ type SearchRequest struct {
 // RecentRequest asks for the newest entries.
 type RecentRequest struct {
 	Hours *float64 `json:"hours" default:"24" min:"0" max:"876000" arg:"1" doc:"how far back to look"`
-	Tags  []string `json:"tags" doc:"only entries with all of these tags"`
+	Tags  []string `json:"tags" complete:"tag" doc:"only entries with all of these tags"`
 	Limit int      `json:"limit" default:"10" min:"1" max:"100" doc:"how many to return"`
 	AsOf  string   `json:"as_of" doc:"time to look back from; now if not given"`
 	Fresh

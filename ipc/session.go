@@ -15,7 +15,7 @@ import (
 
 // SessionRequest asks to merge what a session has to say of itself into its file.
 type SessionRequest struct {
-	Session string       `json:"session" need:"true" doc:"id of the session"`
+	Session string       `json:"session" need:"true" complete:"session" doc:"id of the session"`
 	Day     string       `json:"day" doc:"the day on which it began, YYYY-MM-DD, so that it keeps its file after midnight; today if not given"`
 	Draft   memory.Draft `json:"draft" arg:"1" stdin:"true" doc:"what to write, for everybody to read: {summary, source, channel, contact_id, contact_nickname, subject_id, items: {section: [{title, text} or {topic, users, datetime, event, result}]}, facts: [{title, text}], tasks: [{text, done, reopen}], follow_ups: [{text, done, reopen}], links: [{text, target}], promote: {title, text, explicit}}"`
 	DryRun  bool         `json:"dry_run" doc:"show what would change, and change nothing"`

@@ -14,10 +14,10 @@ import (
 // TodoRequest asks to tick a task, or to open it again. Without one, and as a dry
 // run, it asks what is going to be ticked because it was done elsewhere.
 type TodoRequest struct {
-	Text    string `json:"text" arg:"rest" doc:"the task's text; case, emphasis, tags and dates in it do not matter"`
+	Text    string `json:"text" arg:"rest" complete:"todo" doc:"the task's text; case, emphasis, tags and dates in it do not matter"`
 	ID      string `json:"id" doc:"the task instead, as path#id or by the id that was given to it"`
 	State   string `json:"state" default:"done" enum:"done,open" doc:"done or open"`
-	Session string `json:"session" doc:"the task as it stands in this session"`
+	Session string `json:"session" complete:"session" doc:"the task as it stands in this session"`
 	DryRun  bool   `json:"dry_run" doc:"change nothing, show what would be changed"`
 	Fresh
 	Scope

@@ -15,7 +15,7 @@ import (
 type TodosRequest struct {
 	State   string `json:"state" default:"open" enum:"open,done,all" doc:"open, done or all"`
 	Days    int    `json:"days" min:"0" max:"3650" doc:"only tasks of so many days; 0 for all"`
-	Section string `json:"section" doc:"only tasks below a heading of this name"`
+	Section string `json:"section" complete:"section" doc:"only tasks below a heading of this name"`
 	Fresh
 	Scope
 }

@@ -15,7 +15,7 @@ import (
 // WipeRequest asks to delete all that is remembered of a subject: the one who
 // asks.
 type WipeRequest struct {
-	Confirm  string `json:"confirm" arg:"1" doc:"the subject once more"`
+	Confirm  string `json:"confirm" arg:"1" complete:"subject" doc:"the subject once more"`
 	Sessions bool   `json:"sessions" doc:"delete its sessions as well: those with its subject_id"`
 	Scope
 }

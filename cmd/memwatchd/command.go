@@ -101,10 +101,9 @@ func operationCommand(op *ipc.Operation, way *ipc.Command, name string, g *globa
 		if p.Kind() == "boolean" {
 			f.NoOptDefVal = "true"
 		}
-		if len(p.Enum) > 0 {
-			c.RegisterFlagCompletionFunc(f.Name, oneOfCompletions(p))
-		}
+		c.RegisterFlagCompletionFunc(f.Name, completeFlag(p, way, req, g))
 	}
+	c.ValidArgsFunction = completeArguments(op, way, req, g)
 	return c
 }
 
@@ -119,6 +118,10 @@ type paramFlag struct {
 var _ pflag.Value = (*paramFlag)(nil)
 
 func (f *paramFlag) Set(s string) error {
+	if f.stdin() == (noInput{}) { // a line that is still being typed may say anything
+		_ = f.req.Set(f.param, s)
+		return nil
+	}
 	values := []string{s}
 	if f.param.Kind() == "strings" {
 		values = strings.Split(s, ",")
@@ -152,22 +155,6 @@ func (f *paramFlag) Type() string {
 		return "int"
 	default:
 		return kind
-	}
-}
-
-// oneOfCompletions completes a parameter with the values that it may have; in a
-// list, what stands behind the last comma.
-func oneOfCompletions(p *ipc.Param) cobra.CompletionFunc {
-	return func(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
-		before := ""
-		if p.Kind() == "strings" {
-			before = typed[:strings.LastIndexByte(typed, ',')+1]
-		}
-		values := make([]string, len(p.Enum))
-		for i, value := range p.Enum {
-			values[i] = before + value
-		}
-		return values, cobra.ShellCompDirectiveNoFileComp
 	}
 }
 

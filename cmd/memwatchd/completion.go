@@ -1,14 +1,21 @@
 package main
 
 import (
+	"embed"
 	"fmt"
-	"io"
 
 	"github.com/spf13/cobra"
 )
 
-// newCompletion makes the command that prints what a shell needs to complete
-// our commands. The shell then asks the program itself, as __complete.
+// shellScripts are what the shells need to complete our commands. Those that the
+// library makes lose names with spaces, colons or quotation marks in them, and
+// execute what is typed.
+//
+//go:embed shell
+var shellScripts embed.FS
+
+// newCompletion makes the command that prints such a script. The shell then asks
+// the program itself: as __complete, which is the library's, or as __bash.
 func newCompletion(g *globals) *cobra.Command {
 	shells := []string{"bash", "zsh", "fish"}
 	return &cobra.Command{
@@ -28,13 +35,13 @@ func newCompletion(g *globals) *cobra.Command {
 			}
 			return nil
 		},
-		RunE: func(cmd *cobra.Command, args []string) error {
-			write := map[string]func(io.Writer) error{
-				"bash": func(w io.Writer) error { return cmd.Root().GenBashCompletionV2(w, true) },
-				"zsh":  cmd.Root().GenZshCompletion,
-				"fish": func(w io.Writer) error { return cmd.Root().GenFishCompletion(w, true) },
-			}[args[0]]
-			return write(g.stdout)
+		RunE: func(_ *cobra.Command, args []string) error {
+			script, err := shellScripts.ReadFile("shell/memwatchd." + args[0])
+			if err != nil {
+				return err
+			}
+			_, err = g.stdout.Write(script)
+			return err
 		},
 	}
 }

@@ -45,6 +45,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 
 func execute(ctx context.Context, root *cobra.Command, args []string, stderr io.Writer) int {
 	root.SetArgs(args)
+	if isCompletion(args) {
+		root.SetIn(noInput{})
+	}
 	cmd, err := root.ExecuteContextC(ctx)
 	if err == nil {
 		return 0
@@ -111,16 +114,16 @@ func newRoot(stdout, stderr io.Writer) *cobra.Command {
 	f.StringVar(&g.socket, "socket", "", "socket of the daemon")
 	f.StringVar(&g.subject, "subject", "", "ask as this subject (the owner if not given)")
 	f.StringVar(&g.context, "context", "", "where the answer will be shown: private (if not given), public or unknown")
-	root.RegisterFlagCompletionFunc("context", cobra.FixedCompletions([]string{"private", "public", "unknown"}, cobra.ShellCompDirectiveNoFileComp))
 	f.BoolVar(&g.json, "json", false, "print the answer as it came over the wire")
 	f.BoolVar(&g.noColor, "no-color", false, "print without colours")
+	completeGlobals(root, g)
 
 	root.AddGroup(&cobra.Group{ID: "daemon", Title: "The daemon:"}, &cobra.Group{ID: "agents", Title: "Connect agents:"}, &cobra.Group{ID: "ask", Title: "Ask it:"})
 	for _, c := range []*cobra.Command{newServe(g), newInit(g), newConfig(g), newDoctor(g), newVersion(g)} {
 		c.GroupID = "daemon"
 		root.AddCommand(c)
 	}
-	root.AddCommand(newMCP(g), newHook(g), newCompletion(g))
+	root.AddCommand(newMCP(g), newHook(g), newCompletion(g), newBash(g))
 	addOperations(root, g)
 	return root
 }
