@@ -10,7 +10,6 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"runtime/debug"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -154,27 +153,6 @@ func newConfig(g *globals) *cobra.Command {
 			return err
 		},
 	}
-}
-
-func newVersion(g *globals) *cobra.Command {
-	return &cobra.Command{
-		Use:   "version",
-		Short: "Print the version",
-		Args:  noArgs,
-		RunE: func(*cobra.Command, []string) error {
-			_, err := fmt.Fprintln(g.stdout, "memwatchd "+version())
-			return err
-		},
-	}
-}
-
-// version is what the Go toolchain knows of how this was built.
-func version() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok || info.Main.Version == "" {
-		return "unknown"
-	}
-	return info.Main.Version
 }
 
 func noArgs(cmd *cobra.Command, args []string) error {
