@@ -26,6 +26,9 @@ type Tool struct {
 	ops []*Operation
 }
 
+// Asks reports whether the tool may ask for an operation.
+func (t *Tool) Asks(op *Operation) bool { return slices.Contains(t.ops, op) }
+
 // tool fills in a row for operations.
 func tool(t Tool, names ...string) *Tool {
 	for _, name := range names {

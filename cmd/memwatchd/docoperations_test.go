@@ -62,20 +62,33 @@ func (r *reference) printf(format string, args ...any) { fmt.Fprintf(r, format, 
 
 // contents lists the operations.
 func (r *reference) contents() {
-	r.printf("| operation | what it does | command |\n|---|---|---|\n")
+	r.printf("| operation | what it does | command | tool |\n|---|---|---|---|\n")
 	for _, op := range ipc.Operations {
 		var words []string
 		for _, c := range op.Commands {
 			words = append(words, "`"+c.Words+"`")
 		}
-		r.printf("| [%s](#%s)%s | %s | %s |\n", op.Name, anchor(op.Name), marksOf(op), cell(op.Summary), strings.Join(words, ", "))
+		r.printf("| [%s](#%s)%s | %s | %s | %s |\n", op.Name, anchor(op.Name), diamond(op), cell(op.Summary), strings.Join(words, ", "), toolOf(op))
 	}
-	r.printf("\n◆ On listeners without a fixed scope only.\n")
+	r.printf("\n◆ On listeners without a fixed scope only. * Among the tools that an agent is given unless all are asked for.\n")
 }
 
-func marksOf(op *ipc.Operation) string {
+func diamond(op *ipc.Operation) string {
 	if op.Admin {
 		return " ◆"
+	}
+	return ""
+}
+
+// toolOf is the tool by which a model asks for an operation, if there is one.
+func toolOf(op *ipc.Operation) string {
+	for _, t := range ipc.Tools {
+		switch {
+		case t.Asks(op) && t.Core:
+			return "`" + t.Name + "` *"
+		case t.Asks(op):
+			return "`" + t.Name + "`"
+		}
 	}
 	return ""
 }
@@ -159,8 +172,17 @@ func facts(op *ipc.Operation) string {
 	if op.ReadOnly {
 		list = append(list, "It changes nothing.")
 	}
-	if op.Admin {
+	switch {
+	case op.Needs == ipc.TheOwner:
+		list = append(list, "Only for the owner, in private, on listeners without a fixed scope.")
+	case op.Admin:
 		list = append(list, "Only on listeners without a fixed scope.")
+	}
+	switch op.Needs {
+	case ipc.Someone:
+		list = append(list, "It wants a subject.")
+	case ipc.InPrivate:
+		list = append(list, "It wants a subject, and a private context.")
 	}
 	if op.People {
 		list = append(list, "For people only: no agent is given it as a tool.")
