@@ -122,7 +122,7 @@ func newRoot(stdout, stderr io.Writer) *cobra.Command {
 		c.GroupID = "daemon"
 		root.AddCommand(c)
 	}
-	root.AddCommand(newMCP(g), newHook(g), newCompletion(g), newBash(g))
+	root.AddCommand(newMCP(g), newHook(g), newCompletion(g), newMan(g), newBash(g))
 	addOperations(root, g)
 	return root
 }
