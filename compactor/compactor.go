@@ -162,6 +162,13 @@ func (c *Compactor) carryOut(ctx context.Context, doc *memory.Document, plan *Pl
 		plan.Archive = c.archiveName(dir, terms.Now, 1)
 	}
 	if r.DryRun {
+		entries := make([]int, len(plan.Steps))
+		for i, s := range plan.Steps {
+			entries[i] = s.entry
+		}
+		if text, _ := c.takeOut(doc, entries); text != nil {
+			plan.Hunks = vault.Hunks(doc.Source, text)
+		}
 		return nil
 	}
 	if c.Claim != nil {

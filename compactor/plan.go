@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/memwatchd/memwatchd/memory"
+	"github.com/memwatchd/memwatchd/vault"
 )
 
 // An Action is what a plan does with an entry.
@@ -43,6 +44,8 @@ type Plan struct {
 
 	Steps []Step `json:"steps"`          // what goes, in the order of lines
 	Kept  []Step `json:"kept,omitempty"` // the items that stay, when that is asked for
+
+	Hunks []vault.Hunk `json:"-"` // of a dry run: what would change in the file
 }
 
 // A Step is what becomes of one entry.

@@ -22,8 +22,9 @@ type CompactRequest struct {
 
 // CompactAnswer says what goes, or has gone, to the archive.
 type CompactAnswer struct {
-	Plan    []*compactor.Plan `json:"plan"`    // of the files that are not well within their limits, by path
-	Applied int               `json:"applied"` // items that have gone
+	Plan    []*compactor.Plan `json:"plan"`           // of the files that are not well within their limits, by path
+	Diff    []FileDiff        `json:"diff,omitempty"` // of a dry run: what it would make of these files; in the archive, it only adds
+	Applied int               `json:"applied"`        // items that have gone
 	DryRun  bool              `json:"dry_run"`
 	AsOf    time.Time         `json:"as_of"`          // that ages are counted from
 	Since   time.Time         `json:"since,omitzero"` // since when uses are counted
@@ -56,7 +57,14 @@ func (m *Memory) compact(ctx context.Context, c Call, r *CompactRequest) (*Compa
 	case err != nil:
 		return nil, tidyError(err)
 	}
-	return &CompactAnswer{Plan: report.Plans, Applied: report.Applied, DryRun: r.DryRun, AsOf: report.Time, Since: report.Since}, nil
+	answer := &CompactAnswer{Plan: report.Plans, Applied: report.Applied, DryRun: r.DryRun, AsOf: report.Time, Since: report.Since}
+	var differ differ
+	for _, p := range report.Plans {
+		if len(p.Hunks) > 0 {
+			answer.Diff = append(answer.Diff, differ.file(p.Path, p.Hunks))
+		}
+	}
+	return answer, nil
 }
 
 // tidyError is why nothing was tidied up, or not all.

@@ -21,46 +21,111 @@ type DiffHunk struct {
 	Diff string `json:"diff"`
 }
 
+// A FileDiff is what a change would make of one file.
+type FileDiff struct {
+	Path      string     `json:"path"`
+	Hunks     []DiffHunk `json:"hunks"`
+	Truncated bool       `json:"truncated,omitempty"` // there are more hunks, or they are longer
+}
+
+// A differ shows what changes would make of files, as far as one answer has room
+// for it.
+type differ struct{ shown int }
+
+func (d *differ) file(path string, hunks []vault.Hunk) FileDiff {
+	f := FileDiff{Path: path}
+	f.Hunks, f.Truncated = diffOf(hunks, min(maxDiff, maxDiffs-d.shown))
+	for _, h := range f.Hunks {
+		d.shown += len(h.Diff)
+	}
+	return f
+}
+
 // diffOf shows the hunks of a change, or so many of them as there is room for.
+// Those that are so near that they have lines around them in common are one, or
+// what reads differences would meet these lines twice.
 func diffOf(hunks []vault.Hunk, room int) (list []DiffHunk, truncated bool) {
 	list = []DiffHunk{}
 	moved := 0 // how much further down lines are than they were
-	for _, h := range hunks {
-		h = maskHunk(h)
-		diff := unified(h, h.Line+moved)
+	for len(hunks) > 0 {
+		n := 1
+		for n < len(hunks) && hunks[n].Line-lines(hunks[n].Before) <= end(hunks[n-1])+lines(hunks[n-1].Behind) {
+			n++
+		}
+		near := hunks[:n]
+		line, diff := hunks[0].Line+moved, unified(near, moved)
 		if len(diff) > room {
 			cut := strings.LastIndexByte(diff[:room], '\n') + 1
 			if cut > 0 {
-				list = append(list, DiffHunk{h.Line + moved, diff[:cut]})
+				list = append(list, DiffHunk{line, diff[:cut]})
 			}
 			return list, true
 		}
-		list = append(list, DiffHunk{h.Line + moved, diff})
+		list = append(list, DiffHunk{line, diff})
 		room -= len(diff)
-		moved += lines(h.New) - lines(h.Old)
+		for _, h := range near {
+			moved += lines(h.New) - lines(h.Old)
+		}
+		hunks = hunks[n:]
 	}
 	return list, false
 }
 
-// unified shows a hunk, which begins at a line of the new file, in the unified
-// format.
-func unified(h vault.Hunk, line int) string {
+// end is the line behind what a hunk replaces, in the old file.
+func end(h vault.Hunk) int { return h.Line + lines(h.Old) }
+
+// unified shows hunks with no more between them than the lines around them, in
+// the unified format. Lines of the new file are so much further down.
+func unified(hunks []vault.Hunk, moved int) string {
 	var b strings.Builder
-	above, below := lines(h.Before), lines(h.Behind)
-	fmt.Fprintf(&b, "@@ -%s +%s @@\n", span(h.Line-above, above+lines(h.Old)+below), span(line-above, above+lines(h.New)+below))
-	for _, part := range []struct {
-		mark byte
-		text []byte
-	}{{' ', h.Before}, {'-', h.Old}, {'+', h.New}, {' ', h.Behind}} {
-		for text := range bytes.Lines(part.text) {
-			b.WriteByte(part.mark)
-			b.Write(text)
-			if text[len(text)-1] != '\n' {
+	before, after := 0, 0
+	write := func(mark byte, text []byte) {
+		for line := range bytes.Lines(text) {
+			if mark != '+' {
+				before++
+			}
+			if mark != '-' {
+				after++
+			}
+			b.WriteByte(mark)
+			b.Write(line)
+			if line[len(line)-1] != '\n' {
 				b.WriteString("\n\\ No newline at end of file\n")
 			}
 		}
 	}
-	return b.String()
+	from := hunks[0].Line - lines(hunks[0].Before)
+	for i, h := range hunks {
+		h = maskHunk(h)
+		above := h.Before
+		if i > 0 { // what stands behind the last one is written
+			for lines(above) > max(h.Line-from-before, 0) {
+				above = above[bytes.IndexByte(above, '\n')+1:]
+			}
+		}
+		write(' ', above)
+		write('-', h.Old)
+		write('+', h.New)
+		behind := h.Behind
+		if i+1 < len(hunks) {
+			behind = firstLines(behind, hunks[i+1].Line-end(h))
+		}
+		write(' ', behind)
+	}
+	return fmt.Sprintf("@@ -%s +%s @@\n%s", span(from, before), span(from+moved, after), b.String())
+}
+
+// firstLines are so many lines of a text at most.
+func firstLines(text []byte, n int) []byte {
+	at := 0
+	for ; n > 0 && at < len(text); n-- {
+		i := bytes.IndexByte(text[at:], '\n')
+		if i < 0 {
+			return text
+		}
+		at += i + 1
+	}
+	return text[:at]
 }
 
 // span is lines of a file: none are counted from the line before them.

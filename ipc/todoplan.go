@@ -3,13 +3,16 @@ package ipc
 import (
 	"slices"
 
+	"github.com/memwatchd/memwatchd/memory"
 	"github.com/memwatchd/memwatchd/todosync"
+	"github.com/memwatchd/memwatchd/vault"
 )
 
 // TodoPlan is what is going to be ticked because it was done elsewhere, and what
 // is not.
 type TodoPlan struct {
 	Waiting []TodoTick `json:"waiting"`           // is going to be ticked
+	Diff    []FileDiff `json:"diff"`              // what that would make of the files, as they are shown
 	Unclear []TodoTick `json:"unclear"`           // is left alone: more than one box of the file fits equally
 	Known   []TodoTick `json:"known"`             // is left alone: it was so when it was first seen, or a person has decided since
 	Off     bool       `json:"off,omitempty"`     // nothing is ticked by itself
@@ -26,7 +29,7 @@ type TodoTick struct {
 
 // todoPlan is the plan as far as the caller can read both ends of it.
 func (m *Memory) todoPlan(c Call) *TodoPlan {
-	plan := &TodoPlan{Waiting: []TodoTick{}, Unclear: []TodoTick{}, Known: []TodoTick{}}
+	plan := &TodoPlan{Waiting: []TodoTick{}, Diff: []FileDiff{}, Unclear: []TodoTick{}, Known: []TodoTick{}}
 	p, rules := m.Todos.Plan(), m.Todos.Rules()
 	if plan.Off = p.Off; c.Whole {
 		plan.Problem = p.Problem
@@ -40,14 +43,40 @@ func (m *Memory) todoPlan(c Call) *TodoPlan {
 		}
 		return list
 	}
-	for _, w := range p.Waiting {
+	var differ differ
+	var due []todosync.Wish       // of the last file
+	for i, w := range p.Waiting { // in the order of paths
 		for _, t := range ticks([]todosync.Wish{w.Wish}) {
 			t.Reason = w.Reason
-			plan.Waiting = append(plan.Waiting, t)
+			plan.Waiting, due = append(plan.Waiting, t), append(due, w.Wish)
+		}
+		if i == len(p.Waiting)-1 || p.Waiting[i+1].Path != w.Path {
+			if hunks := m.tickedHunks(c, rules, w.Path, due); len(hunks) > 0 {
+				plan.Diff = append(plan.Diff, differ.file(w.Path, hunks))
+			}
+			due = nil
 		}
 	}
 	plan.Unclear, plan.Known = ticks(p.Unclear), ticks(p.Known)
 	return plan
+}
+
+// tickedHunks are what wishes would change in a file, as the caller is shown it.
+func (m *Memory) tickedHunks(c Call, rules *todosync.Rules, path string, wishes []todosync.Wish) []vault.Hunk {
+	doc, err := m.Files.Load(path)
+	if len(wishes) == 0 || err != nil {
+		return nil
+	}
+	parse := func(source []byte) *memory.Document { return m.Parse(vault.File{Path: path, Data: source}) }
+	ticked, err := rules.Tick(doc, wishes, parse)
+	if ticked == nil || err != nil {
+		return nil
+	}
+	before, after := doc.For(c.View), parse(ticked).For(c.View)
+	if before == nil || after == nil {
+		return nil
+	}
+	return vault.Hunks([]byte(before.Shown(c.View).Text()), []byte(after.Shown(c.View).Text()))
 }
 
 // tickOf is a wish as the caller can see it, if it can.

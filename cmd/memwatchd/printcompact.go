@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -9,11 +10,16 @@ import (
 	"github.com/memwatchd/memwatchd/ipc"
 )
 
-// compact shows what goes to the archive, as differences, and why.
+// compact shows what goes to the archive and why, and what a dry run would make
+// of the files.
 func (p *printer) compact(b *strings.Builder, a *ipc.CompactAnswer) {
 	planned, files := 0, 0
 	for _, plan := range a.Plan {
-		p.plan(b, plan, a.Since)
+		i := slices.IndexFunc(a.Diff, func(f ipc.FileDiff) bool { return f.Path == plan.Path })
+		p.plan(b, plan, a.Since, i >= 0)
+		if i >= 0 {
+			p.diff(b, plan.Path, plan.Path, a.Diff[i].Hunks)
+		}
 		b.WriteByte('\n')
 		if n := len(plan.Steps); n > 0 {
 			planned, files = planned+n, files+1
@@ -23,9 +29,10 @@ func (p *printer) compact(b *strings.Builder, a *ipc.CompactAnswer) {
 	case a.DryRun && planned > 0:
 		fmt.Fprintf(b, "%s would go from %s to the archive\n", plural(planned, "item"), plural(files, "file"))
 	case a.Applied > 0:
-		fmt.Fprintf(b, "%s gone to the archive%s\n", plural(a.Applied, "item"), p.style(asMuted, "  (memwatchd journal lists it, undo takes it back)"))
+		fmt.Fprintf(b, "%s gone to the archive\n", plural(a.Applied, "item"))
+		p.say(asMuted, "memwatchd journal lists it, undo takes it back")
 	default:
-		fmt.Fprintln(b, p.style(asMuted, "nothing is to go"))
+		fmt.Fprintln(b, "nothing is to go")
 	}
 }
 
@@ -37,46 +44,50 @@ var states = map[compactor.State]string{
 	compactor.LeftAlone: "left alone",
 }
 
-// plan shows what goes from one file: each item with its reason above it.
-func (p *printer) plan(b *strings.Builder, plan *compactor.Plan, since time.Time) {
+// plan shows what goes from one file: each item with its reason, and its text
+// where no difference shows that.
+func (p *printer) plan(b *strings.Builder, plan *compactor.Plan, since time.Time, short bool) {
 	state := states[plan.State]
 	if plan.State == compactor.Waiting {
 		state = "over its limit; what is used is known two weeks after counting began"
 		if !since.IsZero() {
-			state += ", on " + since.AddDate(0, 0, 14).In(p.location).Format(time.DateOnly)
+			state += ", on " + since.AddDate(0, 0, 14).In(p.zone()).Format(time.DateOnly)
 		}
 	}
-	fmt.Fprintf(b, "%s  %s%s\n", p.style(asTitle, p.place(plan.Path, 0)), sizes(plan), p.style(asMuted, joined("  ", state)))
+	p.titled(b, "", plan.Path, 0, "", sizes(plan), state)
 	if plan.Problem != "" {
-		fmt.Fprintf(b, "    %s\n", p.style(asBad, escapeLine(plan.Problem)))
+		p.lines(b, 0, plainText(asBad, plan.Problem))
 	}
 	if plan.Archive != "" {
-		fmt.Fprintf(b, "    to %s\n", p.place(plan.Archive, 0))
+		fmt.Fprintf(b, "%sto %s\n", indent, p.paintedPlace(plan.Archive, 0))
 	}
 	for _, s := range plan.Steps {
-		p.step(b, plan.Path, s)
+		p.step(b, plan.Path, s, short)
 	}
 	if len(plan.Kept) > 0 {
-		fmt.Fprintf(b, "    %s\n", p.style(asMuted, "what stays, beginning with what would go next:"))
+		p.lines(b, 0, plainText(asMuted, "what stays, beginning with what would go next:"))
 	}
 	for _, s := range plan.Kept {
-		p.step(b, plan.Path, s)
+		p.step(b, plan.Path, s, false)
 	}
 }
 
 // step shows what becomes of one item.
-func (p *printer) step(b *strings.Builder, path string, s compactor.Step) {
-	fmt.Fprintf(b, "    %s%s\n", p.place(path, s.Line), p.style(asMuted, joined("  ", escapeLine(strings.Join(s.Section, " > ")), escapeLine(s.Reason))))
+func (p *printer) step(b *strings.Builder, path string, s compactor.Step, short bool) {
+	p.titled(b, indent, path, s.Line, strings.Join(s.Section, sectionMark), s.Reason)
 	if s.Score != nil {
-		fmt.Fprintf(b, "      %s\n", p.style(asMuted, fmt.Sprintf("score %.3f = use %.3f (%.2f uses, %s) + recency %.3f (%.0f days old)",
+		p.hanging(b, indent+"  ", "", 0, plainText(asMuted, fmt.Sprintf("score %.3f = use %.3f (%.2f uses, %s) + recency %.3f (%.0f days old)",
 			s.Score.Total, s.Score.Use, s.Score.Uses, plural(s.Score.Links, "link"), s.Score.Recency, s.Score.AgeDays)))
+	}
+	if short {
+		return
 	}
 	mark, as := "- ", asRemoved
 	if s.Action == compactor.Keep {
 		mark, as = "  ", asText
 	}
 	for line := range strings.SplitSeq(s.Text, "\n") {
-		fmt.Fprintf(b, "    %s\n", p.style(as, mark+escapeLine(line)))
+		p.hanging(b, indent, p.style(as, mark), maxSnippet, plainText(as, line))
 	}
 }
 

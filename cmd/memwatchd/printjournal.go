@@ -16,12 +16,12 @@ func (p *printer) journal(b *strings.Builder, a *ipc.JournalAnswer) {
 		}
 		state := ""
 		if w.State != "done" {
-			state = p.style(asBad, "["+escapeLine(w.State)+"]")
+			state = "[" + w.State + "]"
 		}
-		p.wrote(b, w, w.Group, state)
+		p.wrote(b, w, asBad, state)
 	}
 	if len(a.Writes) == 0 {
-		fmt.Fprintln(b, p.style(asMuted, "(nothing was written)"))
+		p.say(asMuted, "nothing was written")
 	}
 }
 
@@ -29,16 +29,15 @@ func (p *printer) journal(b *strings.Builder, a *ipc.JournalAnswer) {
 func (p *printer) undo(b *strings.Builder, a *ipc.UndoAnswer) {
 	by := "" // what the first of it was taken back by
 	for _, u := range a.Undone {
-		state := "undone"
 		switch {
 		case u.Refusal != "":
-			state = p.style(asBad, "not undone: "+escapeLine(u.Refusal))
+			p.wrote(b, u.Wrote, asBad, "not undone: "+u.Refusal)
 		case a.DryRun:
-			state = "would be undone"
+			p.wrote(b, u.Wrote, asText, "would be undone")
 		default:
 			by = u.By
+			p.wrote(b, u.Wrote, asText, "undone")
 		}
-		p.wrote(b, u.Wrote, u.Group, state)
 		b.WriteByte('\n')
 	}
 	done := "undone"
@@ -49,69 +48,50 @@ func (p *printer) undo(b *strings.Builder, a *ipc.UndoAnswer) {
 	if a.Refused > 0 {
 		fmt.Fprintf(b, ", %d not", a.Refused)
 	}
-	if by != "" {
-		b.WriteString(p.style(asMuted, "  (memwatchd undo "+escapeLine(by)+" makes them again)"))
-	}
 	b.WriteByte('\n')
+	if by != "" {
+		p.say(asMuted, "memwatchd undo %s makes them again", by)
+	}
 }
 
-// wrote shows one change: what it was, and the lines that it took and put.
-func (p *printer) wrote(b *strings.Builder, w ipc.Wrote, group, state string) {
-	what := w.Cause
+// wrote shows one change: what it was, what became of it, and the lines that it
+// took and put.
+func (p *printer) wrote(b *strings.Builder, w ipc.Wrote, as style, state string) {
+	var t text
+	t.add(asText, w.Time.In(p.zone()).Format(time.DateTime)+"  "+w.Cause)
 	if w.Reason != "" {
-		what += ": " + w.Reason
+		t.add(asText, ": "+w.Reason)
 	}
-	together := ""
-	if group != w.ID {
-		together = "with " + group
+	if w.Group != w.ID {
+		t.add(asMuted, "  with "+w.Group)
 	}
-	fmt.Fprintf(b, "%s  %s  %s%s\n", p.style(asTitle, escapeLine(w.ID)), w.Time.In(p.location).Format(time.DateTime),
-		escapeLine(what), joined("  ", p.style(asMuted, escapeLine(together)), state))
-	path := w.Path
-	if w.To != "" {
-		path = w.To
-		fmt.Fprintf(b, "    %s -> %s\n", escapeLine(w.Path), p.place(w.To, 0))
-	} else if w.What != "changed" {
-		fmt.Fprintf(b, "    %s %s\n", p.place(w.Path, 0), escapeLine(w.What))
+	if state != "" {
+		t.add(asText, "  ")
+		t.add(as, state)
 	}
-	for _, h := range w.Hunks {
-		fmt.Fprintf(b, "    %s\n", p.place(path, h.Line))
-		p.diff(b, h.Diff)
+	p.hanging(b, "", p.style(asTitle, escapeLine(w.ID))+"  ", 0, t)
+	before, after := w.Path, or(w.To, w.Path)
+	switch w.What {
+	case "created":
+		before = ""
+	case "removed":
+		after = ""
+	case "moved":
+		from, to := diffName("a/"+w.Path), diffName("b/"+w.To)
+		fmt.Fprintln(b, p.style(asTitle, "diff --git "+strings.TrimSuffix(from, "\t")+" "+strings.TrimSuffix(to, "\t")))
+		fmt.Fprintf(b, "rename from %s\nrename to %s\n", strings.TrimSuffix(diffName(w.Path), "\t"), strings.TrimSuffix(diffName(w.To), "\t"))
 	}
+	if len(w.Hunks) == 0 && w.What != "changed" && w.What != "moved" {
+		fmt.Fprintf(b, "%s%s %s\n", indent, p.paintedPlace(w.Path, 0), escapeLine(w.What))
+	}
+	p.diff(b, before, after, w.Hunks)
 	if w.Forgotten {
-		fmt.Fprintf(b, "    %s\n", p.style(asMuted, "(what it wrote was to be forgotten, and is not kept)"))
+		p.lines(b, 0, plainText(asMuted, "(what it wrote was to be forgotten, and is not kept)"))
 	}
 	if w.Truncated {
-		fmt.Fprintf(b, "    %s\n", p.style(asMuted, "(more was changed than is shown)"))
+		p.lines(b, 0, plainText(asMuted, "(more was changed than is shown)"))
 	}
 	if w.Problem != "" {
-		fmt.Fprintf(b, "    %s\n", p.style(asBad, escapeLine(w.Problem)))
-	}
-}
-
-// diff shows the lines that were taken away and put in, without those around
-// them: the place says where they are.
-func (p *printer) diff(b *strings.Builder, diff string) {
-	_, diff, _ = strings.Cut(diff, "\n") // the head
-	for line := range strings.Lines(diff) {
-		line = strings.TrimSuffix(strings.TrimSuffix(line, "\n"), "\r")
-		as := asText
-		switch {
-		case line == "":
-			continue
-		case line[0] == '-':
-			as = asRemoved
-		case line[0] == '+':
-			as = asAdded
-		case line[0] == '\\':
-			as = asMuted
-		default:
-			continue
-		}
-		text := line[:1] + " " + escapeLine(line[1:])
-		if line[0] == '\\' {
-			text = escapeLine(line)
-		}
-		fmt.Fprintf(b, "    %s\n", p.style(as, text))
+		p.lines(b, 0, plainText(asBad, w.Problem))
 	}
 }

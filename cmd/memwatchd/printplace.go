@@ -60,26 +60,25 @@ func fromHere(path string) string {
 // roomy is how many columns are enough for something that may be shortened.
 const roomy = 16
 
-// headline is a place with what is to be said of it: the headings above it,
-// which are shortened where a terminal is too narrow, and a few short facts.
-// What does not fit goes to the next line.
-func (p *printer) headline(b *strings.Builder, path string, line int, section string, facts ...string) {
-	place, section, rest := p.place(path, line), escapeLine(section), escapeLine(joined("  ", facts...))
-	below := ""
-	if p.width > 0 && section != "" {
-		section = cutPath(section, sectionMark, p.width-len(indent))
-		room := p.width - uniseg.StringWidth(place) - uniseg.StringWidth(rest) - 2
-		switch {
-		case uniseg.StringWidth(section) <= room:
-		case room >= roomy:
-			section = cutPath(section, sectionMark, room)
-		default:
-			below, section = section, ""
-		}
-	}
-	fmt.Fprintf(b, "%s%s\n", p.paintedPlace(path, line), p.style(asMuted, joined("  ", section)+rest))
-	if below != "" {
-		fmt.Fprintf(b, "%s%s\n", indent, p.style(asMuted, below))
+// titled is a place with what is to be said of it: the headings above it, which
+// are shortened where a terminal is too narrow, and a few facts. What does not
+// fit goes to the next line.
+func (p *printer) titled(b *strings.Builder, before, path string, line int, section string, facts ...string) {
+	place, section, rest := before+p.place(path, line), escapeLine(section), escapeLine(joined("  ", facts...))
+	room := p.width - uniseg.StringWidth(place)
+	b.WriteString(before + p.paintedPlace(path, line))
+	switch whole := joined("  ", section) + rest; {
+	case p.width == 0 || uniseg.StringWidth(whole) <= room:
+		b.WriteString(p.style(asMuted, whole) + "\n")
+	case section != "" && room-uniseg.StringWidth(rest)-2 >= roomy:
+		section = cutPath(section, sectionMark, room-uniseg.StringWidth(rest)-2)
+		b.WriteString(p.style(asMuted, "  "+section+rest) + "\n")
+	case section != "" && uniseg.StringWidth(rest) <= room:
+		section = cutPath(section, sectionMark, p.width-len(before+indent))
+		fmt.Fprintf(b, "%s\n%s%s\n", p.style(asMuted, rest), before+indent, p.style(asMuted, section))
+	default:
+		b.WriteByte('\n')
+		p.hanging(b, before+indent, "", maxSnippet, plainText(asMuted, strings.TrimLeft(whole, " ")))
 	}
 }
 

@@ -39,7 +39,7 @@ func (p *printer) hit(b *strings.Builder, h *ipc.Hit) {
 	if h.Stale {
 		stale = "stale: the file cannot be read"
 	}
-	p.headline(b, h.Path, h.Line, h.Section, h.Task, p.age(h.Time), stale)
+	p.titled(b, "", h.Path, h.Line, h.Section, h.Task, p.age(h.Time), stale)
 	if h.Snippet == "" {
 		first, _, _ := strings.Cut(strings.TrimSpace(h.Text), "\n")
 		p.lines(b, maxSnippet, plainText(asText, first))

@@ -10,14 +10,12 @@ import (
 // session shows what became of a draft: a plus is new, a tilde changed, an equals
 // sign was there, and a minus is left out.
 func (p *printer) session(b *strings.Builder, a *ipc.SessionAnswer) {
-	switch {
-	case a.Disabled:
-		fmt.Fprintln(b, unwritten)
+	if a.Disabled {
+		p.say(asText, unwritten)
 		return
-	case a.Path != "" && a.DryRun:
-		fmt.Fprintf(b, "%s%s\n", p.place(a.Path, 0), p.style(asMuted, "  nothing was written"))
-	case a.Path != "":
-		fmt.Fprintf(b, "%s\n", p.place(a.Path, 0))
+	}
+	if a.Path != "" {
+		fmt.Fprintln(b, p.paintedPlace(a.Path, 0))
 	}
 	for _, list := range []struct {
 		sign  string
@@ -25,23 +23,26 @@ func (p *printer) session(b *strings.Builder, a *ipc.SessionAnswer) {
 		items []ipc.SessionItem
 	}{{"+", asAdded, a.Added}, {"~", asChanged, a.Updated}, {"=", asMuted, a.Merged}} {
 		for _, i := range list.items {
-			fmt.Fprintf(b, "  %s %s: %s%s\n", p.style(list.as, list.sign), escapeLine(i.Section), escapeLine(i.Text), p.style(asMuted, fmt.Sprintf("  line %d", i.Line)))
+			var t text
+			t.add(asText, i.Section+": "+i.Text)
+			t.add(asMuted, fmt.Sprintf("  line %d", i.Line))
+			p.hanging(b, "  ", p.style(list.as, list.sign)+" ", 0, t)
 		}
 	}
 	for _, l := range a.LeftOut {
-		fmt.Fprintf(b, "  %s %s: left out, %s\n", p.style(asRemoved, "-"), escapeLine(l.Item), escapeLine(l.Reason))
+		p.hanging(b, "  ", p.style(asRemoved, "-")+" ", 0, plainText(asText, l.Item+": left out, "+l.Reason))
 	}
 	for _, t := range a.Todos {
 		fmt.Fprintf(b, "  %s %s\n", p.box(t.State), p.paintedPlace(t.Path, t.Line))
 	}
 	if a.Promoted != nil && a.Promoted.Path != "" {
-		fmt.Fprintf(b, "  kept for long: %s\n", p.place(a.Promoted.Path, a.Promoted.Line))
+		fmt.Fprintf(b, "  kept for long: %s\n", p.paintedPlace(a.Promoted.Path, a.Promoted.Line))
 	}
-	for _, h := range a.Diff {
-		fmt.Fprintf(b, "    %s\n", p.place(a.Path, h.Line))
-		p.diff(b, h.Diff)
+	p.diff(b, createdBy(a.Path, a.Diff), a.Path, a.Diff)
+	if a.DryRun && a.Path != "" {
+		p.say(asMuted, "nothing was written: this is what would change")
 	}
 	for _, hint := range a.Hints {
-		fmt.Fprintln(b, p.style(asMuted, escapeLine(hint)))
+		p.say(asMuted, "%s", hint)
 	}
 }

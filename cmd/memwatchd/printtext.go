@@ -8,37 +8,48 @@ import (
 	"github.com/rivo/uniseg"
 )
 
-// A text is one line of somebody's, for a terminal: nothing in it does anything
-// but stand there.
+// A text is one line for a terminal, in which nothing does anything but stand
+// there. The zero text is empty.
 type text struct {
 	s     string
-	as    style
-	marks [][2]int // what matched: in bytes, in order, none within another
+	spans []span
 }
 
-// plainText is a line in which nothing is marked.
-func plainText(as style, s string) text { return text{s: escapeLine(s), as: as} }
+// A span is a part of a text that has a style: in bytes.
+type span struct {
+	from, to int
+	as       style
+}
+
+// plainText is a line in one style.
+func plainText(as style, s string) text {
+	var t text
+	t.add(as, s)
+	return t
+}
+
+// add appends something that may come from a file.
+func (t *text) add(as style, s string) {
+	from := len(t.s)
+	if t.s += escapeLine(s); as != asText && from < len(t.s) {
+		t.spans = append(t.spans, span{from, len(t.s), as})
+	}
+}
 
 // markedText is a line with what matched in it. The ranges count characters.
 func markedText(s string, ranges [][2]int) text {
 	runes := []rune(s)
 	ranges = slices.SortedFunc(slices.Values(ranges), func(a, b [2]int) int { return cmp.Compare(a[0], b[0]) })
-	var b strings.Builder
 	var t text
 	at := 0
 	for _, r := range ranges {
-		from, to := max(r[0], at), min(r[1], len(runes))
-		if from >= to {
-			continue
+		if from, to := max(r[0], at), min(r[1], len(runes)); from < to {
+			t.add(asText, string(runes[at:from]))
+			t.add(asMatch, string(runes[from:to]))
+			at = to
 		}
-		b.WriteString(escapeLine(string(runes[at:from])))
-		begin := b.Len()
-		b.WriteString(escapeLine(string(runes[from:to])))
-		t.marks = append(t.marks, [2]int{begin, b.Len()})
-		at = to
 	}
-	b.WriteString(escapeLine(string(runes[at:])))
-	t.s = b.String()
+	t.add(asText, string(runes[at:]))
 	return t
 }
 
@@ -79,13 +90,13 @@ func (p *printer) hanging(b *strings.Builder, before, head string, most int, t t
 	b.WriteString(right + "\n")
 }
 
-// best is the first of so many parts that together have the most marks.
+// best is the first of so many parts that together have the most of what matched.
 func (t *text) best(parts [][2]int, most int) int {
 	best, marks := 0, -1
 	for from := 0; from+most <= len(parts); from++ {
 		n := 0
-		for _, mark := range t.marks {
-			if parts[from][0] <= mark[0] && mark[0] < parts[from+most-1][1] {
+		for _, s := range t.spans {
+			if s.as == asMatch && parts[from][0] <= s.from && s.from < parts[from+most-1][1] {
 				n++
 			}
 		}
@@ -96,14 +107,14 @@ func (t *text) best(parts [][2]int, most int) int {
 	return best
 }
 
-// painted is a part of a text with what matched made visible.
+// painted is a part of a text in its styles.
 func (p *printer) painted(t text, from, to int) string {
 	var b strings.Builder
-	for _, mark := range t.marks {
-		if begin, end := max(mark[0], from), min(mark[1], to); begin < end {
-			b.WriteString(p.style(t.as, t.s[from:begin]) + p.style(asMatch, t.s[begin:end]))
+	for _, s := range t.spans {
+		if begin, end := max(s.from, from), min(s.to, to); begin < end {
+			b.WriteString(t.s[from:begin] + p.style(s.as, t.s[begin:end]))
 			from = end
 		}
 	}
-	return b.String() + p.style(t.as, t.s[from:to])
+	return b.String() + t.s[from:to]
 }

@@ -20,9 +20,12 @@ func (p *printer) todos(b *strings.Builder, a *ipc.TodosAnswer) {
 			if i > 0 {
 				b.WriteByte('\n')
 			}
-			d := days[t.Since]
+			progress := ""
+			if d, ok := days[t.Since]; ok {
+				progress = fmt.Sprintf("%d of %d done", d.Done, d.Done+d.Open)
+			}
 			fmt.Fprintf(b, "%s%s\n", p.style(asTitle, or(escapeLine(t.Since), "no day")),
-				p.style(asMuted, joined("  ", p.away(t.Since), fmt.Sprintf("%d of %d done", d.Done, d.Done+d.Open))))
+				p.style(asMuted, joined("  ", p.away(t.Since), progress)))
 		}
 		p.hanging(b, "  ", p.box(t.State)+" ", maxSnippet, plainText(asText, t.Text))
 		places := t.Places
@@ -100,29 +103,45 @@ func (p *printer) box(state string) string {
 // todoPlan shows which boxes are going to be ticked, which are not, and why.
 func (p *printer) todoPlan(b *strings.Builder, plan *ipc.TodoPlan) {
 	if plan.Off {
-		fmt.Fprintln(b, "todosync is turned off: nothing is ticked by itself")
+		p.say(asText, "todosync is turned off: nothing is ticked by itself")
 	}
 	if plan.Problem != "" {
-		fmt.Fprintf(b, "%s\n", p.style(asBad, escapeLine(plan.Problem)))
+		p.say(asBad, "%s", plan.Problem)
 	}
-	list := func(title string, ticks []ipc.TodoTick) {
-		if len(ticks) > 0 {
-			fmt.Fprintf(b, "%s:\n", title)
-		}
-		for _, t := range ticks {
-			note := "done in " + p.place(t.Done.Path, t.Done.Line)
-			if t.Reason != "" {
-				note += "; waits: " + escapeLine(t.Reason)
-			}
-			for _, place := range t.Places {
-				fmt.Fprintf(b, "  %s [ ] %s%s\n", p.place(place.Path, place.Line), escapeLine(t.Text), p.style(asMuted, joined("  ", note)))
-			}
-		}
+	p.ticks(b, "to be ticked", plan.Waiting)
+	for _, f := range plan.Diff {
+		p.diff(b, f.Path, f.Path, f.Hunks)
 	}
-	list("to be ticked", plan.Waiting)
-	list("left alone, more than one box fits", plan.Unclear)
-	list("left alone, done before memwatchd looked or decided by hand since", plan.Known)
+	if len(plan.Diff) > 0 && len(plan.Unclear)+len(plan.Known) > 0 {
+		b.WriteByte('\n')
+	}
+	p.ticks(b, "left alone, more than one box fits", plan.Unclear)
+	p.ticks(b, "left alone, done before memwatchd looked or decided by hand since", plan.Known)
 	if len(plan.Waiting)+len(plan.Unclear)+len(plan.Known) == 0 {
-		fmt.Fprintln(b, "nothing to be ticked")
+		p.say(asMuted, "nothing to be ticked")
+	}
+}
+
+// ticks lists boxes that a task is done for elsewhere.
+func (p *printer) ticks(b *strings.Builder, title string, ticks []ipc.TodoTick) {
+	if len(ticks) > 0 {
+		fmt.Fprintf(b, "%s\n", p.style(asTitle, title+":"))
+	}
+	for _, t := range ticks {
+		for _, place := range t.Places {
+			var line text
+			line.add(asText, t.Text)
+			line.add(asMuted, "  done in "+p.place(t.Done.Path, t.Done.Line))
+			if t.Reason != "" {
+				line.add(asMuted, "; waits: "+t.Reason)
+			}
+			head := fmt.Sprintf("%s [ ] ", p.paintedPlace(place.Path, place.Line))
+			if p.width == 0 {
+				p.hanging(b, "  ", head, 0, line)
+				continue
+			}
+			fmt.Fprintf(b, "  %s\n", p.paintedPlace(place.Path, place.Line))
+			p.hanging(b, "      ", "[ ] ", maxSnippet, line)
+		}
 	}
 }

@@ -1,0 +1,89 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/memwatchd/memwatchd/ipc"
+)
+
+// Differences are shown as git and patch read them, when these are run in the
+// memory directory: paths are below that, with a/ or b/ before them, and what
+// else is printed begins with nothing that they know. Behind the lines that a
+// hunk is about, its place is told for whoever wants to look there.
+
+// diff shows what changed in a file. A file that was not there before, or is not
+// afterwards, has no name.
+func (p *printer) diff(b *strings.Builder, before, after string, hunks []ipc.DiffHunk) {
+	if len(hunks) == 0 {
+		return
+	}
+	name := func(prefix, path string) string {
+		if path == "" {
+			return "/dev/null"
+		}
+		return diffName(prefix + path)
+	}
+	fmt.Fprintf(b, "%s\n%s\n", p.style(asTitle, "--- "+name("a/", before)), p.style(asTitle, "+++ "+name("b/", after)))
+	for _, h := range hunks {
+		head, lines, _ := strings.Cut(h.Diff, "\n")
+		fmt.Fprintf(b, "%s %s\n", p.style(asHunk, escapeLine(head)), p.paintedPlace(or(after, before), h.Line))
+		for line := range strings.Lines(lines) {
+			p.diffLine(b, strings.TrimSuffix(line, "\n"))
+		}
+	}
+}
+
+// diffLine shows one line of a hunk. A carriage return at its end is a part of
+// it, and left out on a terminal only.
+func (p *printer) diffLine(b *strings.Builder, line string) {
+	text, dos := strings.CutSuffix(line, "\r")
+	as := asText
+	switch {
+	case strings.HasPrefix(line, "-"):
+		as = asRemoved
+	case strings.HasPrefix(line, "+"):
+		as = asAdded
+	case strings.HasPrefix(line, `\`):
+		as = asMuted
+	}
+	b.WriteString(p.style(as, escapeText(text)))
+	if dos && p.width == 0 {
+		b.WriteByte('\r')
+	}
+	b.WriteByte('\n')
+}
+
+// diffName is a name as differences have it: in quotes if it has something odd
+// in it, and with a tab behind it if it might be taken to end at a space.
+func diffName(name string) string {
+	if escapeLine(name) == name && !strings.ContainsAny(name, `"\`) {
+		if strings.Contains(name, " ") {
+			return name + "\t"
+		}
+		return name
+	}
+	var b strings.Builder
+	for _, r := range name {
+		switch s := string(r); {
+		case r == '"', r == '\\':
+			b.WriteString(`\` + s)
+		case escapeLine(s) == s:
+			b.WriteString(s)
+		default:
+			for _, c := range []byte(s) {
+				fmt.Fprintf(&b, `\%03o`, c)
+			}
+		}
+	}
+	return `"` + b.String() + `"`
+}
+
+// createdBy is the name of a file before its first hunk, which is none if there
+// was nothing in it.
+func createdBy(path string, hunks []ipc.DiffHunk) string {
+	if len(hunks) > 0 && strings.HasPrefix(hunks[0].Diff, "@@ -0,0 ") {
+		return ""
+	}
+	return path
+}
