@@ -141,8 +141,9 @@ func (l *lineWire) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// wait waits until everything is answered, but not for longer than that.
-func (l *lineWire) wait(limit time.Duration) {
+// wait waits until everything is answered, or there will be no answers, but not
+// for longer than that.
+func (l *lineWire) wait(limit time.Duration, over <-chan struct{}) {
 	l.mu.Lock()
 	if l.pending <= 0 {
 		l.mu.Unlock()
@@ -155,6 +156,7 @@ func (l *lineWire) wait(limit time.Duration) {
 	defer timer.Stop()
 	select {
 	case <-idle:
+	case <-over:
 	case <-timer.C:
 	}
 }

@@ -43,9 +43,11 @@ func (b *Bridge) Run(ctx context.Context, in io.Reader, out io.Writer) error {
 	}
 	messages, sound := io.Pipe()
 	l := &lineWire{out: out}
+	over := make(chan struct{})
+	defer close(over)
 	go func() {
 		err := l.sift(in, sound)
-		l.wait(lastWords)
+		l.wait(lastWords, over)
 		sound.CloseWithError(err)
 	}()
 	err := s.start().Run(ctx, &mcp.IOTransport{Reader: messages, Writer: l})

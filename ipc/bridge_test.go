@@ -1,0 +1,249 @@
+package ipc
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/memwatchd/memwatchd/memory"
+)
+
+// bridged is a session over a bridge.
+func bridged(t *testing.T, b *Bridge) *mcp.ClientSession {
+	t.Helper()
+	in, toBridge := io.Pipe()
+	fromBridge, out := io.Pipe()
+	ended := make(chan error, 1)
+	go func() {
+		ended <- b.Run(t.Context(), in, out)
+		out.Close()
+	}()
+	session, err := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil).Connect(t.Context(), &mcp.IOTransport{Reader: fromBridge, Writer: toBridge}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		session.Close()
+		toBridge.Close()
+		if err := <-ended; err != nil {
+			t.Errorf("the bridge ended with %v", err)
+		}
+	})
+	return session
+}
+
+func namesOf(t *testing.T, session *mcp.ClientSession) (names []string) {
+	t.Helper()
+	list, err := session.ListTools(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tool := range list.Tools {
+		names = append(names, strings.TrimPrefix(tool.Name, "memory_"))
+	}
+	slices.Sort(names)
+	return names
+}
+
+var coreNames = []string{"context", "get", "note", "recent", "remember", "search", "todo", "todos"}
+
+// Without a daemon there are tools all the same, and whoever uses one is told how
+// to start it; once it is there, they work.
+func TestBridgeWithoutDaemon(t *testing.T) {
+	dir, err := os.MkdirTemp("/tmp", "mw")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	socket := filepath.Join(dir, "later")
+	session := bridged(t, &Bridge{Client: &Client{Socket: socket, AsOwner: true}, Profile: CoreTools})
+	if session.InitializeResult().Instructions == "" {
+		t.Error("there are no instructions")
+	}
+	if diff := cmp.Diff(coreNames, namesOf(t, session)); diff != "" {
+		t.Errorf("the tools (-want +got):\n%s", diff)
+	}
+	got, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "memory_search", Arguments: fields{"query": "words"}})
+	if want := "unavailable: no daemon answers on " + socket + ": start it with `memwatchd serve`"; err != nil || !got.IsError || textIn(got) != want {
+		t.Errorf("%v, %v", got, err)
+	}
+	for _, err := range session.Resources(t.Context(), nil) {
+		if err == nil || !strings.Contains(err.Error(), "start it with") {
+			t.Errorf("the files: %v", err)
+		}
+	}
+	if _, err = session.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: "memory://a.md"}); err == nil || !strings.Contains(err.Error(), "start it with") {
+		t.Errorf("a file: %v", err)
+	}
+
+	if err := os.Symlink(serveOps(t, someMemory(t, privateFiles...)), socket); err != nil {
+		t.Fatal(err)
+	}
+	got, err = session.CallTool(t.Context(), &mcp.CallToolParams{Name: "memory_search", Arguments: fields{"query": "words"}})
+	if err != nil || got.IsError || !strings.Contains(textIn(got), "words of the owner") {
+		t.Errorf("%v, %v", got, err)
+	}
+}
+
+// A daemon that does not answer keeps nobody from beginning.
+func TestBridgeFrozen(t *testing.T) {
+	dir, err := os.MkdirTemp("/tmp", "mw")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	l, err := net.Listen("unix", filepath.Join(dir, "s"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	session := bridged(t, &Bridge{Client: &Client{Socket: filepath.Join(dir, "s")}, Profile: AllTools})
+	if names := namesOf(t, session); len(names) != len(Tools) {
+		t.Errorf("the tools are %v", names)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		c, err := l.Accept() // of the list
+		for err == nil {
+			b := make([]byte, 4096)
+			if n, _ := c.Read(b); bytes.Contains(b[:n], []byte("/v1/search")) {
+				cancel() // the agent has no more patience
+			}
+			c, err = l.Accept()
+		}
+	}()
+	if _, err := session.CallTool(ctx, &mcp.CallToolParams{Name: "memory_search", Arguments: fields{"query": "words"}}); err == nil {
+		t.Error("a search is answered")
+	}
+	if err := session.Ping(t.Context(), nil); err != nil {
+		t.Error(err)
+	}
+}
+
+// Over a bridge there are the tools that its scope may use, and what is asked is
+// asked as the one it speaks for.
+func TestBridgeScope(t *testing.T) {
+	m := someMemory(t, privateFiles...)
+	plain := serveOps(t, m)
+	fixed := serveAs(t, m, func(e *Endpoint, _ *Server) {
+		e.Fixed = &Fixed{Subject: "acct:42", Context: memory.Private, Operations: []string{"search", "session"}}
+	})
+	for _, c := range []struct {
+		name   string
+		client Client
+		tools  Profile
+		want   []string
+		words  string // that are found, of those of theirs
+	}{
+		{"the owner", Client{Socket: plain, AsOwner: true}, CoreTools, coreNames, "words of the owner"},
+		{"the owner, in public", Client{Socket: plain, AsOwner: true, Scope: Scope{Context: new("public")}}, CoreTools, []string{"context", "get", "note", "recent", "search", "todos"}, ""},
+		{"a subject", Client{Socket: plain, AsOwner: true, Scope: Scope{Subject: new("acct:42")}}, CoreTools, coreNames, "words that are private"},
+		{"nobody", Client{Socket: plain, AsOwner: true, Scope: Scope{Subject: new("")}}, CoreTools, []string{"context", "get", "recent", "search", "todos"}, ""},
+		{"a fixed scope", Client{Socket: fixed, AsOwner: true}, CoreTools, []string{"search"}, "words that are private"},
+		{"a fixed scope, all tools", Client{Socket: fixed, AsOwner: true}, AllTools, []string{"search", "session"}, "words that are private"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			session := bridged(t, &Bridge{Client: &c.client, Profile: c.tools})
+			if diff := cmp.Diff(c.want, namesOf(t, session)); diff != "" {
+				t.Errorf("the tools (-want +got):\n%s", diff)
+			}
+			got, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "memory_search", Arguments: fields{"query": "words"}})
+			if err != nil || got.IsError {
+				t.Fatal(textIn(got), err)
+			}
+			for _, words := range []string{"words of the owner", "words that are private", "words of bob"} {
+				if is := strings.Contains(textIn(got), words); is != (words == c.words) {
+					t.Errorf("%q is found: %t", words, is)
+				}
+			}
+		})
+	}
+}
+
+// With memory turned off, an agent is told of nothing.
+func TestBridgeOff(t *testing.T) {
+	m := someMemory(t)
+	m.Disabled = true
+	session := bridged(t, &Bridge{Client: &Client{Socket: serveOps(t, m), AsOwner: true}, Profile: AllTools, Off: true})
+	if text := session.InitializeResult().Instructions; text != "" {
+		t.Errorf("the instructions are %q", text)
+	}
+	if names := namesOf(t, session); names != nil {
+		t.Errorf("the tools are %v", names)
+	}
+}
+
+// Lines that are no messages are answered, and the session goes on; what is under
+// way when the agent ends its side is answered first.
+func TestBridgeLines(t *testing.T) {
+	const hello = `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"%","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`
+	ping := rpc(1, "ping", nil)
+	socket := serveOps(t, someMemory(t))
+	for _, c := range []struct {
+		name, version, line string
+		want                []string // in the answers
+	}{
+		{"noise", "2025-11-25", "\x00\xff{[", []string{`"code":-32700`}},
+		{"half a message", "2025-11-25", `{"jsonrpc":"2.0",`, []string{`"code":-32700`}},
+		{"no message", "2025-11-25", `{"a":1}`, []string{`"code":-32600`}},
+		{"a number", "2025-11-25", `1`, []string{`"code":-32600`}},
+		{"null", "2025-11-25", `null`, []string{`"code":-32600`}},
+		{"too long", "2025-11-25", `{"jsonrpc":"2.0","id":5,"method":"ping","params":{"a":"` + strings.Repeat("x", maxLine) + `"}}`, []string{`"code":-32600`, "bytes"}},
+		{"two messages", "2025-11-25", ping + ping, []string{`"code":-32700`}},
+		{"blank lines", "2025-11-25", "\r\n  \n" + rpc(7, "ping", nil), []string{`"id":7`}},
+		{"a batch", "2025-03-26", "[" + rpc(7, "ping", nil) + "," + rpc(8, "tools/list", nil) + "]", []string{`"id":7`, `"id":8`, "memory_search"}},
+		{"a batch of notifications", "2025-03-26", `[{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":99}}]`, nil},
+		{"a batch of nothing", "2025-03-26", "[]", []string{`"code":-32600`}},
+		{"a batch with noise", "2025-03-26", "[" + rpc(7, "ping", nil) + ",1]", []string{`"code":-32600`}},
+		{"a batch of one id", "2025-03-26", "[" + rpc(7, "ping", nil) + "," + rpc(7, "ping", nil) + "]", []string{`"code":-32600`, "one id"}},
+		{"a large batch", "2025-03-26", "[" + strings.Repeat(ping+",", maxBatch) + ping + "]", []string{`"code":-32600`}},
+		{"a batch, too late", "2025-06-18", "[" + rpc(7, "ping", nil) + "]", []string{`"code":-32600`}},
+		{"an unknown method", "2024-11-05", rpc(7, "nope", nil), []string{`"code":-32601`}},
+		{"an answer to nothing", "2025-11-25", `{"jsonrpc":"2.0","id":4,"result":{}}`, nil},
+		{"a second beginning", "2025-11-25", strings.NewReplacer("%", "2025-11-25", `"id":0`, `"id":5`).Replace(hello), []string{`"id":5,"error"`}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			// The last call is under way when the agent ends its side.
+			last := rpc("last", "tools/call", fields{"name": "memory_search", "arguments": fields{"query": "words"}})
+			in := strings.Join([]string{strings.ReplaceAll(hello, "%", c.version), `{"jsonrpc":"2.0","method":"notifications/initialized"}`, c.line, last}, "\n")
+			var out bytes.Buffer
+			b := &Bridge{Client: &Client{Socket: socket}}
+			if err := b.Run(t.Context(), strings.NewReader(in), &out); err != nil {
+				t.Errorf("it ended with %v", err)
+			}
+			for line := range strings.Lines(out.String()) {
+				if !json.Valid([]byte(line)) {
+					t.Errorf("this is no message: %s", line)
+				}
+			}
+			for _, want := range append(c.want, `"protocolVersion":"`+c.version+`"`, `"id":"last"`, "words for all") {
+				if !strings.Contains(out.String(), want) {
+					t.Errorf("no %s in %.3000s", want, out.String())
+				}
+			}
+		})
+	}
+}
+
+// A line is read to its end, however long it is.
+func TestReadLine(t *testing.T) {
+	long := strings.Repeat("x", 3*maxLine)
+	r := bufio.NewReaderSize(strings.NewReader("a\n"+long+"\nb"), 64)
+	for _, want := range []string{"a\n", "", "b"} {
+		line, err := readLine(r)
+		if want == "" && (len(line) <= maxLine || len(line) > maxLine+64) || want != "" && string(line) != want {
+			t.Errorf("%d bytes, %v; not %q", len(line), err, want)
+		}
+	}
+}
