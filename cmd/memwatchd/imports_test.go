@@ -21,7 +21,7 @@ const module = "github.com/memwatchd/memwatchd"
 // floors only: the machines of one floor know nothing of each other.
 var floors = map[string]int{
 	"memory": 0,
-	"vault":  1, "watcher": 1, "index": 1, "secrets": 1, "ntfy": 1, "llm": 1, "agents": 1, "transcript": 1,
+	"vault":  1, "watcher": 1, "index": 1, "secrets": 1, "ntfy": 1, "llm": 1, "agents": 1, "transcript": 1, "service": 1,
 	"todosync": 2, "compactor": 2, "brief": 2,
 	"ipc":           3,
 	"cmd/memwatchd": 4,
