@@ -16,7 +16,7 @@ import (
 // A build is what is known of how the program was built. What is not known is
 // empty.
 type build struct {
-	Version  string    `json:"version"`          // of the module: a tag, one that names a commit, or devel
+	Version  string    `json:"version"`          // of the module: a tag, one that names a commit, or (devel)
 	Commit   string    `json:"commit,omitempty"` // as much of its hash as is known
 	Time     time.Time `json:"time,omitzero"`    // of the commit, in UTC
 	Modified bool      `json:"modified"`         // there was more than the commit
@@ -45,10 +45,7 @@ func thisBuild() build {
 }
 
 func buildOf(info *debug.BuildInfo, archived string) build {
-	b := build{Version: strings.Trim(info.Main.Version, "()"), Go: or(info.GoVersion, runtime.Version()), Platform: runtime.GOOS + "/" + runtime.GOARCH}
-	if b.Version == "" {
-		b.Version = "devel"
-	}
+	b := build{Version: or(info.Main.Version, "(devel)"), Go: or(info.GoVersion, runtime.Version()), Platform: runtime.GOOS + "/" + runtime.GOARCH}
 	for _, s := range info.Settings {
 		switch s.Key {
 		case "vcs.revision":

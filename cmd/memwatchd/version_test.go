@@ -35,9 +35,9 @@ func TestBuild(t *testing.T) {
 		},
 		"a tag that was downloaded":    {module("v1.2.0"), "$Format:%H %cI$\n", build{Version: "v1.2.0"}},
 		"a commit that was downloaded": {module("v1.2.1-0.20260204103000-0123456789ab"), "", build{Version: "v1.2.1-0.20260204103000-0123456789ab", Commit: hash[:12], Time: at}},
-		"an archive of git":            {module("(devel)"), hash + " 2026-02-04T11:30:00+01:00\n", build{Version: "devel", Commit: hash, Time: at}},
-		"other sources":                {module("(devel)"), "$Format:%H %cI$\n", build{Version: "devel"}},
-		"nothing":                      {new(debug.BuildInfo), "", build{Version: "devel", Go: runtime.Version()}},
+		"an archive of git":            {module("(devel)"), hash + " 2026-02-04T11:30:00+01:00\n", build{Version: "(devel)", Commit: hash, Time: at}},
+		"other sources":                {module("(devel)"), "$Format:%H %cI$\n", build{Version: "(devel)"}},
+		"nothing":                      {new(debug.BuildInfo), "", build{Version: "(devel)", Go: runtime.Version()}},
 	} {
 		if c.want.Go == "" {
 			c.want.Go = "go1.26.0"
