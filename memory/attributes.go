@@ -28,20 +28,22 @@ var attributeKeys = []string{"id", "type", "importance", "visibility", "confiden
 // when it begins with key=, or speaks of visibility: what hides text must not
 // fail to by a slip of the pen.
 func parseComment(s string) ([]attr, commentState) {
-	words := strings.Fields(s)
-	if len(words) == 0 {
-		return nil, commentPlain
-	}
-	attrs := make([]attr, 0, len(words))
-	for _, w := range words {
+	var attrs []attr
+	for w := range strings.FieldsSeq(s) {
 		a, ok := parseAttr(w)
 		if !ok || slices.ContainsFunc(attrs, func(b attr) bool { return a.key == b.key }) {
-			if meantAsAttributes(words) {
+			if meantAsAttributes(strings.Fields(s)) {
 				return nil, commentBroken
 			}
 			return nil, commentPlain
 		}
+		if attrs == nil {
+			attrs = make([]attr, 0, strings.Count(s, "=")+1)
+		}
 		attrs = append(attrs, a)
+	}
+	if attrs == nil {
+		return nil, commentPlain
 	}
 	return attrs, commentAttributes
 }
@@ -52,7 +54,7 @@ func parseAttr(w string) (attr, bool) {
 	if !ok && key == "pin" {
 		return attr{key, "true", "true"}, true
 	}
-	if !ok || !isKey(key) || strings.ContainsAny(raw, "\"'`<>") || strings.Contains(raw, "--") {
+	if !ok || !isKey(key) || !rawValue(raw) {
 		return attr{}, false
 	}
 	value, err := url.PathUnescape(raw)
@@ -60,6 +62,22 @@ func parseAttr(w string) (attr, bool) {
 		return attr{}, false
 	}
 	return attr{key, raw, value}, true
+}
+
+// rawValue reports whether a value, as it is written, is one: quotes, brackets and
+// what could end the comment are escaped.
+func rawValue(raw string) bool {
+	for i := range len(raw) {
+		switch raw[i] {
+		case '"', '\'', '`', '<', '>':
+			return false
+		case '-':
+			if i > 0 && raw[i-1] == '-' {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 func isKey(s string) bool {

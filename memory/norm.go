@@ -96,8 +96,11 @@ func plain(s string) string {
 		at, n int
 	}
 	var open [3][]run // by marker
-	var few [8]run
-	drop := few[:0]
+	var few [4][8]run // room for what there mostly is
+	for kind := range open {
+		open[kind] = few[kind][:0]
+	}
+	drop := few[len(open)][:0]
 	for i := 0; i < len(s); {
 		var kind int
 		switch s[i] {
@@ -131,13 +134,15 @@ func plain(s string) string {
 		return s
 	}
 	slices.SortFunc(drop, func(a, b run) int { return a.at - b.at })
-	out := make([]byte, 0, len(s))
+	var out strings.Builder
+	out.Grow(len(s))
 	from := 0
 	for _, r := range drop {
-		out = append(out, s[from:r.at]...)
+		out.WriteString(s[from:r.at])
 		from = r.at + r.n
 	}
-	return string(append(out, s[from:]...))
+	out.WriteString(s[from:])
+	return out.String()
 }
 
 // flanks reports whether a run of markers can open or close emphasis. Inside a
@@ -219,17 +224,25 @@ func anchor(s string) (id, before string) {
 // white space, emphasis, markers, boxes and anchors.
 func normText(text string) string {
 	_, text = anchor(text)
+	if strings.IndexByte(text, '\n') < 0 {
+		return Fold(plain(unmarked(text)))
+	}
 	var b strings.Builder
 	b.Grow(len(text))
 	for len(text) > 0 {
 		line, rest, _ := strings.Cut(text, "\n")
-		line = strings.TrimLeft(line, " \t>")
-		line = line[listMarkerLen(line):]
-		b.WriteString(line[boxLen(line):])
+		b.WriteString(unmarked(line))
 		b.WriteByte('\n')
 		text = rest
 	}
 	return Fold(plain(b.String()))
+}
+
+// unmarked is a line without what makes it a quote, an item or a task.
+func unmarked(line string) string {
+	line = strings.TrimLeft(line, " \t>")
+	line = line[listMarkerLen(line):]
+	return line[boxLen(line):]
 }
 
 // Marks that task plugins add to a task: dates, priorities, recurrence, ids;
