@@ -259,7 +259,7 @@ func bound(t *testing.T, from, to string) *os.Process {
 	}
 	// What the kernel keeps of it would be old for a second.
 	cmd := exec.Command("bindfs", "-f", "-o", "attr_timeout=0,entry_timeout=0,negative_timeout=0", from, to)
-	var out transcript
+	var out printed
 	cmd.Stdout, cmd.Stderr = &out, &out
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)

@@ -43,7 +43,7 @@ type live struct {
 
 	cmd  *exec.Cmd
 	done chan error
-	log  transcript
+	log  printed
 }
 
 // startLive starts a daemon on a root and waits until its index is whole. The
@@ -155,20 +155,20 @@ func (l *live) stop() error {
 	}
 }
 
-// A transcript is what a process wrote.
-type transcript struct {
+// printed is what a process wrote.
+type printed struct {
 	mu  sync.Mutex
 	buf bytes.Buffer
 }
 
 // Write implements [io.Writer].
-func (t *transcript) Write(p []byte) (int, error) {
+func (t *printed) Write(p []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.buf.Write(p)
 }
 
-func (t *transcript) String() string {
+func (t *printed) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.buf.String()

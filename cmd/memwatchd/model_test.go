@@ -32,7 +32,7 @@ func TestModelConfig(t *testing.T) {
 // Text that crosses the network in the clear is not a secret of the daemon's.
 func TestModelInTheClear(t *testing.T) {
 	for endpoint, warns := range map[string]bool{"http://10.0.0.7/v1": true, "http://[::ffff:127.0.0.1]/v1": false, "https://10.0.0.7/v1": false} {
-		var log transcript
+		var log printed
 		d := &daemon{config: defaultConfig(), logger: slog.New(slog.NewTextHandler(&log, nil))}
 		d.config.LLM.Endpoint, d.config.LLM.Model = endpoint, "m"
 		if client, err := d.openModel(); err != nil || client.Endpoint != endpoint {

@@ -178,7 +178,7 @@ func TestSupervisorIsToldHowFar(t *testing.T) {
 // sign of life: not before it has answered, and not when it has stopped to.
 func TestSilenceIsNoSignOfLife(t *testing.T) {
 	s, l, m := attended(t, 200*time.Millisecond)
-	var log transcript
+	var log printed
 	attend(t, s, l, m, func() ipc.IndexStatus { return ipc.IndexStatus{} }, slog.New(slog.NewTextHandler(&log, nil)))
 	silences := func() int { return strings.Count(log.String(), "own socket does not answer") }
 	silent := func(n int) {
