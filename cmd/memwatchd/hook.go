@@ -53,6 +53,9 @@ var hookEvents = []struct {
 }{
 	{name: "session-start", event: "SessionStart", short: "Print what a session begins with", run: sessionStart, flags: startFormat},
 	{name: "prompt", event: "UserPromptSubmit", short: "Print what a prompt is about", run: prompt},
+	{name: "pre-compact", event: "PreCompact", short: "Save what matters of a conversation before it is compressed", run: saveMarks},
+	{name: "stop", event: "Stop", short: "Save what an answer has achieved, if hooks.store_responses is true", run: saveAnswer},
+	{name: "session-end", event: "SessionEnd", short: "Save what matters of a conversation when it ends", run: saveMarks},
 }
 
 func newHook(g *globals) *cobra.Command {
@@ -157,7 +160,7 @@ func (h *hook) prepare(cmd *cobra.Command, next func() error) (err error) {
 // not end its output. What it has of another type than expected is left out.
 func readHookInput(r io.Reader) (in hookInput, err error) {
 	err = json.NewDecoder(io.LimitReader(r, maxHookInput)).Decode(&in)
-	if _, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+	if mistyped, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && mistyped.Field != "" {
 		err = nil
 	}
 	if err != nil {

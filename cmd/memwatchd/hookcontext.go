@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/memwatchd/memwatchd/ipc"
+	"github.com/memwatchd/memwatchd/transcript"
 )
 
 // began are the ways in which a session starts that has been given its memory
@@ -44,11 +45,15 @@ func sessionStart(ctx context.Context, h *hook) error {
 // shown all the same is in the way.
 const minCover = 0.4
 
+// maxQuestion is how many characters of a prompt say what it is about: as many
+// words as a search looks for.
+const maxQuestion = 1200
+
 // prompt prints what a prompt is about.
 func prompt(ctx context.Context, h *hook) error {
-	query := strings.TrimSpace(h.input.Prompt)
-	if query == "" {
-		return errors.New("the prompt is empty")
+	query := transcript.Question(h.input.Prompt, maxQuestion)
+	if strings.TrimSpace(query) == "" {
+		return errors.New("the prompt says nothing")
 	}
 	return h.inject(ctx, ipc.ContextRequest{
 		Format: "relevant", Query: query, MinCover: minCover,
