@@ -15,10 +15,32 @@ EXAMPLE = example/config.yaml
 BENCHFILES ?= 1000,10000
 BENCHFLAGS ?=
 
-.PHONY: build run test faults soak lint bench fuzz eval clean
+.PHONY: build install uninstall run test faults soak lint bench fuzz eval dist dist-check clean
 
 build:
 	$(GO) build -o memwatchd ./cmd/memwatchd
+
+# make, and then make install: with sudo, if it is not for yourself alone, as in
+# make install PREFIX=~/.local. DESTDIR is for those who make packages.
+PREFIX  ?= /usr/local
+BINARY  ?= memwatchd
+INSTALL  = $(DESTDIR)$(PREFIX)
+BASH     = $(INSTALL)/share/bash-completion/completions
+ZSH      = $(INSTALL)/share/zsh/site-functions
+FISH     = $(INSTALL)/share/fish/vendor_completions.d
+
+install:
+	@test -x $(BINARY) || { echo 'there is nothing to install yet: make builds it'; exit 1; }
+	umask 022; mkdir -p $(INSTALL)/bin $(INSTALL)/share/man $(BASH) $(ZSH) $(FISH)
+	install -m 755 $(BINARY) $(INSTALL)/bin/memwatchd
+	umask 022; $(INSTALL)/bin/memwatchd man $(INSTALL)/share/man
+	umask 022; $(INSTALL)/bin/memwatchd completion bash >$(BASH)/memwatchd
+	umask 022; $(INSTALL)/bin/memwatchd completion zsh >$(ZSH)/_memwatchd
+	umask 022; $(INSTALL)/bin/memwatchd completion fish >$(FISH)/memwatchd.fish
+
+uninstall:
+	rm -f $(INSTALL)/bin/memwatchd $(BASH)/memwatchd $(ZSH)/_memwatchd $(FISH)/memwatchd.fish
+	rm -f $(INSTALL)/share/man/man1/memwatchd.1 $(INSTALL)/share/man/man1/memwatchd-*.1 $(INSTALL)/share/man/man5/memwatchd.yaml.5
 
 # The daemon on a small memory, which is made in example/ if there is none.
 run: build
@@ -43,6 +65,7 @@ test:
 	$(TEST) -parallel 4 -timeout 20m ./...
 	$(TEST) -parallel 4 -timeout 20m -race -short ./...
 	cd bench && CGO_ENABLED=0 $(TEST) ./...
+	cd release && $(TEST) ./...
 
 # Beside all others, the tests that take long or change limits of the machine
 # for a while: as root, and with nothing else at work.
@@ -63,6 +86,7 @@ lint:
 	$(GO) run $(STATICCHECK) ./...
 	$(GO) mod tidy -diff
 	cd bench && CGO_ENABLED=0 $(GO) vet ./... && CGO_ENABLED=0 $(GO) run $(STATICCHECK) ./... && $(GO) mod tidy -diff
+	cd release && $(GO) vet ./... && $(GO) run $(STATICCHECK) ./... && $(GO) mod tidy -diff
 	cd secrets/rules && $(GO) vet ./... && $(GO) run $(STATICCHECK) ./... && $(GO) mod tidy -diff && $(GO) run . -check
 
 # The program as its users meet it, beside SQLite's FTS5 and rg; then its parts
@@ -85,6 +109,15 @@ fuzz:
 eval:
 	@test -d "$(EVAL)" || { echo 'no judged collections in $(EVAL): give EVAL=DIR'; exit 1; }
 	$(GO) test ./index -count=1 -v -run '^TestEval$$' -timeout 30m -eval "$$(cd '$(EVAL)' && pwd)"
+
+# What is released of the commit that is checked out: archives for linux and
+# darwin, and their checksums, in dist/. make dist-check makes it twice, the
+# second time from nothing, and compares: half an hour on two cores.
+dist:
+	cd release && $(GO) run . -out ../dist
+
+dist-check:
+	cd release && $(GO) run . -check
 
 clean:
 	rm -f memwatchd

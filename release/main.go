@@ -1,0 +1,75 @@
+// Release makes what is released: for each platform an archive with the program,
+// its manual and its documents, and the checksums of all.
+//
+// The same commit makes the same bytes, wherever and whenever it is built with the
+// same version of Go: it is built from a clone, so that nothing else gets in, and
+// all times are that of the commit. The version is the tag of the commit, if it has
+// one, else a version that names the commit.
+package main
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"flag"
+	"fmt"
+	"log"
+	"os"
+	"path/filepath"
+)
+
+func main() {
+	log.SetFlags(0)
+	log.SetPrefix("release: ")
+	out := flag.String("out", "../dist", "directory to write to; what an earlier release has left there goes")
+	check := flag.Bool("check", false, "make everything twice, in different places and from nothing, and compare; nothing is written")
+	repository := flag.String("repository", "..", "what is released: the commit that is checked out there")
+	flag.Parse()
+	files, err := made(*repository, "release-", false)
+	if err == nil && *check {
+		err = checked(files, *repository)
+	} else if err == nil {
+		err = written(files, *out)
+	}
+	if err != nil {
+		log.Fatal(err)
+	}
+}
+
+// checked makes everything once more, at a longer path and with nothing from
+// before, and compares.
+func checked(files []file, repository string) error {
+	again, err := made(repository, "release-made-once-more-", true)
+	if err != nil {
+		return err
+	}
+	for i, f := range files {
+		if f.name != again[i].name || !bytes.Equal(f.data, again[i].data) {
+			return fmt.Errorf("%s is another when it is made again", f.name)
+		}
+		fmt.Printf("%x  %s\n", sha256.Sum256(f.data), f.name)
+	}
+	fmt.Printf("made twice, all of them are the same\n")
+	return nil
+}
+
+// written writes the files to a directory, in place of those of another release.
+func written(files []file, dir string) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	for _, pattern := range []string{program + "-*.tar.gz", checksums} {
+		old, _ := filepath.Glob(filepath.Join(dir, pattern))
+		for _, name := range old {
+			if err := os.Remove(name); err != nil {
+				return err
+			}
+		}
+	}
+	for _, f := range files {
+		if err := os.WriteFile(filepath.Join(dir, f.name), f.data, 0o644); err != nil {
+			return err
+		}
+		fmt.Printf("%8.1f MB  %s\n", float64(len(f.data))/1e6, filepath.Join(dir, f.name))
+	}
+	return nil
+}

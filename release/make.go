@@ -1,0 +1,220 @@
+package main
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"debug/buildinfo"
+	"debug/elf"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+)
+
+const (
+	program   = "memwatchd"
+	checksums = "SHA256SUMS"
+)
+
+// platforms are what there is an archive for.
+var platforms = []platform{{"darwin", "amd64"}, {"darwin", "arm64"}, {"linux", "amd64"}, {"linux", "arm64"}}
+
+type platform struct{ os, arch string }
+
+// documents are what else is in an archive, of what is in the repository.
+var documents = []string{"README.md", "CHANGELOG.md", "config.example.yaml", "docs"}
+
+// made is what is released of the commit that is checked out in a repository: the
+// archives, and their checksums. It is made in a directory that begins with a name,
+// and is gone then; if it is to be fresh, with nothing that was compiled before.
+func made(repository, name string, fresh bool) ([]file, error) {
+	changes, err := output(repository, nil, "git", "status", "--porcelain")
+	if err != nil {
+		return nil, err
+	}
+	if changes != "" {
+		return nil, fmt.Errorf("what is not committed cannot be released:\n%s", changes)
+	}
+	dir, err := os.MkdirTemp("", name)
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	m := &maker{source: filepath.Join(dir, "source"), built: filepath.Join(dir, "built")}
+	if fresh {
+		m.cache = filepath.Join(dir, "cache")
+	}
+	if err := m.clone(repository); err != nil {
+		return nil, err
+	}
+	return m.all()
+}
+
+// A maker makes a release of sources.
+type maker struct {
+	source  string // the clone
+	built   string // where programs are put
+	cache   string // of the compiler; the usual one if empty
+	version string // of what was built, once something is
+	when    time.Time
+}
+
+// clone takes over the commit that is checked out in a repository, with the tags,
+// and nothing else of what lies there.
+func (m *maker) clone(repository string) error {
+	commit, err := output(repository, nil, "git", "rev-parse", "HEAD")
+	if err != nil {
+		return err
+	}
+	repository, err = filepath.Abs(repository)
+	if err != nil {
+		return err
+	}
+	if _, err := output(".", nil, "git", "clone", "--quiet", "--no-checkout", repository, m.source); err != nil {
+		return err
+	}
+	if _, err := output(m.source, nil, "git", "-c", "advice.detachedHead=false", "checkout", "--quiet", commit); err != nil {
+		return err
+	}
+	seconds, err := output(m.source, nil, "git", "log", "-1", "--format=%cI")
+	if err != nil {
+		return err
+	}
+	m.when, err = time.Parse(time.RFC3339, seconds)
+	return err
+}
+
+// all makes the archives and the checksums.
+func (m *maker) all() ([]file, error) {
+	host, err := m.build(platform{runtime.GOOS, runtime.GOARCH})
+	if err != nil {
+		return nil, err
+	}
+	common, err := m.common(host)
+	if err != nil {
+		return nil, err
+	}
+	var files []file
+	var sums bytes.Buffer
+	for _, p := range platforms {
+		path, err := m.build(p)
+		if err != nil {
+			return nil, err
+		}
+		data, err := os.ReadFile(path)
+		if err != nil {
+			return nil, err
+		}
+		name := fmt.Sprintf("%s-%s-%s-%s", program, m.version, p.os, p.arch)
+		packed, err := archive(name, append(slices.Clone(common), file{name: program, data: data, executable: true}), m.when)
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, file{name: name + ".tar.gz", data: packed})
+		fmt.Fprintf(&sums, "%x  %s.tar.gz\n", sha256.Sum256(packed), name)
+	}
+	return append(files, file{name: checksums, data: sums.Bytes()}), nil
+}
+
+// build builds the program for a platform. It depends on nothing of the machine's
+// but the version of Go: not on its libraries, nor on where the sources are.
+func (m *maker) build(p platform) (path string, err error) {
+	path = filepath.Join(m.built, p.os+"-"+p.arch, program)
+	env := []string{
+		"GOOS=" + p.os, "GOARCH=" + p.arch, "CGO_ENABLED=0", "GOFLAGS=", "GOEXPERIMENT=", "GOAMD64=v1", "GOARM64=v8.0", "GOWORK=off", "GOENV=off",
+	}
+	if m.cache != "" {
+		env = append(env, "GOCACHE="+m.cache)
+	}
+	_, err = output(m.source, env, "go", "build", "-trimpath", "-buildvcs=true", "-mod=readonly", "-ldflags=-s -w -buildid=", "-o", path, "./cmd/"+program)
+	if err != nil {
+		return "", err
+	}
+	info, err := buildinfo.ReadFile(path)
+	if err != nil {
+		return "", err
+	}
+	switch m.version = info.Main.Version; {
+	case !strings.HasPrefix(m.version, "v") || strings.HasSuffix(m.version, "+dirty"):
+		return "", fmt.Errorf("%s was built as version %s, which is none to release", path, m.version)
+	case p.os == "linux":
+		return path, static(path)
+	}
+	return path, nil
+}
+
+// static makes sure that a program needs no library of the machine.
+func static(path string) error {
+	f, err := elf.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	for _, p := range f.Progs {
+		if p.Type == elf.PT_INTERP {
+			return fmt.Errorf("%s is not static", path)
+		}
+	}
+	return nil
+}
+
+// common is what is in every archive beside the program: documents, the manual, and
+// the completions.
+func (m *maker) common(host string) ([]file, error) {
+	manual := filepath.Join(m.built, "man")
+	if _, err := output(m.source, nil, host, "man", manual); err != nil {
+		return nil, err
+	}
+	files, err := tree(manual, "man")
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range documents {
+		more, err := tree(filepath.Join(m.source, name), name)
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, more...)
+	}
+	for shell, name := range map[string]string{"bash": program + ".bash", "zsh": "_" + program, "fish": program + ".fish"} {
+		script, err := exec.Command(host, "completion", shell).Output()
+		if err != nil {
+			return nil, fmt.Errorf("completion %s: %w", shell, err)
+		}
+		files = append(files, file{name: "completions/" + name, data: script})
+	}
+	return files, nil
+}
+
+// tree is a file, or all files below a directory, under another name.
+func tree(path, name string) (files []file, err error) {
+	err = filepath.WalkDir(path, func(at string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		data, err := os.ReadFile(at)
+		if err != nil {
+			return err
+		}
+		files = append(files, file{name: filepath.ToSlash(name + strings.TrimPrefix(at, path)), data: data})
+		return nil
+	})
+	return files, err
+}
+
+// output runs a program, and is what it prints, without white space at the end.
+func output(dir string, env []string, name string, args ...string) (string, error) {
+	cmd := exec.Command(name, args...)
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), env...)
+	out, err := cmd.Output()
+	if failure, ok := errors.AsType[*exec.ExitError](err); ok {
+		err = fmt.Errorf("%s %s: %w\n%s", name, strings.Join(args, " "), err, bytes.TrimSpace(failure.Stderr))
+	}
+	return strings.TrimRight(string(out), "\n"), err
+}

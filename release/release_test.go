@@ -1,0 +1,230 @@
+package main
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/mod/module"
+	modzip "golang.org/x/mod/zip"
+)
+
+// An archive is the same whatever order the files come in, and whoever makes it.
+func TestArchive(t *testing.T) {
+	when := time.Date(2026, 2, 4, 11, 30, 0, 5, time.FixedZone("", 3600))
+	files := []file{{name: "memwatchd", data: []byte("program"), executable: true}, {name: "man/man1/b.1", data: []byte("b")}, {name: "README.md"}}
+	packed, err := archive("x-1", files, when)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := archive("x-1", []file{files[2], files[1], files[0]}, when.UTC())
+	if err != nil || !bytes.Equal(packed, again) {
+		t.Errorf("it is not the same again, %v", err)
+	}
+	z, err := gzip.NewReader(bytes.NewReader(packed))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got strings.Builder
+	for r := tar.NewReader(z); ; {
+		h, err := r.Next()
+		if err == io.EOF {
+			break
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		text, _ := io.ReadAll(r)
+		fmt.Fprintf(&got, "%s %s %d %s %s %q\n", h.FileInfo().Mode(), h.Name, h.Uid, h.Uname, h.ModTime.UTC().Format(time.RFC3339), text)
+	}
+	const want = `drwxr-xr-x x-1/ 0 root 2026-02-04T10:30:00Z ""
+-rw-r--r-- x-1/README.md 0 root 2026-02-04T10:30:00Z ""
+drwxr-xr-x x-1/man/ 0 root 2026-02-04T10:30:00Z ""
+drwxr-xr-x x-1/man/man1/ 0 root 2026-02-04T10:30:00Z ""
+-rw-r--r-- x-1/man/man1/b.1 0 root 2026-02-04T10:30:00Z "b"
+-rwxr-xr-x x-1/memwatchd 0 root 2026-02-04T10:30:00Z "program"
+`
+	if got.String() != want {
+		t.Errorf("got\n%swant\n%s", &got, want)
+	}
+}
+
+// needsGit is where the commit is that is tested, in a repository of git.
+func needsGit(t *testing.T) string {
+	t.Helper()
+	top, err := output("..", nil, "git", "rev-parse", "--show-toplevel")
+	if err != nil {
+		t.Skipf("these sources are in no repository of git: %v", err)
+	}
+	return top
+}
+
+// What is not committed is not released.
+func TestOnlyCommitsAreReleased(t *testing.T) {
+	dir := t.TempDir()
+	for _, args := range [][]string{{"init", "--quiet"}, {"-c", "user.name=a", "-c", "user.email=a@example.com", "commit", "--quiet", "--allow-empty", "-m", "a"}} {
+		if _, err := output(dir, nil, "git", args...); err != nil {
+			t.Skipf("git does not make a repository here: %v", err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(dir, "new.go"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := made(dir, "release-", false); err == nil || !strings.Contains(err.Error(), "not committed") || !strings.Contains(err.Error(), "new.go") {
+		t.Errorf("it says %v", err)
+	}
+}
+
+// What go install downloads of a version can be built as it is, and knows which
+// version that is: no file is missing, none has a name that a module may not have,
+// and nothing stands in for a module that is needed.
+func TestGoInstall(t *testing.T) {
+	top := needsGit(t)
+	const path, version = "github.com/memwatchd/memwatchd", "v0.99.0"
+	dir := t.TempDir()
+	proxy := filepath.Join(dir, "proxy", filepath.FromSlash(path), "@v")
+	if err := os.MkdirAll(proxy, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	m := maker{source: filepath.Join(dir, "source")} // whatever else lies here is not in it
+	if err := m.clone(top); err != nil {
+		t.Fatal(err)
+	}
+	var zip bytes.Buffer
+	if err := modzip.CreateFromVCS(&zip, module.Version{Path: path, Version: version}, m.source, "HEAD", ""); err != nil {
+		t.Fatal(err)
+	}
+	mod, err := output(top, nil, "git", "show", "HEAD:go.mod")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{
+		"list": version + "\n", version + ".info": `{"Version":"` + version + `"}`, version + ".mod": mod + "\n", version + ".zip": zip.String(),
+	} {
+		if err := os.WriteFile(filepath.Join(proxy, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// The modules that it needs have been downloaded already; none of this is kept.
+	kept, err := output("..", nil, "go", "env", "GOMODCACHE")
+	if err != nil {
+		t.Fatal(err)
+	}
+	env := []string{
+		"GOPROXY=file://" + filepath.Join(dir, "proxy") + ",file://" + kept + "/cache/download,https://proxy.golang.org", "GOSUMDB=off", "GONOSUMDB=*", "GOFLAGS=-modcacherw", "GOWORK=off",
+		"GOMODCACHE=" + filepath.Join(dir, "mod"), "GOBIN=" + filepath.Join(dir, "bin"), "CGO_ENABLED=0",
+	}
+	if _, err := output(dir, env, "go", "install", path+"/cmd/memwatchd@latest"); err != nil {
+		t.Fatal(err)
+	}
+	if is := versionOf(t, filepath.Join(dir, "bin", "memwatchd")); is.Version != version {
+		t.Errorf("it is installed as %+v", is)
+	}
+}
+
+// An archive that git makes of the sources has no repository in it, and still tells
+// what it is of.
+func TestSourcesKnowTheirCommit(t *testing.T) {
+	top := needsGit(t)
+	commit, err := output(top, nil, "git", "rev-parse", "HEAD")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	tarball, err := exec.Command("git", "-C", top, "archive", "HEAD").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for r := tar.NewReader(bytes.NewReader(tarball)); ; {
+		h, err := r.Next()
+		if err == io.EOF {
+			break
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		if h.Typeflag != tar.TypeReg {
+			continue
+		}
+		name := filepath.Join(dir, filepath.FromSlash(h.Name))
+		text, err := io.ReadAll(r)
+		if err == nil {
+			err = os.MkdirAll(filepath.Dir(name), 0o700)
+		}
+		if err == nil {
+			err = os.WriteFile(name, text, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	built := filepath.Join(t.TempDir(), "memwatchd")
+	if _, err := output(dir, []string{"CGO_ENABLED=0", "GOWORK=off"}, "go", "build", "-o", built, "./cmd/memwatchd"); err != nil {
+		t.Fatal(err)
+	}
+	if is := versionOf(t, built); is.Commit != commit || is.Time.IsZero() {
+		t.Errorf("it is of %+v, and should be of %s", is, commit)
+	}
+}
+
+type told struct {
+	Version, Commit string
+	Time            time.Time
+}
+
+// versionOf is what a program says that it is.
+func versionOf(t *testing.T, path string) (is told) {
+	t.Helper()
+	out, err := output(".", nil, path, "version", "--json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal([]byte(out), &is); err != nil {
+		t.Fatal(err)
+	}
+	return is
+}
+
+// make install puts everything where it is looked for, below any directory, and
+// make uninstall leaves nothing of it.
+func TestInstall(t *testing.T) {
+	if _, err := exec.LookPath("make"); err != nil {
+		t.Skip("there is no make here")
+	}
+	dir := t.TempDir()
+	built, root := filepath.Join(dir, "memwatchd"), filepath.Join(dir, "root")
+	if _, err := output("..", []string{"CGO_ENABLED=0"}, "go", "build", "-o", built, "./cmd/memwatchd"); err != nil {
+		t.Fatal(err)
+	}
+	install := func(target string) {
+		t.Helper()
+		if _, err := output("..", nil, "make", target, "BINARY="+built, "DESTDIR="+root, "PREFIX=/opt/memwatchd"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	install("install")
+	install("install") // over an earlier one
+	for _, name := range []string{
+		"bin/memwatchd", "share/man/man1/memwatchd-search.1", "share/man/man5/memwatchd.yaml.5", "share/bash-completion/completions/memwatchd",
+		"share/zsh/site-functions/_memwatchd", "share/fish/vendor_completions.d/memwatchd.fish",
+	} {
+		info, err := os.Stat(filepath.Join(root, "opt/memwatchd", name))
+		if err != nil || info.Size() == 0 {
+			t.Errorf("%s: %v", name, err)
+		} else if executable := info.Mode()&0o111 != 0; executable != (name == "bin/memwatchd") || info.Mode()&0o044 != 0o044 {
+			t.Errorf("%s is %s", name, info.Mode())
+		}
+	}
+	install("uninstall")
+	files, err := tree(root, "")
+	if err != nil || len(files) > 0 {
+		t.Errorf("%d files are left, %v", len(files), err)
+	}
+}
