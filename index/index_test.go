@@ -388,13 +388,16 @@ func TestRebuild(t *testing.T) {
 	s.whole(t, x)
 	n := 0
 	err := x.Rebuild(t.Context(), s.paths(), func(_ context.Context, path string) (Update, error) {
+		if st := x.Status(); st.Rebuilt != n/rebuildBatch*rebuildBatch || st.ToRebuild != 700 {
+			t.Errorf("when %d files were read, the status is %+v", n, st)
+		}
 		n++
 		return s.update(path), nil
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if st := x.Status(); n != 700 || st.Files != 700 || st.Generation != 2 || st.Degraded {
+	if st := x.Status(); n != 700 || st.Files != 700 || st.Generation != 2 || st.Degraded || st.ToRebuild != 0 {
 		t.Errorf("%d read, %+v", n, st)
 	}
 	if diff := cmp.Diff([]string{"312.md:1"}, hitsOf(t, x, Query{Text: wordNo(5312)})); diff != "" {

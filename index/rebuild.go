@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 )
 
 // rebuild is an index on its way to replace the one in use.
@@ -16,6 +17,9 @@ type rebuild struct {
 	store *store
 	table *table
 	err   error // of an Apply meanwhile
+
+	files int          // that it is to be made from
+	fed   atomic.Int64 // of these
 }
 
 // ErrRebuilding: a rebuild is under way, and another one has to wait for it.
@@ -35,7 +39,7 @@ func (x *Index) Rebuild(ctx context.Context, paths []string, read func(ctx conte
 	default:
 		return fmt.Errorf("rebuild index: %w", ErrRebuilding)
 	}
-	next, err := x.beginRebuild()
+	next, err := x.beginRebuild(len(paths))
 	if err != nil {
 		return err
 	}
@@ -60,14 +64,14 @@ func (x *Index) abandon(next *rebuild) error {
 	return errors.Join(next.store.close(), os.RemoveAll(x.path(next.name)))
 }
 
-func (x *Index) beginRebuild() (*rebuild, error) {
+func (x *Index) beginRebuild(files int) (*rebuild, error) {
 	x.writing.Lock()
 	defer x.writing.Unlock()
 	if x.closed {
 		return nil, errors.New("rebuild index: it is closed")
 	}
 	n, _ := strconv.Atoi(strings.TrimPrefix(x.name, indexPrefix))
-	next := &rebuild{name: indexPrefix + strconv.Itoa(n%999_999_999+1)}
+	next := &rebuild{name: indexPrefix + strconv.Itoa(n%999_999_999+1), files: files}
 	if err := os.RemoveAll(x.path(next.name)); err != nil {
 		return nil, err
 	}
@@ -88,6 +92,7 @@ func (x *Index) feed(ctx context.Context, next *rebuild, paths []string, read fu
 		if err := x.feedChunk(ctx, next, chunk, read); err != nil {
 			return err
 		}
+		next.fed.Add(int64(len(chunk)))
 	}
 	return nil
 }

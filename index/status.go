@@ -91,6 +91,8 @@ type Status struct {
 	Entries    int
 	Degraded   bool   // not whole: answers are made by reading files too
 	Rebuilding bool   // another one is being built beside it
+	Rebuilt    int    // files that were read for that
+	ToRebuild  int    // of so many
 	Problem    string // what a person should know, or empty
 }
 
@@ -116,6 +118,9 @@ func (x *Index) Status() Status {
 		Degraded:   x.degraded(),
 		Rebuilding: x.next != nil,
 		Problem:    x.lost,
+	}
+	if x.next != nil {
+		st.Rebuilt, st.ToRebuild = int(x.next.fed.Load()), x.next.files
 	}
 	if x.store != nil {
 		if err := x.store.failure(); err != nil {

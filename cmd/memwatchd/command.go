@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -273,9 +274,15 @@ func ask(cmd *cobra.Command, op *ipc.Operation, req *ipc.Request, g *globals) er
 		return err
 	}
 	if op.Streams() {
-		return a.client.Stream(cmd.Context(), req, a.show)
+		err := a.client.Stream(cmd.Context(), req, func(raw json.RawMessage) error { return a.show(append(raw, '\n')) })
+		return cmp.Or(err, context.Cause(cmd.Context()))
+	}
+	watched := func() {}
+	if op.Name == "rebuild" {
+		watched = a.watchRebuild(cmd.Context())
 	}
 	raw, err := a.client.Do(cmd.Context(), req)
+	watched()
 	if err != nil {
 		return err
 	}

@@ -26,11 +26,23 @@ const (
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	// The first signal asks; the second one finds the default behaviour.
-	context.AfterFunc(ctx, stop)
+	ctx, cancel := context.WithCancelCause(context.Background())
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		s := <-signals
+		signal.Stop(signals) // the first one asks; the second one finds the default behaviour
+		cancel(errSignal{s.(syscall.Signal)})
+	}()
 	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
 }
+
+// errSignal is the signal that has ended a command. The daemon ends well by one,
+// and so does not return it; what waits for an answer, or shows events, has not
+// come to its end.
+type errSignal struct{ syscall.Signal }
+
+func (s errSignal) Error() string { return s.Signal.String() }
 
 // errUsage marks what the person at the keyboard can put right.
 type errUsage struct{ error }
@@ -53,6 +65,9 @@ func execute(ctx context.Context, root *cobra.Command, args []string, stderr io.
 	}
 	if errors.Is(err, errUnhealthy) {
 		return exitUnhealthy
+	}
+	if s, ok := errors.AsType[errSignal](context.Cause(ctx)); ok {
+		return 128 + int(s.Signal) // as shells have it of what a signal has ended
 	}
 	fmt.Fprintln(stderr, wrap("memwatchd: "+escapeLine(err.Error()), widthOf(stderr), "    "))
 	if _, ok := cmd.Annotations[neverFails]; ok {

@@ -38,8 +38,11 @@ func (d *daemon) state(w watcher.Status) ipc.IndexStatus {
 	s := ipc.IndexStatus{
 		Revision: x.Revision, Pending: w.Pending, Generation: x.Generation, Degraded: x.Degraded, Problem: x.Problem,
 	}
-	if x.Degraded {
+	switch {
+	case x.Degraded:
 		s.Done, s.Total = x.Files, max(x.Files, d.vault.Catalogue.Len())
+	case x.Rebuilding:
+		s.Done, s.Total = x.Rebuilt, x.ToRebuild
 	}
 	if failure := d.pipeline.lastFailure(); failure != nil && s.Problem == "" {
 		s.Problem = failure.Error()

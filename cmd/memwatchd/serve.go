@@ -11,9 +11,7 @@ import (
 	"reflect"
 	"slices"
 	"syscall"
-	"time"
 
-	"github.com/schollz/progressbar/v3"
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
@@ -208,39 +206,12 @@ type masked struct{ io.Writer }
 
 func (w masked) Write(p []byte) (int, error) { return w.Writer.Write(secrets.Mask(p)) }
 
-// overBar writes lines over a progress bar that may stand on the last one.
-type overBar struct{ io.Writer }
-
-func (w overBar) Write(p []byte) (int, error) {
-	if _, err := io.WriteString(w.Writer, "\r\x1b[K"); err != nil {
-		return 0, err
-	}
-	return w.Writer.Write(p)
-}
-
 // progress shows, on a terminal, how far the first index is.
 func (s *succession) progress(ctx context.Context, d *daemon) {
-	f := s.terminal()
-	if f == nil {
-		return
-	}
-	var bar *progressbar.ProgressBar
-	for sleep(ctx, 100*time.Millisecond) == nil {
-		index := d.State()
-		if !index.Degraded {
-			if bar != nil {
-				bar.Finish()
-			}
-			return
-		}
-		if bar == nil && index.Total >= 1000 { // fewer are not worth looking at
-			bar = progressbar.NewOptions(index.Total, progressbar.OptionSetWriter(f),
-				progressbar.OptionSetDescription("indexing"), progressbar.OptionShowCount(),
-				progressbar.OptionClearOnFinish())
-		}
-		if bar != nil {
-			bar.ChangeMax(index.Total)
-			bar.Set(index.Done)
-		}
+	if f := s.terminal(); f != nil {
+		follow(ctx, f, func() (done, total int, more bool) {
+			index := d.State()
+			return index.Done, index.Total, index.Degraded
+		})
 	}
 }
