@@ -11,6 +11,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"html"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -119,4 +120,20 @@ func (s *Service) check() error {
 		}
 	}
 	return nil
+}
+
+// program finds what a text starts.
+var program = regexp.MustCompile(`(?m)^ExecStart=("(?:[^"\\]|\\.)*"|\S+)|<key>ProgramArguments</key>\s*<array>\s*<string>([^<]*)</string>`)
+
+// ProgramOf is the path of the program that one of our texts starts; empty if it
+// cannot be told.
+func ProgramOf(text string) string {
+	m := program.FindStringSubmatch(text)
+	switch {
+	case m == nil:
+		return ""
+	case m[1] != "":
+		return strings.ReplaceAll(strings.Trim(m[1], `"`), "%%", "%")
+	}
+	return html.UnescapeString(m[2])
 }

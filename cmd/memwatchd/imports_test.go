@@ -71,6 +71,9 @@ var openers = map[string]string{
 	"ipc/listener.go":         "sockets",
 }
 
+// starters are the files that start other programs: those that manage services.
+var starters = []string{"cmd/memwatchd/servicesystemd.go", "cmd/memwatchd/servicelaunchd.go"}
+
 // fileCalls are the functions that take the name of a file.
 var fileCalls = []string{
 	"Open", "OpenFile", "OpenRoot", "OpenInRoot", "ReadFile", "ReadDir", "DirFS", "Create", "CreateTemp", "WriteFile", "Mkdir",
@@ -132,6 +135,10 @@ func TestOnlyTheVaultOpensFiles(t *testing.T) {
 			where := path.Join(name, file)
 			for _, call := range callsOf(t, filepath.Join(p.Dir, file)) {
 				switch {
+				case strings.HasPrefix(call, "exec."):
+					if !slices.Contains(starters, where) {
+						t.Errorf("%s calls %s: other programs are started by %v only", where, call, starters)
+					}
 				case call == "time.Now" && name == "memory":
 					t.Errorf("%s asks for the time", where)
 				case !strings.HasPrefix(call, "time."):
@@ -171,6 +178,10 @@ func callsOf(t *testing.T, file string) []string {
 		case "os", "unix", "syscall":
 			if slices.Contains(fileCalls, sel.Sel.Name) {
 				calls = append(calls, x.Name+"."+sel.Sel.Name)
+			}
+		case "exec":
+			if strings.HasPrefix(sel.Sel.Name, "Command") {
+				calls = append(calls, "exec."+sel.Sel.Name)
 			}
 		case "time":
 			calls = append(calls, "time."+sel.Sel.Name)

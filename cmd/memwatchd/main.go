@@ -133,7 +133,7 @@ func newRoot(stdout, stderr io.Writer) *cobra.Command {
 	completeGlobals(root, g)
 
 	root.AddGroup(&cobra.Group{ID: "daemon", Title: "The daemon:"}, &cobra.Group{ID: "agents", Title: "Connect agents:"}, &cobra.Group{ID: "ask", Title: "Ask it:"})
-	for _, c := range []*cobra.Command{newServe(g), newInit(g), newConfig(g), newDoctor(g), newVersion(g)} {
+	for _, c := range []*cobra.Command{newServe(g), newInit(g), newConfig(g), newService(g), newDoctor(g), newVersion(g)} {
 		c.GroupID = "daemon"
 		root.AddCommand(c)
 	}

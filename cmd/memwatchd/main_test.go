@@ -104,8 +104,12 @@ func setUpScript(env *testscript.Env) error {
 	}
 	env.Defer(func() { os.RemoveAll(run) })
 	home := filepath.Join(env.WorkDir, "home")
+	program, err := exec.LookPath("memwatchd")
+	if err != nil {
+		return err
+	}
 	for _, pair := range [][2]string{
-		{"HOME", home}, {"TZ", "UTC"},
+		{"HOME", home}, {"TZ", "UTC"}, {"PROGRAM", program},
 		{"GORACE", os.Getenv("GORACE") + " atexit_sleep_ms=0"}, // or each command waits a second when it is done
 		{"XDG_RUNTIME_DIR", run}, {"SOCK", filepath.Join(run, "memwatchd", "memwatchd.sock")},
 		{"CANNED", filepath.Join(run, "canned.sock")}, {"BOT", filepath.Join(run, "bot.sock")},
