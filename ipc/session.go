@@ -199,7 +199,9 @@ func (m *Memory) mergeDraft(ctx context.Context, c Call, d *sessionDraft, answer
 	notes, err := m.inSessionFile(c, d.session, d.day, func(path string, fresh bool, isOurs func(*memory.Document) error) (err error) {
 		a := adding{path: path, cause: "session", dry: d.dry}
 		if fresh {
-			a.fresh = memory.NewSession(d.head)
+			head := d.head
+			head.Source = m.sessionSource(c, d, &memory.Front{})
+			a.fresh = memory.NewSession(head)
 		}
 		judged, err := m.judge(ctx, c, d, path, isOurs)
 		if err != nil {
@@ -244,16 +246,41 @@ func (m *Memory) reviseSession(c Call, d *sessionDraft, doc *memory.Document, r 
 	merge.ByRules()
 	source := d.source
 	if d.head.Source == "" && m.outside("source", front.Source) == nil { // its session has said it before
-		source = origin(c, front.Source)
+		source = origin(c, strings.TrimPrefix(front.Source, memory.PublicSource))
 	}
 	merge.Revise(r, source, d.head.Now)
 	head := d.head
+	head.Source = m.sessionSource(c, d, front)
 	head.SubjectID = "" // whose a file is, is said when it is made
 	if front.SessionID != "" {
 		head.SessionID = ""
 	}
 	r.CompleteSession(head)
 	return merge, nil
+}
+
+// sessionSource is the source that the frontmatter of a session's file is to have,
+// or "" if what it has may stay. It says of the summary whether others than the
+// subject have written it: so it changes with the summary, and only with it.
+func (m *Memory) sessionSource(c Call, d *sessionDraft, front *memory.Front) string {
+	theirs := strings.HasPrefix(front.Source, memory.PublicSource)
+	if d.head.Summary != "" {
+		theirs = !c.View.Private()
+	}
+	source := d.head.Source
+	switch {
+	case source == "" && (d.head.Summary == "" || theirs == front.Untrusted()):
+		return ""
+	case source == "":
+		if source = strings.TrimPrefix(front.Source, memory.PublicSource); m.outside("source", source) != nil {
+			source = ""
+		}
+		source = cmp.Or(source, "api")
+	}
+	if theirs && !strings.HasPrefix(source, memory.PublicSource) {
+		return memory.PublicSource + source
+	}
+	return source
 }
 
 // tellMerge says what became of a draft, as its caller sees it.
