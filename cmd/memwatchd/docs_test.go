@@ -22,7 +22,7 @@ import (
 // What differs each time that something is typed.
 var passing = regexp.MustCompile(`"took_ms": ?[\d.]+|` +
 	`\d{4}-\d\d-\d\dT[\d:.]+Z|` +
-	`revision \d+, \d+ pending|"pid": ?\d+|process \d+, up \w+|\d\d:\d\d:\d\d listening|` +
+	`revision \d+, \d+ pending|"pid": ?\d+|memwatchd \S+, process \d+, up \w+|\d\d:\d\d:\d\d listening|` +
 	`"(?:score|revision|pending|p50|p99|size)": ?[\d.]+|` +
 	`"token": ?"\w+"|"id": ?"[a-z2-7]{6}"|  [a-z2-7]{6}\b|\b0hxj[0-9a-z]{4}\b|` +
 	`[\d.]+ [KM]iB\b`)
@@ -126,7 +126,7 @@ func TestPagesBlocks(t *testing.T) {
 		})
 		p.each("go", snippets.check)
 		for _, b := range p.blocks {
-			if kinds := []string{"", "console", "yaml", "json", "sh", "markdown", "go"}; !slices.Contains(kinds, b.kind) {
+			if kinds := []string{"", "console", "yaml", "json", "sh", "markdown", "go", "toml"}; !slices.Contains(kinds, b.kind) {
 				t.Errorf("%s:%d: a block of %s, which nothing looks at", p.path, b.start, b.kind)
 			}
 		}

@@ -5,6 +5,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -80,7 +81,7 @@ func newTypist(t *testing.T, readme bool) *typist {
 
 // shell is a command line, typed.
 func (s *typist) shell(line string) *exec.Cmd {
-	cmd := exec.Command("sh", "-c", s.prelude+s.typed.Replace(line))
+	cmd := exec.Command("sh", "-c", s.typed.Replace(s.prelude+line))
 	cmd.Dir, cmd.Env = s.dir, s.env
 	return cmd
 }
@@ -116,7 +117,7 @@ func (s *typist) end(t *testing.T) {
 }
 
 // kept is a line that is of use for those that come after it: it names something.
-var kept = regexp.MustCompile(`^(?:alias |[a-z]+=(?:\S*|\$\(.*\))$|[a-z]+\(\) \{)`)
+var kept = regexp.MustCompile(`^(?:alias |[a-z]+=(?:\S*|\$\(.*\)|'[^']*')$|[a-z]+\(\) \{)`)
 
 // run types a line and gives what comes, unless a program is not installed. A
 // line with & at its end starts a daemon. That a command fails has to be shown,
@@ -133,12 +134,15 @@ func (s *typist) run(t *testing.T, where, line string) (output string, ok bool) 
 		}
 		return "", true
 	}
-	switch program, _, _ := strings.Cut(line, " "); program {
-	case "curl", "git", "jq":
-		if _, err := exec.LookPath(program); err != nil {
+	for _, program := range []string{"curl", "git", "jq"} {
+		if _, err := exec.LookPath(program); err != nil && slices.Contains(strings.Fields(line), program) {
 			t.Logf("%s is not installed", program)
 			return "", false
 		}
+	}
+	if strings.Contains(line, "/boxed ") && exec.Command("bwrap", "--ro-bind", "/", "/", "--unshare-all", "true").Run() != nil {
+		t.Log("bwrap is not installed, or may not make a sandbox")
+		return "", false
 	}
 	out, err := s.shell(line).CombinedOutput()
 	if err != nil {
