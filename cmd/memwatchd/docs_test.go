@@ -22,7 +22,7 @@ import (
 // What differs each time that something is typed.
 var passing = regexp.MustCompile(`"took_ms": ?[\d.]+|` +
 	`\d{4}-\d\d-\d\dT[\d:.]+Z|` +
-	`revision \d+, \d+ pending|"pid": ?\d+|memwatchd \S+, process \d+, up \w+|\d\d:\d\d:\d\d listening|` +
+	`revision \d+, \d+ pending|"pid": ?\d+|memwatchd \S+, process \d+, up \w+|(?:\d{4}-\d\d-\d\d )?\d\d:\d\d:\d\d +listening|` +
 	`"(?:score|revision|pending|p50|p99|size)": ?[\d.]+|` +
 	`"token": ?"\w+"|"id": ?"[a-z2-7]{6}"|  [a-z2-7]{6}\b|\b0hxj[0-9a-z]{4}\b|` +
 	`[\d.]+ [KM]iB\b`)
