@@ -72,6 +72,35 @@ const shortTermTitle = " Short-Term Memory"
 // NewMemory is a MEMORY.md.
 func NewMemory() []byte { return []byte(longTermTitle + "\n") }
 
+// NewPetMemory is the MEMORY.md of a pet: of what an agent and the one it belongs
+// to have lived through together, in Chinese.
+func NewPetMemory() []byte { return []byte(petMemory) }
+
+const petMemory = `# 🧠 记忆
+
+<!-- 重要的事情记在这里。这是你的长期记忆。 -->
+
+## 重要事件
+
+<!-- 值得记住的事情 -->
+
+## 偏好与习惯
+
+<!-- 从对话中观察到的主人的偏好 -->
+
+## 待办与承诺
+
+<!-- 答应过主人的事情、未完成的任务 -->
+
+## 笔记
+
+<!-- 其他值得记住的信息 -->
+
+---
+
+_记住重要的事，忘掉不重要的。定期整理，保持精炼。_
+`
+
 // NewDaily is the log of a day, YYYY-MM-DD.
 func NewDaily(day string) []byte { return []byte("# " + day + "\n") }
 

@@ -89,6 +89,38 @@ subject_id: acct:42
 ## 10:30 AM - Topic
 One concise paragraph capturing the decision or fact.
 `},
+		{"MEMORY.md", NewPetMemory(), [][2]string{
+			{"重要事件", "- 2026-02-13：主人说这周五要面试"}, {"待办与承诺", "- 提醒主人周五准备面试"}, {"笔记", "- 主人给同事推荐了 Rust 学习资料"},
+		}, `# 🧠 记忆
+
+<!-- 重要的事情记在这里。这是你的长期记忆。 -->
+
+## 重要事件
+
+<!-- 值得记住的事情 -->
+
+- 2026-02-13：主人说这周五要面试
+
+## 偏好与习惯
+
+<!-- 从对话中观察到的主人的偏好 -->
+
+## 待办与承诺
+
+<!-- 答应过主人的事情、未完成的任务 -->
+
+- 提醒主人周五准备面试
+
+## 笔记
+
+<!-- 其他值得记住的信息 -->
+
+- 主人给同事推荐了 Rust 学习资料
+
+---
+
+_记住重要的事，忘掉不重要的。定期整理，保持精炼。_
+`},
 		{"MEMORY.md", NewMemory(), [][2]string{
 			{"User Preferences", "- Prefers TypeScript over JavaScript."}, {"User Preferences", "- Likes concise explanations."},
 		}, `# Long-Term Memory

@@ -11,24 +11,40 @@ import (
 
 	"github.com/adrg/xdg"
 	"github.com/spf13/cobra"
+
+	"github.com/memwatchd/memwatchd/memory"
 )
 
 func newInit(g *globals) *cobra.Command {
 	var example bool
+	var template string
 	c := &cobra.Command{
 		Use:   "init",
 		Short: "Make a memory directory and a configuration",
 		Args:  noArgs,
 		RunE: func(*cobra.Command, []string) error {
-			return initialise(g, example)
+			if template != "" && example {
+				return errUsage{errors.New("init: --example has a MEMORY.md of its own: leave it or --template out")}
+			}
+			if template != "" {
+				if err := oneOf(template, templates); err != nil {
+					return errUsage{fmt.Errorf("init: --template: %w", err)}
+				}
+			}
+			return initialise(g, example, template)
 		},
 	}
 	c.Flags().BoolVar(&example, "example", false, "put a few example files into it, if it is empty")
+	c.Flags().StringVar(&template, "template", "", "put a MEMORY.md into it, if there is none: pet, for an agent that is somebody's pet, in Chinese")
+	c.RegisterFlagCompletionFunc("template", oneOfThese(templates...))
 	return c
 }
 
+// templates are what a MEMORY.md may begin as.
+var templates = []string{"pet"}
+
 // initialise makes what is missing, and changes nothing that is there.
-func initialise(g *globals, example bool) error {
+func initialise(g *globals, example bool, template string) error {
 	c, err := loadConfig(configFlags{name: g.config.name, dir: g.config.dir, file: existing(g.config.file)}, os.Environ())
 	if err != nil {
 		return errUsage{err}
@@ -45,6 +61,15 @@ func initialise(g *globals, example bool) error {
 		note = fmt.Sprintf(" (%s)", plural(n, "example file"))
 		if n == 0 {
 			note = " (not empty: no example files)"
+		}
+	}
+	if template != "" {
+		made, err := writeNew(filepath.Join(c.Memory.Dir, "MEMORY.md"), string(memory.NewPetMemory()))
+		if err != nil {
+			return err
+		}
+		if note = " (with a MEMORY.md)"; !made {
+			note = " (its MEMORY.md was there)"
 		}
 	}
 	fmt.Fprintln(g.stdout, "memory:        "+escapeLine(fromHere(c.Memory.Dir))+note)
