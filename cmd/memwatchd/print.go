@@ -74,6 +74,9 @@ func (p *printer) print(answer any) error {
 		p.hits(&b, a)
 	case *ipc.GetAnswer:
 		b.WriteString(escapeText(a.Text))
+		if a.Stale {
+			p.say(asBad, "the file cannot be read: this is what it said last")
+		}
 	case *ipc.RelatedAnswer:
 		p.related(&b, a)
 	case *ipc.LoadAnswer:
@@ -85,7 +88,7 @@ func (p *printer) print(answer any) error {
 	case *ipc.CompactAnswer:
 		p.compact(&b, a)
 	case *ipc.RestoreAnswer:
-		fmt.Fprintf(&b, "%s\n", p.place(a.Path, a.Line))
+		fmt.Fprintln(&b, p.paintedPlace(a.Path, a.Line))
 	case *ipc.TodoAnswer:
 		p.todo(&b, a)
 	case *ipc.NoteAnswer:

@@ -63,20 +63,14 @@ func (p *printer) problem(b *strings.Builder, f ipc.FileProblem) {
 	p.finding(b, f.Path, f.Line, f.Message, f.Code)
 }
 
-// finding is where something is, what it is, and what sort it is of: on one line
-// as compilers have it, but where a terminal is too narrow.
+// finding is where something is, what it is, and what sort it is of, as compilers
+// have it.
 func (p *printer) finding(b *strings.Builder, path string, line int, message, sort string) {
-	place, painted := "memwatchd", p.style(asPath, "memwatchd")
-	if path != "" {
-		place, painted = p.place(path, line), p.paintedPlace(path, line)
+	t := p.placeText(path, line)
+	if path == "" {
+		t.add(asPath, "memwatchd")
 	}
-	sort = "[" + escapeLine(sort) + "]"
-	text := wrap(place+": "+escapeLine(message)+" "+sort, p.width, indent)
-	if rest, ok := strings.CutPrefix(text, place); ok {
-		text = painted + rest
-	}
-	if rest, ok := strings.CutSuffix(text, sort); ok {
-		text = rest + p.style(asMuted, sort)
-	}
-	b.WriteString(text + "\n")
+	t.add(asText, ": "+message+" ")
+	t.add(asMuted, "["+sort+"]")
+	p.long(b, t)
 }

@@ -10,81 +10,88 @@ import (
 // remember shows where something is kept.
 func (p *printer) remember(b *strings.Builder, a *ipc.RememberAnswer) {
 	if a.Disabled {
-		fmt.Fprintln(b, unwritten)
+		p.say(asText, unwritten)
 		return
 	}
-	note := "under " + escapeLine(a.Section)
+	note := "under " + a.Section
 	if a.Replaced {
 		note += ", in the place of what was there"
 	}
-	fmt.Fprintf(b, "%s%s\n", p.place(a.Path, a.Line), p.style(asMuted, "  "+note))
+	p.titled(b, "", a.Path, a.Line, "", note)
 	for _, hint := range a.Hints {
-		fmt.Fprintf(b, "    %s\n", p.style(asMuted, escapeLine(hint)))
+		p.say(asMuted, "%s", hint)
 	}
 }
 
 // forget shows what has a text, or what of it is gone.
 func (p *printer) forget(b *strings.Builder, a *ipc.ForgetAnswer) {
 	if a.Disabled {
-		fmt.Fprintln(b, unwritten)
+		p.say(asText, unwritten)
 		return
 	}
 	for _, id := range a.Removed {
 		fmt.Fprintf(b, "forgotten: %s\n", escapeLine(id))
 	}
 	for _, f := range a.Failed {
-		fmt.Fprintf(b, "%s\n", p.style(asBad, escapeLine("still there: "+f.ID+": "+f.Reason)))
+		p.long(b, plainText(asBad, "still there: "+f.ID+": "+f.Reason))
 	}
 	if a.Problem != "" {
-		fmt.Fprintf(b, "%s\n", p.style(asBad, escapeLine(a.Problem)))
+		p.long(b, plainText(asBad, a.Problem))
 	}
 	switch {
 	case a.Token != "" && a.Total == 0:
-		fmt.Fprintln(b, "nothing that you may read has this text")
+		p.say(asMuted, "nothing that you may read has this text")
 	case a.Token == "" && a.Total > 0:
 		fmt.Fprintln(b, "the text is still in:")
 	}
 	for _, e := range a.Entries {
-		note := ""
-		if e.ID == "" {
-			note = "  cannot be removed from here: edit the file (" + e.What + ")"
-		} else if e.What != "entry" {
-			note = "  " + e.What
-		}
-		fmt.Fprintf(b, "%s%s\n", p.place(e.Path, e.Line), p.style(asMuted, note))
-		for line := range strings.Lines(e.Text) {
-			fmt.Fprintf(b, "    %s\n", escapeLine(strings.TrimSuffix(line, "\n")))
-		}
+		p.trace(b, &e)
 	}
 	if more := a.Total - len(a.Entries); more > 0 {
-		fmt.Fprintf(b, "and %d more\n", more)
+		p.say(asMuted, "and %d more", more)
 	}
 	if a.Token == "" && a.Beyond != "" {
-		fmt.Fprintf(b, "%s\n", p.style(asMuted, escapeLine(a.Beyond)))
+		p.say(asMuted, "%s", a.Beyond)
+	}
+}
+
+// trace shows all of what would be removed: nobody can agree to less.
+func (p *printer) trace(b *strings.Builder, e *ipc.Trace) {
+	note := ""
+	if e.ID == "" {
+		note = "cannot be removed from here: edit the file (" + e.What + ")"
+	} else if e.What != "entry" {
+		note = e.What
+	}
+	p.titled(b, "", e.Path, e.Line, "", note)
+	for line := range strings.Lines(e.Text) {
+		p.lines(b, 0, plainText(asText, strings.TrimSuffix(line, "\n")))
 	}
 }
 
 // wipe shows what is gone of a subject.
 func (p *printer) wipe(b *strings.Builder, a *ipc.WipeAnswer) {
 	if a.Disabled {
-		fmt.Fprintln(b, unwritten)
+		p.say(asText, unwritten)
 		return
 	}
 	fmt.Fprintf(b, "%s of %s deleted\n", plural(len(a.Deleted), "file"), escapeLine(strings.Join(a.Subjects, ", ")))
 	for _, path := range a.Deleted {
-		fmt.Fprintf(b, "    %s\n", p.style(asMuted, escapeLine(path)))
+		fmt.Fprintf(b, "%s%s\n", indent, p.style(asMuted, escapeLine(path)))
 	}
 	for _, key := range a.Unlinked {
 		fmt.Fprintf(b, "unlinked: %s\n", escapeLine(key))
 	}
 	for _, path := range a.Failed {
-		fmt.Fprintf(b, "%s\n", p.style(asBad, escapeLine("still there: "+path)))
+		fmt.Fprintf(b, "%s%s\n", p.style(asBad, "still there: "), p.paintedPlace(path, 0))
 	}
 	if a.Problem != "" {
-		fmt.Fprintf(b, "%s\n", p.style(asBad, escapeLine(a.Problem)))
+		p.long(b, plainText(asBad, a.Problem))
 	}
 	for _, path := range a.Left {
-		fmt.Fprintf(b, "left, as it is no memory: %s\n", p.place(path, 0))
+		fmt.Fprintf(b, "left, as it is no memory: %s\n", p.paintedPlace(path, 0))
 	}
-	fmt.Fprintf(b, "%s\n", p.style(asMuted, escapeLine(a.Beyond)))
+	if a.Beyond != "" {
+		p.say(asMuted, "%s", a.Beyond)
+	}
 }

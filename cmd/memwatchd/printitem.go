@@ -16,57 +16,64 @@ const unwritten = "memory is turned off: nothing was written"
 func (p *printer) item(b *strings.Builder, a *ipc.ItemAnswer) {
 	switch {
 	case a.Disabled || a.Item == nil:
-		fmt.Fprintln(b, unwritten)
+		p.say(asText, unwritten)
 	case a.Index != nil:
 		b.WriteString(escapeText(a.Item.Value))
 		b.WriteByte('\n')
 	default:
-		fmt.Fprintf(b, "%s  %s%s\n", p.place(a.Item.Path, a.Item.Line), escapeLine(a.Item.Key), p.style(asMuted, itemNote(a.Item)))
+		p.titled(b, "", a.Item.Path, a.Item.Line, "", append([]string{a.Item.Key}, itemNotes(a.Item)...)...)
 	}
 }
 
-// items lists items by namespace.
+// items lists items by namespace: a key with its value, or with the value below
+// it if that has several lines.
 func (p *printer) items(b *strings.Builder, a *ipc.ItemListAnswer) {
 	namespace := ""
 	for _, item := range a.Items {
 		if item.Namespace != namespace {
 			namespace = item.Namespace
-			fmt.Fprintf(b, "%s\n", p.style(asTitle, namespace+":"))
+			fmt.Fprintf(b, "%s\n", p.style(asTitle, escapeLine(namespace)+":"))
 		}
-		value := escapeText(item.Value)
-		if strings.Contains(value, "\n") {
-			value = "\n    " + strings.ReplaceAll(strings.TrimRight(value, "\n"), "\n", "\n    ")
-		} else {
-			value = " " + value
+		notes := joined("  ", itemNotes(item)...)
+		value := strings.TrimRight(item.Value, "\n")
+		t := plainText(asText, "  "+item.Key+":")
+		if !strings.Contains(value, "\n") {
+			t.add(asText, " "+value)
+			value = ""
 		}
-		fmt.Fprintf(b, "  %s:%s%s\n", escapeLine(item.Key), value, p.style(asMuted, itemNote(item)))
+		t.add(asMuted, notes)
+		p.long(b, t)
+		for line := range strings.Lines(value) {
+			p.lines(b, 0, plainText(asText, strings.TrimRight(line, "\r\n")))
+		}
 	}
 	switch {
 	case a.Next != "":
-		fmt.Fprintf(b, "more with --cursor %s\n", a.Next)
+		p.say(asMuted, "--cursor %s shows more", a.Next)
 	case len(a.Items) == 0:
-		fmt.Fprintln(b, "nothing")
+		p.say(asMuted, "no items")
 	}
+	p.note("", a.Index)
 }
 
-// itemNote is the id of an item, and that it may be shown in public.
-func itemNote(item *ipc.Item) string {
-	note := "  " + escapeLine(item.ID)
+// itemNotes are the id of an item, and that it may be shown in public.
+func itemNotes(item *ipc.Item) []string {
+	notes := []string{item.ID}
 	if item.Visibility == memory.PublicOK.String() {
-		note += " public"
+		notes = append(notes, "public")
 	}
-	return note
+	return notes
 }
 
 // itemsDeleted tells how many items are gone, and from where.
 func (p *printer) itemsDeleted(b *strings.Builder, a *ipc.ItemDeleteAnswer) {
 	if a.Disabled {
-		fmt.Fprintln(b, unwritten)
+		p.say(asText, unwritten)
 		return
 	}
 	fmt.Fprintf(b, "%s deleted\n", plural(a.Deleted, "item"))
 	for _, path := range a.Paths {
-		fmt.Fprintf(b, "    %s\n", p.style(asMuted, p.place(path, 0)))
+		fmt.Fprintf(b, "%s%s\n", indent, p.paintedPlace(path, 0))
 	}
 }
 
@@ -74,13 +81,13 @@ func (p *printer) itemsDeleted(b *strings.Builder, a *ipc.ItemDeleteAnswer) {
 func (p *printer) identity(b *strings.Builder, a *ipc.IdentityAnswer) {
 	switch {
 	case a.Disabled:
-		fmt.Fprintln(b, unwritten)
+		p.say(asText, unwritten)
 	case a.Subject == "":
 		fmt.Fprintln(b, "nobody")
 	default:
 		fmt.Fprintf(b, "%s is %s\n", escapeLine(a.ExternalKey), escapeLine(a.Subject))
 		for _, alias := range a.Aliases {
-			fmt.Fprintf(b, "    %s\n", p.style(asMuted, "with "+escapeLine(alias)))
+			fmt.Fprintf(b, "%s%s\n", indent, p.style(asMuted, "with "+escapeLine(alias)))
 		}
 	}
 }
@@ -91,8 +98,8 @@ func (p *printer) links(b *strings.Builder, a *ipc.LinksAnswer) {
 		fmt.Fprintf(b, "%s is %s\n", escapeLine(l.ExternalKey), escapeLine(l.Subject))
 	}
 	if a.Problem != "" {
-		fmt.Fprintf(b, "%s\n", p.style(asBad, escapeLine(a.Problem)))
+		p.say(asBad, "%s", a.Problem)
 	} else if len(a.Links) == 0 {
-		fmt.Fprintln(b, "nothing is linked")
+		p.say(asMuted, "nothing is linked")
 	}
 }

@@ -12,13 +12,13 @@ import (
 func (p *printer) noted(b *strings.Builder, path string, lines []int, disabled bool) {
 	switch {
 	case disabled:
-		fmt.Fprintln(b, unwritten)
+		p.say(asText, unwritten)
 	case path == "":
-		fmt.Fprintln(b, "noted, for private contexts only")
+		p.say(asMuted, "noted, for private contexts only")
 	}
 	for _, line := range lines {
 		if line > 0 {
-			fmt.Fprintf(b, "%s\n", p.place(path, line))
+			fmt.Fprintf(b, "%s\n", p.paintedPlace(path, line))
 		}
 	}
 }
@@ -27,13 +27,29 @@ func (p *printer) noted(b *strings.Builder, path string, lines []int, disabled b
 func (p *printer) captured(b *strings.Builder, a *ipc.CaptureAnswer) {
 	switch {
 	case a.Queued:
-		fmt.Fprintln(b, "a model is asked what it comes to, and that is noted later")
+		p.say(asMuted, "a model is asked what it comes to, and that is noted later")
 	case a.Note != "":
-		fmt.Fprintln(b, "nothing is noted: "+a.Note)
+		p.say(asMuted, "nothing is noted: %s", a.Note)
 	default:
 		p.noted(b, a.Path, a.Lines, a.Disabled)
 	}
 	if a.Already > 0 {
-		fmt.Fprintf(b, "%s\n", p.style(asMuted, plural(a.Already, "bullet")+" noted before"))
+		p.say(asMuted, "%s noted before", plural(a.Already, "bullet"))
+	}
+}
+
+// summary shows where a summary stands.
+func (p *printer) summary(b *strings.Builder, a *ipc.SummaryAnswer) {
+	replaced := ""
+	if a.Replaced {
+		replaced = "replaced"
+	}
+	switch {
+	case a.Disabled:
+		p.say(asText, unwritten)
+	case a.Path == "":
+		p.say(asMuted, "written, for private contexts only")
+	default:
+		p.titled(b, "", a.Path, a.Line, "", replaced)
 	}
 }

@@ -19,20 +19,23 @@ import (
 // file is there, from the working directory if it lies below that; else as the
 // daemon names it. It is never cut: what is cut cannot be opened.
 func (p *printer) place(path string, line int) string {
-	s := escapeLine(p.locate(path))
+	return p.placeText(path, line).s
+}
+
+// placeText is place in its styles.
+func (p *printer) placeText(path string, line int) text {
+	t := plainText(asPath, p.locate(path))
 	if line > 0 {
-		s += fmt.Sprintf(":%d", line)
+		t.add(asText, ":")
+		t.add(asLine, fmt.Sprint(line))
 	}
-	return s
+	return t
 }
 
 // paintedPlace is place in its colours.
 func (p *printer) paintedPlace(path string, line int) string {
-	s := p.style(asPath, escapeLine(p.locate(path)))
-	if line > 0 {
-		s += ":" + p.style(asLine, fmt.Sprint(line))
-	}
-	return s
+	t := p.placeText(path, line)
+	return p.painted(t, 0, len(t.s))
 }
 
 // locate is where a file of the memory is found from here.

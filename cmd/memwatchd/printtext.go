@@ -60,6 +60,10 @@ func (p *printer) lines(b *strings.Builder, most int, t text) { p.hanging(b, ind
 // many lines at most, unless that is zero: those of them that have the most of
 // what matched. Each begins below the first.
 func (p *printer) hanging(b *strings.Builder, before, head string, most int, t text) {
+	if head == "" && t.s == "" {
+		b.WriteByte('\n')
+		return
+	}
 	b.WriteString(before + head)
 	if p.width == 0 {
 		b.WriteString(p.painted(t, 0, len(t.s)) + "\n")
@@ -88,6 +92,21 @@ func (p *printer) hanging(b *strings.Builder, before, head string, most int, t t
 		left = ""
 	}
 	b.WriteString(right + "\n")
+}
+
+// long shows a text on a line of its own, all of it; what a terminal has no room
+// for is indented below.
+func (p *printer) long(b *strings.Builder, t text) {
+	if p.width == 0 || uniseg.StringWidth(t.s) <= p.width {
+		b.WriteString(p.painted(t, 0, len(t.s)) + "\n")
+		return
+	}
+	for i, part := range fold(t.s, p.width-len(indent)) {
+		if i > 0 {
+			b.WriteString(indent)
+		}
+		b.WriteString(p.painted(t, part[0], part[1]) + "\n")
+	}
 }
 
 // best is the first of so many parts that together have the most of what matched.
