@@ -224,6 +224,22 @@ func (a Agent) File(p Part, s Scope, m Machine) string {
 	return there
 }
 
+// Note is what has to be known of a scope: what the agent asks for before it uses
+// what stands there. It is empty if it asks for nothing.
+func (a Agent) Note(p Part, s Scope) string {
+	switch {
+	case a.Name == "claude-code" && s == Project && p == MCP:
+		return "Claude Code asks before it starts a server that a project has"
+	case a.Name == "claude-code" && s != User && p == Hooks:
+		return "Claude Code runs hooks of a project in directories that you trust"
+	case a.Name == "codex" && s == Project:
+		return "Codex reads settings only of projects that it is told to trust"
+	case a.Name == "gemini":
+		return "Gemini CLI starts servers only in directories that it is told to trust"
+	}
+	return ""
+}
+
 // Install puts memwatchd into a settings file, or brings it up to date there. The
 // command is how it is started, without what says as what: for the hooks the
 // program and its flags, for the server what runs it.

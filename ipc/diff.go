@@ -41,6 +41,12 @@ func (d *differ) file(path string, hunks []vault.Hunk) FileDiff {
 	return f
 }
 
+// Diff is what a change makes of one file, without credentials, as far as an
+// answer has room for it.
+func Diff(path string, before, after []byte) FileDiff {
+	return new(differ).file(path, vault.Hunks(before, after))
+}
+
 // diffOf shows the hunks of a change, or so many of them as there is room for.
 // Those that are so near that they have lines around them in common are one, or
 // what reads differences would meet these lines twice.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/memwatchd/memwatchd/agents"
 	"github.com/memwatchd/memwatchd/ipc"
 )
 
@@ -87,6 +88,7 @@ Agents such as Claude Code call these commands by themselves, with JSON on the s
 		}
 		c.AddCommand(sub)
 	}
+	addInstall(c, g, agents.Hooks)
 	return c
 }
 

@@ -19,7 +19,7 @@ func thisMachine() (agents.Machine, error) {
 		return agents.Machine{}, err
 	}
 	return agents.Machine{
-		Home: home, Dir: dir, Getenv: os.Getenv, Read: os.ReadFile, LookPath: exec.LookPath,
+		Home: home, Dir: dir, Getenv: os.Getenv, Read: readSettings, LookPath: exec.LookPath,
 		Exists: func(path string) bool { _, err := os.Stat(path); return err == nil },
 	}, nil
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"github.com/spf13/cobra"
 
+	"github.com/memwatchd/memwatchd/agents"
 	"github.com/memwatchd/memwatchd/ipc"
 )
 
@@ -34,5 +35,6 @@ Without --tools all, the agent is given the core of them: search, get, context, 
 	}
 	c.Flags().StringVar(&tools, "tools", tools, "which tools the agent is given: core or all")
 	c.RegisterFlagCompletionFunc("tools", cobra.FixedCompletions([]string{string(ipc.CoreTools), string(ipc.AllTools)}, cobra.ShellCompDirectiveNoFileComp))
+	addInstall(c, g, agents.MCP)
 	return c
 }

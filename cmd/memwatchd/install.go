@@ -1,0 +1,313 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/memwatchd/memwatchd/agents"
+	"github.com/memwatchd/memwatchd/ipc"
+)
+
+// An installer puts a part of memwatchd into the settings of agents, or takes it
+// out. Nothing is written unless that is asked for: first it is shown.
+type installer struct {
+	g      *globals
+	part   agents.Part
+	remove bool
+
+	agents         []string
+	all            bool
+	project, local bool
+	write          bool
+	program        string
+	tools          string
+}
+
+// addInstall adds the commands install and uninstall to the one of a part.
+func addInstall(parent *cobra.Command, g *globals, part agents.Part) {
+	for _, remove := range []bool{false, true} {
+		i := &installer{g: g, part: part, remove: remove}
+		parent.AddCommand(i.command())
+	}
+}
+
+func (i *installer) command() *cobra.Command {
+	what := "the server of memwatchd"
+	if i.part == agents.Hooks {
+		what = "the hooks of memwatchd"
+	}
+	name := "memwatchd " + string(i.part)
+	c := &cobra.Command{
+		Use:   "install --agent NAME",
+		Short: fmt.Sprintf("Put %s into the settings of an agent", what),
+		Long: fmt.Sprintf("Put %s into the settings of an agent, or bring it up to date there. What would be changed is shown; with --write it is changed. Nothing else in the file changes: neither comments nor the order of keys nor white space.\n\n"+
+			"The flags --config, --name, --dir, --socket, --subject and --context, if they are given here, are given to memwatchd by the agent, too.", what),
+		Example: fmt.Sprintf("  %s install --agent claude-code\n  %[1]s install --agent claude-code --write", name),
+	}
+	if i.remove {
+		c.Use = "uninstall --agent NAME"
+		c.Short = fmt.Sprintf("Take %s out of the settings of an agent", what)
+		c.Long = c.Short + ". What would be changed is shown; with --write it is changed. The rest of the file stays as it is."
+		c.Example = fmt.Sprintf("  %s uninstall --agent claude-code\n  %[1]s uninstall --all --write", name)
+	}
+	c.Args = noArgs
+	c.RunE = func(cmd *cobra.Command, _ []string) error { return i.run(cmd) }
+	f := c.Flags()
+	names := agents.Names(i.part)
+	f.StringSliceVar(&i.agents, "agent", nil, "whose settings: "+strings.Join(names, ", "))
+	c.RegisterFlagCompletionFunc("agent", cobra.FixedCompletions(names, cobra.ShellCompDirectiveNoFileComp))
+	f.BoolVar(&i.all, "all", false, "the settings of all agents that are on this machine")
+	f.BoolVar(&i.write, "write", false, "change the files")
+	f.BoolVar(&i.project, "project", false, "the settings of the project in the working directory, which may be shared, instead of your own")
+	if i.part == agents.Hooks {
+		f.BoolVar(&i.local, "local", false, "your own settings of the project in the working directory")
+	}
+	if i.remove {
+		return c
+	}
+	f.StringVar(&i.program, "program", "", "what the agent starts: by default memwatchd, if that is this program, else where it is")
+	if i.part == agents.MCP {
+		f.StringVar(&i.tools, "tools", "", "which tools the agent is given: core (if not given) or all")
+		c.RegisterFlagCompletionFunc("tools", cobra.FixedCompletions([]string{string(ipc.CoreTools), string(ipc.AllTools)}, cobra.ShellCompDirectiveNoFileComp))
+	}
+	return c
+}
+
+func (i *installer) run(cmd *cobra.Command) error {
+	switch {
+	case i.all && len(i.agents) > 0:
+		return errUsage{errors.New("--all is all agents: leave --agent out")}
+	case i.project && i.local:
+		return errUsage{errors.New("--project and --local are two files: give one")}
+	}
+	m, err := thisMachine()
+	if err != nil {
+		return err
+	}
+	list, err := i.chosen(m)
+	if err != nil {
+		return errUsage{err}
+	}
+	command, err := i.starts(cmd)
+	if err != nil {
+		return err
+	}
+	var changes []*change
+	var failed []error
+	for _, a := range list {
+		some, err := i.plan(a, m, command)
+		changes = append(changes, some...)
+		failed = append(failed, err)
+	}
+	if err := errors.Join(failed...); err != nil {
+		return err // before anything is written
+	}
+	if i.write {
+		for _, c := range changes {
+			if c.needed() {
+				failed = append(failed, c.write())
+			}
+		}
+	}
+	if err := i.show(changes); err != nil {
+		return err
+	}
+	return errors.Join(failed...)
+}
+
+// chosen are the agents that are meant.
+func (i *installer) chosen(m agents.Machine) ([]agents.Agent, error) {
+	var found []string
+	for _, f := range agents.Found(m) {
+		if f.Agent.Has(i.part, i.scope()) {
+			found = append(found, f.Agent.Name)
+		}
+	}
+	names := agents.Names(i.part)
+	here := "none of them is on this machine"
+	if len(found) > 0 {
+		here = "on this machine: " + strings.Join(found, ", ")
+	}
+	switch {
+	case i.all && len(found) == 0:
+		return nil, fmt.Errorf("there is no agent: known are %s", strings.Join(names, ", "))
+	case i.all:
+		i.agents = found
+	case len(i.agents) == 0:
+		return nil, fmt.Errorf("say for which agent, with --agent: one of %s (%s)", strings.Join(names, ", "), here)
+	}
+	var list []agents.Agent
+	for _, name := range i.agents {
+		if err := oneOf(name, names); err != nil {
+			return nil, fmt.Errorf("--agent: %w (%s)", err, here)
+		}
+		a, _ := agents.Named(name)
+		if !slices.ContainsFunc(list, func(other agents.Agent) bool { return other.Name == name }) {
+			list = append(list, a)
+		}
+	}
+	return list, nil
+}
+
+func (i *installer) scope() agents.Scope {
+	switch {
+	case i.project:
+		return agents.Project
+	case i.local:
+		return agents.Local
+	}
+	return agents.User
+}
+
+// starts is the command that the agent is to start, with the flags that were
+// given. Paths are made absolute: an agent may be anywhere.
+func (i *installer) starts(cmd *cobra.Command) (agents.Command, error) {
+	if i.remove {
+		return nil, nil
+	}
+	program := i.program
+	if program == "" {
+		var err error
+		if program, err = ourProgram(); err != nil {
+			return nil, err
+		}
+	}
+	c := agents.Command{program}
+	for _, f := range []struct {
+		name, value string
+		path        bool
+	}{
+		{"config", i.g.config.file, true}, {"name", i.g.config.name, false}, {"dir", i.g.config.dir, true}, {"socket", i.g.socket, true},
+		{"subject", i.g.subject, false}, {"context", i.g.context, false},
+	} {
+		if !cmd.Flags().Changed(f.name) {
+			continue
+		}
+		if f.path {
+			path, err := filepath.Abs(f.value)
+			if err != nil {
+				return nil, fmt.Errorf("--%s: %w", f.name, err)
+			}
+			f.value = path
+		}
+		c = append(c, "--"+f.name, f.value)
+	}
+	if i.g.context != "" {
+		if err := oneOf(i.g.context, []string{"private", "public", "unknown"}); err != nil {
+			return nil, errUsage{fmt.Errorf("--context: %w", err)}
+		}
+	}
+	if i.part == agents.MCP {
+		c = append(c, "mcp")
+		if i.tools != "" {
+			if _, err := ipc.ParseProfile(i.tools); err != nil {
+				return nil, errUsage{err}
+			}
+			c = append(c, "--tools", i.tools)
+		}
+	}
+	return c, nil
+}
+
+// ourProgram is how this program is started: by its name alone if that is found,
+// and is this program; it stays that when it is replaced by a newer one.
+func ourProgram() (string, error) {
+	path, err := os.Executable()
+	if err != nil {
+		return "", fmt.Errorf("where this program is cannot be told (say it with --program): %w", err)
+	}
+	if found, err := exec.LookPath("memwatchd"); err == nil {
+		a, errA := os.Stat(found)
+		b, errB := os.Stat(path)
+		if errA == nil && errB == nil && os.SameFile(a, b) {
+			return "memwatchd", nil
+		}
+	}
+	return path, nil
+}
+
+// plan finds out what would be changed for one agent: nothing is written.
+func (i *installer) plan(a agents.Agent, m agents.Machine, command agents.Command) ([]*change, error) {
+	scope := i.scope()
+	if !a.Has(i.part, scope) {
+		return nil, errUsage{fmt.Errorf("%s has no %s settings for this", a.Title, scope)}
+	}
+	if !i.remove {
+		c, err := i.change(a, a.File(i.part, scope, m), command)
+		if err != nil {
+			return nil, err
+		}
+		return []*change{c}, nil
+	}
+	var changes []*change
+	for _, file := range a.Files(i.part, scope, m) {
+		c, err := i.change(a, file, command)
+		if err != nil {
+			return nil, err
+		}
+		if c.needed() || len(changes) == 0 {
+			changes = append(changes, c)
+		}
+	}
+	if len(changes) > 1 && !changes[0].needed() {
+		changes = changes[1:]
+	}
+	return changes, nil
+}
+
+// change finds out what would be changed in one file.
+func (i *installer) change(a agents.Agent, file string, command agents.Command) (*change, error) {
+	s, err := openSettings(file)
+	if err != nil {
+		return nil, err
+	}
+	c := &change{Agent: a.Name, Part: i.part, Scope: i.scope(), File: file, Command: command, title: a.Title, settings: s, after: s.data}
+	switch {
+	case !i.remove:
+		c.after, err = a.Install(i.part, s.data, command)
+	case s.info != nil:
+		c.after, err = a.Uninstall(i.part, s.data)
+	}
+	if at, ok := errors.AsType[*agents.Error](err); ok {
+		return nil, fmt.Errorf("%s:%w", file, at)
+	} else if err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	if !i.remove {
+		if unread := a.Unread(i.part, c.after); unread != nil {
+			c.Warning = fmt.Sprintf("%s:%v", file, unread)
+		}
+		c.Note = a.Note(i.part, c.Scope)
+	}
+	c.compare()
+	return c, nil
+}
+
+// show prints what would be changed, or was.
+func (i *installer) show(changes []*change) error {
+	if i.g.json {
+		return json.NewEncoder(i.g.stdout).Encode(struct {
+			Changes []*change `json:"changes"`
+		}{changes})
+	}
+	p := newPrinter(i.g.stdout, i.g.stderr, defaultConfig(), i.g.noColor)
+	var b strings.Builder
+	needed := false
+	for _, c := range changes {
+		needed = needed || c.needed()
+		c.print(&b, p, i.remove)
+	}
+	if needed && !i.write {
+		fmt.Fprintf(&b, "\nNothing is changed yet. With --write it is:\n  %s\n", escapeLine(agents.Command(slices.Concat([]string{"memwatchd"}, os.Args[1:], []string{"--write"})).String()))
+	}
+	_, err := i.g.stdout.Write([]byte(b.String()))
+	return err
+}
