@@ -96,6 +96,7 @@ var inspections = []inspection{
 	{ofMachine, "journal", true, lookAtJournal},
 	{ofMachine, "time zone", true, lookAtZone},
 	{ofMachine, "clock", false, lookAtClock},
+	{ofMachine, "service", true, lookAtService},
 	{ofAgents, "agents", false, lookAtAgents},
 	{ofAgents, "completion", false, lookAtCompletion},
 }

@@ -177,6 +177,12 @@ func TestJudgements(t *testing.T) {
 		{"agent: broken settings", agentOf(agents.Finding{Agent: found("codex").Agent, Faults: []agents.Fault{{File: "/h/s", Err: errors.New("3:1: no value")}}}, nil, typed),
 			[]string{"warning|/h/s: 3:1: no value|correct the file"}},
 
+		{"service: no manager", serviceHere{}.findings(typed), nil},
+		{"service: none", serviceHere{managed: true, answers: true}.findings(typed), []string{"note|each time|memwatchd service install"}},
+		{"service: does not answer", serviceHere{managed: true, file: "/u"}.findings(typed), []string{"warning|/u is there|service status"}},
+		{"service: another daemon", serviceHere{managed: true, file: "/u", answers: true}.findings(typed), []string{"note|not started by the system|/u"}},
+		{"service", serviceHere{managed: true, file: "/u", answers: true, started: true}.findings(typed), []string{"ok|/u"}},
+
 		{"forbidden", lookAtProcess(ctx, &examination{asked: fmt.Errorf("%w: %w", ipc.ErrNoDaemon, fs.ErrPermission)}), []string{"problem|permission|--socket"}},
 		{"broken off", lookAtProcess(ctx, &examination{asked: errors.New("connection reset")}), []string{"problem|as it should: connection reset"}},
 	} {
