@@ -26,10 +26,10 @@ import (
 
 // hookTime is how long a hook may take from when its command begins to run. With
 // the start of the process that makes less than 300 ms.
-const (
-	hookTime  = 250 * time.Millisecond
-	hookGrace = 30 * time.Millisecond // more, if it is just printing
-)
+var hookTime = 250 * time.Millisecond
+
+// hookGrace is how much more it may take if it is just printing.
+const hookGrace = 30 * time.Millisecond
 
 // maxHookInput is how many bytes of its input a hook reads: more than anybody
 // types or pastes.
