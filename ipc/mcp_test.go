@@ -196,6 +196,15 @@ func TestMCPFixed(t *testing.T) {
 			t.Errorf("%s answers %s", tool, got)
 		}
 	}
+	finding := serveAs(t, m, func(e *Endpoint, _ *Server) {
+		e.Fixed = &Fixed{Subject: "acct:42", Context: memory.Private, Operations: []string{"search"}}
+	})
+	read := func(uri string) string {
+		return strings.ReplaceAll(post(t, finding, "", rpc(1, "resources/read", fields{"uri": uri}), nil).body, uri, "")
+	}
+	if there, not := read("memory://2026-02-04/cli.md"), read("memory://none.md"); there != not || !strings.Contains(there, "Resource not found") {
+		t.Errorf("a file is read where files are not served: %s, and none: %s", there, not)
+	}
 	if got := post(t, socket, "", rpc(1, "resources/list", fields{}), nil).body; !strings.Contains(got, `"resources":[]`) {
 		t.Errorf("files are listed where names are not served: %s", got)
 	}
@@ -315,6 +324,39 @@ func TestMCPPanic(t *testing.T) {
 	}
 	if got := send(t, socket, "GET", "/metrics", "", nil).body; !strings.Contains(got, "memwatchd_panics_total 5\n") {
 		t.Errorf("the panics are not counted:\n%s", got)
+	}
+}
+
+// A stuckKeeper never has what was saved before.
+type stuckKeeper struct {
+	Keeper
+	asked, ended chan struct{}
+}
+
+func (k *stuckKeeper) Sync(ctx context.Context) error {
+	close(k.asked)
+	<-ctx.Done()
+	close(k.ended)
+	return ctx.Err()
+}
+
+// What is done for a client ends when it goes.
+func TestMCPClientGoes(t *testing.T) {
+	m := someMemory(t)
+	stuck := &stuckKeeper{m.Keeper, make(chan struct{}), make(chan struct{})}
+	m.Keeper, m.Patience = stuck, time.Hour
+	c, err := net.Dial("unix", serveOps(t, m))
+	if err != nil {
+		t.Fatal(err)
+	}
+	body := call("memory_todos", fields{})
+	fmt.Fprintf(c, "POST /mcp HTTP/1.1\r\nHost: m\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
+	<-stuck.asked
+	c.Close()
+	select {
+	case <-stuck.ended:
+	case <-time.After(maxAnswerTime / 2):
+		t.Error("it is still worked on")
 	}
 }
 

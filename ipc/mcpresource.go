@@ -54,8 +54,7 @@ func (s *mcpServer) readResource(ctx context.Context, req *mcp.ReadResourceReque
 	path, _ := resourcePath(req.Params.URI)
 	answer, err := askFor[GetAnswer](ctx, s.ask, GetRequest{Path: path})
 	if err != nil {
-		switch asError(err).Code {
-		case NotFound, Invalid, Forbidden:
+		if code := asError(err).Code; code == NotFound || code == Forbidden {
 			return nil, noResource(req.Params.URI)
 		}
 		return nil, rpcError(err)
