@@ -252,7 +252,7 @@ func (in *installation) look() ([]installed, error) {
 		}
 		f.is = string(text)
 		_, untouched := service.Ours(f.is)
-		f.touched = f.is != f.want && !untouched
+		f.touched = !untouched
 	}
 	return files, nil
 }
