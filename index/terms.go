@@ -108,7 +108,7 @@ func (s *search) begun(sort termSort, prefix string) ([]string, error) {
 			return false
 		}
 		r := s.table.blocks[number]
-		return r.part != nowhere && s.at[r.part] != hidden && s.table.counts(s.table.parts[r.part])
+		return r.part != nowhere && s.at[r.part] != hidden
 	}
 	for _, p := range s.open {
 		if s.lists != nil {

@@ -39,6 +39,13 @@ func TestNamesOfWhatIsThere(t *testing.T) {
 	}
 	check("after a change", []string{"tea"}, []string{"Other plans", "plans!"})
 
+	// What is new has the numbers of what has gone.
+	s.text["d.md"], s.text["e.md"] = "## Later\n- four #cocoa\n", "## Later\n- five\n"
+	if err := x.Apply(t.Context(), s.updates("d.md", "e.md")); err != nil {
+		t.Fatal(err)
+	}
+	check("after something new", []string{"cocoa", "tea"}, []string{"Later", "Other plans", "plans!"})
+
 	tags, n, err := x.Tags(t.Context(), view, Listing{Prefix: "t", After: "tea", Limit: 1})
 	if len(tags) != 0 || n != 1 || err != nil {
 		t.Errorf("behind the last tag there are %q of %d, %v", tags, n, err)
