@@ -46,7 +46,7 @@ func noResource(uri string) error {
 	if err != nil {
 		return err
 	}
-	return &jsonrpc.Error{Code: mcp.CodeResourceNotFound, Message: "Resource not found", Data: data}
+	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "Resource not found", Data: data}
 }
 
 // readResource shows a file.

@@ -14,7 +14,6 @@ import (
 // soundUse is a use of each tool that succeeds on what it is used on, in turn.
 var soundUse = map[string]fields{
 	"memory_note":             {"text": "a note"},
-	"memory_capture":          {"bullets": []string{"a bullet"}},
 	"memory_remember":         {"title": "Editor", "text": "vim", "explicit": true},
 	"memory_session":          {"session": "s1", "draft": fields{"summary": "a summary"}},
 	"memory_edit":             {"path": "notes/a.md", "old_text": "words", "new_text": "other words"},

@@ -49,7 +49,7 @@ var Tools = []*Tool{
 	}, "note"),
 	tool(Tool{
 		Name: "memory_capture", Title: "Capture bullets", Idempotent: true,
-		Text: "Append one to three short bullets to the log of the day: what was asked for, or achieved.",
+		Text: "Append one to three short bullets to the log of the day: what was asked for, or achieved. Give the bullets, or a longer text that comes to them.",
 	}, "capture"),
 	tool(Tool{
 		Name: "memory_remember", Title: "Remember for long", Core: true, Destructive: true, Idempotent: true,
