@@ -36,7 +36,6 @@ var technology = map[string][]string{
 	"github.com/prometheus/":           {"ipc"},
 	"github.com/modelcontextprotocol/": {"ipc"},
 	"github.com/spf13/":                {"cmd/memwatchd"},
-	"github.com/schollz/":              {"cmd/memwatchd"},
 	"github.com/sashabaranov/":         {"llm"},
 	"net":                              {"ipc", "llm"},
 	"net/http":                         {"ipc", "ntfy", "llm"},
