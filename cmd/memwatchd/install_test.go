@@ -163,7 +163,7 @@ func TestSettingsOfAnotherSort(t *testing.T) {
 	if err := syscall.Mkfifo(path, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := openSettings(path); err == nil || !strings.Contains(err.Error(), "no file") {
+	if _, err := openSettings(path); err == nil || !strings.Contains(err.Error(), "is not a file") {
 		t.Errorf("got %v", err)
 	}
 	large := filepath.Join(t.TempDir(), "large.json")

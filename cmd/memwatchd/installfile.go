@@ -32,18 +32,11 @@ func openSettings(path string) (*settings, error) {
 	if err != nil {
 		return nil, err
 	}
-	f, err := os.OpenFile(real, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a pipe would wait for a writer
+	f, info, err := openFile(real, 0)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return nil, err
-	}
-	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s: this is no file", path)
-	}
 	data, err := io.ReadAll(io.LimitReader(f, agents.MaxSize+1))
 	if err != nil {
 		return nil, err

@@ -6,9 +6,7 @@ import (
 	"io"
 	"net/netip"
 	"net/url"
-	"os"
 	"strings"
-	"syscall"
 
 	"github.com/memwatchd/memwatchd/ipc"
 	"github.com/memwatchd/memwatchd/llm"
@@ -92,18 +90,12 @@ const maxKey = 16 << 10
 
 // readKey reads the key of a service from a file that nobody else can read.
 func readKey(path string) (string, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a pipe is refused below, not waited for
+	f, info, err := openFile(path, 0)
 	if err != nil {
 		return "", err
 	}
 	defer f.Close()
-	info, err := f.Stat()
-	switch {
-	case err != nil:
-		return "", err
-	case !info.Mode().IsRegular():
-		return "", fmt.Errorf("%s is not a file", path)
-	case info.Mode().Perm()&0o077 != 0:
+	if info.Mode().Perm()&0o077 != 0 {
 		return "", fmt.Errorf("%s can be read or written by others: chmod 600 it", path)
 	}
 	text, err := io.ReadAll(io.LimitReader(f, maxKey))
