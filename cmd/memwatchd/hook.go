@@ -49,15 +49,34 @@ var hookEvents = []struct {
 	name  string // of the command
 	event string // as the agent has it
 	short string
+	long  string
+	try   string // what an agent may send
 	run   func(context.Context, *hook) error
 	flags func(*hook, *cobra.Command)
 }{
-	{name: "session-start", event: "SessionStart", short: "Print what a session begins with", run: sessionStart, flags: startFormat},
-	{name: "prompt", event: "UserPromptSubmit", short: "Print what a prompt is about", run: prompt},
-	{name: "pre-compact", event: "PreCompact", short: "Save what matters of a conversation before it is compressed", run: saveMarks},
-	{name: "stop", event: "Stop", short: "Save what an answer has achieved, if hooks.store_responses is true", run: saveAnswer},
-	{name: "session-end", event: "SessionEnd", short: "Save what matters of a conversation when it ends", run: saveMarks},
+	{
+		name: "session-start", event: "SessionStart", short: "Print what a session begins with", run: sessionStart, flags: startFormat,
+		long: "It is printed for a session that begins, and again when it was cleared or compressed. One that is resumed or forked has it still, in the conversation that goes on.",
+		try:  `{"source": "startup"}`,
+	}, {
+		name: "prompt", event: "UserPromptSubmit", short: "Print what a prompt is about", run: prompt,
+		long: "These are the entries that a prompt is about. Most prompts are about nothing in memory (\"run the tests again\"), and nothing is printed for them. Of a long one the beginning and the end count, without code.",
+		try:  `{"prompt": "why did the deployment fail?"}`,
+	}, {
+		name: "pre-compact", event: "PreCompact", short: "Save what matters of a conversation before it is compressed", run: saveMarks,
+		long: marksLong, try: `{"transcript_path": "~/session.jsonl"}`,
+	}, {
+		name: "stop", event: "Stop", short: "Save what an answer has achieved, if hooks.store_responses is true", run: saveAnswer,
+		long: "It is one to three lines of the answer, or what the model of llm.endpoint says of it. That takes longer than a hook may, so the daemon asks it later.",
+		try:  `{"last_assistant_message": "Fixed the login."}`,
+	}, {
+		name: "session-end", event: "SessionEnd", short: "Save what matters of a conversation when it ends", run: saveMarks,
+		long: marksLong, try: `{"transcript_path": "~/session.jsonl"}`,
+	},
 }
+
+const marksLong = "That is what somebody asked to remember, what was decided, what has to be so, and what is preferred: at most ten lines, as they were said, " +
+	"of the end of the conversation. They go to the log of the day, for private contexts, each once. Code, the output of tools, other agents and credentials are left out."
 
 func newHook(g *globals) *cobra.Command {
 	c := &cobra.Command{
@@ -79,7 +98,8 @@ Agents such as Claude Code call these commands by themselves, with JSON on the s
 	for _, e := range hookEvents {
 		h := &hook{g: g, event: e.event}
 		sub := &cobra.Command{
-			Use: e.name, Short: e.short, Args: noArgs, Annotations: c.Annotations,
+			Use: e.name, Short: e.short, Long: e.short + ".\n\n" + e.long, Example: "  memwatchd hook " + e.name + " --debug <<<'" + e.try + "'",
+			Args: noArgs, Annotations: c.Annotations,
 			Run: func(cmd *cobra.Command, _ []string) { h.run(cmd, e.run) },
 		}
 		sub.Flags().BoolVar(&h.debug, "debug", false, "say on the standard error why nothing was printed or saved")
