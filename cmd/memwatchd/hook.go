@@ -25,11 +25,12 @@ import (
 // nothing. Why it is nothing is told with --debug only.
 
 // hookTime is how long a hook may take from when its command begins to run. With
-// the start of the process that makes less than 300 ms.
-var hookTime = 250 * time.Millisecond
+// the start and the end of the process that makes less than 300 ms, even where
+// others keep the machine busy.
+var hookTime = 200 * time.Millisecond
 
 // hookGrace is how much more it may take if it is just printing.
-const hookGrace = 30 * time.Millisecond
+const hookGrace = 20 * time.Millisecond
 
 // maxHookInput is how many bytes of its input a hook reads: more than anybody
 // types or pastes.

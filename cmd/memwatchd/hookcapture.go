@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	maxTranscript = 2 << 20  // bytes of a transcript's end that are read: that takes a tenth of the time there is
+	maxTranscript = 1 << 20  // bytes of a transcript's end that are read: that takes a tenth of the time there is
 	maxMarks      = 10       // things that are saved at once
 	maxMessage    = 48 << 10 // bytes of an answer's end that are looked at
 	atOneGo       = 3        // bullets that can be captured with one request
