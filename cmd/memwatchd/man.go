@@ -60,6 +60,9 @@ func manual(root *cobra.Command, b build) []manPage {
 		when = b.Time.Format(time.DateOnly)
 	}
 	version := "memwatchd " + b.Version
+	if m := pseudoVersion.FindStringSubmatch(b.Version); m != nil {
+		version = "memwatchd " + m[2] // there is room for the commit, beside the day
+	}
 	var pages []manPage
 	var add func(*cobra.Command)
 	add = func(c *cobra.Command) {

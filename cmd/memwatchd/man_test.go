@@ -36,6 +36,10 @@ func TestManual(t *testing.T) {
 			t.Errorf("%s has a sentence that ends twice", p.name)
 		}
 	}
+	untagged := manual(root, build{Version: "v0.0.0-20260204103000-0123456789ab"})[0].text
+	if !strings.HasPrefix(untagged, `.TH "MEMWATCHD" "1" "" "memwatchd 0123456789ab"`) {
+		t.Errorf("of a commit without a tag: %.80s", untagged)
+	}
 	var every func(*cobra.Command)
 	every = func(c *cobra.Command) {
 		page := text[manName(c)]
