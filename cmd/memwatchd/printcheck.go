@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rivo/uniseg"
+
 	"github.com/memwatchd/memwatchd/ipc"
 	"github.com/memwatchd/memwatchd/memory"
 )
@@ -64,13 +66,18 @@ func (p *printer) problem(b *strings.Builder, f ipc.FileProblem) {
 }
 
 // finding is where something is, what it is, and what sort it is of, as compilers
-// have it.
+// have it. A place that leaves no room for more has a line of its own.
 func (p *printer) finding(b *strings.Builder, path string, line int, message, sort string) {
-	t := p.placeText(path, line)
+	t, show := p.placeText(path, line), p.long
 	if path == "" {
 		t.add(asPath, "memwatchd")
 	}
-	t.add(asText, ": "+message+" ")
+	t.add(asText, ": ")
+	if p.width > 0 && uniseg.StringWidth(t.s)+roomy > p.width-len(indent) {
+		b.WriteString(strings.TrimRight(p.painted(t, 0, len(t.s)), " ") + "\n")
+		t, show = text{}, func(b *strings.Builder, t text) { p.lines(b, 0, t) }
+	}
+	t.add(asText, message+" ")
 	t.add(asMuted, "["+sort+"]")
-	p.long(b, t)
+	show(b, t)
 }

@@ -105,7 +105,7 @@ func TestPrintsNothingHostile(t *testing.T) {
 				t.Fatal(err)
 			}
 			l := looker{t, txtar.File{Name: a.Files[0].Name, Data: text}, false}
-			for _, width := range []int{0, 80} {
+			for _, width := range []int{0, narrowest, 80} {
 				painted, _ := l.look(width, true)
 				if block := strings.HasPrefix(l.answer.Name, "context"); !block && strings.Contains(painted, "owned") && !strings.Contains(painted, `1b[2J`) {
 					t.Errorf("it is not told what is hostile:\n%q", painted)

@@ -25,16 +25,17 @@ const maxNotices = 3
 // a few lines; then which files want to be looked at. The rest is for those who
 // ask for it.
 func (p *printer) status(b *strings.Builder, a *ipc.StatusAnswer) {
-	state := p.style(asGood, "healthy")
+	state := plainText(asGood, "healthy")
 	if !a.Healthy {
-		state = p.style(asBad, "not healthy")
+		state = plainText(asBad, "not healthy")
 	}
 	s := a.Status
 	if s == nil {
-		fmt.Fprintln(b, state)
+		p.long(b, state)
 		return
 	}
-	fmt.Fprintf(b, "%s: memwatchd %s, process %d, up %s\n", state, escapeLine(s.Version), s.PID, escapeLine(s.Uptime))
+	state.add(asText, fmt.Sprintf(": memwatchd %s, process %d, up %s", s.Version, s.PID, s.Uptime))
+	p.long(b, state)
 	for _, text := range wrongs(s) {
 		p.hanging(b, "", p.style(asBad, "!")+" ", 0, plainText(asBad, text))
 	}
