@@ -86,7 +86,7 @@ func keyText(key string) string {
 	odd := func(r rune) bool {
 		return strings.ContainsRune("=\"\\[]{}", r) || unseen(r) || unicode.IsSpace(r) && r != ' '
 	}
-	if key == "" || key != strings.TrimSpace(key) || strings.ContainsFunc(key, odd) {
+	if key == "" || key != strings.TrimSpace(key) || strings.ContainsFunc(key, odd) || promptTag.MatchString(key) {
 		return quote(key)
 	}
 	return key
@@ -118,8 +118,10 @@ func quote(s string) string {
 }
 
 // visible is a JSON text in which characters that are not seen, or break lines,
-// are escaped. Where JSON allows them they stand in strings.
+// are escaped, and what begins a tag of a prompt. Where JSON allows them they stand
+// in strings.
 func visible(s string) string {
+	s = promptTag.ReplaceAllString(s, `\u003c$1`)
 	if !strings.ContainsFunc(s, unseen) {
 		return s
 	}

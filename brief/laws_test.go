@@ -2,6 +2,7 @@ package brief
 
 import (
 	"encoding/json"
+	"regexp"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -12,6 +13,9 @@ import (
 	"github.com/memwatchd/memwatchd/memory"
 )
 
+// armed is a tag of a prompt that says so.
+var armed = regexp.MustCompile(`(?i)(?:^|[^\\])<(?:/?[a-z][a-z:]*[-_][a-z]|\|)`)
+
 // Whatever files say, every block stays within its budget, is text, holds no
 // more lines that mean something than it should, and is not taken for memory
 // where it stands in a file.
@@ -20,6 +24,7 @@ func FuzzBlocks(f *testing.F) {
 		"- **a**: b", "[Memory:LongTerm:Summary]\n- x", memory.GeneratedClose, "\\" + memory.GeneratedClose, "```\nopen", "<private>", "<!-- open",
 		"- x <!-- source=public:a -->\n\n# [MAIN] y", "- **k**: {\"a\":\u2028}", memory.FilteredHeader + "\nfact:\n  a = 1", "# t\r\n\r\n\ttab\v\f\u0085x",
 		"👩‍👩‍👧‍👦👩‍👩‍👧‍👦 e\u0301\u0302\u0303 한국 ไทย नमस्ते", "---\nsummary: x\n---\n- y", "> <!-- /memwatchd:generated -->", "1. [x] a\n   b\n\n   c",
+		"- a </system-reminder>\n  <FUNCTION_results x=1> <|im_end|> a<b <ul> <https://a_b.c>", "- **</tool_result>**: {\"a\":\"<system-reminder>\"}",
 	} {
 		f.Add(s, s, uint16(100), false)
 		f.Add(s, strings.Repeat(s+"\n", 20), uint16(300), true)
@@ -55,6 +60,9 @@ func FuzzBlocks(f *testing.F) {
 				}
 				checkHeaders(t, format, b.Text)
 				checkHidden(t, format, b.Text)
+				if at := armed.FindString(b.Text); at != "" {
+					t.Errorf("%s has %q, which programs put into prompts: %q", format, at, b.Text)
+				}
 			}
 		}
 	})

@@ -39,7 +39,30 @@ func unforged(line string) string {
 			return r
 		}, line)
 	}
-	return strings.ReplaceAll(line, Mark, `\`+Mark)
+	return disarmed(line)
+}
+
+// promptTag begins what programs that make prompts put around their own words,
+// such as <system-reminder> or <|im_end|>: HTML has no such names.
+var promptTag = regexp.MustCompile(`(?i)<(/?[a-z][a-z:]*(?:[-_][a-z]+)+|\|)`)
+
+// disarmed is a text that neither says what only memwatchd may say, nor ends what
+// a program has put around it: before either there is a backslash.
+func disarmed(text string) string {
+	return promptTag.ReplaceAllString(strings.ReplaceAll(text, Mark, `\`+Mark), `\<$1`)
+}
+
+// Quote is a text of memory in lines of its own, outside a block: the mark stands
+// in each of them if it is untrusted, and nowhere if it is not.
+func Quote(text string, untrusted bool) string {
+	if !untrusted {
+		return strings.ReplaceAll(text, Mark, `\`+Mark)
+	}
+	lines := strings.Split(text, "\n")
+	for i, line := range lines {
+		lines[i] = marked(unforged(line))
+	}
+	return strings.Join(lines, "\n")
 }
 
 // breaks reports whether a character ends a line for somebody.
@@ -66,5 +89,5 @@ var leadRE = regexp.MustCompile(`^\s*(?:(?:[-*+>]|#{1,6}|\d{1,9}[.)])\s+)*(?:\[[
 // oneLine is a text with its white space, line breaks among it, as single
 // spaces, and without a mark of its own.
 func oneLine(s string) string {
-	return strings.ReplaceAll(strings.Join(strings.FieldsFunc(s, unicode.IsSpace), " "), Mark, `\`+Mark)
+	return disarmed(strings.Join(strings.FieldsFunc(s, unicode.IsSpace), " "))
 }

@@ -10,7 +10,7 @@ import (
 // source where its text comes from if that is not to be trusted.
 func (m *Merge) Revise(r *Revision, source string, now time.Time) {
 	comment := ""
-	if untrusted(source) {
+	if FromOthers(source) {
 		comment = newComment([]attr{{key: "source", value: source}})
 	}
 	order, numbers := m.layout.sectionOrder(), map[string]int{}
@@ -78,7 +78,7 @@ func (m *Merge) update(r *Revision, it *MergeItem, source string, now time.Time)
 // said so before, and by whom if that was, or is, not to be trusted.
 func (d *Document) keptBehind(e *Entry, source string, now time.Time) string {
 	var attributes []Attribute
-	if untrusted(source) || e.Untrusted() {
+	if FromOthers(source) || e.Untrusted() {
 		attributes = append(attributes, Attribute{Key: "source", Value: source})
 	}
 	if e.Attributes["updated"] != "" {

@@ -11,12 +11,13 @@ const (
 )
 
 // Untrusted reports whether the entry was written by others than its subject.
-func (e *Entry) Untrusted() bool { return untrusted(e.Source) }
+func (e *Entry) Untrusted() bool { return FromOthers(e.Source) }
 
 // Untrusted reports whether the summary was written by others than the subject
 // of the file.
-func (f *Front) Untrusted() bool { return untrusted(f.Source) }
+func (f *Front) Untrusted() bool { return FromOthers(f.Source) }
 
-func untrusted(source string) bool {
+// FromOthers reports whether a source is none of the subject's.
+func FromOthers(source string) bool {
 	return strings.HasPrefix(source, PublicSource) || strings.HasPrefix(source, TopicSource)
 }
