@@ -42,14 +42,15 @@ type ForgetAnswer struct {
 
 // A Trace is a place where a text stands.
 type Trace struct {
-	ID      string `json:"id,omitempty"` // to remove it by; without one it has to be edited
-	What    string `json:"what"`         // entry, summary, frontmatter, heading, hidden, or path
-	Path    string `json:"path"`
-	Line    int    `json:"line,omitempty"`
-	EndLine int    `json:"end_line,omitempty"`
-	Kind    string `json:"kind"`
-	Section string `json:"section,omitempty"`
-	Text    string `json:"text"`
+	ID        string `json:"id,omitempty"` // to remove it by; without one it has to be edited
+	What      string `json:"what"`         // entry, summary, frontmatter, heading, hidden, or path
+	Path      string `json:"path"`
+	Line      int    `json:"line,omitempty"`
+	EndLine   int    `json:"end_line,omitempty"`
+	Kind      string `json:"kind"`
+	Section   string `json:"section,omitempty"`
+	Text      string `json:"text"`
+	Untrusted bool   `json:"untrusted,omitempty"` // written by others than the subject
 
 	digest string // of its lines
 	norm   string // of an entry
@@ -212,7 +213,7 @@ func tracesIn(doc *memory.Document, shown memory.Shown, match string) []Trace {
 			of[line] = true
 		}
 		if text := doc.Said(e.Line, e.EndLine); says(e, text, match) {
-			t := Trace{ID: path + "#" + e.ID, What: "entry", Path: path, Line: from, EndLine: to, Kind: kind, Text: e.Text, digest: digestOf(text), norm: e.Norm, source: text}
+			t := Trace{ID: path + "#" + e.ID, What: "entry", Path: path, Line: from, EndLine: to, Kind: kind, Text: e.Text, Untrusted: e.Untrusted(), digest: digestOf(text), norm: e.Norm, source: text}
 			if n := len(e.Sections); n > 0 {
 				t.Section = e.Sections[n-1]
 			}
@@ -232,7 +233,7 @@ func tracesIn(doc *memory.Document, shown memory.Shown, match string) []Trace {
 		}
 		traces = append(traces, Trace{
 			ID: path + "#" + summaryID, What: "summary", Path: path, Line: shown.Line(field.Line), EndLine: shown.Line(field.Line),
-			Kind: kind, Text: doc.Front.Summary, digest: digestOf(said),
+			Kind: kind, Text: doc.Front.Summary, Untrusted: doc.Front.Untrusted(), digest: digestOf(said),
 		})
 	}
 	for i, text := range shown.Lines {

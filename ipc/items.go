@@ -25,7 +25,8 @@ type Item struct {
 	Visibility string    `json:"visibility"`
 	Confidence *float64  `json:"confidence,omitempty"`
 	Source     string    `json:"source,omitempty"`
-	Created    time.Time `json:"created,omitzero"` // as the item says; what is typed by hand may not
+	Untrusted  bool      `json:"untrusted,omitempty"` // the source is others than the subject: in public, or to a topic
+	Created    time.Time `json:"created,omitzero"`    // as the item says; what is typed by hand may not
 	Updated    time.Time `json:"updated,omitzero"`
 	Path       string    `json:"path"`
 	Line       int       `json:"line,omitempty"` // as the caller is shown it, if it is
@@ -245,7 +246,7 @@ func itemOf(c Call, doc *memory.Document, e *memory.Entry) *Item {
 	key, value, _ := e.Item()
 	item := &Item{
 		ID: e.ID, Subject: c.View.SubjectOf(e.Partition), Namespace: doc.Place.Namespace, Key: key, Value: value,
-		Visibility: e.Partition.Visibility.String(), Source: e.Source, Path: doc.Place.Path,
+		Visibility: e.Partition.Visibility.String(), Source: e.Source, Untrusted: e.Untrusted(), Path: doc.Place.Path,
 	}
 	if e.HasConfidence {
 		item.Confidence = &e.Confidence

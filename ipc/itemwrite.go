@@ -105,9 +105,10 @@ func (p *puttingItem) shown(after *memory.Document) *Item {
 			return item
 		}
 	}
+	source := origin(p.call, p.request.Source)
 	return &Item{
 		ID: p.id, Subject: p.call.Scope.Subject, Namespace: p.name.namespace, Key: p.name.key, Value: p.request.Value,
-		Visibility: visible(p.request.Visibility), Confidence: p.request.Confidence, Source: origin(p.call, p.request.Source),
+		Visibility: visible(p.request.Visibility), Confidence: p.request.Confidence, Source: source, Untrusted: memory.FromOthers(source),
 		Created: p.created, Updated: p.now, Path: after.Place.Path,
 	}
 }

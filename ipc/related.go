@@ -28,17 +28,19 @@ type RelatedAnswer struct {
 
 // LinkTo is a link that stands in what was asked about.
 type LinkTo struct {
-	Line   int    `json:"line"` // of the entry with the link
-	Text   string `json:"text"`
-	Target string `json:"target"`         // as it is written
-	Path   string `json:"path,omitempty"` // the file that it leads to, if there is one
-	Anchor string `json:"anchor,omitempty"`
+	Line      int    `json:"line"` // of the entry with the link
+	Text      string `json:"text"`
+	Target    string `json:"target"`         // as it is written
+	Path      string `json:"path,omitempty"` // the file that it leads to, if there is one
+	Anchor    string `json:"anchor,omitempty"`
+	Untrusted bool   `json:"untrusted,omitempty"` // written by others than the subject
 }
 
 // LinkFrom is an entry that links to what was asked about.
 type LinkFrom struct {
 	Place
-	Text string `json:"text"`
+	Text      string `json:"text"`
+	Untrusted bool   `json:"untrusted,omitempty"` // written by others than the subject
 }
 
 func (m *Memory) related(ctx context.Context, c Call, r *RelatedRequest) (*RelatedAnswer, error) {
@@ -77,7 +79,7 @@ func (m *Memory) related(ctx context.Context, c Call, r *RelatedRequest) (*Relat
 				break
 			}
 			answer.To = append(answer.To, LinkTo{
-				Line: shown.Line(e.Line), Text: l.Text, Target: l.Target, Path: m.follow(c, l), Anchor: l.Anchor,
+				Line: shown.Line(e.Line), Text: l.Text, Target: l.Target, Path: m.follow(c, l), Anchor: l.Anchor, Untrusted: e.Untrusted(),
 			})
 		}
 	}
@@ -98,7 +100,7 @@ func (m *Memory) related(ctx context.Context, c Call, r *RelatedRequest) (*Relat
 			continue
 		}
 		text, _ := firstRunes(e.Text, maxHitText)
-		answer.From = append(answer.From, LinkFrom{Place{ref.Path + "#" + ref.ID, ref.Path, ref.Line}, text})
+		answer.From = append(answer.From, LinkFrom{Place{ref.Path + "#" + ref.ID, ref.Path, ref.Line}, text, e.Untrusted()})
 	}
 	return answer, nil
 }

@@ -85,8 +85,9 @@ type Hit struct {
 	Task       string     `json:"task,omitempty"` // open while one of its tasks is, else done
 	Added      string     `json:"added,omitempty"`
 	Time       time.Time  `json:"time,omitzero"`
-	AlsoAt     []Place    `json:"also_at,omitempty"` // where the same text stands too
-	Stale      bool       `json:"stale,omitempty"`   // the file cannot be read: this is what it said last
+	Untrusted  bool       `json:"untrusted,omitempty"` // written by others than the subject: in public, or to a topic
+	AlsoAt     []Place    `json:"also_at,omitempty"`   // where the same text stands too
+	Stale      bool       `json:"stale,omitempty"`     // the file cannot be read: this is what it said last
 	Why        *index.Why `json:"why,omitempty"`
 }
 
@@ -217,7 +218,7 @@ func hitOf(c Call, h index.Hit) Hit {
 		Day: doc.Place.Day, Session: sessionOf(c, doc), Section: strings.Join(e.Sections, " > "),
 		Title: e.Title, Snippet: h.Snippet, Highlights: h.Highlights, Type: e.Type, Tags: e.Tags,
 		Importance: e.Importance, Visibility: e.Partition.Visibility.String(), Task: taskState(e.Tasks),
-		Added: e.Added, Time: e.Time.UTC(), Stale: doc.Stale, Why: h.Why,
+		Added: e.Added, Time: e.Time.UTC(), Untrusted: e.Untrusted(), Stale: doc.Stale, Why: h.Why,
 	}
 	out.Text, out.Truncated = firstRunes(e.Text, maxHitText)
 	for _, ref := range h.AlsoAt {

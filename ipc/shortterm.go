@@ -12,11 +12,12 @@ import (
 
 // A File is a file of memory in a few words.
 type File struct {
-	Path    string `json:"path"`
-	Kind    string `json:"kind"`
-	Day     string `json:"day,omitempty"`
-	Session string `json:"session,omitempty"`
-	Summary string `json:"summary,omitempty"`
+	Path      string `json:"path"`
+	Kind      string `json:"kind"`
+	Day       string `json:"day,omitempty"`
+	Session   string `json:"session,omitempty"`
+	Summary   string `json:"summary,omitempty"`
+	Untrusted bool   `json:"untrusted,omitempty"` // the summary was written by others than the subject
 	// Progress counts what is done of the tasks and follow-ups.
 	Progress *Progress `json:"progress,omitempty"`
 	Text     string    `json:"text,omitempty"`
@@ -36,6 +37,7 @@ func fileOf(c Call, doc *memory.Document) File {
 		Path: doc.Place.Path, Kind: doc.Place.Kind.String(), Day: doc.Place.Day,
 		Session: sessionOf(c, doc), Summary: strings.TrimSpace(doc.Summary(c.View)), doc: doc,
 	}
+	f.Untrusted = f.Summary != "" && doc.Front.Untrusted()
 	if doc.Place.Kind == memory.Session {
 		tasks, followUps := doc.Progress(c.View)
 		f.Progress = &Progress{

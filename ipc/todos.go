@@ -31,10 +31,11 @@ type TodosAnswer struct {
 
 // A Todo is one task, wherever it stands.
 type Todo struct {
-	Text   string      `json:"text"`
-	State  string      `json:"state"`
-	Since  string      `json:"since,omitempty"` // the first day on which it stands, since it was last done
-	Places []TodoPlace `json:"places"`          // newest first
+	Text      string      `json:"text"`
+	State     string      `json:"state"`
+	Untrusted bool        `json:"untrusted,omitempty"` // every copy was written by others than the subject
+	Since     string      `json:"since,omitempty"`     // the first day on which it stands, since it was last done
+	Places    []TodoPlace `json:"places"`              // newest first
 }
 
 // A TodoDay is how many of the tasks that stand since a day are done.
@@ -58,6 +59,7 @@ type taskCopy struct {
 	entry   string // the id of its entry
 	whole   bool   // it is the entry, not a part of it
 	session string // of its file
+	theirs  bool   // it was written by others than its subject
 	place   TodoPlace
 }
 
@@ -124,7 +126,7 @@ func tasksOf(c Call, doc *memory.Document, shown memory.Shown, section string) [
 			continue
 		}
 		t := &e.Tasks[b.Task]
-		list = append(list, taskCopy{f.Copy(i), t.Text, e.ID, e.Block == memory.Item && t.Line == e.Line, f.Session, TodoPlace{
+		list = append(list, taskCopy{f.Copy(i), t.Text, e.ID, e.Block == memory.Item && t.Line == e.Line, f.Session, e.Untrusted(), TodoPlace{
 			Place: Place{doc.Place.Path + "#" + e.ID, doc.Place.Path, shown.Line(t.Line)},
 			State: t.State.String(), Day: dayOf(doc, e),
 		}})
@@ -168,12 +170,12 @@ func dayOf(doc *memory.Document, e *memory.Entry) string {
 // the newest copy is: a box that is open on a later day is a new task.
 func todoOf(copies []taskCopy) Todo {
 	newest, done := copies[0], memory.Done.String()
-	t := Todo{Text: newest.text, State: memory.Open.String()}
+	t := Todo{Text: newest.text, State: memory.Open.String(), Untrusted: true}
 	for _, copied := range copies {
 		if copied.place.Day == newest.place.Day && copied.place.State == done {
 			t.State = done
 		}
-		t.Places = append(t.Places, copied.place)
+		t.Places, t.Untrusted = append(t.Places, copied.place), t.Untrusted && copied.theirs
 	}
 	for _, p := range t.Places {
 		if t.State != done && p.State == done {

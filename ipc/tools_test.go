@@ -81,7 +81,20 @@ var aToken = regexp.MustCompile(`token: \w+`)
 // What a model reads: an archive as those of testdata/writes, with the text of each
 // answer.
 func TestToolTexts(t *testing.T) {
-	const name = "testdata/tools/texts.txtar"
+	asked := map[string]bool{}
+	for _, name := range []string{"texts", "untrusted"} {
+		t.Run(name, func(t *testing.T) { toolTexts(t, "testdata/tools/"+name+".txtar", asked) })
+	}
+	for _, tool := range Tools {
+		if !asked[tool.Name] {
+			t.Errorf("%s was not asked", tool.Name)
+		}
+	}
+}
+
+// toolTexts asks what stands in an archive, and notes which tools that asks.
+func toolTexts(t *testing.T, name string, asked map[string]bool) {
+	t.Helper()
 	archive, err := txtar.ParseFile(name)
 	if err != nil {
 		t.Fatal(err)
@@ -89,7 +102,6 @@ func TestToolTexts(t *testing.T) {
 	c := readOpsCase(t, archive)
 	d := c.disk(t)
 	model := newModel(t, d.memory, serveOps(t, d.memory), "?tools=all", &tally{})
-	asked := map[string]bool{}
 	for _, a := range c.asks {
 		tool, request := toolOf(a.op), map[string]json.RawMessage{}
 		if err := json.Unmarshal(a.request, &request); err != nil || tool == nil || !model.introduce(request) {
@@ -112,11 +124,6 @@ func TestToolTexts(t *testing.T) {
 			archive.Files[a.at+1].Data = []byte(text)
 		} else if diff := cmp.Diff(string(archive.Files[a.at+1].Data), text); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", a.name, diff)
-		}
-	}
-	for _, tool := range Tools {
-		if !asked[tool.Name] {
-			t.Errorf("%s was not asked", tool.Name)
 		}
 	}
 	if *updateOps {

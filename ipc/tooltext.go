@@ -4,10 +4,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+
+	"github.com/memwatchd/memwatchd/brief"
 )
 
 // textOf is an answer as a text for a model: short, with places as path:line.
-// What memory says is told as it is.
+// What memory says is told as it is; what others than its subject have written is
+// marked, line by line, but in a file, where its source stands with it.
 func textOf(answer any) string {
 	var b toolText
 	switch a := answer.(type) {
@@ -97,6 +100,14 @@ func (b *toolText) state(s IndexState) {
 	}
 }
 
+// mark is what stands before what others wrote.
+func mark(untrusted bool) string {
+	if untrusted {
+		return brief.Mark
+	}
+	return ""
+}
+
 // off is what is said of a change while memory is turned off.
 const off = "memory is turned off: nothing was written"
 
@@ -129,9 +140,9 @@ func (b *toolText) found(a *SearchAnswer) {
 		if h.Stale {
 			stale = "stale: the file cannot be read now"
 		}
-		b.facts(placeOf(h.Path, h.Line, h.EndLine), h.Section, task, h.Day, stale)
+		b.facts(placeOf(h.Path, h.Line, h.EndLine), mark(h.Untrusted), h.Section, task, h.Day, stale)
 		text, cut := firstRunes(h.Text, maxEntryText)
-		b.line("%s", text)
+		b.line("%s", brief.Quote(text, h.Untrusted))
 		if cut || h.Truncated {
 			b.line("… (for all of it: memory_get from %d, lines %d)", h.Line, h.EndLine-h.Line+1)
 		}
@@ -162,10 +173,10 @@ func placeOf(path string, from, to int) string {
 
 func (b *toolText) related(a *RelatedAnswer) {
 	for _, l := range a.To {
-		b.facts(fmt.Sprintf("%s:%d -> %s", a.Path, l.Line, l.Target), l.Text)
+		b.facts(fmt.Sprintf("%s:%d -> %s", a.Path, l.Line, l.Target), brief.Quote(l.Text, l.Untrusted))
 	}
 	for _, l := range a.From {
-		b.facts(fmt.Sprintf("%s:%d -> %s", l.Path, l.Line, a.Path), l.Text)
+		b.facts(fmt.Sprintf("%s:%d -> %s", l.Path, l.Line, a.Path), brief.Quote(l.Text, l.Untrusted))
 	}
 	if len(a.To)+len(a.From) == 0 {
 		b.line("(no links from or to %s)", a.Path)
@@ -183,7 +194,7 @@ func (b *toolText) todos(a *TodosAnswer) {
 		for i, p := range t.Places {
 			places[i] = fmt.Sprintf("%s:%d", p.Path, p.Line)
 		}
-		b.facts(box(t.State)+" "+t.Text, since, strings.Join(places, ", "))
+		b.facts(box(t.State)+" "+brief.Quote(t.Text, t.Untrusted), since, strings.Join(places, ", "))
 	}
 	if len(a.Todos) == 0 {
 		b.line("(no tasks)")
@@ -274,7 +285,7 @@ func (b *toolText) forgotten(a *ForgetAnswer) {
 			id = "cannot be removed by id: edit the file"
 		}
 		b.facts(placeOf(e.Path, max(e.Line, 1), e.EndLine), e.What, id)
-		b.line("%s", strings.TrimRight(e.Text, "\n"))
+		b.line("%s", brief.Quote(strings.TrimRight(e.Text, "\n"), e.Untrusted))
 	}
 	switch more := a.Total - len(a.Entries); {
 	case a.Token != "" && a.Total == 0:
@@ -353,7 +364,7 @@ func (b *toolText) itemLine(i *Item) {
 	if i.Line > 0 {
 		place = fmt.Sprintf("%s:%d", i.Path, i.Line)
 	}
-	b.facts(i.Namespace+"/"+i.Key+": "+i.Value, i.Visibility, "id "+i.ID, place)
+	b.facts(brief.Quote(i.Namespace+"/"+i.Key+": "+i.Value, i.Untrusted), i.Visibility, "id "+i.ID, place)
 }
 
 func (b *toolText) items(a *ItemListAnswer) {

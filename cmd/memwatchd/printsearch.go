@@ -39,7 +39,11 @@ func (p *printer) hit(b *strings.Builder, h *ipc.Hit) {
 	if h.Stale {
 		stale = "stale: the file cannot be read"
 	}
-	p.titled(b, "", h.Path, h.Line, h.Section, h.Task, p.age(h.Time), stale)
+	others := ""
+	if h.Untrusted {
+		others = "written by others"
+	}
+	p.titled(b, "", h.Path, h.Line, h.Section, h.Task, p.age(h.Time), others, stale)
 	if h.Snippet == "" {
 		first, _, _ := strings.Cut(strings.TrimSpace(h.Text), "\n")
 		p.lines(b, maxSnippet, plainText(asText, first))
