@@ -173,7 +173,7 @@ func (w *bashWord) replies(list []name, columns int) (replies []string) {
 	for i := range replies {
 		if about[i] != "" {
 			gap := strings.Repeat(" ", width-uniseg.StringWidth(replies[i])+2)
-			replies[i] += gap + cut("("+about[i], columns-width-4) + ")"
+			replies[i] += gap + cutEnd("("+about[i], columns-width-4) + ")"
 		}
 	}
 	return replies
@@ -222,17 +222,4 @@ func escapeBytes(text, some string) string {
 		b.WriteByte(text[i])
 	}
 	return b.String()
-}
-
-// cut is text that takes so many columns at most.
-func cut(text string, columns int) string {
-	if uniseg.StringWidth(text) <= columns {
-		return text
-	}
-	at, left := 0, columns-1
-	for g := uniseg.NewGraphemes(text); g.Next() && g.Width() <= left; {
-		left -= g.Width()
-		_, at = g.Positions()
-	}
-	return text[:at] + "…"
 }

@@ -37,7 +37,7 @@ func (noInput) Read([]byte) (int, error) { return 0, io.EOF }
 func completeGlobals(root *cobra.Command, g *globals) {
 	root.CompletionOptions.SetDefaultShellCompDirective(noFiles)
 	for flag, complete := range map[string]cobra.CompletionFunc{
-		"context": oneOfThese("private", "public", "unknown"),
+		"context": oneOfThese(contexts...),
 		"config":  cobra.FixedCompletions([]string{"yaml", "yml"}, cobra.ShellCompDirectiveFilterFileExt),
 		"dir":     cobra.FixedCompletions(nil, cobra.ShellCompDirectiveFilterDirs),
 		"socket":  cobra.FixedCompletions(nil, cobra.ShellCompDirectiveDefault),
@@ -51,6 +51,9 @@ func completeGlobals(root *cobra.Command, g *globals) {
 		}
 	}
 }
+
+// contexts are those in which something may be asked.
+var contexts = []string{"private", "public", "unknown"}
 
 // oneOfThese completes what can only be one of some words.
 func oneOfThese(words ...string) cobra.CompletionFunc {

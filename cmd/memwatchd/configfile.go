@@ -94,6 +94,30 @@ func loadConfig(flags configFlags, environ []string) (*Config, error) {
 	return c, nil
 }
 
+// words are the flags as another command about the same memory is given them.
+func (f configFlags) words() (words []string) {
+	for _, flag := range [][2]string{{"--config", f.file}, {"--name", f.name}, {"--dir", f.dir}} {
+		if flag[1] != "" {
+			words = append(words, flag[0], flag[1])
+		}
+	}
+	return words
+}
+
+// absolute are the flags for a program that is started anywhere.
+func (f configFlags) absolute() (configFlags, error) {
+	for _, path := range []*string{&f.file, &f.dir} {
+		if *path == "" {
+			continue
+		}
+		var err error
+		if *path, err = absolute(*path); err != nil {
+			return f, err
+		}
+	}
+	return f, nil
+}
+
 func or(s, otherwise string) string {
 	if s == "" {
 		return otherwise

@@ -266,15 +266,10 @@ func timely[T any](ctx context.Context, limit time.Duration, do func(context.Con
 	}
 }
 
-// command is what to type for another command about the same memory.
+// command is what to type for another command about the same memory, whose words
+// are quoted already.
 func (e *examination) command(words string) string {
-	s := "memwatchd"
-	for _, f := range []struct{ flag, value string }{{"--config", e.flags.file}, {"--name", e.flags.name}, {"--dir", e.flags.dir}} {
-		if f.value != "" {
-			s += " " + f.flag + " " + quoted(f.value)
-		}
-	}
-	return s + " " + words
+	return shellLine(append([]string{"memwatchd"}, e.flags.words()...)...) + " " + words
 }
 
 func (e *examination) configOrDefault() *Config {

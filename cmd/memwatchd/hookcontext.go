@@ -22,7 +22,7 @@ var began = map[string]bool{"resume": true, "fork": true}
 // startFormat is the flag of what a session begins with.
 func startFormat(h *hook, cmd *cobra.Command) {
 	cmd.Flags().StringVar(&h.format, "format", "summary", "summary, boot or full: what the session is given, as in memwatchd context")
-	cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions([]string{"summary", "boot", "full"}, cobra.ShellCompDirectiveNoFileComp))
+	cmd.RegisterFlagCompletionFunc("format", oneOfThese("summary", "boot", "full"))
 }
 
 // sessionStart prints what a session begins with; anew when it was cleared or
@@ -60,10 +60,6 @@ func prompt(ctx context.Context, h *hook) error {
 		Limit: h.config.Hooks.ContextLimit, MaxChars: &h.config.Hooks.ContextMaxChars, Fresh: atOnce,
 	})
 }
-
-// atOnce asks for an answer in time rather than for one with what was saved in
-// the last moments.
-var atOnce = ipc.Fresh{Sync: new(bool)}
 
 // inject prints a block of memory for the agent.
 func (h *hook) inject(ctx context.Context, r ipc.ContextRequest) error {

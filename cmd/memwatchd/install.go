@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -63,7 +61,7 @@ func (i *installer) command() *cobra.Command {
 	f := c.Flags()
 	names := agents.Names(i.part)
 	f.StringSliceVar(&i.agents, "agent", nil, "whose settings: "+strings.Join(names, ", "))
-	c.RegisterFlagCompletionFunc("agent", cobra.FixedCompletions(names, cobra.ShellCompDirectiveNoFileComp))
+	c.RegisterFlagCompletionFunc("agent", oneOfThese(names...))
 	f.BoolVar(&i.all, "all", false, "the settings of all agents that are on this machine")
 	f.BoolVar(&i.write, "write", false, "change the files")
 	f.BoolVar(&i.project, "project", false, "the settings of the project in the working directory, which may be shared, instead of your own")
@@ -76,7 +74,7 @@ func (i *installer) command() *cobra.Command {
 	f.StringVar(&i.program, "program", "", "what the agent starts: by default memwatchd, if that is this program, else where it is")
 	if i.part == agents.MCP {
 		f.StringVar(&i.tools, "tools", "", "which tools the agent is given: core (if not given) or all")
-		c.RegisterFlagCompletionFunc("tools", cobra.FixedCompletions([]string{string(ipc.CoreTools), string(ipc.AllTools)}, cobra.ShellCompDirectiveNoFileComp))
+		c.RegisterFlagCompletionFunc("tools", oneOfThese(profiles...))
 	}
 	return c
 }
@@ -176,34 +174,30 @@ func (i *installer) starts(cmd *cobra.Command) (agents.Command, error) {
 	program := i.program
 	if program == "" {
 		var err error
-		if program, err = ourProgram(); err != nil {
+		if program, err = callable(); err != nil {
 			return nil, err
 		}
 	}
-	c := agents.Command{program}
-	for _, f := range []struct {
-		name, value string
-		path        bool
-	}{
-		{"config", i.g.config.file, true}, {"name", i.g.config.name, false}, {"dir", i.g.config.dir, true}, {"socket", i.g.socket, true},
-		{"subject", i.g.subject, false}, {"context", i.g.context, false},
-	} {
-		if !cmd.Flags().Changed(f.name) {
-			continue
+	flags, err := i.g.config.absolute()
+	if err != nil {
+		return nil, err
+	}
+	c := append(agents.Command{program}, flags.words()...)
+	if i.g.socket != "" {
+		socket, err := absolute(i.g.socket)
+		if err != nil {
+			return nil, err
 		}
-		if f.path {
-			path, err := filepath.Abs(f.value)
-			if err != nil {
-				return nil, fmt.Errorf("--%s: %w", f.name, err)
-			}
-			f.value = path
-		}
-		c = append(c, "--"+f.name, f.value)
+		c = append(c, "--socket", socket)
+	}
+	if cmd.Flags().Changed("subject") { // an empty one is nobody
+		c = append(c, "--subject", i.g.subject)
 	}
 	if i.g.context != "" {
-		if err := oneOf(i.g.context, []string{"private", "public", "unknown"}); err != nil {
+		if err := oneOf(i.g.context, contexts); err != nil {
 			return nil, errUsage{fmt.Errorf("--context: %w", err)}
 		}
+		c = append(c, "--context", i.g.context)
 	}
 	if i.part == agents.MCP {
 		c = append(c, "mcp")
@@ -215,23 +209,6 @@ func (i *installer) starts(cmd *cobra.Command) (agents.Command, error) {
 		}
 	}
 	return c, nil
-}
-
-// ourProgram is how this program is started: by its name alone if that is found,
-// and is this program; it stays that when it is replaced by a newer one.
-func ourProgram() (string, error) {
-	path, err := os.Executable()
-	if err != nil {
-		return "", fmt.Errorf("where this program is cannot be told (say it with --program): %w", err)
-	}
-	if found, err := exec.LookPath("memwatchd"); err == nil {
-		a, errA := os.Stat(found)
-		b, errB := os.Stat(path)
-		if errA == nil && errB == nil && os.SameFile(a, b) {
-			return "memwatchd", nil
-		}
-	}
-	return path, nil
 }
 
 // plan finds out what would be changed for one agent: nothing is written.
@@ -306,7 +283,7 @@ func (i *installer) show(changes []*change) error {
 		c.print(&b, p, i.remove)
 	}
 	if needed && !i.write {
-		fmt.Fprintf(&b, "\nNothing is changed yet. With --write it is:\n  %s\n", escapeLine(agents.Command(slices.Concat([]string{"memwatchd"}, os.Args[1:], []string{"--write"})).String()))
+		fmt.Fprintf(&b, "\nNothing is changed yet. With --write it is:\n  %s\n", shellLine(slices.Concat([]string{"memwatchd"}, os.Args[1:], []string{"--write"})...))
 	}
 	_, err := i.g.stdout.Write([]byte(b.String()))
 	return err

@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/memwatchd/memwatchd/agents"
 	"github.com/memwatchd/memwatchd/ipc"
@@ -25,10 +24,10 @@ type change struct {
 	Note    string         `json:"note,omitempty"`    // what else the agent wants
 	Written bool           `json:"written"`
 
-	title     string // of the agent
-	settings  *settings
-	after     []byte
-	truncated bool // there is more than Diff has room for
+	title    string // of the agent
+	settings *settings
+	after    []byte
+	diff     ipc.FileDiff
 }
 
 func (c *change) needed() bool { return c.Action != "none" }
@@ -44,8 +43,8 @@ func (c *change) compare() {
 	default:
 		c.Action = "change"
 	}
-	diff := ipc.Diff(c.File, c.settings.data, c.after)
-	c.Diff, c.truncated = diff.Hunks, diff.Truncated
+	c.diff = ipc.Diff(c.File, c.settings.data, c.after)
+	c.Diff = c.diff.Hunks
 }
 
 // write changes the file.
@@ -54,9 +53,6 @@ func (c *change) write() error {
 	c.Written = err == nil
 	return err
 }
-
-// maxDiffLine is how many characters of a line are shown: some files are one line.
-const maxDiffLine = 400
 
 // print shows the change to a person.
 func (c *change) print(b *strings.Builder, p *printer, remove bool) {
@@ -71,34 +67,16 @@ func (c *change) print(b *strings.Builder, p *printer, remove bool) {
 	case c.Written:
 		fmt.Fprintf(b, "%s: put into %s\n", p.style(asTitle, c.Agent), file)
 	default:
-		c.printDiff(b, p)
+		from := c.File
+		if c.settings.info == nil {
+			from = ""
+		}
+		p.outsideDiff(b, from, c.File, c.diff)
 	}
 	for _, text := range []string{c.Warning, c.Note} {
 		if text != "" {
 			fmt.Fprintf(b, "  %s\n", escapeLine(text))
 		}
-	}
-}
-
-func (c *change) printDiff(b *strings.Builder, p *printer) {
-	from := c.File
-	if c.settings.info == nil {
-		from = "/dev/null"
-	}
-	fmt.Fprintf(b, "%s\n%s\n", p.style(asTitle, "--- "+diffName(from)), p.style(asTitle, "+++ "+diffName(c.File)))
-	for _, h := range c.Diff {
-		head, lines, _ := strings.Cut(h.Diff, "\n")
-		fmt.Fprintln(b, p.style(asHunk, head))
-		for line := range strings.Lines(lines) {
-			line = strings.TrimSuffix(line, "\n")
-			if utf8.RuneCountInString(line) > maxDiffLine {
-				line = string([]rune(line)[:maxDiffLine]) + "…"
-			}
-			p.diffLine(b, line)
-		}
-	}
-	if c.truncated {
-		fmt.Fprintln(b, p.style(asMuted, "(more is changed than is shown)"))
 	}
 }
 

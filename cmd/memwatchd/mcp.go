@@ -7,6 +7,9 @@ import (
 	"github.com/memwatchd/memwatchd/ipc"
 )
 
+// profiles are what an agent may be given of the tools.
+var profiles = []string{string(ipc.CoreTools), string(ipc.AllTools)}
+
 func newMCP(g *globals) *cobra.Command {
 	tools := string(ipc.CoreTools)
 	c := &cobra.Command{
@@ -34,7 +37,7 @@ Without --tools all, the agent is given the core of them: search, get, context, 
 		},
 	}
 	c.Flags().StringVar(&tools, "tools", tools, "which tools the agent is given: core or all")
-	c.RegisterFlagCompletionFunc("tools", cobra.FixedCompletions([]string{string(ipc.CoreTools), string(ipc.AllTools)}, cobra.ShellCompDirectiveNoFileComp))
+	c.RegisterFlagCompletionFunc("tools", oneOfThese(profiles...))
 	addInstall(c, g, agents.MCP)
 	return c
 }

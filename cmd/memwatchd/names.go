@@ -97,7 +97,7 @@ func shortly(text string) string {
 // directory after the other.
 func listed(what string) func(context.Context, *ipc.Client, *naming, string) ([]name, error) {
 	return func(ctx context.Context, c *ipc.Client, _ *naming, typed string) (list []name, err error) {
-		answer, err := c.Complete(ctx, ipc.CompleteRequest{What: what, Prefix: typed, Steps: what == "path", Limit: maxNames, Fresh: asItIs})
+		answer, err := c.Complete(ctx, ipc.CompleteRequest{What: what, Prefix: typed, Steps: what == "path", Limit: maxNames, Fresh: atOnce})
 		if err != nil {
 			return nil, err
 		}
@@ -108,12 +108,13 @@ func listed(what string) func(context.Context, *ipc.Client, *naming, string) ([]
 	}
 }
 
-// asItIs waits for nothing.
-var asItIs = ipc.Fresh{Sync: new(bool)}
+// atOnce asks for an answer in time, rather than for one with what was saved in
+// the last moments.
+var atOnce = ipc.Fresh{Sync: new(bool)}
 
 // keys are those of items, of the namespace that stands before.
 func keys(ctx context.Context, c *ipc.Client, n *naming, typed string) (list []name, err error) {
-	r := ipc.ItemListRequest{Prefix: typed, Limit: maxNames, Fresh: asItIs}
+	r := ipc.ItemListRequest{Prefix: typed, Limit: maxNames, Fresh: atOnce}
 	if len(n.args) > 0 {
 		r.Namespace = n.args[0]
 	}
@@ -135,7 +136,7 @@ func tasks(ctx context.Context, c *ipc.Client, n *naming, typed string) (begin [
 	if n.way.Set["state"] == state {
 		state = "done"
 	}
-	answer, err := c.Todos(ctx, ipc.TodosRequest{State: state, Fresh: asItIs})
+	answer, err := c.Todos(ctx, ipc.TodosRequest{State: state, Fresh: atOnce})
 	if err != nil {
 		return nil, err
 	}
@@ -195,7 +196,7 @@ func archived(ctx context.Context, c *ipc.Client, _ *naming, typed string) (list
 		file = ""
 	}
 	answer, err := c.Search(ctx, ipc.SearchRequest{
-		Mode: "overlap", All: true, Kinds: []string{"archive"}, Path: file, Limit: maxTexts, Count: new(bool), Fresh: asItIs,
+		Mode: "overlap", All: true, Kinds: []string{"archive"}, Path: file, Limit: maxTexts, Count: new(bool), Fresh: atOnce,
 	})
 	if err != nil {
 		return nil, err

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/memwatchd/memwatchd/ipc"
 )
@@ -18,19 +19,57 @@ func (p *printer) diff(b *strings.Builder, before, after string, hunks []ipc.Dif
 	if len(hunks) == 0 {
 		return
 	}
-	name := func(prefix, path string) string {
-		if path == "" {
-			return "/dev/null"
-		}
-		return diffName(prefix + path)
-	}
-	fmt.Fprintf(b, "%s\n%s\n", p.style(asTitle, "--- "+name("a/", before)), p.style(asTitle, "+++ "+name("b/", after)))
+	p.diffHead(b, sided("a/", before), sided("b/", after))
 	for _, h := range hunks {
 		head, lines, _ := strings.Cut(h.Diff, "\n")
 		fmt.Fprintf(b, "%s %s\n", p.style(asHunk, escapeLine(head)), p.paintedPlace(or(after, before), h.Line))
 		for line := range strings.Lines(lines) {
 			p.diffLine(b, strings.TrimSuffix(line, "\n"))
 		}
+	}
+}
+
+// sided is a path below the memory directory, on one side of a difference.
+func sided(side, path string) string {
+	if path == "" {
+		return ""
+	}
+	return side + path
+}
+
+// maxDiffLine is how many characters of a line are shown of a file that is none of
+// memory: settings may be one line.
+const maxDiffLine = 400
+
+// outsideDiff shows what would change in a file that is none of memory, by its
+// whole path. It is there to be looked at.
+func (p *printer) outsideDiff(b *strings.Builder, before, after string, d ipc.FileDiff) {
+	p.diffHead(b, before, after)
+	for _, h := range d.Hunks {
+		head, lines, _ := strings.Cut(h.Diff, "\n")
+		fmt.Fprintln(b, p.style(asHunk, head))
+		for line := range strings.Lines(lines) {
+			line = strings.TrimSuffix(line, "\n")
+			if utf8.RuneCountInString(line) > maxDiffLine {
+				line = string([]rune(line)[:maxDiffLine]) + "…"
+			}
+			p.diffLine(b, line)
+		}
+	}
+	if d.Truncated {
+		fmt.Fprintln(b, p.style(asMuted, "(more is changed than is shown)"))
+	}
+}
+
+// diffHead shows the names of a file on both sides; one that is not there has
+// none.
+func (p *printer) diffHead(b *strings.Builder, before, after string) {
+	for _, side := range [][2]string{{"--- ", before}, {"+++ ", after}} {
+		name := "/dev/null"
+		if side[1] != "" {
+			name = diffName(side[1])
+		}
+		fmt.Fprintln(b, p.style(asTitle, side[0]+name))
 	}
 }
 

@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"regexp"
 	"strings"
 )
 
@@ -62,18 +61,4 @@ func (p *printer) oneFinding(b *strings.Builder, f finding) {
 	if f.Command != "" { // never broken, so that it can be copied
 		fmt.Fprintln(b, findingIndent+p.style(asTitle, escapeLine(f.Command)))
 	}
-}
-
-// plain words need no quotes in a shell.
-var plainWord = regexp.MustCompile(`^[A-Za-z0-9_@%+=:,./~-]+$`)
-
-// quoted is a word as it is typed in a shell, on one line whatever is in it.
-func quoted(word string) string {
-	if plainWord.MatchString(word) && word[0] != '~' && word[0] != '-' {
-		return word
-	}
-	if escapeLine(word) != word { // with its bytes written out
-		return "$'" + strings.ReplaceAll(escapeLine(strings.ReplaceAll(word, `\`, `\\`)), "'", `\'`) + "'"
-	}
-	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }

@@ -9,6 +9,8 @@ import (
 	"runtime"
 	"strings"
 
+	"github.com/memwatchd/memwatchd/ipc"
+	"github.com/memwatchd/memwatchd/service"
 	"github.com/spf13/cobra"
 )
 
@@ -275,7 +277,10 @@ func (s *serviceCommand) unlessChanged(files []installed, verb string) error {
 			continue
 		}
 		if f.want != "" {
-			fmt.Fprint(s.g.stderr, f.difference())
+			var b strings.Builder
+			p := newPrinter(s.g.stderr, s.g.stderr, defaultConfig(), s.g.noColor)
+			p.outsideDiff(&b, f.path, f.path, ipc.Diff(f.path, []byte(f.is), []byte(f.want)))
+			fmt.Fprint(s.g.stderr, b.String())
 		}
 		return fmt.Errorf("%s was changed by hand, and would be %s: put it aside, or give --force", f.path, verb)
 	}
@@ -369,7 +374,7 @@ func (s *serviceCommand) status(ctx context.Context) error {
 		kind = "there"
 	}
 	row("socket", "%s (%s)", in.config.socket(), kind)
-	runs := in.runs(files[0].is)
+	runs := service.ProgramOf(files[0].is)
 	word := "this one"
 	if !sameFile(runs, in.service.Program) {
 		word = "another than this one, " + in.service.Program
@@ -414,10 +419,5 @@ func (s *serviceCommand) command(verb string) string {
 			words = append(words, "--user", s.account)
 		}
 	}
-	for _, f := range []struct{ flag, value string }{{"--config", s.g.config.file}, {"--name", s.g.config.name}, {"--dir", s.g.config.dir}} {
-		if f.value != "" {
-			words = append(words, f.flag, quoted(f.value))
-		}
-	}
-	return strings.Join(words, " ")
+	return shellLine(append(words, s.g.config.words()...)...)
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"os/exec"
 	"os/user"
 	"path/filepath"
 	"slices"
@@ -17,7 +16,6 @@ import (
 
 	"github.com/memwatchd/memwatchd/ipc"
 	"github.com/memwatchd/memwatchd/service"
-	"github.com/memwatchd/memwatchd/vault"
 )
 
 // An installation is a service as it should be on this machine, and where it
@@ -95,17 +93,12 @@ func (s *serviceCommand) plan(ctx context.Context) (*installation, error) {
 	if err != nil {
 		return nil, err
 	}
-	in.service = &service.Service{Name: c.Name, Memory: c.Memory.Dir, Program: program, Environment: environment, Drain: c.IPC.Drain}
-	for _, f := range []struct{ flag, value string }{{"--config", s.g.config.file}, {"--name", s.g.config.name}, {"--dir", s.g.config.dir}} {
-		if f.value == "" {
-			continue
-		}
-		if f.flag != "--name" {
-			if f.value, err = absolute(f.value); err != nil {
-				return nil, err
-			}
-		}
-		in.service.Args = append(in.service.Args, f.flag, f.value)
+	flags, err := s.g.config.absolute()
+	if err != nil {
+		return nil, err
+	}
+	in.service = &service.Service{
+		Name: c.Name, Memory: c.Memory.Dir, Program: program, Args: flags.words(), Environment: environment, Drain: c.IPC.Drain,
 	}
 	in.service.Network = c.LLM.Endpoint != "" || c.Capture.Ntfy.Topic != ""
 	reads := []string{c.file, c.LLM.KeyFile, c.Capture.Ntfy.TokenFile}
@@ -175,30 +168,6 @@ func ours(environ []string) []string {
 		}
 	}
 	return list
-}
-
-// invoked is the path of this program, by the name under which it was called: a
-// link may lead to a newer one some day.
-func invoked() (string, error) {
-	self, err := os.Executable()
-	if err != nil {
-		return "", err
-	}
-	if path, err := exec.LookPath(os.Args[0]); err == nil {
-		if path, err = filepath.Abs(path); err == nil && sameFile(path, self) {
-			return path, nil
-		}
-	}
-	return self, nil
-}
-
-func sameFile(a, b string) bool {
-	x, err := os.Stat(a)
-	if err != nil {
-		return false
-	}
-	y, err := os.Stat(b)
-	return err == nil && os.SameFile(x, y)
 }
 
 func (in *installation) path(name string) string { return filepath.Join(in.dir, name) }
@@ -272,21 +241,6 @@ func (in *installation) write(f installed) error {
 	return os.Rename(temporary, f.path)
 }
 
-// difference shows the lines that differ.
-func (f *installed) difference() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "--- %s\n+++ as it would be\n", escapeLine(f.path))
-	for _, h := range vault.Hunks([]byte(f.is), []byte(f.want)) {
-		fmt.Fprintf(&b, "@@ line %d @@\n", h.Line)
-		for _, side := range []struct{ sign, text string }{{"-", string(h.Old)}, {"+", string(h.New)}} {
-			for line := range strings.Lines(side.text) {
-				b.WriteString(side.sign + escapeLine(strings.TrimSuffix(line, "\n")) + "\n")
-			}
-		}
-	}
-	return b.String()
-}
-
 // serving is the process that answers on the daemon's socket, 0 if none does.
 func (in *installation) serving(ctx context.Context) int {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
@@ -297,11 +251,6 @@ func (in *installation) serving(ctx context.Context) int {
 		return 0
 	}
 	return status.PID
-}
-
-// runs is the program that a text starts.
-func (in *installation) runs(text string) string {
-	return service.ProgramOf(text)
 }
 
 // writeStarter writes the configuration of a system service. It has no secrets,
