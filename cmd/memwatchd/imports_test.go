@@ -3,13 +3,16 @@ package main
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
 	"io"
+	"os"
 	"os/exec"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -120,6 +123,30 @@ func TestImportsGoDown(t *testing.T) {
 					t.Errorf("%s imports %s, which is for %v", name, other, who)
 				}
 			}
+		}
+	}
+}
+
+// What the README says of how it is built is so: each package on its floor, and
+// each library that is there for something.
+func TestReadmeSaysHowItIsBuilt(t *testing.T) {
+	text, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	readme := string(text)
+	for name, floor := range floors {
+		where := fmt.Sprintf("floor %d", floor)
+		if floor == floors["cmd/memwatchd"] {
+			where = "roof"
+		}
+		if !regexp.MustCompile(`(?m)^` + name + `/ +` + where + ` `).MatchString(readme) {
+			t.Errorf("README.md does not say that %s is on: %s", name, where)
+		}
+	}
+	for library := range technology {
+		if parts := strings.Split(library, "/"); parts[0] == "github.com" && !strings.Contains(readme, parts[1]+"/") {
+			t.Errorf("README.md does not say what %s is for", library)
 		}
 	}
 }
