@@ -45,7 +45,7 @@ func (b *Bridge) Run(ctx context.Context, in io.Reader, out io.Writer) error {
 	l := &lineWire{out: out}
 	over := make(chan struct{})
 	defer close(over)
-	go func() {
+	go func() { // to the end of the input: nothing calls off a read
 		err := l.sift(in, sound)
 		l.wait(lastWords, over)
 		sound.CloseWithError(err)

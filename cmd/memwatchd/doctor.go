@@ -179,7 +179,7 @@ func examine(ctx context.Context, g *globals, tryWrite bool) *examination {
 	tree := make(chan func(), 1)
 	if e.config != nil {
 		go func() {
-			s, err := timely(ctx, surveyTime, func(ctx context.Context) (*survey, error) { return surveyOf(ctx, e.config.Memory.Dir) })
+			s, err := timely(ctx, surveyTime, func(ctx context.Context) (*survey, error) { return surveyOf(ctx, e.config.Memory.Dir, e.now) })
 			tree <- func() { e.tree, e.treeErr = s, err }
 		}()
 	} else {

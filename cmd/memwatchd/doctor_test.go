@@ -335,11 +335,12 @@ func TestSurvey(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	old := time.Now().Add(-48 * time.Hour)
+	now := time.Date(2026, 2, 4, 12, 0, 0, 0, time.UTC)
+	old := now.Add(-48 * time.Hour)
 	if err := os.Chtimes(filepath.Join(dir, "sub/4913"), old, old); err != nil {
 		t.Fatal(err)
 	}
-	s, err := surveyOf(context.Background(), dir)
+	s, err := surveyOf(context.Background(), dir, now)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -347,12 +348,12 @@ func TestSurvey(t *testing.T) {
 	if want := "4 2 8 [_longterms/x/_index.md.kept-0a] [.memwatchd-x.part] [sub/4913]"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
-	if _, err := surveyOf(context.Background(), filepath.Join(dir, "none")); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := surveyOf(context.Background(), filepath.Join(dir, "none"), now); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("of nothing: %v", err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if _, err := surveyOf(ctx, dir); !errors.Is(err, context.Canceled) {
+	if _, err := surveyOf(ctx, dir, now); !errors.Is(err, context.Canceled) {
 		t.Errorf("when it has to stop: %v", err)
 	}
 }

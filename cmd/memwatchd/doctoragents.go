@@ -19,7 +19,8 @@ func lookAtAgents(_ context.Context, e *examination) (list []finding) {
 		return nil
 	}
 	for _, a := range agents.Found(m) {
-		list = append(list, agentOf(a, func(program string) bool { _, err := m.LookPath(program); return err == nil }, e.command)...)
+		runs := func(program string) bool { _, err := m.LookPath(program); return err == nil }
+		list = append(list, agentOf(a, runs, e.command)...)
 	}
 	return list
 }

@@ -8,8 +8,6 @@ import (
 	"path/filepath"
 	"runtime"
 
-	"github.com/adrg/xdg"
-
 	"github.com/memwatchd/memwatchd/service"
 )
 
@@ -20,16 +18,16 @@ func lookAtService(_ context.Context, e *examination) []finding {
 	manager := "/run/systemd/system"
 	switch runtime.GOOS {
 	case "linux":
-		for _, dir := range []string{filepath.Join(xdg.ConfigHome, "systemd/user"), "/etc/systemd/user", "/etc/systemd/system"} {
+		for _, dir := range []string{userUnits(), "/etc/systemd/user", systemUnits} {
 			places = append(places, filepath.Join(dir, s.UnitName()))
 		}
 	case "darwin":
 		manager = "/bin/launchctl"
-		home, err := os.UserHomeDir()
+		dir, err := launchAgents()
 		if err != nil {
 			return nil
 		}
-		places = append(places, filepath.Join(home, "Library/LaunchAgents", s.Label()+".plist"))
+		places = append(places, filepath.Join(dir, s.Label()+".plist"))
 	}
 	here := serviceHere{answers: e.answered, started: true}
 	for _, place := range places {

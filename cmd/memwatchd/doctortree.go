@@ -18,6 +18,8 @@ import (
 // A survey is what lies in a memory directory: names, owners and times, and no
 // text.
 type survey struct {
+	now time.Time
+
 	directories int // that are watched, the root among them
 	markdown    int
 	bytes       int64     // of Markdown
@@ -81,8 +83,8 @@ var (
 )
 
 // surveyOf looks at everything below a root that is not in a hidden directory.
-func surveyOf(ctx context.Context, root string) (*survey, error) {
-	s := &survey{}
+func surveyOf(ctx context.Context, root string, now time.Time) (*survey, error) {
+	s := &survey{now: now}
 	root = realPath(root)
 	for at := filepath.Dir(root); at != filepath.Dir(at); at = filepath.Dir(at) {
 		for _, mark := range syncMarks {
@@ -137,7 +139,7 @@ func (s *survey) look(path string, d fs.DirEntry) {
 	case isConflict((&memory.Layout{}).Skip(path)):
 		s.conflicts.add(path)
 	case editorsName.MatchString(name):
-		if info, err := d.Info(); err == nil && time.Since(info.ModTime()) > forgotten {
+		if info, err := d.Info(); err == nil && s.now.Sub(info.ModTime()) > forgotten {
 			s.leftovers.add(path)
 		}
 	case strings.EqualFold(filepath.Ext(name), ".md") && d.Type().IsRegular():

@@ -1,12 +1,15 @@
 package main
 
 import (
+	"encoding/json"
 	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/memwatchd/memwatchd/agents"
 )
@@ -37,6 +40,31 @@ func TestInstalledCommandsAreThere(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// Each hook that there is, is installed, at its moment.
+func TestEveryHookIsInstalled(t *testing.T) {
+	a, _ := agents.Named("claude-code")
+	data, err := a.Install(agents.Hooks, nil, agents.Command{"memwatchd"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var settings struct {
+		Hooks map[string][]struct{ Hooks []struct{ Command string } }
+	}
+	if err := json.Unmarshal(data, &settings); err != nil {
+		t.Fatal(err)
+	}
+	got, want := map[string]string{}, map[string]string{}
+	for event, groups := range settings.Hooks {
+		got[event] = groups[0].Hooks[0].Command
+	}
+	for _, e := range hookEvents {
+		want[e.event] = "memwatchd hook " + e.name
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("what is installed (+) is not what there is (-):\n%s", diff)
 	}
 }
 

@@ -367,7 +367,11 @@ func (s *serviceCommand) status(ctx context.Context) error {
 		case f.is != f.want:
 			word, differs = "not as it would be installed now", true
 		}
-		row(map[bool]string{true: "file"}[f.name == name], "%s (%s)", f.path, word)
+		title := ""
+		if f.name == name {
+			title = "file"
+		}
+		row(title, "%s (%s)", f.path, word)
 	}
 	kind := "not there"
 	if info, err := os.Lstat(in.config.socket()); err == nil && info.Mode().Type() == fs.ModeSocket {

@@ -27,11 +27,20 @@ func newLaunchd(out io.Writer) (*launchd, error) {
 	if _, err := exec.LookPath("launchctl"); err != nil {
 		return nil, errors.New("service: there is no launchd here: what `memwatchd service print --launchd` prints is for macOS")
 	}
+	dir, err := launchAgents()
+	if err != nil {
+		return nil, err
+	}
+	return &launchd{out, dir, "gui/" + strconv.Itoa(os.Getuid())}, nil
+}
+
+// launchAgents is where launchd looks for the agents of who asks.
+func launchAgents() (string, error) {
 	home, err := os.UserHomeDir()
 	if err != nil {
-		return nil, fmt.Errorf("service: %w", err)
+		return "", fmt.Errorf("service: %w", err)
 	}
-	return &launchd{out, filepath.Join(home, "Library", "LaunchAgents"), "gui/" + strconv.Itoa(os.Getuid())}, nil
+	return filepath.Join(home, "Library", "LaunchAgents"), nil
 }
 
 func (m *launchd) label(name string) string { return m.user + "/" + strings.TrimSuffix(name, ".plist") }

@@ -65,15 +65,15 @@ func (s *serviceCommand) place() (*installation, error) {
 	}
 	switch {
 	case s.launchd:
-		home, err := os.UserHomeDir()
+		dir, err := launchAgents()
 		if err != nil {
-			return nil, fmt.Errorf("service: %w", err)
+			return nil, err
 		}
-		in.dir = filepath.Join(home, "Library", "LaunchAgents")
+		in.dir = dir
 	case s.system:
-		in.dir = "/etc/systemd/system"
+		in.dir = systemUnits
 	default:
-		in.dir = filepath.Join(xdg.ConfigHome, "systemd", "user")
+		in.dir = userUnits()
 	}
 	return in, nil
 }

@@ -8,9 +8,12 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/adrg/xdg"
 )
 
 // A systemd is the one of the machine, or that of the user.
@@ -43,6 +46,12 @@ func newSystemd(ctx context.Context, system bool, out io.Writer) (*systemd, int,
 		return nil, 0, fmt.Errorf("service: you have no session of systemd's, as behind su and sudo: log in, or `sudo loginctl enable-linger %s` and try again (%w)", or(os.Getenv("USER"), strconv.Itoa(os.Getuid())), err)
 	}
 }
+
+// systemUnits and userUnits are where systemd looks for units that a person has
+// put there.
+const systemUnits = "/etc/systemd/system"
+
+func userUnits() string { return filepath.Join(xdg.ConfigHome, "systemd", "user") }
 
 // words are those of a call of systemctl.
 func (m *systemd) words(args ...string) []string {
