@@ -288,7 +288,7 @@ var aims = map[string]aim{
 	"sync":       {sort: everybody, asks: one(fields{})},
 	"rebuild":    {sort: everybody, asks: one(fields{}), tells: true},
 	"operations": {sort: everybody, asks: one(fields{})},
-	"status":     {sort: everybody, asks: one(fields{}), tells: true},
+	"status":     {sort: everybody, asks: func(*target) []asking { return []asking{{request: fields{}, whole: true}} }},
 	"events":     {sort: everybody, asks: one(fields{}), tells: true},
 }
 

@@ -140,8 +140,11 @@ func (h *handler) speech(r *http.Request) (*speech, error) {
 			return nil, Errorf(Invalid, "the header %s is there twice", f.name)
 		}
 	}
-	s.call, err = h.memory.call(fixed, scope, false)
-	return s, err
+	if s.call, err = h.memory.call(fixed, scope, false); err != nil {
+		return nil, err
+	}
+	s.call.anonymous = false // a model asks for those who talk with it
+	return s, nil
 }
 
 // batched is how many messages a batch has.

@@ -85,7 +85,8 @@ type Call struct {
 	// Fixed is what the listener holds its callers to; nil without a fixed scope.
 	Fixed *Fixed
 
-	degraded bool // the index was not whole when the view was made
+	anonymous bool // on a listener without a fixed scope, and nothing says who asks
+	degraded  bool // the index was not whole when the view was made
 }
 
 // operation fills in a row for a function.

@@ -100,6 +100,8 @@ func (m *Memory) call(fixed *Fixed, s Scope, owner bool) (Call, error) {
 		Scope: memory.Scope{Subject: subject, Context: context},
 		Whole: fixed == nil && subject == m.Owner && context == memory.Private,
 		Fixed: fixed,
+
+		anonymous: fixed == nil && !owner && s == Scope{},
 	}
 	return c, m.look(&c)
 }

@@ -155,9 +155,12 @@ type FileProblem struct {
 	memory.Problem
 }
 
+// statusOp tells how the memory as a whole is doing, with the paths of files: to
+// the owner, in private, and to a program that does not say for whom it asks. What
+// is asked for somebody may be shown to anybody.
 func (m *Memory) statusOp(_ context.Context, c Call, _ *StatusRequest) (*StatusAnswer, error) {
 	s := m.Status()
-	if c.Fixed != nil {
+	if !c.Whole && !c.anonymous {
 		return &StatusAnswer{Healthy: s.Healthy}, nil
 	}
 	return &StatusAnswer{Status: &s, Healthy: s.Healthy}, nil
