@@ -3,6 +3,7 @@ package ipc
 import (
 	"context"
 	"errors"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -62,7 +63,8 @@ type UndoAnswer struct {
 	Redaction
 }
 
-// Unwrote is something that was written, and was to be taken back.
+// Unwrote is something that was written, and was to be taken back. Its hunks are
+// those of taking it back: what it put goes, and what it took comes.
 type Unwrote struct {
 	Wrote
 	By      string `json:"by,omitempty"`      // id of what took it back
@@ -119,6 +121,7 @@ func (m *Memory) undo(ctx context.Context, c Call, r *UndoRequest) (*UndoAnswer,
 	}
 	answer, tell := &UndoAnswer{Undone: []Unwrote{}, DryRun: r.DryRun}, teller{}
 	for _, u := range list {
+		u.Record.Hunks = reversed(u.Record.Hunks)
 		w := Unwrote{Wrote: tell.wrote(u.Record), By: u.By}
 		if u.Err != nil {
 			answer.Refused++
@@ -178,6 +181,17 @@ func (m *Memory) ago(name, s string) (time.Time, error) {
 		return time.Time{}, Errorf(Invalid, "%s: %q is neither a day such as 2026-02-04, nor a time such as 2026-02-04T12:30:00Z, nor so long ago as 12h or 7d", name, s)
 	}
 	return t, nil
+}
+
+// reversed are the hunks of taking a change back, in the file as it left it.
+func reversed(hunks []vault.Hunk) []vault.Hunk {
+	moved := 0 // how much further down lines are than they were
+	list := slices.Clone(hunks)
+	for i, h := range hunks {
+		list[i].Line, list[i].Old, list[i].New = h.Line+moved, h.New, h.Old
+		moved += lines(h.New) - lines(h.Old)
+	}
+	return list
 }
 
 // A teller tells changes, in an answer that is not without bounds.

@@ -25,18 +25,20 @@ func (p *printer) journal(b *strings.Builder, a *ipc.JournalAnswer) {
 	}
 }
 
-// undo shows what was taken back, as it was written.
+// undo shows what was taken back, as the differences that this makes: of what was
+// not, only where it is.
 func (p *printer) undo(b *strings.Builder, a *ipc.UndoAnswer) {
 	by := "" // what the first of it was taken back by
 	for _, u := range a.Undone {
 		switch {
 		case u.Refusal != "":
-			p.wrote(b, u.Wrote, asBad, "not undone: "+u.Refusal)
+			p.change(b, u.Wrote, asBad, "not undone: "+u.Refusal)
+			fmt.Fprintf(b, "%s%s\n", indent, p.paintedPlace(or(u.To, u.Path), 0))
 		case a.DryRun:
-			p.wrote(b, u.Wrote, asText, "would be undone")
+			p.wrote(b, backwards(u.Wrote), asText, "would be undone")
 		default:
 			by = u.By
-			p.wrote(b, u.Wrote, asText, "undone")
+			p.wrote(b, backwards(u.Wrote), asText, "undone")
 		}
 		b.WriteByte('\n')
 	}
@@ -54,22 +56,23 @@ func (p *printer) undo(b *strings.Builder, a *ipc.UndoAnswer) {
 	}
 }
 
+// backwards is a change as it is taken back: its hunks are told so already.
+func backwards(w ipc.Wrote) ipc.Wrote {
+	switch w.What {
+	case "created":
+		w.What = "removed"
+	case "removed":
+		w.What = "created"
+	case "moved":
+		w.Path, w.To = w.To, w.Path
+	}
+	return w
+}
+
 // wrote shows one change: what it was, what became of it, and the lines that it
 // took and put.
 func (p *printer) wrote(b *strings.Builder, w ipc.Wrote, as style, state string) {
-	var t text
-	t.add(asText, w.Time.In(p.zone()).Format(time.DateTime)+"  "+w.Cause)
-	if w.Reason != "" {
-		t.add(asText, ": "+w.Reason)
-	}
-	if w.Group != w.ID {
-		t.add(asMuted, "  with "+w.Group)
-	}
-	if state != "" {
-		t.add(asText, "  ")
-		t.add(as, state)
-	}
-	p.hanging(b, "", p.style(asTitle, escapeLine(w.ID))+"  ", 0, t)
+	p.change(b, w, as, state)
 	before, after := w.Path, or(w.To, w.Path)
 	switch w.What {
 	case "created":
@@ -94,4 +97,21 @@ func (p *printer) wrote(b *strings.Builder, w ipc.Wrote, as style, state string)
 	if w.Problem != "" {
 		p.lines(b, 0, plainText(asBad, w.Problem))
 	}
+}
+
+// change is the line of a change: what it was, and what became of it.
+func (p *printer) change(b *strings.Builder, w ipc.Wrote, as style, state string) {
+	var t text
+	t.add(asText, w.Time.In(p.zone()).Format(time.DateTime)+"  "+w.Cause)
+	if w.Reason != "" {
+		t.add(asText, ": "+w.Reason)
+	}
+	if w.Group != w.ID {
+		t.add(asMuted, "  with "+w.Group)
+	}
+	if state != "" {
+		t.add(asText, "  ")
+		t.add(as, state)
+	}
+	p.hanging(b, "", p.style(asTitle, escapeLine(w.ID))+"  ", 0, t)
 }
