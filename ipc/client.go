@@ -40,6 +40,7 @@ type Client struct {
 	Socket  string // of the daemon; empty for the default one
 	Scope   Scope  // of requests that do not say who asks, or where the answer is shown
 	AsOwner bool   // a scope that is left out is the owner's, in private
+	Starter string // the command that starts its daemon, as is told when there is none; empty: memwatchd serve
 }
 
 // Do asks for an operation and returns the answer as it came over the wire. A
@@ -105,7 +106,7 @@ func (c *Client) send(ctx context.Context, req *Request) (*http.Response, error)
 	res, err := transport.RoundTrip(r)
 	switch {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ECONNREFUSED):
-		return nil, fmt.Errorf("%w on %s: start it with `memwatchd serve`", ErrNoDaemon, socket)
+		return nil, fmt.Errorf("%w on %s: start it with `%s`", ErrNoDaemon, socket, cmp.Or(c.Starter, "memwatchd serve"))
 	case errors.Is(err, fs.ErrPermission):
 		return nil, fmt.Errorf("%w on %s: %w, the socket is another user's", ErrNoDaemon, socket, fs.ErrPermission)
 	case err != nil:

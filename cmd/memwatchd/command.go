@@ -313,6 +313,9 @@ func newAsking(cmd *cobra.Command, op *ipc.Operation, req *ipc.Request, g *globa
 	}
 	out := newPrinter(g.stdout, g.stderr, c, g.noColor)
 	out.page, out.verbose = pageOf(op, req), g.verbose
+	if err := setPaths(op, req, out.memory); err != nil {
+		return nil, err
+	}
 	return &asking{op, g, client, out}, nil
 }
 
@@ -341,7 +344,7 @@ func (g *globals) connect(cmd *cobra.Command) (*Config, *ipc.Client, error) {
 		}
 		c = defaultConfig() // whatever is wrong with it, the socket is known
 	}
-	client := &ipc.Client{Socket: or(g.socket, c.socket()), AsOwner: true}
+	client := &ipc.Client{Socket: or(g.socket, c.socket()), AsOwner: true, Starter: g.config.command("serve")}
 	if cmd.Flags().Changed("subject") {
 		client.Scope.Subject = &g.subject
 	}

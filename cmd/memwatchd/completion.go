@@ -20,11 +20,17 @@ func newCompletion(g *globals) *cobra.Command {
 	shells := []string{"bash", "zsh", "fish"}
 	return &cobra.Command{
 		Use:   "completion bash|zsh|fish",
-		Short: "Print the completion script for a shell",
+		Short: "Print the completion script for a shell", GroupID: "shell",
 		Long: "Print the completion script for a shell. To have it in every new one:\n\n" +
-			"  bash  memwatchd completion bash > ~/.local/share/bash-completion/completions/memwatchd\n" +
-			"  zsh   memwatchd completion zsh > \"${fpath[1]}/_memwatchd\"\n" +
-			"  fish  memwatchd completion fish > ~/.config/fish/completions/memwatchd.fish",
+			"bash:\n" +
+			"  mkdir -p ~/.local/share/bash-completion/completions\n" +
+			"  memwatchd completion bash > ~/.local/share/bash-completion/completions/memwatchd\n" +
+			"zsh, with ~/.zfunc in $fpath before compinit:\n" +
+			"  mkdir -p ~/.zfunc\n" +
+			"  memwatchd completion zsh > ~/.zfunc/_memwatchd\n" +
+			"fish:\n" +
+			"  mkdir -p ~/.config/fish/completions\n" +
+			"  memwatchd completion fish > ~/.config/fish/completions/memwatchd.fish",
 		ValidArgs: shells,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {

@@ -62,6 +62,11 @@ type configFlags struct {
 	file, name, dir string
 }
 
+// command is what to type for another command about the same memory.
+func (f configFlags) command(words string) string {
+	return shellLine(append([]string{"memwatchd"}, f.words()...)...) + " " + words
+}
+
 // loadConfig reads the configuration: the defaults, over them the file, over it
 // the environment, over that the command line.
 func loadConfig(flags configFlags, environ []string) (*Config, error) {

@@ -266,12 +266,6 @@ func timely[T any](ctx context.Context, limit time.Duration, do func(context.Con
 	}
 }
 
-// command is what to type for another command about the same memory, whose words
-// are quoted already.
-func (e *examination) command(words string) string {
-	return shellLine(append([]string{"memwatchd"}, e.flags.words()...)...) + " " + words
-}
-
 func (e *examination) configOrDefault() *Config {
 	if e.config != nil {
 		return e.config

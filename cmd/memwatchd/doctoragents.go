@@ -20,7 +20,7 @@ func lookAtAgents(_ context.Context, e *examination) (list []finding) {
 	}
 	for _, a := range agents.Found(m) {
 		runs := func(program string) bool { _, err := m.LookPath(program); return err == nil }
-		list = append(list, agentOf(a, runs, e.command)...)
+		list = append(list, agentOf(a, runs, e.flags.command)...)
 	}
 	return list
 }

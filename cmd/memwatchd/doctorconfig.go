@@ -24,7 +24,7 @@ func lookAtConfig(_ context.Context, e *examination) []finding {
 	}
 	file := e.config.file
 	if file == "" {
-		return []finding{{Mark: note, Text: "there is no configuration, and the defaults hold", Command: e.command("init")}}
+		return []finding{{Mark: note, Text: "there is no configuration, and the defaults hold", Command: e.flags.command("init")}}
 	}
 	info, err := os.Stat(file)
 	if err != nil {

@@ -29,7 +29,7 @@ func lookAtProcess(_ context.Context, e *examination) []finding {
 	case errors.Is(e.asked, fs.ErrPermission):
 		return []finding{{Mark: problem, Text: e.asked.Error(), Advice: "ask as that user, or name the socket of your own daemon with --socket"}}
 	case errors.Is(e.asked, ipc.ErrNoDaemon):
-		return []finding{{Mark: problem, Text: fmt.Sprintf("no daemon answers at %s", e.socket), Advice: "start one", Command: e.command("serve")}}
+		return []finding{{Mark: problem, Text: fmt.Sprintf("no daemon answers at %s", e.socket), Advice: "start one", Command: e.flags.command("serve")}}
 	}
 	return []finding{{Mark: problem, Text: fmt.Sprintf("the daemon does not answer as it should: %v", e.asked)}}
 }
@@ -121,7 +121,7 @@ func lookAtVersion(_ context.Context, e *examination) []finding {
 	}
 	// What an update has replaced still runs, and is then a file without a name.
 	exe, _ := os.Readlink(fmt.Sprintf("/proc/%d/exe", e.status.PID))
-	return versionOf(e.status.Version, version(), strings.HasSuffix(exe, " (deleted)"), e.status.PID, e.command("serve"))
+	return versionOf(e.status.Version, version(), strings.HasSuffix(exe, " (deleted)"), e.status.PID, e.flags.command("serve"))
 }
 
 func versionOf(daemons, ours string, replaced bool, pid int, serve string) []finding {
@@ -159,7 +159,7 @@ func lookAtSockets(_ context.Context, e *examination) (list []finding) {
 			}
 		}
 	}
-	if os.Getenv("XDG_RUNTIME_DIR") == "" && e.status == nil {
+	if os.Getenv("XDG_RUNTIME_DIR") == "" && e.status == nil && existing(fmt.Sprintf("/run/user/%d", os.Getuid())) != "" {
 		list = append(list, finding{Mark: note, Text: "XDG_RUNTIME_DIR is not set here, so that sockets are looked for in the state directory; a daemon of a login session has its own elsewhere",
 			Command: "export XDG_RUNTIME_DIR=/run/user/$(id -u)"})
 	}
@@ -171,7 +171,7 @@ func (e *examination) socketAt(l *listenerConfig) finding {
 	info, err := os.Lstat(l.Path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && e.status != nil && slices.Contains(e.status.Sockets, l.Path):
-		return finding{Mark: problem, Text: l.Path + " was removed while the daemon listened there", Advice: "restart the daemon", Command: fmt.Sprintf("kill %d; %s", e.status.PID, e.command("serve"))}
+		return finding{Mark: problem, Text: l.Path + " was removed while the daemon listened there", Advice: "restart the daemon", Command: fmt.Sprintf("kill %d; %s", e.status.PID, e.flags.command("serve"))}
 	case errors.Is(err, fs.ErrNotExist):
 		return finding{Mark: fine, Text: fmt.Sprintf("%s (%d of 107 bytes) is free", l.Path, len(l.Path))}
 	case err != nil:
@@ -215,7 +215,7 @@ func lookAtLocks(_ context.Context, e *examination) (list []finding) {
 func (e *examination) heldBy(who vault.Holder, dir string) finding {
 	if who.Socket == e.socket {
 		return finding{Mark: problem, Text: fmt.Sprintf("process %d, if that has not changed, has %s and was to answer at %s, where nobody does: its socket was removed", who.PID, dir, who.Socket),
-			Advice: "restart it", Command: fmt.Sprintf("kill %d; %s", who.PID, e.command("serve"))}
+			Advice: "restart it", Command: fmt.Sprintf("kill %d; %s", who.PID, e.flags.command("serve"))}
 	}
 	f := finding{Mark: problem, Text: fmt.Sprintf("process %d, which is another daemon if that has not changed, has %s: no second one starts there", who.PID, dir),
 		Advice: "ask that one, or end it", Command: fmt.Sprintf("kill %d", who.PID)}

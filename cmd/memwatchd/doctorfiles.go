@@ -16,11 +16,11 @@ import (
 func lookAtCheck(_ context.Context, e *examination) []finding {
 	switch {
 	case e.check != nil:
-		return checkOf(e.check, e.command)
+		return checkOf(e.check, e.flags.command)
 	case e.status == nil:
 		return nil
 	}
-	return []finding{{Mark: warning, Text: "files and index were not compared: " + e.checkErr.Error(), Advice: "ask for that alone, which may take its time", Command: e.command("check")}}
+	return []finding{{Mark: warning, Text: "files and index were not compared: " + e.checkErr.Error(), Advice: "ask for that alone, which may take its time", Command: e.flags.command("check")}}
 }
 
 // checkOf sums up a comparison.
@@ -186,7 +186,7 @@ func lookAtRoom(_ context.Context, e *examination) (list []finding) {
 	}
 	c := e.status.Compactor
 	if c.Problem != "" {
-		list = append(list, finding{Mark: warning, Text: "the last time it was tidied up: " + c.Problem, Command: e.command("compact --dry-run")})
+		list = append(list, finding{Mark: warning, Text: "the last time it was tidied up: " + c.Problem, Command: e.flags.command("compact --dry-run")})
 	}
 	if c.Passive {
 		list = append(list, finding{Mark: note, Text: "another machine tidies up: " + c.Host, Advice: "if there is no such machine any more, name this one in compactor.host"})
@@ -196,7 +196,7 @@ func lookAtRoom(_ context.Context, e *examination) (list []finding) {
 		if f.Share > 1 {
 			m = warning
 		}
-		list = append(list, finding{Mark: m, Text: f.Path + ": " + f.Hint, Command: e.command("compact --dry-run " + quoted(f.Path))})
+		list = append(list, finding{Mark: m, Text: f.Path + ": " + f.Hint, Command: e.flags.command("compact --dry-run " + quoted(f.Path))})
 	}
 	if list == nil {
 		return well("no long-term file is nearly full")
@@ -217,7 +217,7 @@ func lookAtTasks(_ context.Context, e *examination) (list []finding) {
 		list = append(list, finding{Mark: note, Text: w.Path + " waits for a box to be ticked: " + w.Reason})
 	}
 	if t.Unclear > 0 {
-		list = append(list, finding{Mark: note, Text: plural(t.Unclear, "task") + " not ticked, because another of the same file fits as well", Command: e.command("todo plan")})
+		list = append(list, finding{Mark: note, Text: plural(t.Unclear, "task") + " not ticked, because another of the same file fits as well", Command: e.flags.command("todo plan")})
 	}
 	if list == nil {
 		return well("kept in step")

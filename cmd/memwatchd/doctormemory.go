@@ -23,7 +23,7 @@ func lookAtDirectory(_ context.Context, e *examination) []finding {
 	info, err := os.Stat(dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return []finding{{Mark: problem, Text: "memory.dir: there is no " + dir, Advice: "make it, or correct memory.dir", Command: e.command("init")}}
+		return []finding{{Mark: problem, Text: "memory.dir: there is no " + dir, Advice: "make it, or correct memory.dir", Command: e.flags.command("init")}}
 	case err != nil:
 		return []finding{{Mark: problem, Text: "memory.dir: " + err.Error()}}
 	case !info.IsDir():
@@ -127,7 +127,7 @@ func lookAtFileSystem(_ context.Context, e *examination) (list []finding) {
 	case s != nil && s.Write.Applied > 0 && s.Root == dir:
 		able, seen = vault.Able, "as the daemon has done"
 	}
-	return append(list, exchangeOf(kind.Name, able, seen, e.command("doctor --try-write"))...)
+	return append(list, exchangeOf(kind.Name, able, seen, e.flags.command("doctor --try-write"))...)
 }
 
 // exchangeOf judges whether files can be written to.

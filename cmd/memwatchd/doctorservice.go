@@ -43,7 +43,7 @@ func lookAtService(_ context.Context, e *examination) []finding {
 			here.started = bytes.Contains(group, []byte("/"+s.UnitName()))
 		}
 	}
-	return here.findings(e.command)
+	return here.findings(e.flags.command)
 }
 
 // serviceHere is what there is of a service.

@@ -2,12 +2,91 @@ package main
 
 import (
 	"bytes"
+	"errors"
+	"fmt"
 	"io"
 	"regexp"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
+
+// newHelp is the command that shows the help of others.
+func newHelp() *cobra.Command {
+	return &cobra.Command{
+		Use:   "help [command]",
+		Short: "Explain a command",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			about := cmd.Root()
+			for _, name := range args {
+				next := below(about, name)
+				if next == nil {
+					return unknownCommand(about, name)
+				}
+				about = next
+			}
+			about.InitDefaultHelpFlag() // what is not run has none yet
+			about.InitDefaultVersionFlag()
+			return about.Help()
+		},
+		ValidArgsFunction: func(cmd *cobra.Command, args []string, typed string) (names []string, _ cobra.ShellCompDirective) {
+			about := cmd.Root()
+			for _, name := range args {
+				if about = below(about, name); about == nil {
+					return nil, noFiles
+				}
+			}
+			for _, c := range about.Commands() {
+				if c.IsAvailableCommand() && strings.HasPrefix(c.Name(), typed) {
+					names = append(names, cobra.CompletionWithDesc(c.Name(), c.Short))
+				}
+			}
+			return names, noFiles
+		},
+	}
+}
+
+// below is the command of that name among those of another, nil if it has none.
+func below(cmd *cobra.Command, name string) *cobra.Command {
+	for _, c := range cmd.Commands() {
+		if c.Name() == name {
+			return c
+		}
+	}
+	return nil
+}
+
+// unknownCommand says that a command has none of that name, and which one it may
+// have been meant to be.
+func unknownCommand(cmd *cobra.Command, name string) error {
+	var names []string
+	for _, c := range cmd.Commands() {
+		if c.IsAvailableCommand() {
+			names = append(names, c.Name())
+		}
+	}
+	return errUsage{fmt.Errorf("unknown command %q for %q%s", name, cmd.CommandPath(), suggestion(name, names))}
+}
+
+// onlyCommands are the arguments of a command that has others below it, and does
+// something by itself as well.
+func onlyCommands(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return unknownCommand(cmd, args[0])
+	}
+	return nil
+}
+
+// flagError says what is wrong with a flag, and which one may have been meant.
+func flagError(cmd *cobra.Command, err error) error {
+	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok && unknown.GetSpecifiedShortnames() == "" {
+		var names []string
+		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, "--"+f.Name) })
+		err = fmt.Errorf("%w%s", err, suggestion("--"+unknown.GetSpecifiedName(), names))
+	}
+	return errUsage{err}
+}
 
 // wrapHelp makes the help of all commands fit a terminal of so many columns.
 func wrapHelp(root *cobra.Command, width int) {

@@ -141,6 +141,10 @@ type hookInput struct {
 
 // run does what is to be done at a moment, in time.
 func (h *hook) run(cmd *cobra.Command, do func(context.Context, *hook) error) {
+	if isTerminal(cmd.InOrStdin()) {
+		fmt.Fprintf(h.g.stderr, "%s is for agents, which give it JSON on the standard input: memwatchd hook install puts it into their settings\n", cmd.CommandPath())
+		return
+	}
 	signal.Ignore(syscall.SIGPIPE) // nobody may want what is printed
 	time.AfterFunc(hookTime, func() {
 		if !h.said.CompareAndSwap(false, true) {

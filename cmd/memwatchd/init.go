@@ -82,14 +82,11 @@ func initialise(g *globals, example bool, template string) error {
 		note = " (was there)"
 	}
 	fmt.Fprintln(g.stdout, "configuration: "+escapeLine(path)+note)
-	command := "memwatchd"
-	switch {
-	case g.config.file != "":
-		command += " --config " + escapeLine(path)
-	case g.config.name != "":
-		command += " --name " + c.Name
+	about := configFlags{file: g.config.file}
+	if about.file == "" {
+		about.name = g.config.name
 	}
-	fmt.Fprintf(g.stdout, "\nStart the daemon with `%s serve`.\n", command)
+	fmt.Fprintf(g.stdout, "\nStart the daemon with `%s`, or have the system do that: `%s`.\n", about.command("serve"), about.command("service install"))
 	return nil
 }
 

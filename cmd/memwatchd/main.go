@@ -117,7 +117,9 @@ func newRoot(stdout, stderr io.Writer) *cobra.Command {
 	}
 	root.SetOut(stdout)
 	root.SetErr(stderr)
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return errUsage{err} })
+	root.SetFlagErrorFunc(flagError)
+	root.Version = version()
+	root.SetVersionTemplate(thisBuild().String())
 	root.CompletionOptions.DisableDefaultCmd = true
 	wrapHelp(root, widthOf(stdout))
 
@@ -132,22 +134,17 @@ func newRoot(stdout, stderr io.Writer) *cobra.Command {
 	f.BoolVar(&g.noColor, "no-color", false, "print without colours")
 	completeGlobals(root, g)
 
-	root.AddGroup(&cobra.Group{ID: "daemon", Title: "The daemon:"}, &cobra.Group{ID: "agents", Title: "Connect agents:"}, &cobra.Group{ID: "ask", Title: "Ask it:"})
+	root.AddGroup(&cobra.Group{ID: "daemon", Title: "The daemon:"}, &cobra.Group{ID: "agents", Title: "Connect agents:"}, &cobra.Group{ID: "ask", Title: "Ask it:"},
+		&cobra.Group{ID: "shell", Title: "At the command line:"})
 	for _, c := range []*cobra.Command{newServe(g), newInit(g), newConfig(g), newService(g), newDoctor(g), newVersion(g)} {
 		c.GroupID = "daemon"
 		root.AddCommand(c)
 	}
 	root.AddCommand(newMCP(g), newHook(g), newCompletion(g), newMan(g), newBash(g))
+	root.SetHelpCommand(newHelp())
+	root.SetHelpCommandGroupID("shell")
 	addOperations(root, g)
 	return root
-}
-
-func unknownCommand(cmd *cobra.Command, name string) error {
-	var names []string
-	for _, c := range cmd.Commands() {
-		names = append(names, c.Name())
-	}
-	return errUsage{fmt.Errorf("unknown command %q for %q%s", name, cmd.CommandPath(), suggestion(name, names))}
 }
 
 func newConfig(g *globals) *cobra.Command {

@@ -18,7 +18,7 @@ import (
 func newMan(g *globals) *cobra.Command {
 	return &cobra.Command{
 		Use:   "man DIR",
-		Short: "Write the pages of the manual into a directory",
+		Short: "Write the pages of the manual into a directory", GroupID: "shell",
 		Long: "Write the pages of the manual into a directory, below man1 and man5. For yourself:\n\n" +
 			"  memwatchd man ~/.local/share/man\n  man memwatchd",
 		Args: func(_ *cobra.Command, args []string) error {

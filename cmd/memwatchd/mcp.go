@@ -1,6 +1,8 @@
 package main
 
 import (
+	"fmt"
+
 	"github.com/spf13/cobra"
 
 	"github.com/memwatchd/memwatchd/agents"
@@ -22,7 +24,7 @@ Its tools ask the daemon, which need not run yet: a tool that is used without on
 
 Without --tools all, the agent is given the core of them: search, get, context, recent, todos, todo, note and remember.`,
 		Example: "  memwatchd mcp\n  memwatchd mcp --tools all --subject acct:42 --context public",
-		Args:    noArgs,
+		Args:    onlyCommands,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			profile, err := ipc.ParseProfile(tools)
 			if err != nil {
@@ -31,6 +33,9 @@ Without --tools all, the agent is given the core of them: search, get, context, 
 			config, client, err := g.connect(cmd)
 			if err != nil {
 				return err
+			}
+			if isTerminal(cmd.InOrStdin()) {
+				fmt.Fprintln(g.stderr, wrap("This is for agents, which start it and send messages of the Model Context Protocol: memwatchd mcp install puts it into their settings. Ctrl-D ends it.", widthOf(g.stderr), ""))
 			}
 			b := &ipc.Bridge{Client: client, Profile: profile, Version: version(), Off: !config.Memory.Enabled, Stack: g.stderr}
 			return b.Run(cmd.Context(), cmd.InOrStdin(), g.stdout)

@@ -416,12 +416,12 @@ func (s *serviceCommand) status(ctx context.Context) error {
 
 // command is how the same service is asked for something else.
 func (s *serviceCommand) command(verb string) string {
-	words := []string{"memwatchd", "service", verb}
-	if s.system {
-		words = append([]string{"sudo"}, append(words, "--system")...)
-		if s.account != "memwatchd" {
-			words = append(words, "--user", s.account)
-		}
+	words := s.g.config.command("service " + verb)
+	if !s.system {
+		return words
 	}
-	return shellLine(append(words, s.g.config.words()...)...)
+	if words = "sudo " + words + " --system"; s.account != "memwatchd" {
+		words += " --user " + quoted(s.account)
+	}
+	return words
 }

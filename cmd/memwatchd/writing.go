@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"path/filepath"
 	"time"
 
@@ -110,8 +111,10 @@ func (d *daemon) runWriting(ctx context.Context) error {
 // write settles what was interrupted, and then goes on looking after what was
 // written.
 func (d *daemon) write(ctx context.Context) error {
+	told := "" // once
 	for err := d.writer.Repair(ctx); err != nil; err = d.writer.Repair(ctx) {
-		if ctx.Err() == nil {
+		if ctx.Err() == nil && err.Error() != told && !errors.Is(err, vault.ErrRoot) { // who watches the root tells of it
+			told = err.Error()
 			d.logger.Warn("what was interrupted cannot be settled yet", "err", err)
 		}
 		if err := sleep(ctx, lookAgain); err != nil {
