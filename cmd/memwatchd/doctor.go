@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -144,10 +143,10 @@ func newDoctor(g *globals) *cobra.Command {
 			findings := e.findings(cmd.Context(), inspections)
 			sick := slices.ContainsFunc(findings, func(f finding) bool { return f.Mark == problem })
 			if g.json {
-				if err := json.NewEncoder(g.stdout).Encode(struct {
+				if _, err := g.stdout.Write(asJSON(struct {
 					Findings []finding `json:"findings"`
 					Healthy  bool      `json:"healthy"`
-				}{findings, !sick}); err != nil {
+				}{findings, !sick})); err != nil {
 					return err
 				}
 			} else if err := newPrinter(g.stdout, g.stderr, e.configOrDefault(), g.noColor).diagnosis(findings, verbose); err != nil {

@@ -1,9 +1,7 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -111,15 +109,4 @@ func whatFits(text string, chars int) string {
 		}
 	}
 	return text[:filled]
-}
-
-// asJSON is a value as one line of JSON, in as few bytes as that takes.
-func asJSON(v any) []byte {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		panic(err) // strings always can be
-	}
-	return b.Bytes()
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -271,9 +270,10 @@ func (i *installer) change(a agents.Agent, file string, command agents.Command) 
 // show prints what would be changed, or was.
 func (i *installer) show(changes []*change) error {
 	if i.g.json {
-		return json.NewEncoder(i.g.stdout).Encode(struct {
+		_, err := i.g.stdout.Write(asJSON(struct {
 			Changes []*change `json:"changes"`
-		}{changes})
+		}{changes}))
+		return err
 	}
 	p := newPrinter(i.g.stdout, i.g.stderr, defaultConfig(), i.g.noColor)
 	var b strings.Builder

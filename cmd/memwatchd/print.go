@@ -172,6 +172,18 @@ func (p *printer) other(b *strings.Builder, answer any) error {
 	return nil
 }
 
+// asJSON is a value of ours as one line of JSON, in which & and < stay as they are,
+// as they do in what the daemon answers.
+func asJSON(v any) []byte {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		panic(err) // what is written here always can be
+	}
+	return b.Bytes()
+}
+
 // style paints text, where there are colours.
 func (p *printer) style(as style, text string) string {
 	if !p.color {

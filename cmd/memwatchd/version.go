@@ -2,7 +2,6 @@ package main
 
 import (
 	_ "embed"
-	"encoding/json"
 	"fmt"
 	"regexp"
 	"runtime"
@@ -95,7 +94,8 @@ func newVersion(g *globals) *cobra.Command {
 		RunE: func(*cobra.Command, []string) error {
 			b := thisBuild()
 			if g.json {
-				return json.NewEncoder(g.stdout).Encode(b)
+				_, err := g.stdout.Write(asJSON(b))
+				return err
 			}
 			_, err := fmt.Fprint(g.stdout, b)
 			return err
