@@ -82,10 +82,7 @@ func (m Machine) claude() string { return m.or("CLAUDE_CONFIG_DIR", ".claude") }
 func (m Machine) codex() string  { return m.or("CODEX_HOME", ".codex") }
 func (m Machine) gemini() string { return filepath.Join(m.or("GEMINI_CLI_HOME"), ".gemini") }
 func (m Machine) opencode() string {
-	if dir := m.Getenv("XDG_CONFIG_HOME"); dir != "" {
-		return filepath.Join(dir, "opencode")
-	}
-	return filepath.Join(m.Home, ".config", "opencode")
+	return filepath.Join(m.or("XDG_CONFIG_HOME", ".config"), "opencode")
 }
 
 // claudeState is the file in which Claude Code keeps what it writes itself,
@@ -258,7 +255,7 @@ func (a Agent) Installed(p Part, data []byte) ([]Command, error) { return a.form
 // Unread finds what keeps the agent from reading a settings file that others
 // would: comments, or a comma behind the last item. It is nil if nothing does.
 func (a Agent) Unread(p Part, data []byte) *Error {
-	if _, ok := a.forms[p].(tomlServers); ok {
+	if !a.noComments && !a.noCommas {
 		return nil
 	}
 	d, err := readJSON(data)

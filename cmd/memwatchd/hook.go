@@ -160,11 +160,15 @@ func (h *hook) run(cmd *cobra.Command, do func(context.Context, *hook) error) {
 	}()
 	ctx, cancel := context.WithTimeout(cmd.Context(), hookTime)
 	defer cancel()
-	h.tell(h.prepare(cmd, func() error { return do(ctx, h) }))
+	err := h.prepare(cmd)
+	if err == nil {
+		err = do(ctx, h)
+	}
+	h.tell(err)
 }
 
-// prepare finds out what the moment is, and goes on if there is something to do.
-func (h *hook) prepare(cmd *cobra.Command, next func() error) (err error) {
+// prepare finds out what the moment is, and fails if there is nothing to do.
+func (h *hook) prepare(cmd *cobra.Command) (err error) {
 	if h.config, h.client, err = h.g.connect(cmd); err != nil {
 		return err
 	}
@@ -180,7 +184,7 @@ func (h *hook) prepare(cmd *cobra.Command, next func() error) (err error) {
 	if e := h.input.Event; e != "" && e != h.event {
 		return fmt.Errorf("it is for %s, and this is %s", h.event, e)
 	}
-	return next()
+	return nil
 }
 
 // readHookInput reads one object, and not what comes after it: the agent need
