@@ -96,6 +96,18 @@ func TestBridgeWithoutDaemon(t *testing.T) {
 	}
 }
 
+// Where memory is known to be turned off, there are no tools without a daemon
+// either.
+func TestBridgeOffWithoutDaemon(t *testing.T) {
+	session := bridged(t, &Bridge{Client: &Client{Socket: filepath.Join(t.TempDir(), "none")}, Off: true})
+	if got := session.InitializeResult().Instructions; got != "" {
+		t.Errorf("the instructions are %q", got)
+	}
+	if names := namesOf(t, session); names != nil {
+		t.Errorf("the tools are %v", names)
+	}
+}
+
 // A daemon that does not answer keeps nobody from beginning.
 func TestBridgeFrozen(t *testing.T) {
 	dir, err := os.MkdirTemp("/tmp", "mw")

@@ -58,13 +58,17 @@ func (b *Bridge) Run(ctx context.Context, in io.Reader, out io.Writer) error {
 }
 
 func (b *Bridge) may(ctx context.Context) (*OperationsAnswer, bool) {
-	ctx, cancel := context.WithTimeout(ctx, narrowing)
+	asking, cancel := context.WithTimeout(ctx, narrowing)
 	defer cancel()
-	answer, err := b.Client.Operations(ctx, OperationsRequest{})
-	return answer, err == nil
+	answer, err := b.Client.Operations(asking, OperationsRequest{})
+	if err != nil {
+		return b.welcome(ctx)
+	}
+	return answer, true
 }
 
-// welcome does not ask: the first answer must not wait for a daemon.
+// welcome does not ask, and goes by what is known without: the first answer must
+// not wait for a daemon.
 func (b *Bridge) welcome(context.Context) (*OperationsAnswer, bool) {
 	return &OperationsAnswer{}, b.Off
 }
