@@ -89,6 +89,11 @@ func speech(text string) (lines []string) {
 // has no such names.
 var tag = regexp.MustCompile(`<([a-z]+(?:[-_][a-z]+)+)(?:\s[^<>]*)?>`)
 
+// others is true of tags in which stands what programs, pages and other agents say.
+// Who writes that can write what closes the tag, too, and then words of the person:
+// it goes on to the last that closes it.
+var others = regexp.MustCompile(`[-_](?:stdout|stderr|output|results?|notification|message|content)$`)
+
 // untagged is a text without tags and what is in them, to the end of the text if
 // they are not closed. A line break stands where one was.
 func untagged(text string) string {
@@ -99,8 +104,12 @@ func untagged(text string) string {
 			return b.String() + text
 		}
 		b.WriteString(text[:at[0]] + "\n")
-		closing := "</" + text[at[2]:at[3]] + ">"
-		end := strings.Index(text[at[1]:], closing)
+		name := text[at[2]:at[3]]
+		closing, find := "</"+name+">", strings.Index
+		if others.MatchString(name) {
+			find = strings.LastIndex
+		}
+		end := find(text[at[1]:], closing)
 		if end < 0 {
 			return b.String()
 		}

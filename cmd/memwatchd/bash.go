@@ -207,7 +207,8 @@ func (w *bashWord) quoted(text string) string {
 	case '\'':
 		return strings.ReplaceAll(text, "'", `'\''`)
 	case '"':
-		return escapeBytes(text, "$`\"\\")
+		// An exclamation mark would be a line of the history, and has no other way out.
+		return strings.ReplaceAll(escapeBytes(text, "$`\"\\"), "!", `"'!'"`)
 	}
 	return escapeBytes(text, " !\"#$&'()*,;<>?[\\]^`{|}~")
 }

@@ -88,7 +88,7 @@ func TestBashWords(t *testing.T) {
 }
 
 func TestBashReplies(t *testing.T) {
-	list := []name{{"notes/a b.md", ""}, {"notes/it's", ""}, {"acct:42", "somebody"}, {"acct:43", "somebody else, of whom much could be said"}}
+	list := []name{{"notes/a b.md", ""}, {"notes/it's", ""}, {"hm!!rm $(x)`y`", ""}, {"acct:42", "somebody"}, {"acct:43", "somebody else, of whom much could be said"}}
 	for _, c := range []struct {
 		typed   string
 		columns int
@@ -96,6 +96,9 @@ func TestBashReplies(t *testing.T) {
 	}{
 		{"notes/a", 80, []string{`notes/a\ b.md`}},
 		{"'notes/i", 80, []string{`notes/it'\''s`}},
+		{"hm", 80, []string{"hm\\!\\!rm\\ \\$\\(x\\)\\`y\\`"}},
+		{"'hm", 80, []string{"hm!!rm $(x)`y`"}},
+		{`"hm`, 80, []string{"hm\"'!'\"\"'!'\"rm \\$(x)\\`y\\`"}},
 		{"acct:42", 80, []string{"42"}},
 		{"acct:", 80, []string{"42  (somebody)", "43  (somebody else, of whom much could be said)"}},
 		{"acct:", 24, []string{"42  (somebody)", "43  (somebody else, o…)"}},

@@ -217,7 +217,7 @@ func (i *installer) plan(a agents.Agent, m agents.Machine, command agents.Comman
 		return nil, errUsage{fmt.Errorf("%s has no %s settings for this", a.Title, scope)}
 	}
 	if !i.remove {
-		c, err := i.change(a, a.File(i.part, scope, m), command)
+		c, err := i.change(a, m, a.File(i.part, scope, m), command)
 		if err != nil {
 			return nil, err
 		}
@@ -225,7 +225,7 @@ func (i *installer) plan(a agents.Agent, m agents.Machine, command agents.Comman
 	}
 	var changes []*change
 	for _, file := range a.Files(i.part, scope, m) {
-		c, err := i.change(a, file, command)
+		c, err := i.change(a, m, file, command)
 		if err != nil {
 			return nil, err
 		}
@@ -239,11 +239,19 @@ func (i *installer) plan(a agents.Agent, m agents.Machine, command agents.Comman
 	return changes, nil
 }
 
-// change finds out what would be changed in one file.
-func (i *installer) change(a agents.Agent, file string, command agents.Command) (*change, error) {
+// change finds out what would be changed in one file. The links of a project are
+// those of whoever made it: they lead to no other settings.
+func (i *installer) change(a agents.Agent, m agents.Machine, file string, command agents.Command) (*change, error) {
 	s, err := openSettings(file)
 	if err != nil {
 		return nil, err
+	}
+	if i.scope() != agents.User {
+		if inside, err := s.within(m.Dir); err != nil {
+			return nil, err
+		} else if !inside {
+			return nil, fmt.Errorf("%s: a link leads out of the project, to %s: take the link away, or leave --%s out", file, s.path, i.scope())
+		}
 	}
 	c := &change{Agent: a.Name, Part: i.part, Scope: i.scope(), File: file, Command: command, title: a.Title, settings: s, after: s.data}
 	switch {

@@ -44,6 +44,21 @@ func openSettings(path string) (*settings, error) {
 	return &settings{path: real, data: data, info: info}, nil
 }
 
+// within reports whether the file is, or will be, below a directory, whatever links
+// lead there.
+func (s *settings) within(dir string) (bool, error) {
+	dir, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		return false, err
+	}
+	for at := s.path; ; at = filepath.Dir(at) {
+		real, err := filepath.EvalSymlinks(at)
+		if err == nil || !errors.Is(err, fs.ErrNotExist) || at == filepath.Dir(at) {
+			return within(real, dir), err
+		}
+	}
+}
+
 // readSettings reads a settings file that is there.
 func readSettings(path string) ([]byte, error) {
 	s, err := openSettings(path)
