@@ -77,7 +77,9 @@ func completeArguments(op *ipc.Operation, way *ipc.Command, req *ipc.Request, g 
 		for i, p := range arguments(op, way) {
 			if i == len(args) || i < len(args) && p.Arg == "rest" {
 				n := naming{g: g, cmd: cmd, way: way, req: req, args: args[:i], words: args[i:]}
-				return n.param(p, typed)
+				names, directive := n.param(p, typed)
+				// What a task or a file is called is not to become a flag.
+				return slices.DeleteFunc(names, func(name string) bool { return strings.HasPrefix(name, "-") }), directive
 			}
 		}
 		return nil, noFiles
