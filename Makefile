@@ -5,7 +5,7 @@ GO          ?= go
 GOTESTSUM   ?= gotest.tools/gotestsum@v1.13.0
 STATICCHECK ?= honnef.co/go/tools/cmd/staticcheck@v0.8.2
 FUZZTIME    ?= 30s
-EVAL        ?= ../shared/eval/collections
+EVAL        ?=
 
 EXAMPLE = example/config.yaml
 
@@ -107,7 +107,7 @@ fuzz:
 # How well is found what should be, on judged collections, which are not part of
 # this repository: EVAL=DIR says where they are.
 eval:
-	@test -d "$(EVAL)" || { echo 'no judged collections in $(EVAL): give EVAL=DIR'; exit 1; }
+	@test -d "$(EVAL)" || { echo 'where are the judged collections? make eval EVAL=DIR'; exit 1; }
 	$(GO) test ./index -count=1 -v -run '^TestEval$$' -timeout 30m -eval "$$(cd '$(EVAL)' && pwd)"
 
 # What is released of the commit that is checked out: archives for linux and

@@ -62,7 +62,7 @@ func parseFlags() (*config, error) {
 	c := &config{}
 	files := flag.String("files", "1000,10000", "sizes of the generated trees")
 	only := flag.String("only", "", "only these sections, beside the first build: "+strings.Join(sections, ","))
-	flag.StringVar(&c.tree, "tree", "../../shared/data/til", "a directory of real Markdown, which is copied; nothing if it is not there")
+	flag.StringVar(&c.tree, "tree", "", "a directory of real Markdown, which is copied; none if it is not there")
 	flag.StringVar(&c.out, "out", "", "write the figures to this file, as Markdown")
 	flag.Uint64Var(&c.seed, "seed", 1, "of everything that is made up")
 	flag.IntVar(&c.each, "queries", 500, "questions of each sort")
