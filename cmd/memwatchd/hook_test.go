@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -49,32 +50,36 @@ func (l *live) told(event, name string, input fields) string {
 	if err != nil {
 		l.t.Fatal(err)
 	}
-	// A machine that is busy may have no time for what has a quarter of a second.
-	for {
-		out, why := l.hook(event, bytes.NewReader(text))
-		if strings.Contains(why, "no time left") || strings.Contains(why, "deadline") {
-			continue
-		}
-		if out == "" {
-			return "nothing: " + strings.TrimSpace(strings.TrimPrefix(why, "memwatchd hook: "+name+": "))
-		}
-		var answer struct {
-			HookSpecificOutput map[string]string `json:"hookSpecificOutput"`
-		}
-		dec := json.NewDecoder(strings.NewReader(out))
-		dec.DisallowUnknownFields()
-		if err := dec.Decode(&answer); err != nil || strings.Count(out, "\n") != 1 || answer.HookSpecificOutput["hookEventName"] != name || len(answer.HookSpecificOutput) != 2 {
-			l.t.Fatalf("hook %s prints %q: %v", event, out, err)
-		}
-		if units := len(utf16.Encode([]rune(out))); units >= 9001 || len(out) >= 9001 {
-			l.t.Errorf("hook %s prints %d characters in %d bytes", event, units, len(out))
-		}
-		return answer.HookSpecificOutput["additionalContext"]
+	out, why := l.hook(event, bytes.NewReader(text))
+	if out == "" {
+		return "nothing: " + strings.TrimSpace(strings.TrimPrefix(why, "memwatchd hook: "+name+": "))
 	}
+	var answer struct {
+		HookSpecificOutput map[string]string `json:"hookSpecificOutput"`
+	}
+	dec := json.NewDecoder(strings.NewReader(out))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&answer); err != nil || strings.Count(out, "\n") != 1 || answer.HookSpecificOutput["hookEventName"] != name || len(answer.HookSpecificOutput) != 2 {
+		l.t.Fatalf("hook %s prints %q: %v", event, out, err)
+	}
+	if units := len(utf16.Encode([]rune(out))); units >= 9001 || len(out) >= 9001 {
+		l.t.Errorf("hook %s prints %d characters in %d bytes", event, units, len(out))
+	}
+	return answer.HookSpecificOutput["additionalContext"]
 }
 
-// today is the day that a live daemon has, if it does not end meanwhile.
-func today() string { return time.Now().UTC().Format(time.DateOnly) }
+// hookDay is the day that it is for a daemon whose hooks are not in a hurry.
+const hookDay = "2026-02-05"
+
+// startUnhurried starts a daemon at a time that stands still, for it and for its
+// hooks: what they print depends neither on the day nor on how busy the machine is.
+func startUnhurried(t *testing.T, config string) *live {
+	t.Helper()
+	l := newLive(t, t.TempDir(), config)
+	l.env = append(l.env, stopped+"="+hookDay+"T12:00:00Z")
+	l.start()
+	return l
+}
 
 // conversationFile is a transcript of what was said in turns.
 func conversationFile(t *testing.T, turns ...string) string {
@@ -97,15 +102,15 @@ func conversationFile(t *testing.T, turns ...string) string {
 // about; what was decided in it, and what it has achieved, is saved, once.
 func TestHooks(t *testing.T) {
 	t.Parallel()
-	l := startLive(t, t.TempDir(), "hooks: {store_responses: true}\n")
-	l.write(today()+"/cli_1.md", "---\nsummary: Moved the billing database.\nsession_id: s0\n---\n# Day\n\n## Facts\n- The billing database runs in eu-central-1.\n- The linter is slow.\n- Tea at three.\n- The office is closed in August.\n- 计费数据库在法兰克福区域。\n")
+	l := startUnhurried(t, "hooks: {store_responses: true}\n")
+	l.write(hookDay+"/cli_1.md", "---\nsummary: Moved the billing database.\nsession_id: s0\n---\n# Day\n\n## Facts\n- The billing database runs in eu-central-1.\n- The linter is slow.\n- Tea at three.\n- The office is closed in August.\n- 计费数据库在法兰克福区域。\n")
 	l.sync()
 
 	start := func(source string) string {
 		return l.told("session-start", "SessionStart", fields{"source": source})
 	}
 	for _, source := range []string{"startup", "clear", "compact", "what comes next"} {
-		if got := start(source); !strings.HasPrefix(got, "[Memory:ShortTerm:Recent]\n- "+today()+": Moved the billing database.") {
+		if got := start(source); !strings.HasPrefix(got, "[Memory:ShortTerm:Recent]\n- "+hookDay+": Moved the billing database.") {
 			t.Errorf("%s is told %q", source, got)
 		}
 	}
@@ -117,7 +122,7 @@ func TestHooks(t *testing.T) {
 
 	prompt := func(text string) string { return l.told("prompt", "UserPromptSubmit", fields{"prompt": text}) }
 	for _, about := range []string{"In which region is the billing database?", "计费数据库在哪个区域？"} {
-		if got := prompt(about); !strings.HasPrefix(got, "[Memory:Relevant") || !strings.Contains(got, today()+"/cli_1.md:") || strings.Contains(got, "Tea") {
+		if got := prompt(about); !strings.HasPrefix(got, "[Memory:Relevant") || !strings.Contains(got, hookDay+"/cli_1.md:") || strings.Contains(got, "Tea") {
 			t.Errorf("%q is told %q", about, got)
 		}
 	}
@@ -166,9 +171,9 @@ func TestHooks(t *testing.T) {
 // What a hook prints is never more than an agent takes, whatever is in memory.
 func TestHookPrints(t *testing.T) {
 	t.Parallel()
-	l := startLive(t, t.TempDir(), "hooks: {context_max_chars: 9000, context_limit: 100}\n")
+	l := startUnhurried(t, "hooks: {context_max_chars: 9000, context_limit: 100}\n")
 	for n := range 28 {
-		l.write(fmt.Sprintf("%s/%d.md", today(), n), fmt.Sprintf("---\nsummary: \"%s\"\n---\n- 计费数据库 %d %s\n", strings.Repeat("计费𝔘\\\"", 100), n, strings.Repeat("𝔘<&>\\\"区域", 100)))
+		l.write(fmt.Sprintf("%s/%d.md", hookDay, n), fmt.Sprintf("---\nsummary: \"%s\"\n---\n- 计费数据库 %d %s\n", strings.Repeat("计费𝔘\\\"", 100), n, strings.Repeat("𝔘<&>\\\"区域", 100)))
 	}
 	l.write("other.md", strings.Repeat("- something else\n", 300))
 	l.sync()
@@ -242,7 +247,7 @@ func (e endless) Read(p []byte) (n int, err error) {
 func TestHookInput(t *testing.T) {
 	t.Parallel()
 	l := startLive(t, t.TempDir(), "hooks: {store_responses: true}\n")
-	l.write(today()+"/a.md", "---\nsummary: about\n---\n- The billing database runs in eu-central-1.\n")
+	l.write(hookDay+"/a.md", "---\nsummary: about\n---\n- The billing database runs in eu-central-1.\n")
 	l.sync()
 	talk := conversationFile(t, "We decided to use PostgreSQL, not SQLite.")
 	for _, e := range hookEvents {
@@ -313,7 +318,8 @@ func TestHookDaemon(t *testing.T) {
 	}
 	silent("away")
 
-	answer := ""
+	var answer atomic.Value // somebody who has given up may be answered only now
+	answer.Store("")
 	listener, err := net.Listen("unix", l.socket)
 	if err != nil {
 		t.Fatal(err)
@@ -326,7 +332,7 @@ func TestHookDaemon(t *testing.T) {
 				return
 			}
 			open.Go(func() { // it is never closed by us, and says no more
-				io.WriteString(conn, answer)
+				io.WriteString(conn, answer.Load().(string))
 				io.Copy(io.Discard, conn)
 				conn.Close()
 			})
@@ -339,7 +345,7 @@ func TestHookDaemon(t *testing.T) {
 		"of no use":  "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 4\r\n\r\n[7}]",
 		"in trouble": "HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n\r\n",
 	} {
-		answer = says
+		answer.Store(says)
 		silent(how)
 	}
 	listener.Close()
@@ -347,7 +353,7 @@ func TestHookDaemon(t *testing.T) {
 	os.Remove(l.socket)
 
 	l.start()
-	l.write(today()+"/a.md", "---\nsummary: about\n---\n- The billing database runs in eu-central-1.\n")
+	l.write(hookDay+"/a.md", "---\nsummary: about\n---\n- The billing database runs in eu-central-1.\n")
 	l.sync()
 	if err := l.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
@@ -364,7 +370,7 @@ func TestHookDaemon(t *testing.T) {
 func TestHookOff(t *testing.T) {
 	t.Parallel()
 	l := startLive(t, t.TempDir(), "")
-	l.write(today()+"/a.md", "---\nsummary: about\n---\n- The billing database runs in eu-central-1.\n")
+	l.write(hookDay+"/a.md", "---\nsummary: about\n---\n- The billing database runs in eu-central-1.\n")
 	l.sync()
 	talk := conversationFile(t, "We decided to use PostgreSQL, not SQLite.")
 	input := fmt.Sprintf(`{"session_id": "s", "prompt": "where is the billing database?", "transcript_path": %q, "last_assistant_message": "Fixed the race."}`, talk)
