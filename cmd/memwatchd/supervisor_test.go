@@ -129,7 +129,9 @@ func TestSupervisorIsTold(t *testing.T) {
 			t.Errorf("%s: it is ready, and does not answer: %v", c.name, err)
 		}
 	}
-	l.cmd.Process.Signal(syscall.SIGTERM)
+	if err := l.stop(); err != nil {
+		t.Error(err)
+	}
 	m.await("STOPPING=1")
 }
 
@@ -274,8 +276,11 @@ func TestFrozenDaemonIsSilent(t *testing.T) {
 	m.await("WATCHDOG=1")
 	l.cmd.Process.Signal(syscall.SIGSTOP)
 	l.until("it is stopped", func() bool {
-		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", l.cmd.Process.Pid))
-		return err != nil || bytes.Contains(text, []byte(") T "))
+		threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", l.cmd.Process.Pid))
+		return !slices.ContainsFunc(threads, func(path string) bool {
+			text, err := os.ReadFile(path)
+			return err == nil && !bytes.Contains(text, []byte(") T "))
+		})
 	})
 	m.quiet()
 	if m.next(400*time.Millisecond) != nil {
