@@ -31,7 +31,8 @@ func steady(s string) string { return passing.ReplaceAllString(s, "_") }
 
 // What the pages show of a session is what comes when one types it, on the
 // example memory. With -update the outputs are written anew. A line that begins
-// with "> " goes on with the command before it.
+// with "> " goes on with the command before it. From the first that cannot be
+// typed on this machine on, the rest of a page is left out: it may need that.
 func TestPagesAsTyped(t *testing.T) {
 	for _, p := range pages(t) {
 		if !slices.ContainsFunc(p.blocks, func(b block) bool { return b.kind == "console" }) {
@@ -40,11 +41,19 @@ func TestPagesAsTyped(t *testing.T) {
 		t.Run(strings.TrimSuffix(path.Base(p.path), ".md"), func(t *testing.T) {
 			t.Parallel()
 			s := newTypist(t, p.path == "README.md")
+			untyped := ""
 			text := p.replaced("console", func(text string) string {
 				var out strings.Builder
 				for _, step := range stepsOf(text) {
-					got, ok := s.run(t, p.path, step.line)
-					if !ok || steady(got) == steady(step.output) {
+					if why := lacks(step.line); why != "" && untyped == "" {
+						line, _, _ := strings.Cut(step.line, "\n")
+						untyped = fmt.Sprintf("not typed from $ %s on: %s", line, why)
+					}
+					got := step.output
+					if untyped == "" {
+						got = s.run(t, p.path, step.line)
+					}
+					if steady(got) == steady(step.output) {
 						got = step.output // and not other figures each time
 					}
 					if diff := cmp.Diff(steady(step.output), steady(got)); diff != "" && !*update {
@@ -58,6 +67,9 @@ func TestPagesAsTyped(t *testing.T) {
 				if err := os.WriteFile(filepath.Join(repository, p.path), text, 0o644); err != nil {
 					t.Fatal(err)
 				}
+			}
+			if untyped != "" {
+				t.Skip(untyped)
 			}
 		})
 	}

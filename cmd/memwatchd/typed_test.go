@@ -5,7 +5,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -119,34 +118,39 @@ func (s *typist) end(t *testing.T) {
 // kept is a line that is of use for those that come after it: it names something.
 var kept = regexp.MustCompile(`^(?:alias |[a-z]+=(?:\S*|\$\(.*\)|'[^']*')$|[a-z]+\(\) \{)`)
 
-// run types a line and gives what comes, unless a program is not installed. A
-// line with & at its end starts a daemon. That a command fails has to be shown,
-// by `; echo $?` or the like.
-func (s *typist) run(t *testing.T, where, line string) (output string, ok bool) {
+// others are the programs that a line may need beside ours.
+var others = regexp.MustCompile(`\b(?:bwrap|curl|git|jq)\b`)
+
+// lacks is why a line cannot be typed on this machine.
+func lacks(line string) string {
+	for _, program := range others.FindAllString(line, -1) {
+		if _, err := exec.LookPath(program); err != nil {
+			return program + " is not installed"
+		}
+		if program == "bwrap" && exec.Command("bwrap", "--ro-bind", "/", "/", "--unshare-all", "true").Run() != nil {
+			return "bwrap may not make a sandbox"
+		}
+	}
+	return ""
+}
+
+// run types a line and gives what comes. A line with & at its end starts a
+// daemon. That a command fails has to be shown, by `; echo $?` or the like.
+func (s *typist) run(t *testing.T, where, line string) (output string) {
 	t.Helper()
 	if daemon, isDaemon := strings.CutSuffix(line, " &"); isDaemon {
 		s.start(t, daemon)
-		return "", true
+		return ""
 	}
 	if kept.MatchString(line) {
 		if !strings.HasPrefix(line, "alias ") { // which the README's prelude has
 			s.prelude += line + "\n"
 		}
-		return "", true
-	}
-	for _, program := range []string{"curl", "git", "jq"} {
-		if _, err := exec.LookPath(program); err != nil && slices.Contains(strings.Fields(line), program) {
-			t.Logf("%s is not installed", program)
-			return "", false
-		}
-	}
-	if strings.Contains(line, "/boxed ") && exec.Command("bwrap", "--ro-bind", "/", "/", "--unshare-all", "true").Run() != nil {
-		t.Log("bwrap is not installed, or may not make a sandbox")
-		return "", false
+		return ""
 	}
 	out, err := s.shell(line).CombinedOutput()
 	if err != nil {
 		t.Errorf("%s: $ %s: %v\n%s", where, line, err, out)
 	}
-	return s.shown.Replace(string(out)), true
+	return s.shown.Replace(string(out))
 }
