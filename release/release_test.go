@@ -113,13 +113,14 @@ func TestGoInstall(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// The modules that it needs have been downloaded already; none of this is kept.
+	// The modules that it needs have been downloaded already; none of this is kept
+	// but what is compiled, which without -trimpath would be of this directory only.
 	kept, err := output("..", nil, "go", "env", "GOMODCACHE")
 	if err != nil {
 		t.Fatal(err)
 	}
 	env := []string{
-		"GOPROXY=file://" + filepath.Join(dir, "proxy") + ",file://" + kept + "/cache/download,https://proxy.golang.org", "GOSUMDB=off", "GONOSUMDB=*", "GOFLAGS=-modcacherw", "GOWORK=off",
+		"GOPROXY=file://" + filepath.Join(dir, "proxy") + ",file://" + kept + "/cache/download,https://proxy.golang.org", "GOSUMDB=off", "GONOSUMDB=*", "GOFLAGS=-modcacherw -trimpath", "GOWORK=off",
 		"GOMODCACHE=" + filepath.Join(dir, "mod"), "GOBIN=" + filepath.Join(dir, "bin"), "CGO_ENABLED=0",
 	}
 	if _, err := output(dir, env, "go", "install", path+"/cmd/memwatchd@latest"); err != nil {
@@ -166,7 +167,7 @@ func TestSourcesKnowTheirCommit(t *testing.T) {
 		}
 	}
 	built := filepath.Join(t.TempDir(), "memwatchd")
-	if _, err := output(dir, []string{"CGO_ENABLED=0", "GOWORK=off"}, "go", "build", "-o", built, "./cmd/memwatchd"); err != nil {
+	if _, err := output(dir, []string{"CGO_ENABLED=0", "GOWORK=off"}, "go", "build", "-trimpath", "-o", built, "./cmd/memwatchd"); err != nil {
 		t.Fatal(err)
 	}
 	if is := versionOf(t, built); is.Commit != commit || is.Time.IsZero() {
@@ -200,7 +201,7 @@ func TestInstall(t *testing.T) {
 	}
 	dir := t.TempDir()
 	built, root := filepath.Join(dir, "memwatchd"), filepath.Join(dir, "root")
-	if _, err := output("..", []string{"CGO_ENABLED=0"}, "go", "build", "-o", built, "./cmd/memwatchd"); err != nil {
+	if _, err := output("..", []string{"CGO_ENABLED=0"}, "go", "build", "-trimpath", "-o", built, "./cmd/memwatchd"); err != nil {
 		t.Fatal(err)
 	}
 	install := func(target string) {
