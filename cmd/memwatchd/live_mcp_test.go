@@ -225,7 +225,7 @@ func TestLiveBridgeSurvivesRestart(t *testing.T) {
 		<-l.done
 		l.done = nil
 		text, result := useTool(t, session, search)
-		if !result.IsError || !strings.Contains(text, "unavailable: no daemon answers on "+l.socket) || !strings.Contains(text, "memwatchd serve") {
+		if !result.IsError || !strings.Contains(text, "unavailable: no daemon answers on "+l.socket) || !strings.Contains(text, " serve`") {
 			t.Errorf("without: %q", text)
 		}
 		if list, err := session.ListTools(t.Context(), nil); err != nil || len(list.Tools) != 8 {
