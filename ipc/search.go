@@ -2,6 +2,7 @@ package ipc
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -40,7 +41,7 @@ type SearchRequest struct {
 
 // RecentRequest asks for the newest entries.
 type RecentRequest struct {
-	Hours *float64 `json:"hours" default:"24" min:"0" max:"876000" arg:"1" doc:"how far back to look"`
+	Hours *float64 `json:"hours" default:"24" min:"0" max:"876000" arg:"1" doc:"how many hours to look back"`
 	Tags  []string `json:"tags" complete:"tag" doc:"only entries with all of these tags"`
 	Limit int      `json:"limit" default:"10" min:"1" max:"100" doc:"how many to return"`
 	AsOf  string   `json:"as_of" doc:"time to look back from; now if not given"`
@@ -151,7 +152,11 @@ func (m *Memory) recent(ctx context.Context, c Call, r *RecentRequest) (*SearchA
 		from = m.now()
 	}
 	q.Filter.Since = from.Add(-time.Duration(*r.Hours * float64(time.Hour)))
-	return m.find(ctx, c, q, r.AsOf, r.Fresh, true)
+	answer, err := m.find(ctx, c, q, r.AsOf, r.Fresh, true)
+	if err == nil && answer.Total == 0 && answer.Note == nothing(c) {
+		answer.Note = fmt.Sprintf("%s; entries of the last %g h were looked at", answer.Note, *r.Hours)
+	}
+	return answer, err
 }
 
 // find asks the index.

@@ -119,7 +119,7 @@ func (m *Memory) meant(c Call, r *TodoRequest) ([]taskCopy, error) {
 	slices.SortStableFunc(all, taskCopy.compare)
 	seeds := named(all, r)
 	if len(seeds) == 0 {
-		return nil, notFound("task", r.ID+r.Text)
+		return nil, notFound("task", r.ID+r.Text).hint("todos lists those that there are; the text is all that a task says")
 	}
 	rules := taskRules(c)
 	if r.ID != "" && len(seeds) == 1 {

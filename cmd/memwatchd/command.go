@@ -182,7 +182,11 @@ func withArguments(op *ipc.Operation, way *ipc.Command) string {
 	fmt.Fprintf(&b, "%s\n\nArguments:\n", way.Summary)
 	w := tabwriter.NewWriter(&b, 0, 0, 3, ' ', 0)
 	for _, p := range list {
-		fmt.Fprintf(w, "  %s\t%s\n", p.Name, explained(p))
+		text := explained(p)
+		if p.Default != "" {
+			text += fmt.Sprintf(" (default %s)", p.Default)
+		}
+		fmt.Fprintf(w, "  %s\t%s\n", p.Name, text)
 	}
 	w.Flush()
 	return strings.TrimRight(b.String(), "\n")

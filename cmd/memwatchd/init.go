@@ -19,9 +19,11 @@ func newInit(g *globals) *cobra.Command {
 	var example bool
 	var template string
 	c := &cobra.Command{
-		Use:   "init",
-		Short: "Make a memory directory and a configuration",
-		Args:  noArgs,
+		Use:     "init",
+		Short:   "Make a memory directory and a configuration",
+		Long:    `Make a memory directory, for you alone, and a configuration that says where it is and where its days begin and end. What is there already stays as it is.`,
+		Example: "  memwatchd init\n  memwatchd init --name work --dir ~/work/notes",
+		Args:    noArgs,
 		RunE: func(*cobra.Command, []string) error {
 			if template != "" && example {
 				return errUsage{errors.New("init: --example has a MEMORY.md of its own: leave it or --template out")}

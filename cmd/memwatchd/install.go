@@ -59,7 +59,7 @@ func (i *installer) command() *cobra.Command {
 	c.RunE = func(cmd *cobra.Command, _ []string) error { return i.run(cmd) }
 	f := c.Flags()
 	names := agents.Names(i.part)
-	f.StringSliceVar(&i.agents, "agent", nil, "whose settings: "+strings.Join(names, ", "))
+	f.StringSliceVar(&i.agents, "agent", nil, "whose settings, as a `list`: "+strings.Join(names, ", "))
 	c.RegisterFlagCompletionFunc("agent", oneOfThese(names...))
 	f.BoolVar(&i.all, "all", false, "the settings of all agents that are on this machine")
 	f.BoolVar(&i.write, "write", false, "change the files")

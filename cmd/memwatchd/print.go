@@ -36,6 +36,7 @@ type printer struct {
 
 	aside      io.Writer // for what is said about an answer; nil for nobody
 	asideColor bool
+	asideWidth int             // of that terminal, in columns; 0 if it is none
 	said       strings.Builder // that has not been written yet
 }
 
@@ -43,7 +44,7 @@ func newPrinter(w, aside io.Writer, c *Config, noColor bool) *printer {
 	return &printer{
 		w: w, color: wantsColor(widthOf(w) > 0, noColor), width: widthOf(w),
 		memory: &vault.Vault{Dir: c.Memory.Dir}, location: cmp.Or(c.location, time.Local), now: clock(),
-		aside: aside, asideColor: wantsColor(widthOf(aside) > 0, noColor),
+		aside: aside, asideColor: wantsColor(widthOf(aside) > 0, noColor), asideWidth: widthOf(aside),
 	}
 }
 
@@ -153,11 +154,13 @@ func (p *printer) flush(text string) error {
 
 // say says something about an answer, on a line of its own.
 func (p *printer) say(as style, format string, args ...any) {
-	text := escapeLine(fmt.Sprintf(format, args...))
-	if p.asideColor {
-		text = as.paint(text)
+	text := wrap(escapeLine(fmt.Sprintf(format, args...)), p.asideWidth, "")
+	for line := range strings.Lines(text + "\n") {
+		if line = strings.TrimSuffix(line, "\n"); p.asideColor {
+			line = as.paint(line)
+		}
+		p.said.WriteString(line + "\n")
 	}
-	p.said.WriteString(text + "\n")
 }
 
 func (p *printer) other(b *strings.Builder, answer any) error {

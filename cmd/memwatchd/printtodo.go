@@ -40,7 +40,7 @@ func (p *printer) todos(b *strings.Builder, a *ipc.TodosAnswer) {
 		}
 	}
 	if len(a.Todos) == 0 {
-		p.say(asMuted, "no tasks in sessions and notes of days; memwatchd search --state open finds those of all files")
+		p.say(asMuted, "no tasks in sessions and notes of days; memwatchd search --state open finds those of other files, too")
 	}
 	p.note("", a.Index)
 }
