@@ -115,12 +115,13 @@ func TestGoInstall(t *testing.T) {
 	}
 	// The modules that it needs have been downloaded already; none of this is kept
 	// but what is compiled, which without -trimpath would be of this directory only.
-	kept, err := output("..", nil, "go", "env", "GOMODCACHE")
+	known, err := output("..", nil, "go", "env", "GOMODCACHE", "GOPROXY")
 	if err != nil {
 		t.Fatal(err)
 	}
+	kept, otherwise, _ := strings.Cut(known, "\n")
 	env := []string{
-		"GOPROXY=file://" + filepath.Join(dir, "proxy") + ",file://" + kept + "/cache/download,https://proxy.golang.org", "GOSUMDB=off", "GONOSUMDB=*", "GOFLAGS=-modcacherw -trimpath", "GOWORK=off",
+		"GOPROXY=file://" + filepath.Join(dir, "proxy") + ",file://" + kept + "/cache/download," + otherwise, "GOSUMDB=off", "GONOSUMDB=*", "GOFLAGS=-modcacherw -trimpath", "GOWORK=off",
 		"GOMODCACHE=" + filepath.Join(dir, "mod"), "GOBIN=" + filepath.Join(dir, "bin"), "CGO_ENABLED=0",
 	}
 	if _, err := output(dir, env, "go", "install", path+"/cmd/memwatchd@latest"); err != nil {
