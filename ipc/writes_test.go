@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -105,6 +106,8 @@ type diskCase struct {
 	parse  func(vault.File) *memory.Document
 	memory *Memory
 	was    map[string]string // the files, when they were last looked at
+
+	reading sync.Mutex // of the links, for who asks at the same time
 }
 
 func (c *opsCase) disk(t testing.TB) *diskCase {
@@ -182,12 +185,29 @@ func (d *diskCase) Load(path string) (*memory.Document, error) {
 // Resolve, Scope, Links and View implement [Scopes]: whose memory is whose is
 // what the files say now.
 func (d *diskCase) Resolve(key string) string {
-	d.Links()
-	subject, _ := d.identities.Resolve(key)
+	ids, _ := d.linked()
+	subject, _ := ids.Resolve(key)
 	return subject
 }
 
 func (d *diskCase) Links() ([]memory.LinkedKey, error) {
+	ids, err := d.linked()
+	return ids.Links(), err
+}
+
+func (d *diskCase) Scope(subject string, context memory.Context) memory.Scope {
+	s := memory.Scope{Subject: subject, Context: context}
+	if !d.alone {
+		ids, _ := d.linked()
+		s.Aliases = ids.AliasesOf(subject)
+	}
+	return s
+}
+
+// linked are the links as they are now, or as they were while they are broken.
+func (d *diskCase) linked() (*memory.Identities, error) {
+	d.reading.Lock()
+	defer d.reading.Unlock()
 	data, err := os.ReadFile(filepath.Join(d.dir, filepath.FromSlash(memory.IdentitiesPath)))
 	if err != nil {
 		d.identities = nil
@@ -197,16 +217,7 @@ func (d *diskCase) Links() ([]memory.LinkedKey, error) {
 	if err == nil {
 		d.identities = ids
 	}
-	return d.identities.Links(), err
-}
-
-func (d *diskCase) Scope(subject string, context memory.Context) memory.Scope {
-	d.Links()
-	s := memory.Scope{Subject: subject, Context: context}
-	if !d.alone {
-		s.Aliases = d.identities.AliasesOf(subject)
-	}
-	return s
+	return d.identities, err
 }
 
 func (d *diskCase) View(s memory.Scope) (memory.View, error) {
