@@ -101,6 +101,9 @@ func (w *Writer) read(ctx context.Context, s *spot, asked bool) (*source, error)
 		return nil, err
 	}
 	fd, err := w.Vault.openFile(s.dir, s.base)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, errLost // it was there a moment ago
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -113,7 +116,7 @@ func (w *Writer) read(ctx context.Context, s *spot, asked bool) (*source, error)
 	switch {
 	case err == nil && o.Unsettled:
 		err = errOpen
-	case errors.Is(err, ErrChanging), err == nil && o.Stamp != stampOf(&o.stat):
+	case errors.Is(err, ErrChanging), errors.Is(err, fs.ErrNotExist), err == nil && o.Stamp != stampOf(&o.stat):
 		err = errLost
 	case err == nil:
 		o.hash = hashOf(o.Data)
