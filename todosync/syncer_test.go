@@ -32,6 +32,7 @@ type disk struct {
 	locked map[string]error // what a write of the file answers
 	unread map[string]int   // how often the file cannot be read
 	failed func(string)     // what happens then
+	blank  map[string]bool  // the file is as a program leaves it for a moment that saves it: once
 	writes []string
 }
 
@@ -85,6 +86,11 @@ func (d *disk) Write(_ context.Context, c vault.Change) (vault.Written, error) {
 		if d.failed != nil {
 			d.failed(c.Path)
 		}
+		return vault.Written{}, err
+	}
+	if d.blank[c.Path] {
+		delete(d.blank, c.Path)
+		_, err := c.Edit(&vault.File{Path: c.Path})
 		return vault.Written{}, err
 	}
 	if wait := d.quiet - time.Since(d.saved[c.Path]); wait > 0 && !c.Asked {
@@ -231,6 +237,21 @@ func TestSyncer(t *testing.T) {
 			d.person(today, "")
 			d.run(t, time.Hour)
 			d.wrote(t)
+		},
+		"the target is moved away for the moment of the write": func(t *testing.T, d *disk) {
+			d.person(before, openTask)
+			d.locked[before] = fs.ErrNotExist
+			d.failed = func(path string) { delete(d.locked, path) }
+			d.person(today, doneTask)
+			d.run(t, time.Hour)
+			d.wrote(t, before)
+		},
+		"the target is empty for the moment of the write": func(t *testing.T, d *disk) {
+			d.person(before, openTask)
+			d.blank = map[string]bool{before: true}
+			d.person(today, doneTask)
+			d.run(t, time.Hour)
+			d.wrote(t, before)
 		},
 		"the target is removed, and comes back": func(t *testing.T, d *disk) {
 			d.person(before, openTask+"- [ ] More\n")

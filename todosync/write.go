@@ -107,7 +107,10 @@ func (s *Syncer) tick(ctx context.Context, path string, wishes []Wish, group str
 	if err != nil {
 		return "", nil, err
 	}
-	if written.Changed && after != nil {
+	if !written.Changed {
+		return "", nil, errOther
+	}
+	if after != nil {
 		for i := range after.Boxes {
 			if before.Boxes[i].State != after.Boxes[i].State {
 				ticked = append(ticked, after.Copy(i))
@@ -127,6 +130,10 @@ func (s *Syncer) tick(ctx context.Context, path string, wishes []Wish, group str
 	return written.ID, ticked, nil
 }
 
+// errOther is returned by tick for a file that has nothing to be ticked. It is not
+// what it was when it was last seen: a person is saving it, or has saved it.
+var errOther = errors.New("it is not what it was when it was last seen")
+
 // reasonOf says to a person why a file is changed.
 func reasonOf(wishes []Wish) string {
 	others := map[string]bool{}
@@ -140,7 +147,7 @@ func reasonOf(wishes []Wish) string {
 	return reason
 }
 
-// drop forgets the wishes for a file: they have come true, or cannot any more.
+// drop forgets the wishes for a file: they have come true.
 func (s *Syncer) drop(path string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -156,13 +163,10 @@ func (s *Syncer) drop(path string) {
 
 // note remembers how a try ended, and when there is to be another.
 func (s *Syncer) note(path string, err error) {
-	switch {
-	case err == nil:
-		return
-	case errors.Is(err, fs.ErrNotExist):
-		s.drop(path)
+	if err == nil {
 		return
 	}
+	other := errors.Is(err, errOther) || errors.Is(err, fs.ErrNotExist)
 	refused, isRefused := errors.AsType[*vault.RefusedError](err)
 	later, isLater := errors.AsType[*vault.WaitError](err)
 	s.mu.Lock()
@@ -183,6 +187,12 @@ func (s *Syncer) note(path string, err error) {
 		wait, a.reason = maxWait, refused.Reason // it may be what is around the file that changes
 	case isLater:
 		wait, a.reason = max(later.For, minWait/10), later.Reason // it says when
+	case other:
+		// What the file is now decides whether its wishes stand. A file that was
+		// moved away for a moment may be back as it was.
+		a.reason = errOther.Error()
+		s.hintLocked(path)
+		s.wakeUpLocked()
 	case errors.Is(err, vault.ErrOff):
 		a.reason = vault.ErrOff.Error()
 	case errors.Is(err, vault.ErrBusy):
@@ -191,7 +201,7 @@ func (s *Syncer) note(path string, err error) {
 		a.reason = err.Error()
 	}
 	a.after = s.now().Add(wait)
-	if expected := isLater || errors.Is(err, vault.ErrOff) || errors.Is(err, vault.ErrBusy); first && !expected {
+	if expected := isLater || other || errors.Is(err, vault.ErrOff) || errors.Is(err, vault.ErrBusy); first && !expected {
 		s.logger().Warn("task cannot be ticked", "path", path, "err", err)
 	}
 }
