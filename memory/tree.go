@@ -10,6 +10,7 @@ type Tree struct {
 	From    string // the directory that was walked; empty for the whole root
 	Files   []Found
 	Skipped []Skipped
+	Failed  bool // something could not be looked at, for a reason that may pass: look again
 }
 
 // Found is a file that may be read.

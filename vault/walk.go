@@ -2,6 +2,7 @@ package vault
 
 import (
 	"context"
+	"errors"
 	"io"
 	"io/fs"
 	"os"
@@ -73,6 +74,7 @@ func (v *Vault) walk(ctx context.Context, from string, enter func(memory.Directo
 	for _, part := range parts {
 		tree.Files = append(tree.Files, part.Files...)
 		tree.Skipped = append(tree.Skipped, part.Skipped...)
+		tree.Failed = tree.Failed || part.Failed
 	}
 	slices.SortFunc(tree.Files, foundByPath)
 	slices.SortFunc(tree.Skipped, skippedByPath)
@@ -270,5 +272,6 @@ func (w *walk) look(fd int, path, base string, tree *memory.Tree) {
 func skip(tree *memory.Tree, path string, err error) {
 	if reason := reasonOf(err); reason != "" {
 		tree.Skipped = append(tree.Skipped, memory.Skipped{Path: path, Reason: reason, Unseen: !Absent(err)})
+		tree.Failed = tree.Failed || !Absent(err) && !errors.Is(err, fs.ErrPermission)
 	}
 }

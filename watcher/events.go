@@ -125,6 +125,7 @@ func (w *Watcher) appeared(ctx context.Context, buf *buffer, dir string) {
 		w.unseen(err)
 		return
 	}
+	w.unread(tree)
 	for _, f := range tree.Files {
 		buf.marks = append(buf.marks, mark{path: f.Path, why: Event})
 	}

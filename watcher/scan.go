@@ -39,6 +39,8 @@ type scans struct {
 	dir       memory.FileID // the root as it was scanned last; zero if it was missing
 	state     string        // of the root
 	cause     string        // why it is missing
+	failed    int           // scans in a row that could not look at everything
+	unread    bool          // and what they have not seen has not been delivered since
 }
 
 // States of the root.
@@ -116,6 +118,31 @@ func (s *scans) finish(request uint64, root memory.FileID, state, cause string) 
 	close(s.finished)
 	s.finished = make(chan struct{})
 	return news
+}
+
+// note records whether a scan could not look at everything. It returns how many
+// in a row could not, and whether something may be unread.
+func (s *scans) note(failed bool) (n int, unread bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.failed++; !failed {
+		s.failed = 0
+	}
+	s.unread = s.unread || failed
+	return s.failed, s.unread
+}
+
+// seen records that everything has been looked at and delivered, if it has.
+func (s *scans) seen(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.failed > 0:
+	case err == nil:
+		s.unread = false
+	default:
+		signal(s.kick) // a scan tries again
+	}
 }
 
 // scanned is the root as it was scanned last, zero if it was missing, and
@@ -259,8 +286,18 @@ func (w *Watcher) scan(ctx context.Context) {
 			marks = append(marks, mark{path: f.Path, why: Verify})
 		}
 	}
+	failed, unread := w.scans.note(tree.Failed)
+	if unread && failed == 0 {
+		// What the scans before this one did not see is among the marks.
+		marks = append(marks, mark{barrier: &barrier{done: w.scans.seen}})
+	}
 	w.send(ctx, w.marks, marks)
 	w.watches.end()
+	if failed > 0 {
+		retry := min(firstRetry<<min(failed-1, 16), lastRetry)
+		w.Logger.Debug("part of the root cannot be looked at, trying again", "skipped", len(tree.Skipped), "after", retry)
+		time.AfterFunc(retry, func() { w.scans.ask(false) })
+	}
 	if w.scans.finish(request, root, RootWatched, "") {
 		w.Logger.Info("watching", "path", w.Dir, "files", len(tree.Files), "directories", w.watches.len())
 	}
@@ -296,6 +333,7 @@ func (w *Watcher) compareDir(ctx context.Context, dir string) {
 		w.unseen(err)
 		return
 	}
+	w.unread(tree)
 	among := func(inFlight []string) []string {
 		differ, gone := w.compare(tree, inFlight)
 		return append(differ, gone...)
@@ -307,6 +345,17 @@ func (w *Watcher) compareDir(ctx context.Context, dir string) {
 // is missing is noticed by itself.
 func (w *Watcher) unseen(err error) {
 	if exhausted(err) {
+		w.scans.request(false)
+	}
+}
+
+// unread asks for a scan if part of a directory could not be looked at. If that is
+// known, the next scan is under way or will come.
+func (w *Watcher) unread(tree *memory.Tree) {
+	w.scans.mu.Lock()
+	known := w.scans.failed > 0
+	w.scans.mu.Unlock()
+	if tree.Failed && !known {
 		w.scans.request(false)
 	}
 }

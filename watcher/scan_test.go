@@ -9,9 +9,11 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/memwatchd/memwatchd/memory"
 	"github.com/memwatchd/memwatchd/vault"
 	"github.com/memwatchd/memwatchd/watcher"
 )
@@ -279,4 +281,51 @@ func TestUnreadableDirectory(t *testing.T) {
 	r.write("d/x.md", "z")
 	r.sync()
 	r.want("d/x.md", "z")
+}
+
+// A blind disk cannot look at a directory for a while, as when a read fails.
+type blindDisk struct {
+	*vault.Vault
+	dir   string
+	blind atomic.Bool
+}
+
+func (d *blindDisk) Walk(ctx context.Context, from string, enter func(memory.Directory)) (*memory.Tree, error) {
+	tree, err := d.Vault.Walk(ctx, from, enter)
+	if err == nil && d.blind.Load() {
+		tree.Files = slices.DeleteFunc(tree.Files, func(f memory.Found) bool { return strings.HasPrefix(f.Path, d.dir+"/") })
+		tree.Skipped = append(tree.Skipped, memory.Skipped{Path: d.dir, Reason: "input/output error", Unseen: true})
+		tree.Failed = true
+	}
+	return tree, err
+}
+
+// A directory that could not be read is looked at again soon, not with the next
+// regular scan, and status reports it until its files are known.
+func TestUnreadDirectory(t *testing.T) {
+	r := newRig(t)
+	disk := &blindDisk{Vault: r.vault, dir: "a"}
+	disk.blind.Store(true)
+	r.Disk = disk
+	r.write("a/one.md", "one")
+	r.write("b/two.md", "two")
+	r.start()
+	r.want("b/two.md", "two")
+	if s := r.Status(); !s.Unread || len(s.Warnings) != 1 || r.index.len() != 1 {
+		t.Errorf("while a directory cannot be read, %d files are known and the status is %+v", r.index.len(), s)
+	}
+	disk.blind.Store(false)
+	r.eventually("everything is read", func() bool { return !r.Status().Unread })
+	r.want("a/one.md", "one")
+	if s := r.Status(); len(s.Warnings) != 0 {
+		t.Errorf("afterwards the status is %+v", s)
+	}
+
+	// What is known of a directory stays when it cannot be read any more.
+	disk.blind.Store(true)
+	r.Rescan()
+	r.sync()
+	if s := r.Status(); !s.Unread || r.index.len() != 2 {
+		t.Errorf("when it cannot be read any more, %d files are known and the status is %+v", r.index.len(), s)
+	}
 }

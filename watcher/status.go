@@ -15,6 +15,7 @@ type Status struct {
 	LastReconcile time.Time   `json:"last_reconcile"` // when the last scan of everything ended
 	Pending       int         `json:"pending"`        // paths that may have changed and have not been taken over
 	Held          int         `json:"held"`           // files that seem gone and are not believed to be
+	Unread        bool        `json:"unread"`         // a scan could not look at everything, and what it missed has not been delivered since
 	Warnings      []string    `json:"warnings"`       // what a person should know, until it is over
 }
 
@@ -41,12 +42,16 @@ func (w *Watcher) Status() Status {
 		defer w.scans.mu.Unlock()
 		s.Root, cause = w.scans.state, w.scans.cause
 		s.Overflows, s.LastReconcile = w.scans.overflows, w.scans.last
+		s.Unread = w.scans.unread
 	}()
 	if s.Root == RootMissing {
 		s.Warnings = append(s.Warnings, cause)
 	}
 	if s.Held > 0 {
 		s.Warnings = append(s.Warnings, fmt.Sprintf("%d files are gone at once; they are kept until a second scan agrees", s.Held))
+	}
+	if s.Unread {
+		s.Warnings = append(s.Warnings, "part of the memory cannot be read, trying again: see the skipped files")
 	}
 	told := make(map[string]bool)
 	for _, u := range s.Polled {
