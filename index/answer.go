@@ -151,7 +151,7 @@ func (x *Index) begin(ctx context.Context, b *builder, view memory.View, q *Quer
 }
 
 // degraded reports whether there may be files that the index lacks.
-func (x *Index) degraded() bool { return !x.whole || x.store == nil }
+func (x *Index) degraded() bool { return !x.cover.complete || x.store == nil }
 
 // scan lays the files that the index lacks over it, as many as can be read in
 // the time there is for it.

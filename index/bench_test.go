@@ -122,7 +122,7 @@ func BenchmarkUnit(b *testing.B) {
 				}
 			}
 			flush()
-			if err := x.Whole(x.Status().Generation); err != nil {
+			if err := x.Confirm(x.Status().Epoch); err != nil {
 				b.Fatal(err)
 			}
 			report(b, start, filepath.Join(dir, "index-1"), text)
@@ -284,7 +284,7 @@ func BenchmarkSearch(b *testing.B) {
 	if err := x.Apply(b.Context(), batch); err != nil {
 		b.Fatal(err)
 	}
-	if err := x.Whole(x.Status().Generation); err != nil {
+	if err := x.Confirm(x.Status().Epoch); err != nil {
 		b.Fatal(err)
 	}
 	now := time.Now()

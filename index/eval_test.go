@@ -262,7 +262,7 @@ func openTest(t testing.TB, root string) *testIndex {
 			t.Fatal(err)
 		}
 	}
-	if err := x.Whole(x.Status().Generation); err != nil {
+	if err := x.Confirm(x.Status().Epoch); err != nil {
 		t.Fatal(err)
 	}
 	var dirs memory.Directories

@@ -28,7 +28,7 @@ type Options struct {
 	// Source gives files as they are now.
 	Source Source
 	// Paths lists every file that could be in the index, in any order. While
-	// the index is not whole, what it lacks is read from there.
+	// the index is not complete, what it lacks is read from there.
 	Paths func() []string
 	// Version is what the caller's settings make of files: an index built with
 	// another is built anew.
@@ -37,8 +37,8 @@ type Options struct {
 	// had to be set aside while in use and every file must be applied again.
 	Lost func()
 	// Nap is how long changes gather before they are brought to disk together:
-	// 200 ms if it is zero, which is what many small updates want. Whoever waits
-	// for the disk, as Whole and Close do, waits for it.
+	// 200 ms if it is zero, which is what many small updates want. Confirm and
+	// Close wait for the disk, and so for it.
 	Nap time.Duration
 	// Logger gets what a person should know; nil discards it.
 	Logger *slog.Logger
@@ -62,7 +62,7 @@ type Index struct {
 	name   string   // of the directory in use
 	next   *rebuild // the index being built beside this one
 	lost   string   // what became of the last one, until the new one is whole
-	whole  bool     // every file has been applied since it was opened
+	cover  coverage // whether the table holds every file
 
 	revision   atomic.Uint64
 	generation atomic.Uint64 // rises when the store is opened
@@ -207,24 +207,25 @@ func (x *Index) write(s *store, t *table, updates []Update, files []*file, block
 	return err
 }
 
-// Whole tells the index that every file there is has been applied to it since it
-// was at this generation, or before: from now on it answers alone. It is an
-// error if there was another generation meanwhile, for which files have to be
-// looked at again. Whole waits until all is on disk, unless that fails, which
-// status tells of.
-func (x *Index) Whole(generation uint64) error {
+// Confirm records that every file has been compared with the index since
+// [Status.Epoch] was read: from now on the index answers alone. It fails if the
+// index was opened again since, because every file must then be compared again.
+// Confirm waits until all is on disk; if that fails, Status reports it.
+func (x *Index) Confirm(epoch uint64) error {
 	x.writing.Lock()
 	defer x.writing.Unlock()
 	if err := x.ready(); err != nil {
 		return err
 	}
 	x.mu.Lock()
-	if x.generation.Load() != generation {
-		x.mu.Unlock()
-		return errors.New("index was opened anew")
+	confirmed := x.cover.confirm(epoch)
+	if confirmed {
+		x.lost = ""
 	}
-	x.whole, x.lost = true, ""
 	x.mu.Unlock()
+	if !confirmed {
+		return errors.New("index was opened again while files were compared with it")
+	}
 	if err := x.store.batch(nil, nil, true); err != nil {
 		x.opt.Logger.Warn("index is not on disk yet", "err", err)
 	}

@@ -81,7 +81,7 @@ func (s *mapSource) whole(t testing.TB, x *Index) {
 	if err := x.Apply(context.Background(), s.updates()); err != nil {
 		t.Fatal(err)
 	}
-	if err := x.Whole(x.Status().Generation); err != nil {
+	if err := x.Confirm(x.Status().Epoch); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -615,7 +615,7 @@ func TestFailure(t *testing.T) {
 	if err := x.store.close(); err != nil {
 		t.Fatal(err)
 	}
-	x.store, x.table, x.whole, x.again = nil, newTable(), false, time.Time{}
+	x.store, x.table, x.cover, x.again = nil, newTable(), coverage{}, time.Time{}
 	x.mu.Unlock()
 	s.text["b.md"] = "- green\n"
 	s.whole(t, x)

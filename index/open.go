@@ -20,7 +20,7 @@ import (
 // later. The caller holds the lock of the directory.
 //
 // Below dir, each index has a directory of its own; the file current names the
-// one in use. What was opened is not whole before [Index.Whole] says so: files
+// one in use. What was opened is not complete before [Index.Confirm]: files
 // may have changed since, and bleve falls back to an older state in silence.
 func Open(dir string, opt Options) (*Index, error) {
 	if opt.Logger == nil {
@@ -201,7 +201,8 @@ const openingAgain = time.Second
 func (x *Index) open(poison error) error {
 	x.again = time.Now().Add(openingAgain)
 	x.generation.Add(1)
-	x.store, x.table, x.whole = nil, newTable(), false
+	x.cover.open()
+	x.store, x.table = nil, newTable()
 	err := x.choose()
 	if err == nil {
 		var s *store
@@ -313,7 +314,7 @@ func (x *Index) fail(generation uint64, cause error) {
 	}
 	x.opt.Logger.Error("index failed, opening it again", "err", cause)
 	var poison error
-	if !x.whole && !exhausted(cause) {
+	if !x.cover.complete && !exhausted(cause) {
 		poison = cause
 	}
 	if x.store != nil {

@@ -153,7 +153,9 @@ func (x *Index) swap(ctx context.Context, next *rebuild, read func(context.Conte
 	x.mu.Lock()
 	old, name := x.store, x.name
 	x.store, x.table, x.name, x.next = next.store, next.table, next.name, nil
-	x.whole, x.lost = true, ""
+	if x.cover.complete { // else what the old one lacked, this one lacks too
+		x.lost = ""
+	}
 	x.mu.Unlock()
 	x.generation.Add(1)
 	x.revision.Add(1)

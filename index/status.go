@@ -87,6 +87,7 @@ func (x *Index) Files(keep func(*FileInfo) bool) []FileInfo {
 type Status struct {
 	Revision   uint64 // rises with every change
 	Generation uint64 // rises when the index is opened anew, or replaced by another
+	Epoch      uint64 // rises when the index is opened anew: see [Index.Confirm]
 	Files      int
 	Entries    int
 	Degraded   bool   // not whole: answers are made by reading files too
@@ -113,6 +114,7 @@ func (x *Index) Status() Status {
 	st := Status{
 		Revision:   x.revision.Load(),
 		Generation: x.generation.Load(),
+		Epoch:      x.cover.epoch,
 		Files:      len(x.table.files),
 		Entries:    x.table.entries,
 		Degraded:   x.degraded(),

@@ -151,7 +151,7 @@ func plant(t testing.TB, leaves []*leaf, r *reader) *grove {
 		g.running.Wait()
 	})
 	g.restore(t)
-	if err := x.Whole(x.Status().Generation); err != nil {
+	if err := x.Confirm(x.Status().Epoch); err != nil {
 		t.Fatal(err)
 	}
 	return g

@@ -202,7 +202,7 @@ func openOps(t testing.TB, root *opsRoot, updates []index.Update) *index.Index {
 	if err := x.Apply(t.Context(), updates); err != nil {
 		t.Fatal(err)
 	}
-	if err := x.Whole(x.Status().Generation); err != nil {
+	if err := x.Confirm(x.Status().Epoch); err != nil {
 		t.Fatal(err)
 	}
 	return x

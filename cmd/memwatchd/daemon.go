@@ -222,9 +222,10 @@ func (d *daemon) run(ctx context.Context, listeners []*ipc.Listener) error {
 		server.Memory.Reducer = d.model
 	}
 	d.recall()
+	epoch := d.index.Status().Epoch // before the watcher's first scan
 	group, working := errgroup.WithContext(ctx)
 	group.Go(func() error { return d.watcher.Run(working) })
-	group.Go(func() error { return d.complete(working) })
+	group.Go(func() error { return d.complete(working, epoch) })
 	group.Go(func() error { return d.lookAtUsers(working) })
 	group.Go(func() error { return d.runWriting(working) })
 	group.Go(func() error { return server.Run(working, listeners...) })
@@ -276,36 +277,56 @@ func (d *daemon) recall() {
 // that cannot be written.
 const lookAgain = 30 * time.Second
 
-// complete makes the index whole after the first scan, and whenever it had to be
-// opened again.
-func (d *daemon) complete(ctx context.Context) error {
+// complete confirms that the index is complete after the first scan, and
+// whenever the index was opened again. The epoch is the one before that scan.
+func (d *daemon) complete(ctx context.Context, epoch uint64) error {
+	wait := time.Second
 	for first := true; ; first = false {
 		built := roomToBuild()
-		err := d.whole(ctx)
+		err := d.cover(ctx, epoch)
 		built()
-		if err != nil {
+		unread := errors.Is(err, errUnread)
+		if err != nil && !unread {
 			return err
 		}
 		if first {
 			close(d.known)
 		}
+		var retry <-chan time.Time
+		if wait = min(2*wait, lookAgain); unread {
+			retry = time.After(wait)
+		} else {
+			wait = time.Second
+		}
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
+		case <-retry:
+			epoch = d.index.Status().Epoch
+			d.watcher.Rescan()
 		case <-d.lost:
+			epoch = d.index.Status().Epoch
+			d.watcher.VerifyNow()
 		}
-		d.watcher.VerifyNow()
 	}
 }
 
-// whole tells the index when it has seen every file.
-func (d *daemon) whole(ctx context.Context) error {
+// errUnread is returned by cover when a scan could not look at everything.
+var errUnread = errors.New("part of the memory cannot be read")
+
+// cover waits until every file has been compared with the index, and confirms
+// that. A scan must have been requested since the epoch was read. If part of the
+// memory cannot be read, cover confirms nothing and returns errUnread. The order
+// of the steps matters: see coverage in package index.
+func (d *daemon) cover(ctx context.Context, epoch uint64) error {
 	for wait := time.Second; ; wait = min(2*wait, lookAgain) {
-		generation := d.index.Status().Generation
 		err := d.watcher.Sync(ctx)
+		unread := d.watcher.Status().Unread
 		if err == nil {
 			d.people.settled()
-			err = d.index.Whole(generation)
+			if !unread {
+				err = d.index.Confirm(epoch)
+			}
 		}
 		if err == nil {
 			err = d.startWriting(ctx)
@@ -313,16 +334,20 @@ func (d *daemon) whole(ctx context.Context) error {
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
+		case err == nil && unread:
+			d.logger.Warn("index is not complete yet", "err", errUnread)
+			return errUnread
 		case err == nil:
 			status := d.index.Status()
-			d.logger.Info("index is whole", "files", status.Files, "entries", status.Entries,
+			d.logger.Info("index is complete", "files", status.Files, "entries", status.Entries,
 				"took", time.Since(d.started).Round(time.Millisecond))
 			return nil
 		}
-		d.logger.Warn("index is not whole yet", "err", err)
+		d.logger.Warn("index is not complete yet", "err", err)
 		if err := sleep(ctx, wait); err != nil {
 			return err
 		}
+		epoch = d.index.Status().Epoch
 		d.watcher.Rescan()
 	}
 }

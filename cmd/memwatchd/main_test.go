@@ -197,7 +197,7 @@ func scriptDaemon(ts *testscript.TestScript, neg bool, args []string) {
 		p := launch(ts, append([]string{"serve"}, args...)...)
 		daemons[name] = p
 		if verb == "start" {
-			ts.Check(p.await(regexp.MustCompile(`(?m)^.*msg="index is whole".*$`), time.Minute))
+			ts.Check(p.await(regexp.MustCompile(`(?m)^.*msg="index is complete".*$`), time.Minute))
 			var flags []string
 			for i := 0; i+1 < len(args); i += 2 {
 				flags = append(flags, args[i], args[i+1])

@@ -100,7 +100,7 @@ func (s *typist) start(t *testing.T, line string) {
 		t.Fatal(err)
 	}
 	s.started = append(s.started, p)
-	if err := p.await(regexp.MustCompile("index is whole"), time.Minute); err != nil {
+	if err := p.await(regexp.MustCompile("index is complete"), time.Minute); err != nil {
 		t.Fatalf("$ %s: %v", line, err)
 	}
 }

@@ -1,0 +1,375 @@
+package index
+
+import (
+	"context"
+	"fmt"
+	"testing"
+)
+
+// A model is a small daemon: one index, one directory whose owner is known by
+// the file C, and one file N in it. Its state is comparable, so that every state
+// is visited once. Each method named step… is what one goroutine does without
+// giving way to another.
+type model struct {
+	cover coverage
+
+	disk              bool // N is saved
+	tableN, tableC    bool // the table in use has them as they are on disk
+	next              int  // of a rebuild: 0 not begun, 1 begun, 2 fed, 3 done
+	nextN, nextC      bool // the table that it makes
+	pendN, pendC      bool // marked and not delivered
+	sure, claim       bool // the owners are declared known; C has been read
+	request, done     int8 // scans
+	scan              int8 // 0 idle, 1 walked, 2 marked
+	scanFor           int8 // the request that the scan answers
+	saw               bool // the scan has seen N
+	blind             bool // the scan could not look at the directory
+	unread, clear     bool // what a scan missed is not delivered; a barrier for that is waiting
+	clearN, clearC    bool // what that barrier waits for
+	failures, blinded int8 // still to come
+	lost              bool // the daemon is told that the index was opened again
+
+	completer caller
+	epoch     uint64 // as the completer has read it
+
+	client   caller
+	degraded bool // as the client has read it
+	view     bool // has the directory
+	found    bool
+	missed   bool
+}
+
+// A caller is a goroutine that waits for a barrier among other things.
+type caller struct {
+	pc           int8
+	request      int8 // the scan that its barrier waits for
+	waitN, waitC bool
+}
+
+// A flaw is a mistake that the model can be built with, to show that the test
+// finds it.
+type flaw string
+
+const (
+	none               flaw = ""
+	swapConfirms       flaw = "a rebuild makes the index complete"
+	epochIgnored       flaw = "the epoch is not compared"
+	epochReadLate      flaw = "the epoch is read after the scan was asked for"
+	confirmBeforeKnown flaw = "the index is confirmed before the owners are known"
+	viewBeforeDegraded flaw = "the view is taken before the state is read"
+	unreadForgotten    flaw = "what a scan missed counts as read when the next scan ends"
+	unreadIgnored      flaw = "what a scan missed is not reported"
+	unreadConfirmed    flaw = "the index is confirmed while something is unread"
+	lossNotTold        flaw = "an opened index stays complete"
+)
+
+// TestCoverageModel runs all interleavings of a client that saves and asks, the
+// watcher, the daemon's completer, a rebuild, failures of the store and scans
+// that cannot read a directory. No answer that claims to be complete may miss
+// the save.
+func TestCoverageModel(t *testing.T) {
+	for _, f := range []flaw{none, swapConfirms, epochIgnored, epochReadLate, confirmBeforeKnown, viewBeforeDegraded, unreadForgotten, unreadIgnored, unreadConfirmed, lossNotTold} {
+		t.Run(string(f), func(t *testing.T) {
+			states, covered, missed := explore(f)
+			t.Logf("%d states, %d complete answers, %d of them miss the save", states, covered, missed)
+			if covered == 0 || f == none && states < 10_000 {
+				t.Error("the model is too small to say anything")
+			}
+			if (missed > 0) != (f != none) {
+				t.Errorf("%d complete answers miss the save", missed)
+			}
+		})
+	}
+}
+
+func explore(f flaw) (states, covered, missed int) {
+	first := model{request: 1, failures: 2, blinded: 1}
+	if f != none || testing.Short() {
+		first.failures = 1 // finds every flaw below
+	}
+	first.cover.open()
+	first.epoch = first.cover.epoch
+	seen := map[model]bool{first: true}
+	for todo := []model{first}; len(todo) > 0; {
+		m := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		states++
+		if m.client.pc == clientDone {
+			if !m.degraded {
+				covered++
+				if m.missed {
+					missed++
+				}
+				if missed > 0 && f != none {
+					return states, covered, missed
+				}
+			}
+			continue // what follows does not change the answer
+		}
+		for _, next := range m.steps(f) {
+			if !seen[next] {
+				seen[next] = true
+				todo = append(todo, next)
+			}
+		}
+	}
+	return states, covered, missed
+}
+
+// steps lists the states that one step of one goroutine leads to.
+func (m model) steps(f flaw) (list []model) {
+	add := func(step func(*model) bool) {
+		next := m
+		if step(&next) {
+			list = append(list, next)
+		}
+	}
+	add(func(n *model) bool { return n.stepClient(f, false) })
+	add(func(n *model) bool { return n.stepClient(f, true) })
+	add(func(n *model) bool { return n.stepCompleter(f) })
+	add(func(n *model) bool { return n.stepScan(f, false) })
+	add(func(n *model) bool { return n.stepScan(f, true) })
+	add((*model).stepDeliverN)
+	add((*model).stepDeliverC)
+	add(func(n *model) bool { return n.stepRebuild(f) })
+	add(func(n *model) bool { return n.stepFail(f) })
+	return list
+}
+
+// wait advances a caller through Watcher.Sync, from the given pc on, by three
+// steps.
+func (m *model) wait(c *caller, pc int8) bool {
+	switch c.pc {
+	case pc: // catchUp
+		c.request = m.request
+	case pc + 1: // the barrier is behind the marks of those scans
+		if m.done < c.request {
+			return false
+		}
+		c.waitN, c.waitC = m.pendN, m.pendC
+	case pc + 2:
+		if c.waitN || c.waitC {
+			return false
+		}
+	}
+	c.pc++
+	return true
+}
+
+const clientDone = 8
+
+// stepClient saves N, and searches for it as ipc.Memory does. The event of the
+// save may be lost, of which the watcher is told: it asks for a scan.
+func (m *model) stepClient(f flaw, overflow bool) bool {
+	c := &m.client
+	if overflow && c.pc > 0 {
+		return false
+	}
+	first, second := m.readState, m.takeView
+	if f == viewBeforeDegraded {
+		first, second = m.takeView, m.readState
+	}
+	switch c.pc {
+	case 0:
+		m.disk = true
+		m.tableN = false // what it has is older
+		if m.pendN = !overflow; overflow {
+			m.request++
+		}
+		if m.next > 0 {
+			m.nextN = false
+		}
+	case 1, 2, 3:
+		return m.wait(c, 1)
+	case 4:
+		first(f)
+	case 5:
+		second(f)
+	case 6: // under the lock of the table
+		m.found = m.tableN
+		m.degraded = m.degraded || !m.cover.complete
+	case 7:
+		m.readState(f)
+		m.missed = !m.view || !m.found
+	default:
+		return false
+	}
+	c.pc++
+	return true
+}
+
+func (m *model) readState(f flaw) {
+	m.degraded = m.degraded || !m.cover.complete || m.unread && f != unreadIgnored
+}
+
+func (m *model) takeView(flaw) { m.view = m.sure && m.claim }
+
+// stepCompleter does what daemon.complete and daemon.cover do.
+func (m *model) stepCompleter(f flaw) bool {
+	c := &m.completer
+	known, confirmed := int8(3), int8(4)
+	if f == confirmBeforeKnown {
+		known, confirmed = confirmed, known
+	}
+	switch c.pc {
+	case 0, 1, 2:
+		return m.wait(c, 0)
+	case known:
+		m.sure = true
+	case confirmed:
+		if f == epochIgnored {
+			m.epoch = m.cover.epoch
+		}
+		if m.unread && f != unreadConfirmed || !m.cover.confirm(m.epoch) {
+			c.pc = 6 // once more
+			return true
+		}
+	case 5: // it waits for d.lost
+		if !m.lost {
+			return false
+		}
+		m.lost = false
+	case 6:
+		if m.epoch = m.cover.epoch; f == epochReadLate {
+			m.request++
+		}
+	case 7:
+		if m.request++; f == epochReadLate {
+			m.epoch, m.request = m.cover.epoch, m.request-1
+		}
+		c.pc = 0
+		return true
+	}
+	c.pc++
+	return true
+}
+
+// stepScan walks the root, marks what differs, and ends.
+func (m *model) stepScan(f flaw, blind bool) bool {
+	if blind && (m.scan != 0 || m.blinded == 0) {
+		return false
+	}
+	switch m.scan {
+	case 0:
+		if m.done == m.request && !m.unread {
+			return false
+		}
+		m.scanFor, m.saw, m.blind = m.request, m.disk && !blind, blind
+		if blind {
+			m.blinded--
+		}
+	case 1:
+		m.pendN = m.pendN || m.saw && !m.tableN
+		m.pendC = m.pendC || !m.blind && !m.tableC
+		switch {
+		case m.blind:
+			m.unread, m.clear = true, false
+		case m.unread && f == unreadForgotten:
+			m.unread = false
+		case m.unread:
+			m.clear, m.clearN, m.clearC = true, m.pendN, m.pendC
+			m.cleared()
+		}
+	case 2:
+		m.done, m.scan = max(m.done, m.scanFor), 0
+		m.scanFor, m.saw, m.blind = 0, false, false
+		return true
+	}
+	m.scan++
+	return true
+}
+
+// cleared lets the barrier pass that a scan has sent after one that failed.
+func (m *model) cleared() {
+	if m.clear && !m.clearN && !m.clearC {
+		m.clear, m.unread = false, false
+	}
+}
+
+func (m *model) stepDeliverN() bool {
+	if !m.pendN {
+		return false
+	}
+	m.pendN, m.client.waitN, m.completer.waitN, m.clearN = false, false, false, false
+	m.tableN = m.disk
+	if m.next > 0 {
+		m.nextN = m.disk
+	}
+	m.cleared()
+	return true
+}
+
+func (m *model) stepDeliverC() bool {
+	if !m.pendC {
+		return false
+	}
+	m.pendC, m.client.waitC, m.completer.waitC, m.clearC = false, false, false, false
+	m.claim, m.tableC = true, true
+	if m.next > 0 {
+		m.nextC = true
+	}
+	m.cleared()
+	return true
+}
+
+// stepRebuild does what Index.Rebuild does. It knows of no file that no walk has
+// seen yet.
+func (m *model) stepRebuild(f flaw) bool {
+	switch m.next {
+	case 0:
+	case 1: // nothing is in the catalogue
+	case 2:
+		m.tableN = m.nextN || m.tableN // what the old one has is read again
+		m.tableC = m.nextC || m.tableC
+		m.nextN, m.nextC = false, false
+		if f == swapConfirms {
+			m.cover.complete = true
+		}
+	default:
+		return false
+	}
+	m.next++
+	if m.next == 3 {
+		m.nextN, m.nextC = false, false
+	}
+	return true
+}
+
+// stepFail does what Index.fail does: the store that is opened again lacks
+// everything. A rebuild under way goes on.
+func (m *model) stepFail(f flaw) bool {
+	if m.failures == 0 {
+		return false
+	}
+	m.failures--
+	complete := m.cover.complete
+	m.cover.open()
+	if f == lossNotTold {
+		m.cover.complete = complete
+	}
+	m.tableN, m.tableC, m.lost = false, false, true
+	return true
+}
+
+// A rebuild keeps what is known of completeness.
+func TestRebuildConfirmsNothing(t *testing.T) {
+	s := &mapSource{text: map[string]string{"a.md": "- red\n", "b.md": "- green\n"}}
+	x := s.open(t, t.TempDir())
+	read := func(_ context.Context, path string) (Update, error) { return s.update(path), nil }
+	for _, complete := range []bool{false, true} {
+		epoch := x.Status().Epoch
+		// A walk has seen only one of the files.
+		if err := x.Rebuild(t.Context(), []string{"a.md"}, read); err != nil {
+			t.Fatal(err)
+		}
+		if st := x.Status(); st.Degraded == complete {
+			t.Errorf("complete before: %v; after a rebuild: %+v", complete, st)
+		}
+		if err := x.Apply(t.Context(), s.updates()); err != nil {
+			t.Fatal(err)
+		}
+		if err := x.Confirm(epoch); err != nil {
+			t.Error(fmt.Errorf("the rebuild has made the comparison void: %w", err))
+		}
+	}
+}
