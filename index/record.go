@@ -19,6 +19,7 @@ type file struct {
 	stamp   memory.Stamp
 	hash    [32]byte
 	kind    memory.Kind
+	owner   string // of the place: what a directory is may change while its files do not
 	day     string
 	name    string  // of the session's file
 	own     uint16  // index of the last of the parts that show the frontmatter
@@ -92,7 +93,7 @@ func slotOf(entry int) (b, s int) { return (entry + 1) / slotsPerBlock, (entry +
 
 // recordVersion changes with the encoding, the analysis and the meaning of
 // postings: an index of another version is built anew.
-const recordVersion = 5
+const recordVersion = 6
 
 // The sorts of partitions, in terms and in records.
 const (
@@ -126,6 +127,7 @@ func (f *file) marshal() []byte {
 	b = binary.AppendUvarint(b, f.stamp.Inode)
 	b = append(b, f.hash[:]...)
 	b = append(b, byte(f.kind))
+	b = appendString(b, f.owner)
 	b = appendString(b, f.day)
 	b = appendString(b, f.name)
 	b = binary.AppendUvarint(b, uint64(f.own))
@@ -182,6 +184,7 @@ func unmarshalFile(b []byte) (*file, error) {
 	f.stamp = memory.Stamp{Size: d.varint(), MTime: d.varint(), CTime: d.varint(), Inode: d.uvarint()}
 	copy(f.hash[:], d.bytes(32))
 	f.kind = memory.Kind(d.byte())
+	f.owner = d.string()
 	f.day = d.string()
 	f.name = d.string()
 	f.own = uint16(d.uvarint())

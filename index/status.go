@@ -11,6 +11,7 @@ import (
 type FileInfo struct {
 	Path    string
 	Kind    memory.Kind
+	Owner   string // owner key of the place
 	Day     string // YYYY-MM-DD, for sessions and daily logs
 	Session string // session_id
 	Claim   string // the subject that the file claims its directory for
@@ -23,7 +24,7 @@ type FileInfo struct {
 }
 
 func (f *file) info() FileInfo {
-	return FileInfo{f.path, f.kind, f.day, f.session, f.claim, f.stamp, f.hash, f.whole(), f.tasks, f}
+	return FileInfo{f.path, f.kind, f.owner, f.day, f.session, f.claim, f.stamp, f.hash, f.whole(), f.tasks, f}
 }
 
 // Readable reports whether there is something in the file that the view may

@@ -361,9 +361,11 @@ func (s *settler) delivered(now time.Time, again []string, err error) {
 		given[e.path] = e
 	}
 	for _, path := range again {
-		if e := given[path]; e != nil {
-			s.again(now, e, nil)
+		e := given[path]
+		if e == nil { // the sink has looked at more than it was given
+			e = &entry{path: path, why: b.why}
 		}
+		s.again(now, e, nil)
 	}
 }
 

@@ -181,6 +181,17 @@ func (w *Watcher) VerifyNow() {
 	w.scans.request(true)
 }
 
+// Name gives paths to the sink as if a scan had found that they differ. A Sync
+// that begins after Name has returned waits for them.
+func (w *Watcher) Name(ctx context.Context, paths []string) {
+	w.init()
+	marks := make([]mark, 0, len(paths))
+	for _, path := range paths {
+		marks = append(marks, mark{path: path, why: Scan})
+	}
+	w.send(ctx, w.marks, marks)
+}
+
 // send gives marks to the settler.
 func (w *Watcher) send(ctx context.Context, to chan []mark, marks []mark) {
 	if len(marks) == 0 {

@@ -266,7 +266,11 @@ func (d *daemon) forget(ctx context.Context, m *ipc.Memory) error {
 // so that nobody is taken for somebody else until all files have been read. A
 // claim of a file that has changed meanwhile is not one.
 func (d *daemon) recall() {
-	for _, info := range d.index.Files(func(f *index.FileInfo) bool { return f.Claim != "" }) {
+	known := func(f *index.FileInfo) bool {
+		_, ok := mainOf(f.Path)
+		return ok || f.Claim != ""
+	}
+	for _, info := range d.index.Files(known) {
 		if stamp, err := d.vault.Stat(info.Path); err == nil && stamp == info.Stamp {
 			d.people.recall(d.pipeline.layout.Place(info.Path), info.Claim)
 		}
@@ -320,6 +324,7 @@ var errUnread = errors.New("part of the memory cannot be read")
 // of the steps matters: see coverage in package index.
 func (d *daemon) cover(ctx context.Context, epoch uint64) error {
 	for wait := time.Second; ; wait = min(2*wait, lookAgain) {
+		d.watcher.Name(ctx, d.misplaced())
 		err := d.watcher.Sync(ctx)
 		unread := d.watcher.Status().Unread
 		if err == nil {
@@ -352,20 +357,29 @@ func (d *daemon) cover(ctx context.Context, epoch uint64) error {
 	}
 }
 
-// lookAtUsers looks now and then whether directories have become a user's: an
-// empty directory that appears makes no file change.
+// misplaced lists the files that the index has at another place than their paths
+// now have: they lie in a directory that has become a user's, or is one no more.
+func (d *daemon) misplaced() []string {
+	if _, err := d.vault.Root(); err != nil {
+		return nil // nothing is known of any directory
+	}
+	var paths []string
+	for _, info := range d.index.Files(func(*index.FileInfo) bool { return true }) {
+		if place := d.pipeline.layout.Place(info.Path); info.Kind != place.Kind || info.Owner != place.Owner {
+			paths = append(paths, info.Path)
+		}
+	}
+	return paths
+}
+
+// lookAtUsers checks now and then whether directories have become a user's: an
+// empty directory that appears changes no file.
 func (d *daemon) lookAtUsers(ctx context.Context) error {
 	for {
 		if err := sleep(ctx, d.config.Watch.Reconcile); err != nil {
 			return err
 		}
-		paths := d.pipeline.reread(d.people.changed(d.people.known()))
-		if len(paths) == 0 {
-			continue
-		}
-		if _, err := d.pipeline.Changed(ctx, paths, watcher.Scan); err != nil && ctx.Err() == nil {
-			d.logger.Warn("files of a user could not be looked at", "err", err)
-		}
+		d.watcher.Name(ctx, d.pipeline.reread(d.people.changed(d.people.known())))
 	}
 }
 

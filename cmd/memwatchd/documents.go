@@ -39,6 +39,10 @@ type documents struct {
 	order list.List                // most recently used first
 	bytes int
 	taken map[string]*keptDocument // read although they were being written, because they are written without pause
+
+	// forgotten counts the calls of forget. A file that was parsed before one of
+	// them may have been given to the wrong user, and is not kept.
+	forgotten int
 }
 
 type keptDocument struct {
@@ -74,6 +78,9 @@ func (d *documents) load(path string) (*memory.Document, [sha256.Size]byte, erro
 	if err == nil && known && k.stamp == stamp {
 		return k.doc, k.hash, nil
 	}
+	d.mu.Lock()
+	forgotten := d.forgotten
+	d.mu.Unlock()
 	var file vault.File
 	for try := 0; err == nil; try++ {
 		file, err = d.vault.Read(path)
@@ -85,7 +92,11 @@ func (d *documents) load(path string) (*memory.Document, [sha256.Size]byte, erro
 	switch {
 	case err == nil && !file.Unsettled:
 		k = &keptDocument{path, file.Stamp, sha256.Sum256(file.Data), d.parse(file)}
-		d.keep(k)
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		if d.forgotten == forgotten {
+			d.keepLocked(k)
+		}
 		return k.doc, k.hash, nil
 	case known && (err == nil || lasting(err)):
 		return k.last(err), k.hash, nil
@@ -129,6 +140,10 @@ func (d *documents) lookUp(path string) (*keptDocument, bool) {
 func (d *documents) keep(k *keptDocument) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	d.keepLocked(k)
+}
+
+func (d *documents) keepLocked(k *keptDocument) {
 	d.forgetLocked(k.path)
 	if d.kept == nil {
 		d.kept = map[string]*list.Element{}
@@ -170,10 +185,11 @@ func (d *documents) drop(path string) {
 	d.forgetLocked(path)
 }
 
-// forget drops what is below a directory: its files mean something else now.
+// forget drops the files below a directory: they belong to another user now.
 func (d *documents) forget(dir string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	d.forgotten++
 	for _, paths := range []iter.Seq[string]{maps.Keys(d.kept), maps.Keys(d.taken)} {
 		for path := range paths {
 			if strings.HasPrefix(path, dir+"/") {

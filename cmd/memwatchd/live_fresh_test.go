@@ -407,3 +407,30 @@ func TestSaveToFound(t *testing.T) {
 		}
 	}
 }
+
+// What a directory is can change while no daemon runs, without a change of the
+// files in it. They belong to whom they belong to all the same.
+func TestUserDirectoryChangesWhileStopped(t *testing.T) {
+	t.Parallel()
+	l := newLive(t, t.TempDir(), "")
+	l.write("carol/MEMORY.md", "# Carol\n")
+	l.write("carol/memory/notes.md", "- quince\n")
+	l.start()
+	carol := fields{"subject": "carol", "context": "private"}
+	for _, is := range []bool{true, false, true} {
+		if got := len(l.search(carol, "quince", nil).Hits); (got == 1) != is {
+			t.Errorf("the directory is a user's: %v, and the user finds %d entries", is, got)
+		}
+		if err := l.stop(); err != nil {
+			t.Fatal(err)
+		}
+		if is {
+			if err := os.Remove(l.path("carol/MEMORY.md")); err != nil {
+				t.Fatal(err)
+			}
+		} else {
+			l.write("carol/MEMORY.md", "# Carol\n")
+		}
+		l.start()
+	}
+}

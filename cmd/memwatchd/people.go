@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -23,9 +24,12 @@ type people struct {
 	listed []string // directories that are a user's whatever they hold
 	union  bool     // linked keys are read too
 
+	looking sync.Mutex // held from looking at a directory until the result is in users
+
 	mu          sync.RWMutex
 	directories memory.Directories
 	users       map[string]bool // what the last look at a directory said
+	mains       map[string]bool // directories with a MEMORY.md that was read and is not believed gone
 	links       links
 }
 
@@ -40,21 +44,41 @@ var _ ipc.Scopes = (*people)(nil)
 
 // Users reports whether a directory of the root is a user's.
 func (p *people) Users(dir string) bool {
-	p.mu.RLock()
-	is, known := p.users[dir]
-	p.mu.RUnlock()
-	if known {
+	if is, known := p.user(dir); known {
 		return is
 	}
-	return p.look(dir)
+	p.looking.Lock()
+	defer p.looking.Unlock()
+	is, known := p.user(dir)
+	if !known {
+		is = p.look(dir)
+	}
+	return is
 }
 
-// look finds out, and remembers, whether a directory is a user's.
+// user returns the result of the last look at a directory.
+func (p *people) user(dir string) (is, known bool) {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	is, known = p.users[dir]
+	return is, known
+}
+
+// look checks, and remembers, whether a directory is a user's: it is listed, or
+// has MEMORY.md and memory/. A MEMORY.md that is missing counts until it is
+// believed gone, because many editors move a file away before they write it.
+// While the root is missing, the last result stays. The caller holds p.looking.
 func (p *people) look(dir string) bool {
 	is := slices.Contains(p.listed, dir)
-	if _, ok := p.vault.Directory(dir + "/memory"); ok && !is {
-		_, err := p.vault.Stat(dir + "/MEMORY.md")
-		is = err == nil
+	if !is {
+		if _, err := p.vault.Root(); err != nil {
+			is, _ := p.user(dir)
+			return is
+		}
+		if _, ok := p.vault.Directory(dir + "/memory"); ok {
+			_, err := p.vault.Stat(dir + "/MEMORY.md")
+			is = err == nil || errors.Is(err, fs.ErrNotExist) && p.hasMain(dir)
+		}
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -65,16 +89,39 @@ func (p *people) look(dir string) bool {
 	return is
 }
 
+func (p *people) hasMain(dir string) bool {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	return p.mains[dir]
+}
+
+// mainOf returns the directory of the root that has path as its MEMORY.md.
+func mainOf(path string) (dir string, ok bool) {
+	dir, ok = strings.CutSuffix(path, "/MEMORY.md")
+	return dir, ok && !strings.Contains(dir, "/")
+}
+
+// noteMainLocked records that a file exists, which may be a directory's
+// MEMORY.md.
+func (p *people) noteMainLocked(path string) {
+	if dir, ok := mainOf(path); ok {
+		if p.mains == nil {
+			p.mains = map[string]bool{}
+		}
+		p.mains[dir] = true
+	}
+}
+
 // changed looks again at directories, and returns those that have become a
-// user's, or are none any more. Those not heard of before are not among them:
-// nothing is known of their files that could be wrong.
+// user's, or are one no more. Directories not looked at before are not among
+// them: none of their files has been read.
 func (p *people) changed(dirs []string) []string {
+	p.looking.Lock()
+	defer p.looking.Unlock()
 	var out []string
 	for _, dir := range dirs {
-		p.mu.RLock()
-		before, known := p.users[dir]
-		p.mu.RUnlock()
-		if known && p.look(dir) != before {
+		before, known := p.user(dir)
+		if is := p.look(dir); known && is != before {
 			out = append(out, dir)
 		}
 	}
@@ -97,11 +144,12 @@ func (p *people) known() []string {
 // no sense, as one may while it is being written, says nothing about it: what it
 // said before holds.
 func (p *people) claim(doc *memory.Document, unsettled bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.noteMainLocked(doc.Place.Path)
 	if doc.Claim == "" && (unsettled || doc.Front.Broken) {
 		return
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
 	p.directories.Set(doc.Place, doc.Claim)
 }
 
@@ -110,6 +158,7 @@ func (p *people) claim(doc *memory.Document, unsettled bool) {
 func (p *people) recall(place memory.Place, claim string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.noteMainLocked(place.Path)
 	p.directories.Set(place, claim)
 }
 
@@ -125,6 +174,9 @@ func (p *people) gone(path string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.directories.Remove(path)
+	if dir, ok := mainOf(path); ok {
+		delete(p.mains, dir)
+	}
 }
 
 func (p *people) conflicts() []memory.Conflict {

@@ -90,7 +90,9 @@ func (p *pipeline) Changed(ctx context.Context, paths []string, why watcher.Why)
 	if why == watcher.Event || why == watcher.Overdue {
 		p.saves.Add(int64(len(paths)))
 	}
-	paths = append(paths[:len(paths):len(paths)], p.reread(p.people.changed(topDirs(paths)))...)
+	named := topDirs(paths)
+	paths = append(paths[:len(paths):len(paths)], p.reread(p.people.changed(named))...)
+	gone := false
 	for len(paths) > 0 {
 		looks, n, err := p.lookAt(ctx, paths, why)
 		if err != nil {
@@ -110,6 +112,7 @@ func (p *pipeline) Changed(ctx context.Context, paths []string, why watcher.Why)
 		}
 		for _, l := range looks {
 			if l.gone {
+				gone = true
 				p.documents.drop(l.update.Path)
 			}
 			if p.todos != nil && (l.gone || l.apply) {
@@ -119,7 +122,10 @@ func (p *pipeline) Changed(ctx context.Context, paths []string, why watcher.Why)
 		if why == watcher.Event {
 			p.measure(looks)
 		}
-		paths = paths[n:]
+		if paths = paths[n:]; len(paths) == 0 && gone {
+			gone = false
+			paths = p.reread(p.people.changed(named)) // it may have been their MEMORY.md
+		}
 	}
 	return again, nil
 }
@@ -220,7 +226,8 @@ func (p *pipeline) lookOne(path string, why watcher.Why) look {
 		p.documents.keep(k) // while it is written the next time, this is what it is
 	}
 	l.update = index.Update{Path: path, Doc: doc, Stamp: file.Stamp, Hash: hash}
-	l.apply = !indexed || info.Hash != hash || info.Stamp != file.Stamp || info.Kind != doc.Place.Kind
+	l.apply = !indexed || info.Hash != hash || info.Stamp != file.Stamp ||
+		info.Kind != doc.Place.Kind || info.Owner != doc.Place.Owner
 	return l
 }
 
@@ -292,14 +299,22 @@ func (p *pipeline) measure(looks []look) {
 	}
 }
 
-// read is a file for a rebuild.
+// read returns a file for a rebuild. A file that is being written, or cannot be
+// read, is returned as it was last read, if that is known. It gets the zero
+// stamp, which no file has, so that it is applied when it can be read.
 func (p *pipeline) read(_ context.Context, path string) (index.Update, error) {
 	file, err := p.vault.Read(path)
-	if err != nil {
-		return index.Update{Path: path}, nil // it is reported where changes are followed
+	if err != nil && vault.Absent(err) {
+		return index.Update{Path: path}, nil
 	}
-	if file.Unsettled {
-		file.Stamp = memory.Stamp{} // no file has it: when it settles, it is applied
+	if err != nil || file.Unsettled {
+		if k, ok := p.documents.lookUp(path); ok {
+			return index.Update{Path: path, Doc: k.doc, Hash: k.hash}, nil
+		}
+		file.Stamp = memory.Stamp{}
+	}
+	if err != nil {
+		return index.Update{Path: path}, nil // Changed reports the error
 	}
 	return index.Update{Path: path, Doc: p.parse(file), Stamp: file.Stamp, Hash: sha256.Sum256(file.Data)}, nil
 }
