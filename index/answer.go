@@ -37,8 +37,12 @@ func (x *Index) Search(ctx context.Context, view memory.View, q Query) (res Resu
 			stale, res, err = x.attempt(ctx, b, view, &q, w, over)
 			return stale, err
 		})
-		if err != nil || len(stale) == 0 || try == retries {
+		if err != nil || len(stale) == 0 {
 			return res, err
+		}
+		if try == retries {
+			res.Degraded = true // entries of the stale files are missing
+			return res, nil
 		}
 		for _, path := range stale {
 			doc, err := x.opt.Source.Load(path)

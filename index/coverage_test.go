@@ -351,6 +351,22 @@ func (m *model) stepFail(f flaw) bool {
 	return true
 }
 
+// A search that gives up because one file after the other has changed does not
+// claim to be complete.
+func TestSearchGivesUp(t *testing.T) {
+	s := &mapSource{text: map[string]string{}}
+	for n := range retries + 5 {
+		s.text[fmt.Sprintf("%d.md", n)] = "- red\n"
+	}
+	x := s.open(t, t.TempDir())
+	s.whole(t, x)
+	clear(s.text) // each attempt finds the next one gone
+	res, err := x.Search(t.Context(), ownerView(t), Query{Text: "red", Limit: 1})
+	if err != nil || !res.Degraded || len(res.Hits) > 0 {
+		t.Errorf("%+v, %v", res, err)
+	}
+}
+
 // A rebuild keeps what is known of completeness.
 func TestRebuildConfirmsNothing(t *testing.T) {
 	s := &mapSource{text: map[string]string{"a.md": "- red\n", "b.md": "- green\n"}}

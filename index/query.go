@@ -107,7 +107,7 @@ type Result struct {
 	Hits     []Hit
 	Total    int    // readable entries that match, before equal ones are folded
 	Note     string // why there is nothing, or less than expected
-	Degraded bool   // answered by reading files, because the index is not whole
+	Degraded bool   // the index is not complete, or files changed faster than they could be read: entries may be missing
 }
 
 // A Source gives files as they are now. Load returns an error satisfying
