@@ -15,7 +15,7 @@ EXAMPLE = example/config.yaml
 BENCHFILES ?= 1000,10000
 BENCHFLAGS ?=
 
-.PHONY: build install uninstall run test faults soak lint bench fuzz eval dist dist-check clean
+.PHONY: build install uninstall run test faults soak stress lint bench fuzz eval dist dist-check clean
 
 build:
 	$(GO) build -o memwatchd ./cmd/memwatchd
@@ -78,6 +78,11 @@ SOAK ?= 1h
 
 soak:
 	SOAK=$(SOAK) $(GO) test ./cmd/memwatchd -count=1 -v -run '^TestSoak$$' -timeout 0
+
+# Many saves, each with a question or a tick that depends on it, while the daemon
+# is reloaded, stopped for moments and short of processors: an hour or more.
+stress:
+	STRESS=1 $(GO) test ./cmd/memwatchd -count=1 -v -run '^(TestStressSync|TestTickRaces)$$' -timeout 0
 
 lint:
 	@echo 'gofmt'; test -z "$$(gofmt -l $$(git ls-files '*.go') | tee /dev/stderr)"

@@ -98,6 +98,9 @@ var savers = []saver{
 	{name: "moves away first", torn: true, save: func(path, text string) error {
 		return errors.Join(os.Rename(path, path+"~"), os.WriteFile(path, []byte(text), 0o600), os.Remove(path+"~"))
 	}},
+	{name: "removes first", torn: true, save: func(path, text string) error {
+		return errors.Join(os.Remove(path), os.WriteFile(path, []byte(text), 0o600))
+	}},
 	{name: "appends", appends: true, torn: true, save: func(path, text string) error {
 		f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
 		if err != nil {
@@ -208,7 +211,11 @@ func TestTickRaces(t *testing.T) {
 	for _, p := range savers {
 		t.Run(p.name, func(t *testing.T) {
 			t.Parallel()
-			p.raceTicks(t, thorough(60, 1000))
+			files := thorough(60, 1000)
+			if stressing {
+				files = 4000
+			}
+			p.raceTicks(t, files)
 		})
 	}
 }
@@ -226,6 +233,9 @@ func (p saver) raceTicks(t *testing.T, files int) {
 		done += fmt.Sprintf("- [x] Call number %d\n", n)
 	}
 	c := &chores{live: startLive(t, root, eager)}
+	if stressing {
+		defer c.starve()()
+	}
 	c.noted()
 	c.write(ago(0)+"/now.md", done)
 	ticked := func(n int) bool {
@@ -261,6 +271,11 @@ func (p saver) raceTicks(t *testing.T, files int) {
 	open := 0
 	for n := range files {
 		text := c.read(path(n))
+		// One that is open was saved by somebody who had not seen it ticked.
+		var journal ipc.JournalAnswer
+		if c.must("journal", owner.with(fields{"path": path(n), "limit": 1}), &journal); len(journal.Writes) == 0 {
+			t.Errorf("%s was never ticked:\n%s", path(n), text)
+		}
 		if unticked(text) != want[n] {
 			t.Errorf("%s is\n%s\nwant\n%s", path(n), text, want[n])
 		}
@@ -269,8 +284,7 @@ func (p saver) raceTicks(t *testing.T, files int) {
 		}
 	}
 	s := c.mustStatus().Write
-	// One that is open was saved by somebody who had not seen it ticked.
-	if len(s.Kept) > 0 || s.Applied < files || open > files/2 {
+	if len(s.Kept) > 0 || s.Applied < files {
 		t.Errorf("%d of %d are open; %+v", open, files, s)
 	}
 	t.Logf("%d files; %d saved before they were ticked, %d left open; %d changes, %d races lost", files, met, open, s.Applied, s.LostRaces)
