@@ -115,7 +115,8 @@ func (p *pipeline) Changed(ctx context.Context, paths []string, why watcher.Why)
 				gone = true
 				p.documents.drop(l.update.Path)
 			}
-			if p.todos != nil && (l.gone || l.apply) {
+			if p.todos != nil && (l.gone || l.update.Doc != nil) {
+				// Also where the index has it already: a rebuild may have read it first.
 				p.todos.Changed(l.update.Path, l.update.Doc)
 			}
 		}
@@ -284,6 +285,9 @@ func (p *pipeline) mend(ctx context.Context, paths []string) error {
 		}
 		if err := p.apply(ctx, []index.Update{l.update}); err != nil {
 			return err
+		}
+		if p.todos != nil {
+			p.todos.Changed(path, l.update.Doc)
 		}
 	}
 	return nil

@@ -65,17 +65,21 @@ func (h *household) act() error {
 }
 
 // ticked waits until everything that is done is ticked everywhere, and checks that
-// everything that people saved is there.
+// everything that people saved is there. A file is tried again after a minute at the
+// latest, where somebody seemed to be saving it each time; what is not even planned
+// has been forgotten.
 func (h *household) ticked() error {
 	left := errors.New("it is not known what is ticked")
-	for end := time.Now().Add(time.Minute); left != nil; time.Sleep(100 * time.Millisecond) {
-		if time.Now().After(end) {
+	began, planned := time.Now(), time.Now()
+	for ; left != nil; time.Sleep(100 * time.Millisecond) {
+		if time.Since(began) > 10*time.Minute || time.Since(planned) > time.Minute {
 			return left
 		}
 		st, err := h.status()
 		left = errors.Join(err, h.missing())
-		if left == nil && (st.Todosync == nil || st.Todosync.Planned > 0) {
-			left = fmt.Errorf("there is more to do: %+v", st.Todosync)
+		if err == nil && (st.Todosync == nil || st.Todosync.Planned > 0) {
+			planned = time.Now()
+			left = errors.Join(left, fmt.Errorf("there is more to do: %+v", st.Todosync))
 		}
 		if list := h.leftovers(); left == nil && len(list) > 0 && h.temporary(list) {
 			left = fmt.Errorf("left over: %q", list)
