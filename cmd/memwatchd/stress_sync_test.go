@@ -326,7 +326,7 @@ func (s *syncStress) reloadAndWait(ctx context.Context, random *rand.Rand) error
 	}
 	s.reloaded.Add(1)
 	// The next reload comes at once, or after some answers.
-	for answers, began := s.claimed.Load()+random.Int64N(20), time.Now(); s.claimed.Load() < answers && time.Since(began) < 2*time.Second; {
+	for answers, began := s.claimed.Load()+random.Int64N(10), time.Now(); s.claimed.Load() < answers && time.Since(began) < 2*time.Second; {
 		wait(ctx, 5*time.Millisecond)
 	}
 	return nil
