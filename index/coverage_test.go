@@ -8,8 +8,7 @@ import (
 
 // A model is a small daemon: one index, one directory whose owner is known by
 // the file C, and one file N in it. Its state is comparable, so that every state
-// is visited once. Each method named step… is what one goroutine does without
-// giving way to another.
+// is visited once. Each method named step… is one atomic step of a goroutine.
 type model struct {
 	cover coverage
 
@@ -24,10 +23,10 @@ type model struct {
 	scanFor           int8 // the request that the scan answers
 	saw               bool // the scan has seen N
 	blind             bool // the scan could not look at the directory
-	unread, clear     bool // what a scan missed is not delivered; a barrier for that is waiting
-	clearN, clearC    bool // what that barrier waits for
+	unread, clear     bool // a scan missed the directory; the barrier that clears this is waiting
+	clearN, clearC    bool // the deliveries that this barrier waits for
 	failures, blinded int8 // still to come
-	lost              bool // the daemon is told that the index was opened again
+	lost              bool // Options.Lost was called
 
 	completer caller
 	epoch     uint64 // as the completer has read it
@@ -57,18 +56,21 @@ const (
 	epochReadLate      flaw = "the epoch is read after the scan was asked for"
 	confirmBeforeKnown flaw = "the index is confirmed before the owners are known"
 	viewBeforeDegraded flaw = "the view is taken before the state is read"
-	unreadForgotten    flaw = "what a scan missed counts as read when the next scan ends"
-	unreadIgnored      flaw = "what a scan missed is not reported"
+	unreadForgotten    flaw = "a missed directory counts as read when the next scan ends"
+	unreadIgnored      flaw = "a missed directory is not reported"
 	unreadConfirmed    flaw = "the index is confirmed while something is unread"
-	lossNotTold        flaw = "an opened index stays complete"
+	lossIgnored        flaw = "an opened index stays complete"
 )
 
-// TestCoverageModel runs all interleavings of a client that saves and asks, the
+// TestCoverageModel runs all interleavings of a client that saves and searches, the
 // watcher, the daemon's completer, a rebuild, failures of the store and scans
 // that cannot read a directory. No answer that claims to be complete may miss
 // the save.
 func TestCoverageModel(t *testing.T) {
-	for _, f := range []flaw{none, swapConfirms, epochIgnored, epochReadLate, confirmBeforeKnown, viewBeforeDegraded, unreadForgotten, unreadIgnored, unreadConfirmed, lossNotTold} {
+	for _, f := range []flaw{
+		none, swapConfirms, epochIgnored, epochReadLate, confirmBeforeKnown, viewBeforeDegraded,
+		unreadForgotten, unreadIgnored, unreadConfirmed, lossIgnored,
+	} {
 		t.Run(string(f), func(t *testing.T) {
 			states, covered, missed := explore(f)
 			t.Logf("%d states, %d complete answers, %d of them miss the save", states, covered, missed)
@@ -104,7 +106,7 @@ func explore(f flaw) (states, covered, missed int) {
 					return states, covered, missed
 				}
 			}
-			continue // what follows does not change the answer
+			continue // the answer is final
 		}
 		for _, next := range m.steps(f) {
 			if !seen[next] {
@@ -159,7 +161,7 @@ func (m *model) wait(c *caller, pc int8) bool {
 const clientDone = 8
 
 // stepClient saves N, and searches for it as ipc.Memory does. The event of the
-// save may be lost, of which the watcher is told: it asks for a scan.
+// save may be lost in an overflow, which requests a scan.
 func (m *model) stepClient(f flaw, overflow bool) bool {
 	c := &m.client
 	if overflow && c.pc > 0 {
@@ -172,8 +174,9 @@ func (m *model) stepClient(f flaw, overflow bool) bool {
 	switch c.pc {
 	case 0:
 		m.disk = true
-		m.tableN = false // what it has is older
-		if m.pendN = !overflow; overflow {
+		m.tableN = false // it has an older version
+		m.pendN = !overflow
+		if overflow {
 			m.request++
 		}
 		if m.next > 0 {
@@ -204,7 +207,7 @@ func (m *model) readState(f flaw) {
 
 func (m *model) takeView(flaw) { m.view = m.sure && m.claim }
 
-// stepCompleter does what daemon.complete and daemon.cover do.
+// stepCompleter is a step of daemon.complete and daemon.cover.
 func (m *model) stepCompleter(f flaw) bool {
 	c := &m.completer
 	known, confirmed := int8(3), int8(4)
@@ -230,7 +233,8 @@ func (m *model) stepCompleter(f flaw) bool {
 		}
 		m.lost = false
 	case 6:
-		if m.epoch = m.cover.epoch; f == epochReadLate {
+		m.epoch = m.cover.epoch
+		if f == epochReadLate {
 			m.request++
 		}
 	case 7:
@@ -244,7 +248,7 @@ func (m *model) stepCompleter(f flaw) bool {
 	return true
 }
 
-// stepScan walks the root, marks what differs, and ends.
+// stepScan walks the root, marks the differences, and ends.
 func (m *model) stepScan(f flaw, blind bool) bool {
 	if blind && (m.scan != 0 || m.blinded == 0) {
 		return false
@@ -312,14 +316,14 @@ func (m *model) stepDeliverC() bool {
 	return true
 }
 
-// stepRebuild does what Index.Rebuild does. It knows of no file that no walk has
+// stepRebuild is a step of Index.Rebuild. The catalogue knows of no file that no walk has
 // seen yet.
 func (m *model) stepRebuild(f flaw) bool {
 	switch m.next {
 	case 0:
 	case 1: // nothing is in the catalogue
 	case 2:
-		m.tableN = m.nextN || m.tableN // what the old one has is read again
+		m.tableN = m.nextN || m.tableN // the files of the old table are read again
 		m.tableC = m.nextC || m.tableC
 		m.nextN, m.nextC = false, false
 		if f == swapConfirms {
@@ -335,8 +339,7 @@ func (m *model) stepRebuild(f flaw) bool {
 	return true
 }
 
-// stepFail does what Index.fail does: the store that is opened again lacks
-// everything. A rebuild under way goes on.
+// stepFail is Index.fail: the store that is opened again lacks everything. A rebuild under way goes on.
 func (m *model) stepFail(f flaw) bool {
 	if m.failures == 0 {
 		return false
@@ -344,7 +347,7 @@ func (m *model) stepFail(f flaw) bool {
 	m.failures--
 	complete := m.cover.complete
 	m.cover.open()
-	if f == lossNotTold {
+	if f == lossIgnored {
 		m.cover.complete = complete
 	}
 	m.tableN, m.tableC, m.lost = false, false, true
@@ -367,7 +370,7 @@ func TestSearchGivesUp(t *testing.T) {
 	}
 }
 
-// A rebuild keeps what is known of completeness.
+// A rebuild neither confirms that the index is complete nor revokes it.
 func TestRebuildConfirmsNothing(t *testing.T) {
 	s := &mapSource{text: map[string]string{"a.md": "- red\n", "b.md": "- green\n"}}
 	x := s.open(t, t.TempDir())

@@ -28,7 +28,7 @@ type Options struct {
 	// Source gives files as they are now.
 	Source Source
 	// Paths lists every file that could be in the index, in any order. While
-	// the index is not complete, what it lacks is read from there.
+	// the index is not complete, searches read the missing files from there.
 	Paths func() []string
 	// Version is what the caller's settings make of files: an index built with
 	// another is built anew.

@@ -153,7 +153,7 @@ func (x *Index) swap(ctx context.Context, next *rebuild, read func(context.Conte
 	x.mu.Lock()
 	old, name := x.store, x.name
 	x.store, x.table, x.name, x.next = next.store, next.table, next.name, nil
-	if x.cover.complete { // else what the old one lacked, this one lacks too
+	if x.cover.complete { // else the new one may lack the same files
 		x.lost = ""
 	}
 	x.mu.Unlock()

@@ -19,7 +19,7 @@ type file struct {
 	stamp   memory.Stamp
 	hash    [32]byte
 	kind    memory.Kind
-	owner   string // of the place: what a directory is may change while its files do not
+	owner   string // owner key of the place, which may change while the file does not
 	day     string
 	name    string  // of the session's file
 	own     uint16  // index of the last of the parts that show the frontmatter

@@ -130,9 +130,9 @@ func (s *Syncer) tick(ctx context.Context, path string, wishes []Wish, group str
 	return written.ID, ticked, nil
 }
 
-// errOther is returned by tick for a file that has nothing to be ticked. It is not
-// what it was when it was last seen: a person is saving it, or has saved it.
-var errOther = errors.New("it is not what it was when it was last seen")
+// errOther is returned by tick for a file that has nothing to be ticked: a person
+// has saved it since it was last read, or is saving it.
+var errOther = errors.New("it has changed since it was last read")
 
 // reasonOf says to a person why a file is changed.
 func reasonOf(wishes []Wish) string {
@@ -188,8 +188,8 @@ func (s *Syncer) note(path string, err error) {
 	case isLater:
 		wait, a.reason = max(later.For, minWait/10), later.Reason // it says when
 	case other:
-		// What the file is now decides whether its wishes stand. A file that was
-		// moved away for a moment may be back as it was.
+		// The next look decides whether the wishes stand. A file that was moved
+		// away for a moment may be back unchanged.
 		a.reason = errOther.Error()
 		s.hintLocked(path)
 		s.wakeUpLocked()

@@ -40,7 +40,7 @@ type scans struct {
 	state     string        // of the root
 	cause     string        // why it is missing
 	failed    int           // scans in a row that could not look at everything
-	unread    bool          // and what they have not seen has not been delivered since
+	unread    bool          // and the files that they missed have not been delivered since
 }
 
 // States of the root.
@@ -288,14 +288,14 @@ func (w *Watcher) scan(ctx context.Context) {
 	}
 	failed, unread := w.scans.note(tree.Failed)
 	if unread && failed == 0 {
-		// What the scans before this one did not see is among the marks.
+		// The files that the scans before this one missed are among the marks.
 		marks = append(marks, mark{barrier: &barrier{done: w.scans.seen}})
 	}
 	w.send(ctx, w.marks, marks)
 	w.watches.end()
 	if failed > 0 {
 		retry := min(firstRetry<<min(failed-1, 16), lastRetry)
-		w.Logger.Debug("part of the root cannot be looked at, trying again", "skipped", len(tree.Skipped), "after", retry)
+		w.Logger.Debug("part of the root cannot be read, trying again", "skipped", len(tree.Skipped), "after", retry)
 		time.AfterFunc(retry, func() { w.scans.ask(false) })
 	}
 	if w.scans.finish(request, root, RootWatched, "") {
@@ -349,8 +349,8 @@ func (w *Watcher) unseen(err error) {
 	}
 }
 
-// unread asks for a scan if part of a directory could not be looked at. If that is
-// known, the next scan is under way or will come.
+// unread requests a scan if part of a directory could not be read. After a failed
+// scan, the next one is scheduled already.
 func (w *Watcher) unread(tree *memory.Tree) {
 	w.scans.mu.Lock()
 	known := w.scans.failed > 0

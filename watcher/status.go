@@ -15,7 +15,7 @@ type Status struct {
 	LastReconcile time.Time   `json:"last_reconcile"` // when the last scan of everything ended
 	Pending       int         `json:"pending"`        // paths that may have changed and have not been taken over
 	Held          int         `json:"held"`           // files that seem gone and are not believed to be
-	Unread        bool        `json:"unread"`         // a scan could not look at everything, and what it missed has not been delivered since
+	Unread        bool        `json:"unread"`         // a scan missed files that have not been delivered since
 	Warnings      []string    `json:"warnings"`       // what a person should know, until it is over
 }
 

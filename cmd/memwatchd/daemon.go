@@ -297,7 +297,8 @@ func (d *daemon) complete(ctx context.Context, epoch uint64) error {
 			close(d.known)
 		}
 		var retry <-chan time.Time
-		if wait = min(2*wait, lookAgain); unread {
+		if unread {
+			wait = min(2*wait, lookAgain)
 			retry = time.After(wait)
 		} else {
 			wait = time.Second

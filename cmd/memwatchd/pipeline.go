@@ -123,7 +123,8 @@ func (p *pipeline) Changed(ctx context.Context, paths []string, why watcher.Why)
 		if why == watcher.Event {
 			p.measure(looks)
 		}
-		if paths = paths[n:]; len(paths) == 0 && gone {
+		paths = paths[n:]
+		if len(paths) == 0 && gone {
 			gone = false
 			paths = p.reread(p.people.changed(named)) // it may have been their MEMORY.md
 		}

@@ -56,8 +56,8 @@ func is(err error, code ipc.Code) bool {
 	return ok && e.code == string(code)
 }
 
-// question asks. A connection that broke, as one does when the daemon begins
-// anew, is asked again, once.
+// question asks. Where a connection breaks, as one does when the daemon is
+// reloaded, it asks again: once, or as often as retries allows.
 func (s *soak) question(ctx context.Context, c *http.Client, method, path string, req fields, answer any) error {
 	body, err := json.Marshal(fields{}.with(req))
 	if err != nil {
@@ -71,7 +71,7 @@ func (s *soak) question(ctx context.Context, c *http.Client, method, path string
 		}
 		got, status, err := do(c, r)
 		switch {
-		case err != nil && tries == 1 && ctx.Err() == nil:
+		case err != nil && tries <= max(s.retries, 1) && ctx.Err() == nil:
 			s.again.Add(1)
 			continue
 		case err != nil:

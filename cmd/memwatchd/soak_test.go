@@ -26,6 +26,8 @@ type soak struct {
 	files  int // in each of the larger directories
 	seed   uint64
 
+	retries int // of a question whose connection broke; 1 if zero
+
 	words   atomic.Int64 // made, each for one entry only
 	saves   atomic.Int64
 	asked   atomic.Int64

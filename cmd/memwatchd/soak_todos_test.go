@@ -66,8 +66,7 @@ func (h *household) act() error {
 
 // ticked waits until everything that is done is ticked everywhere, and checks that
 // everything that people saved is there. A file is tried again after a minute at the
-// latest, where somebody seemed to be saving it each time; what is not even planned
-// has been forgotten.
+// latest if it was being saved each time; a tick that is not even planned is lost.
 func (h *household) ticked() error {
 	left := errors.New("it is not known what is ticked")
 	began, planned := time.Now(), time.Now()

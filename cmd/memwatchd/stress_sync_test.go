@@ -37,8 +37,8 @@ func stressed(all int) int {
 	return all / 200
 }
 
-// A syncStress is a daemon that is reloaded, whose index is rebuilt and whose
-// root is replaced, while clients save files and search for what they saved.
+// A syncStress is a daemon under reloads, rebuilds of the index and replacements
+// of the root, while clients save files and search for the saved words.
 type syncStress struct {
 	*soak
 	replacing sync.RWMutex // held for reading by every save
@@ -50,10 +50,10 @@ type syncStress struct {
 }
 
 // TestStressSync checks that no answer that claims to be synced and complete
-// misses a word saved before the question, whoever asks.
+// misses a word saved before the question, for any kind of caller.
 func TestStressSync(t *testing.T) {
 	base := t.TempDir()
-	s := &syncStress{soak: &soak{live: newLive(t, filepath.Join(base, "root"), ""), seed: rand.Uint64()}}
+	s := &syncStress{soak: &soak{live: newLive(t, filepath.Join(base, "root"), ""), seed: rand.Uint64(), retries: 3}}
 	if err := errors.Join(os.Mkdir(s.root, 0o700), s.configureSoak()); err != nil {
 		t.Fatal(err)
 	}
@@ -66,9 +66,11 @@ func TestStressSync(t *testing.T) {
 	group, ctx := errgroup.WithContext(ctx)
 	reloads, rebuilds, roots := max(questions*3/200, 3), max(questions*3/2000, 3), max(questions/2000, 2)
 	more := func() bool {
-		return s.asked.Load() < questions || s.reloaded.Load() < reloads || s.rebuilt.Load() < rebuilds || s.replaced.Load() < roots
+		return s.asked.Load() < questions || s.reloaded.Load() < reloads ||
+			s.rebuilt.Load() < rebuilds || s.replaced.Load() < roots
 	}
-	loop := func(name string, goal int64, counter *atomic.Int64, pause time.Duration, act func(context.Context, *rand.Rand) error) {
+	type act func(context.Context, *rand.Rand) error
+	loop := func(name string, goal int64, counter *atomic.Int64, pause time.Duration, act act) {
 		random := rand.New(rand.NewPCG(s.seed, rand.Uint64()))
 		group.Go(func() error {
 			for ctx.Err() == nil && more() {
@@ -85,7 +87,8 @@ func TestStressSync(t *testing.T) {
 		})
 	}
 	for _, c := range clients {
-		loop(c.name, questions, &s.asked, time.Millisecond, func(ctx context.Context, _ *rand.Rand) error { return c.act(ctx) })
+		act := func(ctx context.Context, _ *rand.Rand) error { return c.act(ctx) }
+		loop(c.name, questions, &s.asked, time.Millisecond, act)
 	}
 	loop("reload", reloads, &s.reloaded, 40*time.Millisecond, s.reloadAndWait)
 	loop("rebuild", rebuilds, &s.rebuilt, 300*time.Millisecond, s.rebuild)
@@ -140,7 +143,7 @@ func (l *live) starve() (stop func()) {
 	}
 }
 
-// clients returns actors that save and ask: the owner, a listed user, users
+// clients returns actors that save and search: the owner, a listed user, users
 // known by their directories' contents, subjects known by claims, and a
 // listener with a fixed scope.
 func (s *syncStress) clients() []*actor {
@@ -177,7 +180,7 @@ func (s *syncStress) mainSaver(n int) *actor {
 	}}
 }
 
-// saver saves over its files in all ways and searches for what it saved.
+// saver saves over its files in all ways and searches for the saved word.
 func (s *syncStress) saver(n int, who fields, socket, pattern, front string) *actor {
 	d, c := s.desk(n), client(socket)
 	for range 12 {
@@ -270,14 +273,17 @@ func (s *syncStress) newcomer(n int) *actor {
 			s.replacing.RLock()
 			err := step()
 			s.replacing.RUnlock()
-			if err == nil && i < 2 && d.IntN(2) == 0 { // what is there is parsed before the rest is
+			if err == nil && i < 2 && d.IntN(2) == 0 { // the files so far are parsed before the rest exists
 				_, err = s.search(ctx, c, owner, note)
 			}
 			if err != nil {
 				return err
 			}
 		}
-		err := errors.Join(s.mustFind(ctx, c, who, note, name+"/memory/notes.md"), s.mustFind(ctx, c, who, day, name+"/memory/2026-01-01.md"))
+		err := errors.Join(
+			s.mustFind(ctx, c, who, note, name+"/memory/notes.md"),
+			s.mustFind(ctx, c, who, day, name+"/memory/2026-01-01.md"),
+		)
 		s.replacing.RLock()
 		defer s.replacing.RUnlock()
 		return errors.Join(err, os.RemoveAll(d.path(name)))
@@ -326,7 +332,8 @@ func (s *syncStress) reloadAndWait(ctx context.Context, random *rand.Rand) error
 	}
 	s.reloaded.Add(1)
 	// The next reload comes at once, or after some answers.
-	for answers, began := s.claimed.Load()+random.Int64N(10), time.Now(); s.claimed.Load() < answers && time.Since(began) < 2*time.Second; {
+	answers, began := s.claimed.Load()+random.Int64N(10), time.Now()
+	for s.claimed.Load() < answers && time.Since(began) < 2*time.Second {
 		wait(ctx, 5*time.Millisecond)
 	}
 	return nil
@@ -349,7 +356,12 @@ func (s *syncStress) rebuild(ctx context.Context, _ *rand.Rand) error {
 func (s *syncStress) replaceRoot(context.Context, *rand.Rand) error {
 	s.replacing.Lock()
 	defer s.replacing.Unlock()
-	if err := errors.Join(os.CopyFS(s.root+".new", os.DirFS(s.root)), os.Rename(s.root, s.root+".old"), os.Rename(s.root+".new", s.root)); err != nil {
+	err := errors.Join(
+		os.CopyFS(s.root+".new", os.DirFS(s.root)),
+		os.Rename(s.root, s.root+".old"),
+		os.Rename(s.root+".new", s.root),
+	)
+	if err != nil {
 		return err
 	}
 	s.replaced.Add(1)
