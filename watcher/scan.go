@@ -190,6 +190,7 @@ func (w *Watcher) scanner(ctx context.Context) {
 			return
 		case <-w.scans.kick:
 			began := time.Now()
+			w.noteSleep(lastTick, began) // this scan covers it
 			w.scan(ctx)
 			now := time.Now()
 			took := now.Sub(began)
@@ -199,8 +200,7 @@ func (w *Watcher) scanner(ctx context.Context) {
 		case <-w.scans.root:
 		case <-tick.C:
 			now := time.Now()
-			if slept(lastTick, now, w.Poll) {
-				w.Logger.Info("woke up, looking at every file")
+			if w.noteSleep(lastTick, now) {
 				w.scans.request(false)
 			}
 			lastTick = now
@@ -219,6 +219,15 @@ func (w *Watcher) scanner(ctx context.Context) {
 			nextPoll = lastTick.Add(max(w.Poll, pollShare*lastTick.Sub(now)))
 		}
 	}
+}
+
+// noteSleep reports, and logs, whether the machine slept between two ticks.
+func (w *Watcher) noteSleep(last, now time.Time) bool {
+	is := slept(last, now, w.Poll)
+	if is {
+		w.Logger.Info("woke up, looking at every file")
+	}
+	return is
 }
 
 // slept reports whether much more time has passed between two ticks than there
