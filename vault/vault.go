@@ -122,8 +122,8 @@ func (v *Vault) Stat(path string) (memory.Stamp, error) {
 }
 
 // Directory identifies the directory at path, "" for the root, and reports
-// whether there is one; a link to one is none. While too many files are open
-// there may be one, which nothing identifies.
+// whether there is one; a link to one is none. Where that cannot be told for the
+// moment, as while too many files are open, there may be one without an identity.
 func (v *Vault) Directory(path string) (memory.FileID, bool) {
 	var id memory.FileID
 	var err error
@@ -141,7 +141,7 @@ func (v *Vault) Directory(path string) (memory.FileID, bool) {
 			return fileID(&st), nil
 		})
 	}
-	return id, err == nil || exhausted(err)
+	return id, err == nil || exhausted(err) || !Absent(err) && !errors.Is(err, ErrRoot) && !errors.Is(err, fs.ErrPermission)
 }
 
 // Look is [Vault.Stat] for a path that may not be one of memory's: names and

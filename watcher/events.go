@@ -125,7 +125,9 @@ func (w *Watcher) appeared(ctx context.Context, buf *buffer, dir string) {
 		w.unseen(err)
 		return
 	}
-	w.unread(tree)
+	if tree.Failed {
+		w.scans.miss()
+	}
 	for _, f := range tree.Files {
 		buf.marks = append(buf.marks, mark{path: f.Path, why: Event})
 	}

@@ -40,7 +40,10 @@ type scans struct {
 	state     string        // of the root
 	cause     string        // why it is missing
 	failed    int           // scans in a row that could not look at everything
-	unread    bool          // and the files that they missed have not been delivered since
+	missed    uint64        // how often something could not be looked at, also by walks of a part
+	before    uint64        // the same when the scan under way began
+	unread    bool          // something was missed and has not been delivered since
+	retry     *time.Timer   // of the scan after one that failed
 }
 
 // States of the root.
@@ -100,7 +103,7 @@ func (s *scans) take() (request uint64, verify bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	request, verify = s.requested, s.verify
-	s.verify, s.lost = false, false
+	s.verify, s.lost, s.before = false, false, s.missed
 	return request, verify
 }
 
@@ -120,29 +123,58 @@ func (s *scans) finish(request uint64, root memory.FileID, state, cause string) 
 	return news
 }
 
-// note records whether a scan could not look at everything. It returns how many
-// in a row could not, and whether something may be unread.
-func (s *scans) note(failed bool) (n int, unread bool) {
+// miss records that part of the root could not be looked at, and requests a scan
+// unless one is scheduled for that.
+func (s *scans) miss() {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.failed++; !failed {
-		s.failed = 0
+	s.missed++
+	s.unread = true
+	scheduled := s.failed > 0
+	s.mu.Unlock()
+	if !scheduled {
+		s.request(false)
 	}
-	s.unread = s.unread || failed
-	return s.failed, s.unread
 }
 
-// seen records that everything has been looked at and delivered, if it has.
-func (s *scans) seen(err error) {
+// walked records the end of the walk of a scan. If anything was missed since the
+// scan began, another scan is scheduled. Otherwise walked returns the function to
+// be called when the marks of the scan have been delivered, or nil if there is no
+// need for one.
+func (s *scans) walked(failed bool) (delivered func(error)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	switch {
-	case s.failed > 0:
-	case err == nil:
-		s.unread = false
-	default:
-		signal(s.kick) // a scan tries again
+	if failed {
+		s.missed++
+		s.unread = true
 	}
+	missed := s.missed
+	switch {
+	case missed != s.before:
+		s.retryLocked()
+		return nil
+	case !s.unread:
+		s.failed = 0
+		return nil
+	}
+	return func(err error) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if err != nil || s.missed != missed {
+			s.retryLocked()
+			return
+		}
+		s.failed, s.unread = 0, false
+	}
+}
+
+// retryLocked schedules a scan, later each time in a row.
+func (s *scans) retryLocked() {
+	after := min(firstRetry<<min(s.failed, 16), lastRetry)
+	s.failed++
+	if s.retry != nil {
+		s.retry.Stop()
+	}
+	s.retry = time.AfterFunc(after, func() { s.ask(false) })
 }
 
 // scanned is the root as it was scanned last, zero if it was missing, and
@@ -295,18 +327,11 @@ func (w *Watcher) scan(ctx context.Context) {
 			marks = append(marks, mark{path: f.Path, why: Verify})
 		}
 	}
-	failed, unread := w.scans.note(tree.Failed)
-	if unread && failed == 0 {
-		// The files that the scans before this one missed are among the marks.
-		marks = append(marks, mark{barrier: &barrier{done: w.scans.seen}})
+	if delivered := w.scans.walked(tree.Failed); delivered != nil {
+		marks = append(marks, mark{barrier: &barrier{done: delivered}})
 	}
 	w.send(ctx, w.marks, marks)
 	w.watches.end()
-	if failed > 0 {
-		retry := min(firstRetry<<min(failed-1, 16), lastRetry)
-		w.Logger.Debug("part of the root cannot be read, trying again", "skipped", len(tree.Skipped), "after", retry)
-		time.AfterFunc(retry, func() { w.scans.ask(false) })
-	}
 	if w.scans.finish(request, root, RootWatched, "") {
 		w.Logger.Info("watching", "path", w.Dir, "files", len(tree.Files), "directories", w.watches.len())
 	}
@@ -342,7 +367,9 @@ func (w *Watcher) compareDir(ctx context.Context, dir string) {
 		w.unseen(err)
 		return
 	}
-	w.unread(tree)
+	if tree.Failed {
+		w.scans.miss()
+	}
 	among := func(inFlight []string) []string {
 		differ, gone := w.compare(tree, inFlight)
 		return append(differ, gone...)
@@ -350,22 +377,11 @@ func (w *Watcher) compareDir(ctx context.Context, dir string) {
 	w.send(ctx, w.marks, []mark{{why: Scan, among: among}})
 }
 
-// unseen is told that a part of the root could not be looked at. That the root
-// is missing is noticed by itself.
+// unseen records that a walk of a part of the root failed: the root may be
+// missing, or too many files are open.
 func (w *Watcher) unseen(err error) {
-	if exhausted(err) {
-		w.scans.request(false)
-	}
-}
-
-// unread requests a scan if part of a directory could not be read. After a failed
-// scan, the next one is scheduled already.
-func (w *Watcher) unread(tree *memory.Tree) {
-	w.scans.mu.Lock()
-	known := w.scans.failed > 0
-	w.scans.mu.Unlock()
-	if tree.Failed && !known {
-		w.scans.request(false)
+	if !errors.Is(err, context.Canceled) {
+		w.scans.miss()
 	}
 }
 

@@ -363,7 +363,7 @@ func (s *settler) delivered(now time.Time, again []string, err error) {
 	for _, path := range again {
 		e := given[path]
 		if e == nil { // the sink has looked at more than it was given
-			e = &entry{path: path, why: b.why}
+			e = &entry{path: path, why: Scan}
 		}
 		s.again(now, e, nil)
 	}

@@ -50,7 +50,7 @@ func (w *Watcher) Status() Status {
 	if s.Held > 0 {
 		s.Warnings = append(s.Warnings, fmt.Sprintf("%d files are gone at once; they are kept until a second scan agrees", s.Held))
 	}
-	if s.Unread {
+	if s.Unread && s.Root == RootWatched {
 		s.Warnings = append(s.Warnings, "part of the memory cannot be read, trying again: see the skipped files")
 	}
 	told := make(map[string]bool)
