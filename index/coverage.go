@@ -12,8 +12,8 @@ package index
 //     failed table before it, had applied.
 //   - owners known: every file that claims a directory for a subject has been
 //     read, so the caller's view includes the caller's directories.
-//   - nothing unread: no scan has failed to look at a directory without a later
-//     scan whose marks have been delivered.
+//   - nothing unread: no walk has failed to look at a directory without a later
+//     scan whose marks have been delivered, and no file failed to be read.
 //
 // An answer is degraded if the index is not complete or something is unread.
 //
@@ -22,7 +22,8 @@ package index
 //	open     a store is opened, at start or after a failure: epoch+1, incomplete
 //	apply    files are applied to the table, and to a rebuild under way
 //	swap     a rebuild replaces the table: unchanged, because the new table
-//	         holds at least what the old one held
+//	         holds at least the files of the old one; like open if a file of
+//	         the old one could not be read
 //	confirm  every file has been compared since the epoch was read: complete,
 //	         unless the epoch has changed
 //

@@ -17,10 +17,16 @@ type rebuild struct {
 	store *store
 	table *table
 	err   error // of an Apply meanwhile
+	lacks bool  // a file could not be read
 
 	files int          // that it is to be made from
 	fed   atomic.Int64 // of these
 }
+
+// ErrUnread is returned by the read function of a rebuild for a file that exists
+// and cannot be read. The rebuild goes on without it, and the new index is not
+// complete.
+var ErrUnread = errors.New("file cannot be read")
 
 // ErrRebuilding: a rebuild is under way, and another one has to wait for it.
 var ErrRebuilding = errors.New("a rebuild is under way")
@@ -113,6 +119,10 @@ func (x *Index) feedLocked(ctx context.Context, next *rebuild, paths []string, r
 	var updates []Update
 	for _, path := range paths {
 		u, err := read(ctx, path)
+		if errors.Is(err, ErrUnread) {
+			next.lacks = true
+			continue
+		}
 		if err != nil {
 			return err
 		}
@@ -136,7 +146,7 @@ func (x *Index) swap(ctx context.Context, next *rebuild, read func(context.Conte
 	defer x.writing.Unlock()
 	var differ []string
 	for path, f := range x.table.files {
-		if made := next.table.files[path]; made == nil || made.stamp != f.stamp {
+		if made := next.table.files[path]; made == nil || made.stamp != f.stamp || made.kind != f.kind || made.owner != f.owner {
 			differ = append(differ, path)
 		}
 	}
@@ -153,10 +163,16 @@ func (x *Index) swap(ctx context.Context, next *rebuild, read func(context.Conte
 	x.mu.Lock()
 	old, name := x.store, x.name
 	x.store, x.table, x.name, x.next = next.store, next.table, next.name, nil
-	if x.cover.complete { // else the new one may lack the same files
+	switch {
+	case next.lacks:
+		x.cover.open()
+	case x.cover.complete: // else the new one may lack the same files
 		x.lost = ""
 	}
 	x.mu.Unlock()
+	if next.lacks && x.opt.Lost != nil {
+		go x.opt.Lost()
+	}
 	x.generation.Add(1)
 	x.revision.Add(1)
 	var err error
