@@ -271,6 +271,7 @@ func (d *daemon) recall() {
 		return ok || f.Claim != ""
 	}
 	for _, info := range d.index.Files(known) {
+		d.people.recallMain(info.Path)
 		if stamp, err := d.vault.Stat(info.Path); err == nil && stamp == info.Stamp {
 			d.people.recall(d.pipeline.layout.Place(info.Path), info.Claim)
 		}
@@ -284,55 +285,59 @@ const lookAgain = 30 * time.Second
 // complete confirms that the index is complete after the first scan, and
 // whenever the index was opened again. The epoch is the one before that scan.
 func (d *daemon) complete(ctx context.Context, epoch uint64) error {
-	wait := time.Second
 	for first := true; ; first = false {
 		built := roomToBuild()
 		err := d.cover(ctx, epoch)
 		built()
-		unread := errors.Is(err, errUnread)
-		if err != nil && !unread {
+		blind := errors.Is(err, errUnread)
+		if err != nil && !blind {
 			return err
 		}
 		if first {
 			close(d.known)
 		}
-		var retry <-chan time.Time
-		if unread {
-			wait = min(2*wait, lookAgain)
-			retry = time.After(wait)
-		} else {
-			wait = time.Second
+		for blind && d.blind() {
+			if err := sleep(ctx, time.Second); err != nil {
+				return err
+			}
+		}
+		if blind {
+			continue // the scan that ended this was requested after the epoch was read
 		}
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-retry:
-			epoch = d.index.Status().Epoch
-			d.watcher.Rescan()
 		case <-d.lost:
-			epoch = d.index.Status().Epoch
-			d.watcher.VerifyNow()
 		}
+		epoch = d.index.Status().Epoch
+		d.watcher.VerifyNow()
 	}
 }
 
-// errUnread is returned by cover when a scan could not look at everything.
+// errUnread is returned by cover while part of the memory cannot be read.
 var errUnread = errors.New("part of the memory cannot be read")
 
+// blind reports whether files may exist of which nothing is known: the root is
+// missing, a directory could not be read, or a file that may claim its directory.
+func (d *daemon) blind() bool {
+	return d.away() || d.watcher.Status().Unread || d.pipeline.claimsUnread()
+}
+
 // cover waits until every file has been compared with the index, and confirms
-// that. A scan must have been requested since the epoch was read. If part of the
-// memory cannot be read, cover confirms nothing and returns errUnread. The order
-// of the steps matters: see coverage in package index.
+// that. A scan must have been requested since the epoch was read. While part of
+// the memory cannot be read, cover confirms nothing and returns errUnread. The
+// order of the steps matters: see coverage in package index.
 func (d *daemon) cover(ctx context.Context, epoch uint64) error {
 	for wait := time.Second; ; wait = min(2*wait, lookAgain) {
+		if d.people.unsure() {
+			d.recall() // the root may not have been there before
+		}
 		d.watcher.Name(ctx, d.misplaced())
 		err := d.watcher.Sync(ctx)
-		unread := d.watcher.Status().Unread
-		if err == nil {
+		blind := d.blind()
+		if err == nil && !blind {
 			d.people.settled()
-			if !unread {
-				err = d.index.Confirm(epoch)
-			}
+			err = d.index.Confirm(epoch)
 		}
 		if err == nil {
 			err = d.startWriting(ctx)
@@ -340,7 +345,7 @@ func (d *daemon) cover(ctx context.Context, epoch uint64) error {
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
-		case err == nil && unread:
+		case err == nil && blind:
 			d.logger.Warn("index is not complete yet", "err", errUnread)
 			return errUnread
 		case err == nil:
@@ -380,7 +385,11 @@ func (d *daemon) lookAtUsers(ctx context.Context) error {
 		if err := sleep(ctx, d.config.Watch.Reconcile); err != nil {
 			return err
 		}
-		d.watcher.Name(ctx, d.pipeline.reread(d.people.changed(d.people.known())))
+		var mains []string // the round that looks at them rereads the directories
+		for _, dir := range d.people.differing(d.people.known()) {
+			mains = append(mains, dir+"/MEMORY.md")
+		}
+		d.watcher.Name(ctx, mains)
 	}
 }
 

@@ -362,7 +362,7 @@ func TestTodoRootComesLater(t *testing.T) {
 	put(t, filepath.Join(away, c.now), strings.Replace(oneTask, "[ ]", "[x]", 1))
 	c.live = newLive(t, root, quickly+quick)
 	c.launch()
-	c.until("it has seen that there is nothing", func() bool { return strings.Contains(c.log.String(), "index is complete") })
+	c.until("it has seen that there is nothing", func() bool { return strings.Contains(c.log.String(), errUnread.Error()) })
 	if err := os.Rename(away, root); err != nil {
 		t.Fatal(err)
 	}

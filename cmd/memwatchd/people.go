@@ -64,21 +64,12 @@ func (p *people) user(dir string) (is, known bool) {
 	return is, known
 }
 
-// look checks, and remembers, whether a directory is a user's: it is listed, or
-// has MEMORY.md and memory/. A MEMORY.md that is missing counts until it is
-// believed gone, because many editors move a file away before they write it.
-// While the root is missing, the last result stays. The caller holds p.looking.
+// look checks, and remembers, whether a directory is a user's. If that cannot be
+// told for the moment, the last result stays. The caller holds p.looking.
 func (p *people) look(dir string) bool {
-	is := slices.Contains(p.listed, dir)
-	if !is {
-		if _, err := p.vault.Root(); err != nil {
-			is, _ := p.user(dir)
-			return is
-		}
-		if _, ok := p.vault.Directory(dir + "/memory"); ok {
-			_, err := p.vault.Stat(dir + "/MEMORY.md")
-			is = err == nil || errors.Is(err, fs.ErrNotExist) && p.hasMain(dir)
-		}
+	is, err := p.check(dir)
+	if err != nil {
+		is, _ = p.user(dir)
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -87,6 +78,27 @@ func (p *people) look(dir string) bool {
 	}
 	p.users[dir] = is
 	return is
+}
+
+// check reports whether a directory is a user's: it is listed, or has MEMORY.md
+// and memory/. A MEMORY.md that is missing counts until it is believed gone,
+// because many editors move a file away before they write it.
+func (p *people) check(dir string) (bool, error) {
+	if slices.Contains(p.listed, dir) {
+		return true, nil
+	}
+	_, err := p.vault.Stat(dir + "/memory")
+	if err != nil && !vault.Absent(err) {
+		return false, err
+	}
+	if _, ok := p.vault.Directory(dir + "/memory"); !ok || !errors.Is(err, vault.ErrNotRegular) {
+		return false, nil
+	}
+	_, err = p.vault.Stat(dir + "/MEMORY.md")
+	if err != nil && !vault.Absent(err) {
+		return false, err
+	}
+	return err == nil || errors.Is(err, fs.ErrNotExist) && p.hasMain(dir), nil
 }
 
 func (p *people) hasMain(dir string) bool {
@@ -128,6 +140,21 @@ func (p *people) changed(dirs []string) []string {
 	return out
 }
 
+// differing returns the directories that have become a user's, or are one no more,
+// since they were looked at. It remembers nothing.
+func (p *people) differing(dirs []string) []string {
+	p.looking.Lock()
+	defer p.looking.Unlock()
+	var out []string
+	for _, dir := range dirs {
+		before, _ := p.user(dir)
+		if is, err := p.check(dir); err == nil && is != before {
+			out = append(out, dir)
+		}
+	}
+	return out
+}
+
 // known lists the directories that were ever asked about, sorted.
 func (p *people) known() []string {
 	p.mu.RLock()
@@ -158,8 +185,21 @@ func (p *people) claim(doc *memory.Document, unsettled bool) {
 func (p *people) recall(place memory.Place, claim string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.noteMainLocked(place.Path)
 	p.directories.Set(place, claim)
+}
+
+// recallMain takes over that a file was there when it was last looked for.
+func (p *people) recallMain(path string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.noteMainLocked(path)
+}
+
+// unsure reports whether settled has not been called.
+func (p *people) unsure() bool {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	return p.directories.Unsure
 }
 
 // settled says that every file has been read.

@@ -4,9 +4,12 @@ import (
 	"context"
 	"crypto/sha256"
 	"errors"
+	"fmt"
 	"io/fs"
 	"iter"
 	"log/slog"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -59,7 +62,8 @@ type pipeline struct {
 
 	mu      sync.Mutex
 	known   map[string]known
-	failure error // of the last round, until one succeeds
+	unread  map[string]bool // files that could not be read, for a reason that may pass
+	failure error           // of the last round, until one succeeds
 }
 
 // known is what is remembered of a file that was looked at.
@@ -91,12 +95,29 @@ func (p *pipeline) Changed(ctx context.Context, paths []string, why watcher.Why)
 		p.saves.Add(int64(len(paths)))
 	}
 	named := topDirs(paths)
-	paths = append(paths[:len(paths):len(paths)], p.reread(p.people.changed(named))...)
-	gone := false
+	moved := p.reread(p.people.changed(named))
+	again, gone, err := p.follow(ctx, paths, why)
+	for err == nil && (len(moved) > 0 || gone) {
+		if gone { // it may have been a user's MEMORY.md
+			moved = append(moved, p.reread(p.people.changed(named))...)
+		}
+		var more []string
+		more, gone, err = p.follow(ctx, moved, watcher.Scan)
+		again, moved = append(again, more...), nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return again, nil
+}
+
+// follow looks at paths and makes the index match. It reports whether one of them
+// is gone.
+func (p *pipeline) follow(ctx context.Context, paths []string, why watcher.Why) (again []string, gone bool, err error) {
 	for len(paths) > 0 {
 		looks, n, err := p.lookAt(ctx, paths, why)
 		if err != nil {
-			return nil, err
+			return nil, false, err
 		}
 		var updates []index.Update
 		for _, l := range looks {
@@ -108,28 +129,50 @@ func (p *pipeline) Changed(ctx context.Context, paths []string, why watcher.Why)
 			}
 		}
 		if err := p.apply(ctx, updates); err != nil {
-			return nil, err
+			return nil, false, err
 		}
 		for _, l := range looks {
-			if l.gone {
-				gone = true
-				p.documents.drop(l.update.Path)
-			}
-			if p.todos != nil && (l.gone || l.update.Doc != nil) {
-				// Also where the index has it already: a rebuild may have read it first.
-				p.todos.Changed(l.update.Path, l.update.Doc)
-			}
+			p.followed(l)
+			gone = gone || l.gone
 		}
 		if why == watcher.Event {
 			p.measure(looks)
 		}
 		paths = paths[n:]
-		if len(paths) == 0 && gone {
-			gone = false
-			paths = p.reread(p.people.changed(named)) // it may have been their MEMORY.md
-		}
 	}
-	return again, nil
+	return again, gone, nil
+}
+
+// followed tells everybody else of a file that the index matches now.
+func (p *pipeline) followed(l look) {
+	if !l.gone && l.update.Doc == nil {
+		return // nothing new is known of it
+	}
+	if l.gone {
+		p.documents.drop(l.update.Path)
+	}
+	p.mu.Lock()
+	delete(p.unread, l.update.Path)
+	p.mu.Unlock()
+	if p.todos != nil {
+		// Also where the index has it already: a rebuild may have read it first.
+		p.todos.Changed(l.update.Path, l.update.Doc)
+	}
+}
+
+// isUnread reports whether a file could not be read, for a reason that may pass.
+func (p *pipeline) isUnread() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.unread) > 0
+}
+
+// claimsUnread reports whether one of them may claim its directory.
+func (p *pipeline) claimsUnread() bool {
+	p.mu.Lock()
+	paths := slices.Collect(maps.Keys(p.unread))
+	p.mu.Unlock()
+	return slices.ContainsFunc(paths, func(path string) bool { return p.layout.Place(path).Dir != "" })
 }
 
 // settle remembers how a round ended, for status.
@@ -287,9 +330,7 @@ func (p *pipeline) mend(ctx context.Context, paths []string) error {
 		if err := p.apply(ctx, []index.Update{l.update}); err != nil {
 			return err
 		}
-		if p.todos != nil {
-			p.todos.Changed(path, l.update.Doc)
-		}
+		p.followed(l)
 	}
 	return nil
 }
@@ -309,7 +350,10 @@ func (p *pipeline) measure(looks []look) {
 // stamp, which no file has, so that it is applied when it can be read.
 func (p *pipeline) read(_ context.Context, path string) (index.Update, error) {
 	file, err := p.vault.Read(path)
-	if err != nil && vault.Absent(err) {
+	switch {
+	case errors.Is(err, vault.ErrRoot):
+		return index.Update{}, err
+	case vault.Absent(err), errors.Is(err, fs.ErrPermission):
 		return index.Update{Path: path}, nil
 	}
 	if err != nil || file.Unsettled {
@@ -319,7 +363,7 @@ func (p *pipeline) read(_ context.Context, path string) (index.Update, error) {
 		file.Stamp = memory.Stamp{}
 	}
 	if err != nil {
-		return index.Update{Path: path}, nil // Changed reports the error
+		return index.Update{}, fmt.Errorf("%w: %w", index.ErrUnread, err)
 	}
 	return index.Update{Path: path, Doc: p.parse(file), Stamp: file.Stamp, Hash: sha256.Sum256(file.Data)}, nil
 }
@@ -375,6 +419,12 @@ func (p *pipeline) unreadable(path string, err error) {
 		p.known = map[string]known{}
 	}
 	k := p.known[path]
+	if !errors.Is(err, fs.ErrPermission) {
+		if p.unread == nil {
+			p.unread = map[string]bool{}
+		}
+		p.unread[path] = true
+	}
 	news := k.reading != reason
 	k.reading = reason
 	p.known[path] = k

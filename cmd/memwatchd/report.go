@@ -47,7 +47,7 @@ func (d *daemon) state(w watcher.Status) ipc.IndexStatus {
 	if failure := d.pipeline.lastFailure(); failure != nil && s.Problem == "" {
 		s.Problem = failure.Error()
 	}
-	if state := rootState(w); state == rootHolding || state == watcher.RootMissing || w.Unread {
+	if state := rootState(w); state == rootHolding || state == watcher.RootMissing || w.Unread || d.pipeline.isUnread() {
 		// Answers are from what was there, and say so.
 		s.Degraded = true
 		s.Problem = or(s.Problem, strings.Join(w.Warnings, "; "))

@@ -29,7 +29,11 @@ type present struct{ *daemon }
 // Load implements [todosync.Files].
 func (p present) Load(path string) (*memory.Document, error) {
 	doc, err := p.pipeline.documents.Load(path)
-	if _, known := p.index.File(path); err != nil && known {
+	if err == nil {
+		return doc, nil
+	}
+	// What the index does not know may be gone, as far as it is complete.
+	if _, known := p.index.File(path); known || p.index.Status().Degraded || p.blind() {
 		return nil, fmt.Errorf("read %s: not now", path)
 	}
 	return doc, err

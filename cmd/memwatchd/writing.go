@@ -64,8 +64,8 @@ func (d *daemon) startWriting(ctx context.Context) error {
 	if err := d.upkeep.compactor.Survey(ctx); err != nil {
 		d.logger.Warn("how full long-term files are is not known", "err", err)
 	}
-	if d.away() {
-		return nil // runTodos waits for it
+	if d.blind() {
+		return nil // runTodos waits for the rest
 	}
 	return d.todos.Start(ctx)
 }
@@ -85,7 +85,7 @@ func (d *daemon) runTodos(ctx context.Context) error {
 		if err := sleep(ctx, time.Second); err != nil {
 			return err
 		}
-		if d.away() || d.watcher.Sync(ctx) != nil {
+		if d.watcher.Sync(ctx) != nil || d.blind() {
 			continue
 		}
 		if err := d.todos.Start(ctx); err != nil && ctx.Err() == nil {
