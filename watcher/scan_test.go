@@ -288,27 +288,42 @@ type blindDisk struct {
 	*vault.Vault
 	dir   string
 	blind atomic.Bool
+	walks atomic.Int64           // of the whole root
+	hold  atomic.Pointer[func()] // called after each of them, if set
 }
 
 func (d *blindDisk) Walk(ctx context.Context, from string, enter func(memory.Directory)) (*memory.Tree, error) {
 	tree, err := d.Vault.Walk(ctx, from, enter)
-	if err == nil && d.blind.Load() {
+	if err == nil && d.blind.Load() && (from == "" || from == d.dir) {
 		tree.Files = slices.DeleteFunc(tree.Files, func(f memory.Found) bool { return strings.HasPrefix(f.Path, d.dir+"/") })
 		tree.Skipped = append(tree.Skipped, memory.Skipped{Path: d.dir, Reason: "input/output error", Unseen: true})
 		tree.Failed = true
 	}
+	if from == "" {
+		d.walks.Add(1)
+		if hold := d.hold.Load(); hold != nil {
+			(*hold)()
+		}
+	}
 	return tree, err
 }
 
-// A directory that could not be read is looked at again soon, not with the next
-// regular scan, and status reports it until its files are known.
-func TestUnreadDirectory(t *testing.T) {
+// newBlindRig returns a rig with a file in the directory "a", which cannot be
+// read, and one in "b".
+func newBlindRig(t *testing.T) (*rig, *blindDisk) {
 	r := newRig(t)
 	disk := &blindDisk{Vault: r.vault, dir: "a"}
 	disk.blind.Store(true)
 	r.Disk = disk
 	r.write("a/one.md", "one")
 	r.write("b/two.md", "two")
+	return r, disk
+}
+
+// A directory that could not be read is looked at again soon, not with the next
+// regular scan, and status reports it until its files are known.
+func TestUnreadDirectory(t *testing.T) {
+	r, disk := newBlindRig(t)
 	r.start()
 	r.want("b/two.md", "two")
 	if s := r.Status(); !s.Unread || len(s.Warnings) != 1 || r.index.len() != 1 {
@@ -321,11 +336,72 @@ func TestUnreadDirectory(t *testing.T) {
 		t.Errorf("afterwards the status is %+v", s)
 	}
 
-	// What is known of a directory stays when it cannot be read any more.
+	// The files that are known of a directory stay when it cannot be read any more.
 	disk.blind.Store(true)
 	r.Rescan()
 	r.sync()
 	if s := r.Status(); !s.Unread || r.index.len() != 2 {
 		t.Errorf("when it cannot be read any more, %d files are known and the status is %+v", r.index.len(), s)
 	}
+}
+
+// A directory that cannot be read for long, and a sink that fails, do not keep
+// the scanner busy.
+func TestUnreadForLong(t *testing.T) {
+	r, disk := newBlindRig(t)
+	r.start()
+	for range 20 {
+		r.Rescan()
+		r.sync()
+	}
+	quiet := func(what string) {
+		t.Helper()
+		before := disk.walks.Load()
+		time.Sleep(2 * time.Second)
+		if n := disk.walks.Load() - before; n > 10 {
+			t.Errorf("%s there are %d scans in 2 s", what, n)
+		}
+	}
+	quiet("while a directory cannot be read")
+	r.index.setFail(errors.New("disk full"))
+	disk.blind.Store(false)
+	r.Rescan()
+	quiet("while the sink fails")
+	r.index.setFail(nil)
+	r.Rescan()
+	r.eventually("everything is read", func() bool { return !r.Status().Unread })
+	r.want("a/one.md", "one")
+}
+
+// A directory that appears behind the back of a scan, and cannot be read at
+// first, is not forgotten when that scan ends well.
+func TestUnreadAppears(t *testing.T) {
+	r := newRig(t)
+	disk := &blindDisk{Vault: r.vault, dir: "a"}
+	r.Disk = disk
+	r.write("b/two.md", "two")
+	r.start()
+	disk.blind.Store(true)
+	r.Rescan()
+	r.sync() // a scan has failed
+	disk.blind.Store(false)
+	walked, ends := make(chan bool), make(chan bool)
+	hold := func() {
+		select {
+		case walked <- true:
+		case <-ends:
+		}
+		<-ends
+	}
+	disk.hold.Store(&hold)
+	r.Rescan()
+	<-walked
+	disk.blind.Store(true)
+	r.write("a/one.md", "one")
+	time.Sleep(200 * time.Millisecond) // the event of the new directory has been handled
+	disk.blind.Store(false)
+	disk.hold.Store(nil)
+	close(ends)
+	r.eventually("everything is read", func() bool { return !r.Status().Unread })
+	r.want("a/one.md", "one")
 }

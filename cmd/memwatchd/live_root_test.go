@@ -1,12 +1,15 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/memwatchd/memwatchd/vault"
 )
 
 // quick is a configuration with which a second look does not take a minute, and
@@ -251,4 +254,72 @@ func TestUnmounted(t *testing.T) {
 	umount()
 	l.until("it is believed", func() bool { return l.mustStatus().Files == 0 })
 	l.wantWell(0)
+}
+
+// While the root is missing, nothing is known of the owners of directories: when
+// it comes back, no subject is shown what another one's directory holds.
+func TestRootLaterOwners(t *testing.T) {
+	t.Parallel()
+	base := t.TempDir()
+	root, away := filepath.Join(base, "root"), filepath.Join(base, "away")
+	l := newLive(t, root, quick)
+	l.fill(2000)
+	l.write("_longterms/acct_42/_index.md", "---\nsubject_id: acct:42\n---\n- index\n")
+	l.write("_longterms/acct_42/fact.md", "- medlar\n")
+	l.start()
+	if err := l.stop(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(root, away); err != nil {
+		t.Fatal(err)
+	}
+	l.launch()
+	l.until("the root is missing", func() bool {
+		s, err := l.status()
+		return err == nil && s.RootState == "missing"
+	})
+	var rebuilt json.RawMessage
+	if err := l.ask("rebuild", fields{}, &rebuilt); err == nil {
+		t.Errorf("the index is rebuilt from a root that is missing: %s", rebuilt)
+	}
+	if err := os.Rename(away, root); err != nil {
+		t.Fatal(err)
+	}
+	theirs, others := fields{"subject": "acct:42", "context": "private"}, fields{"subject": "acct_42", "context": "private"}
+	l.until("it is found", func() bool {
+		if a := l.search(others, "medlar", nil); len(a.Hits) > 0 {
+			t.Fatalf("another subject is shown %q; %+v", texts(a), a.Index)
+		}
+		a := l.search(theirs, "medlar", nil)
+		return len(a.Hits) == 1 && !a.Index.Degraded
+	})
+	if a := l.search(others, "medlar", nil); len(a.Hits) > 0 || a.Index.Degraded {
+		t.Errorf("another subject is shown %q; %+v", texts(a), a.Index)
+	}
+}
+
+// An error that says nothing about a directory does not change whose it is.
+func TestUsersWhileRootIsMissing(t *testing.T) {
+	root := filepath.Join(t.TempDir(), "root")
+	put(t, filepath.Join(root, "alice/MEMORY.md"), "# Alice\n")
+	put(t, filepath.Join(root, "alice/memory/2026-01-01.md"), "- quince\n")
+	p := &people{vault: &vault.Vault{Dir: root}}
+	if !p.Users("alice") || p.Users("bob") {
+		t.Fatal("alice is a user, and bob is not")
+	}
+	if err := os.Rename(root, root+".away"); err != nil {
+		t.Fatal(err)
+	}
+	if dirs := p.changed([]string{"alice", "bob"}); len(dirs) > 0 || !p.Users("alice") || p.Users("bob") {
+		t.Errorf("while the root is missing, %q have changed", dirs)
+	}
+	if err := os.Remove(root + ".away/alice/MEMORY.md"); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(root+".away", root); err != nil {
+		t.Fatal(err)
+	}
+	if dirs := p.changed([]string{"alice"}); len(dirs) != 1 || p.Users("alice") {
+		t.Errorf("when the root is back without MEMORY.md, %q have changed", dirs)
+	}
 }
