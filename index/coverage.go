@@ -8,8 +8,8 @@ package index
 //   - synced: the watcher's barrier has passed, so every save before the
 //     question that the watcher saw has been applied to the table in use.
 //   - complete: since the table was last opened, every file has been compared
-//     with it. An opened table may lack what an earlier process, or the
-//     failed table before it, had applied.
+//     with it. An opened table may lack files that an earlier process, or
+//     the failed table before it, had applied.
 //   - owners known: every file that claims a directory for a subject has been
 //     read, so the caller's view includes the caller's directories.
 //   - nothing unread: no walk has failed to look at a directory without a later

@@ -257,7 +257,7 @@ func TestUnmounted(t *testing.T) {
 }
 
 // While the root is missing, nothing is known of the owners of directories: when
-// it comes back, no subject is shown what another one's directory holds.
+// it comes back, no subject is shown entries of another one's directory.
 func TestRootLaterOwners(t *testing.T) {
 	t.Parallel()
 	base := t.TempDir()

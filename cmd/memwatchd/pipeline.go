@@ -79,6 +79,7 @@ type look struct {
 	apply  bool // the index has something else
 	gone   bool
 	again  bool // look once more in a while
+	failed bool // it could not be read, for a reason that may pass
 	weight int
 	mtime  time.Time
 }
@@ -143,17 +144,26 @@ func (p *pipeline) follow(ctx context.Context, paths []string, why watcher.Why) 
 	return again, gone, nil
 }
 
-// followed tells everybody else of a file that the index matches now.
+// followed records the result of a look at a file, and hands it on, when the
+// index matches it.
 func (p *pipeline) followed(l look) {
+	p.mu.Lock()
+	switch {
+	case l.failed:
+		if p.unread == nil {
+			p.unread = map[string]bool{}
+		}
+		p.unread[l.update.Path] = true
+	case l.gone, l.update.Doc != nil:
+		delete(p.unread, l.update.Path)
+	}
+	p.mu.Unlock()
 	if !l.gone && l.update.Doc == nil {
 		return // nothing new is known of it
 	}
 	if l.gone {
 		p.documents.drop(l.update.Path)
 	}
-	p.mu.Lock()
-	delete(p.unread, l.update.Path)
-	p.mu.Unlock()
 	if p.todos != nil {
 		// Also where the index has it already: a rebuild may have read it first.
 		p.todos.Changed(l.update.Path, l.update.Doc)
@@ -249,6 +259,7 @@ func (p *pipeline) lookOne(path string, why watcher.Why) look {
 	case err != nil:
 		l.again = true
 		if !errors.Is(err, vault.ErrChanging) {
+			l.failed = !errors.Is(err, fs.ErrPermission)
 			p.unreadable(path, err)
 		}
 		return l
@@ -419,12 +430,6 @@ func (p *pipeline) unreadable(path string, err error) {
 		p.known = map[string]known{}
 	}
 	k := p.known[path]
-	if !errors.Is(err, fs.ErrPermission) {
-		if p.unread == nil {
-			p.unread = map[string]bool{}
-		}
-		p.unread[path] = true
-	}
 	news := k.reading != reason
 	k.reading = reason
 	p.known[path] = k
