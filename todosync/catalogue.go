@@ -89,6 +89,24 @@ func (c *Catalogue) Forget(first string) {
 	c.Since = max(c.Since, first)
 }
 
+// untick makes the boxes of a file open again that wishes ticked.
+func (c *Catalogue) untick(path string, wishes []Wish, r *Rules) {
+	f := c.files[path]
+	if f == nil {
+		return
+	}
+	now := *f
+	now.Boxes = slices.Clone(f.Boxes)
+	for i := range wishes {
+		for _, n := range r.candidates(&now, &wishes[i].Done) {
+			if state := &now.Boxes[n].State; *state == Ticked || *state == Kept {
+				*state = Open
+			}
+		}
+	}
+	c.files[path] = &now
+}
+
 // A learning is one change of the catalogue.
 type learning struct {
 	*Catalogue

@@ -13,6 +13,11 @@ func (s *Syncer) look(paths []string) {
 	for _, path := range paths {
 		s.mu.Lock()
 		delete(s.hints, path)
+		if wishes := s.takenBack[path]; len(wishes) > 0 {
+			delete(s.takenBack, path)
+			s.catalogue.untick(path, wishes, rules)
+			s.wishes = merge(s.wishes, wishes)
+		}
 		s.mu.Unlock()
 		f := s.read(path, rules)
 		s.mu.Lock()

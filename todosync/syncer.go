@@ -95,10 +95,12 @@ type Syncer struct {
 	last      time.Time // the last one
 	at        map[string]*attempt
 	ours      map[string]own
-	with      []Copy    // boxes that were ticked with others because somebody asked for it
-	dirty     time.Time // since when there is something to save; zero if there is not
-	unsaved   error     // why it could not be saved
-	retry     time.Time // when it is worth another try
+	ticks     map[string]ticks
+	takenBack map[string][]Wish // by path: what came true, and was taken back
+	with      []Copy            // boxes that were ticked with others because somebody asked for it
+	dirty     time.Time         // since when there is something to save; zero if there is not
+	unsaved   error             // why it could not be saved
+	retry     time.Time         // when it is worth another try
 }
 
 // An attempt is what became of the last try to write a file.
@@ -113,6 +115,31 @@ type attempt struct {
 type own struct {
 	before Digest
 	at     time.Time
+}
+
+// ticks are the wishes that a write of a file made come true.
+type ticks struct {
+	wishes []Wish
+	at     time.Time
+}
+
+// TakenBack notes that a write of a file that was made has been taken back,
+// because a person saved the file at the same moment: the wishes stand again.
+// It may be called while the Syncer writes. See [vault.Writer.TakenBack].
+func (s *Syncer) TakenBack(path string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t, ok := s.ticks[path]
+	if !ok {
+		return
+	}
+	delete(s.ticks, path)
+	if s.takenBack == nil {
+		s.takenBack = map[string][]Wish{}
+	}
+	s.takenBack[path] = append(s.takenBack[path], t.wishes...)
+	s.hintLocked(path)
+	s.wakeUpLocked()
 }
 
 func (s *Syncer) now() time.Time {

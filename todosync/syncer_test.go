@@ -238,6 +238,27 @@ func TestSyncer(t *testing.T) {
 			d.run(t, time.Hour)
 			d.wrote(t)
 		},
+		"a tick is taken back": func(t *testing.T, d *disk) {
+			d.person(before, openTask)
+			d.person(today, doneTask)
+			d.run(t, time.Minute)
+			d.wrote(t, before)
+			d.person(before, openTask+"- more\n") // by a program that had the old file open
+			d.syncer.TakenBack(before)
+			d.run(t, time.Hour)
+			d.wrote(t, before)
+		},
+		"a tick is taken back, and that is seen before it is told": func(t *testing.T, d *disk) {
+			d.person(before, openTask)
+			d.person(today, doneTask)
+			d.run(t, time.Minute)
+			d.person(before, openTask+"- more\n")
+			d.run(t, time.Minute)
+			d.wrote(t, before)
+			d.syncer.TakenBack(before)
+			d.run(t, time.Hour)
+			d.wrote(t, before)
+		},
 		"the target is moved away for the moment of the write": func(t *testing.T, d *disk) {
 			d.person(before, openTask)
 			d.locked[before] = fs.ErrNotExist

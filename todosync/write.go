@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"time"
 
 	"github.com/memwatchd/memwatchd/memory"
@@ -121,6 +122,7 @@ func (s *Syncer) tick(ctx context.Context, path string, wishes []Wish, group str
 			s.ours = map[string]own{}
 		}
 		s.ours[path] = own{before.Hash, s.now()}
+		s.rememberLocked(path, wishes)
 		s.learnLocked(s.catalogue, []*File{after}, rules)
 		s.dirty = s.now()
 		s.mu.Unlock()
@@ -128,6 +130,20 @@ func (s *Syncer) tick(ctx context.Context, path string, wishes []Wish, group str
 	}
 	s.drop(path)
 	return written.ID, ticked, nil
+}
+
+// settledAfter is long after the moment at which a write may be taken back.
+const settledAfter = time.Hour
+
+// rememberLocked notes which wishes a write made come true, in case it is taken
+// back.
+func (s *Syncer) rememberLocked(path string, wishes []Wish) {
+	if s.ticks == nil {
+		s.ticks = map[string]ticks{}
+	}
+	now := s.now()
+	maps.DeleteFunc(s.ticks, func(_ string, t ticks) bool { return now.Sub(t.at) > settledAfter })
+	s.ticks[path] = ticks{wishes, now}
 }
 
 // errOther is returned by tick for a file that has nothing to be ticked: a person

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -36,6 +37,8 @@ func onCall(w *Writer, call string, after bool, do func()) {
 func TestLateWriter(t *testing.T) {
 	w := newWriter(t, map[string]string{"d/a.md": "- [ ] one\n"})
 	w.Vault.noLeases = true
+	var takenBack []string
+	w.TakenBack = func(path string) { takenBack = append(takenBack, path) }
 	ctx, end := context.WithCancel(t.Context())
 	ended := make(chan error)
 	go func() { ended <- w.Run(ctx) }()
@@ -65,8 +68,8 @@ func TestLateWriter(t *testing.T) {
 	if _, err := w.Journal.Get(got.ID); !errors.Is(err, ErrNoRecord) {
 		t.Errorf("the journal has what was taken back: %v", err)
 	}
-	if s := w.Status(); s.LostRaces != 1 {
-		t.Errorf("%+v", s)
+	if s := w.Status(); s.LostRaces != 1 || !slices.Equal(takenBack, []string{"d/a.md"}) {
+		t.Errorf("%+v; taken back: %q", s, takenBack)
 	}
 	// At the end what is left is looked at.
 	end()

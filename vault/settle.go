@@ -27,6 +27,9 @@ func (w *Writer) settle(s *spot, r Record, made bool) (happened bool, err error)
 	}
 	if made && !happened {
 		w.lost(r.Path)
+		if w.TakenBack != nil {
+			w.TakenBack(r.Path)
+		}
 	}
 	return happened, w.conclude(r, made, happened)
 }

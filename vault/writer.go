@@ -71,6 +71,10 @@ type Writer struct {
 	Fuse int
 	// Now tells the time; time.Now if nil.
 	Now func() time.Time
+	// TakenBack is called, if it is not nil, when a change that Write has returned
+	// as made is taken back: a program that had the old file open has written to
+	// it since, and its version is in place again. It must not call the Writer.
+	TakenBack func(path string)
 
 	once  sync.Once
 	queue chan struct{} // whose turn it is

@@ -114,14 +114,18 @@ func (s *syncStress) report() {
 		s.asked.Load(), s.claimed.Load(), s.again.Load(), s.reloaded.Load(), s.rebuilt.Load(), s.replaced.Load(), s.seed)
 }
 
+// starving is set while busy processes run.
+var starving atomic.Bool
+
 // starve stops the daemon for a moment now and then; in make stress, busy
 // processes run beside it too. The function that is returned ends that.
 func (l *live) starve() (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var group sync.WaitGroup
 	processes := 0
-	if stressing {
-		processes = 3
+	if stressing && starving.CompareAndSwap(false, true) {
+		processes = 3 // beside all daemons
+		defer context.AfterFunc(ctx, func() { starving.Store(false) })
 	}
 	for range processes {
 		busy := exec.CommandContext(ctx, "sh", "-c", "while :; do :; done")

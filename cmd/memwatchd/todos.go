@@ -19,6 +19,7 @@ func (d *daemon) openTodos() {
 		Gather: max(todosync.DefaultGather, 2*c.Watch.Vanish), Logger: d.logger, Now: clock,
 	}
 	d.pipeline.todos = d.todos
+	d.writer.TakenBack = d.todos.TakenBack
 }
 
 // present gives files as documents does, and tells one that is gone from one that
