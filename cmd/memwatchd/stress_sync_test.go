@@ -125,7 +125,7 @@ func (l *live) starve() (stop func()) {
 	processes := 0
 	if stressing && starving.CompareAndSwap(false, true) {
 		processes = 3 // beside all daemons
-		defer context.AfterFunc(ctx, func() { starving.Store(false) })
+		context.AfterFunc(ctx, func() { starving.Store(false) })
 	}
 	for range processes {
 		busy := exec.CommandContext(ctx, "sh", "-c", "while :; do :; done")
