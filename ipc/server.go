@@ -125,5 +125,5 @@ func (s *Server) serve(ctx context.Context, g *gate, h *handler, limits Limits) 
 }
 
 // hearing is how long a server that ends waits for clients that have connected
-// and not yet sent a request. On a busy machine that takes a client some time.
-const hearing = time.Second
+// and not yet asked.
+const hearing = 200 * time.Millisecond
