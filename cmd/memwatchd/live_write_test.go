@@ -266,7 +266,11 @@ func (p saver) raceTicks(t *testing.T, files int) {
 			t.Fatal(err)
 		}
 	}
-	c.until("all is done", func() bool { return c.planned() == 0 })
+	limit := time.Minute
+	if stressing {
+		limit = time.Hour
+	}
+	c.within(limit, "all is done", func() bool { return c.planned() == 0 })
 	c.wantSettled()
 	open := 0
 	for n := range files {
