@@ -1,14 +1,49 @@
 package todosync
 
 import (
+	"context"
 	"errors"
 	"io/fs"
+	"maps"
+	"slices"
 	"time"
 )
 
-// look learns what files say now, and wishes what follows.
+// catchUpTime is the longest time that a look waits for what was saved before.
+const catchUpTime = 5 * time.Second
+
+// look learns the present content of files, and wishes what follows. A completion
+// acts once, on all that is known: so if there is one, files that were saved before
+// it and have not been read since are read first.
 func (s *Syncer) look(paths []string) {
 	rules := s.Rules()
+	files := s.readAll(paths, rules)
+	if s.CatchUp != nil && s.completes(files, rules) {
+		ctx, cancel := context.WithTimeout(context.Background(), catchUpTime)
+		err := s.CatchUp(ctx)
+		cancel()
+		if err != nil {
+			s.logger().Debug("tasks are compared without waiting for earlier saves", "err", err)
+		}
+		s.mu.Lock()
+		newer := slices.Sorted(maps.Keys(s.hints))
+		s.mu.Unlock()
+		files = slices.DeleteFunc(files, func(f *File) bool { return slices.Contains(newer, f.Path) })
+		files = append(files, s.readAll(newer, rules)...)
+	}
+	s.learn(files, rules)
+}
+
+// completes reports whether a task was done in one of the files.
+func (s *Syncer) completes(files []*File, rules *Rules) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	done, _ := s.catalogue.clone().Learn(files, s.wishes, rules)
+	return len(done) > 0
+}
+
+// readAll reads files whose hints it takes. Those that cannot be told are left out.
+func (s *Syncer) readAll(paths []string, rules *Rules) []*File {
 	var files []*File
 	for _, path := range paths {
 		s.mu.Lock()
@@ -38,7 +73,7 @@ func (s *Syncer) look(paths []string) {
 			files = append(files, f)
 		}
 	}
-	s.learn(files, rules)
+	return files
 }
 
 // anewLocked gives a file that has changed a new chance. One that says what it

@@ -79,8 +79,11 @@ type Syncer struct {
 	// that has vanished is believed to be gone, or one that was moved seems to be
 	// a new one.
 	Gather time.Duration
-	Logger *slog.Logger     // the default one if nil
-	Now    func() time.Time // time.Now if nil
+	// CatchUp returns when Changed has been called for everything that was saved
+	// before. It may be nil.
+	CatchUp func(context.Context) error
+	Logger  *slog.Logger     // the default one if nil
+	Now     func() time.Time // time.Now if nil
 
 	turn sync.Mutex // whoever looks, writes or saves
 

@@ -238,6 +238,17 @@ func TestSyncer(t *testing.T) {
 			d.run(t, time.Hour)
 			d.wrote(t)
 		},
+		"the open copy was saved before, and is told after": func(t *testing.T, d *disk) {
+			const third = "2026-02-05/c.md"
+			d.syncer.CatchUp = func(context.Context) error {
+				d.syncer.CatchUp = nil
+				d.person(third, openTask)
+				return nil
+			}
+			d.person(today, doneTask)
+			d.run(t, time.Hour)
+			d.wrote(t, before, third)
+		},
 		"a tick is taken back": func(t *testing.T, d *disk) {
 			d.person(before, openTask)
 			d.person(today, doneTask)

@@ -18,6 +18,7 @@ func (d *daemon) openTodos() {
 		Days: c.Todosync.Days, Location: c.location, Off: !c.Todosync.Enabled,
 		Gather: max(todosync.DefaultGather, 2*c.Watch.Vanish), Logger: d.logger, Now: clock,
 	}
+	d.todos.CatchUp = d.watcher.Sync
 	d.pipeline.todos = d.todos
 	d.writer.TakenBack = d.todos.TakenBack
 }
