@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// catchUpTime is the longest time that a look waits for what was saved before.
+// catchUpTime is the longest time that a look waits for earlier saves.
 const catchUpTime = 5 * time.Second
 
 // look learns the present content of files, and wishes what follows. A completion
@@ -42,7 +42,8 @@ func (s *Syncer) completes(files []*File, rules *Rules) bool {
 	return len(done) > 0
 }
 
-// readAll reads files whose hints it takes. Those that cannot be told are left out.
+// readAll takes the hints of files and reads them. It omits files that cannot be
+// read for the moment.
 func (s *Syncer) readAll(paths []string, rules *Rules) []*File {
 	var files []*File
 	for _, path := range paths {

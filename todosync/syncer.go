@@ -79,8 +79,8 @@ type Syncer struct {
 	// that has vanished is believed to be gone, or one that was moved seems to be
 	// a new one.
 	Gather time.Duration
-	// CatchUp returns when Changed has been called for everything that was saved
-	// before. It may be nil.
+	// CatchUp returns when Changed has been called for every earlier save. It may
+	// be nil.
 	CatchUp func(context.Context) error
 	Logger  *slog.Logger     // the default one if nil
 	Now     func() time.Time // time.Now if nil
@@ -99,7 +99,7 @@ type Syncer struct {
 	at        map[string]*attempt
 	ours      map[string]own
 	ticks     map[string]ticks
-	takenBack map[string][]Wish // by path: what came true, and was taken back
+	takenBack map[string][]Wish // by path: wishes whose write was taken back
 	with      []Copy            // boxes that were ticked with others because somebody asked for it
 	dirty     time.Time         // since when there is something to save; zero if there is not
 	unsaved   error             // why it could not be saved

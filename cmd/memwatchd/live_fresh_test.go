@@ -408,8 +408,8 @@ func TestSaveToFound(t *testing.T) {
 	}
 }
 
-// What a directory is can change while no daemon runs, without a change of the
-// files in it. They belong to whom they belong to all the same.
+// A directory can become a user's, or cease to be one, while no daemon runs and
+// without a change of its files. Their owner follows at the next start.
 func TestUserDirectoryChangesWhileStopped(t *testing.T) {
 	t.Parallel()
 	l := newLive(t, t.TempDir(), "")

@@ -159,7 +159,7 @@ func (p *pipeline) followed(l look) {
 	}
 	p.mu.Unlock()
 	if !l.gone && l.update.Doc == nil {
-		return // nothing new is known of it
+		return
 	}
 	if l.gone {
 		p.documents.drop(l.update.Path)
