@@ -19,6 +19,11 @@ const (
 	// be read.
 	firstRetry = 250 * time.Millisecond
 	lastRetry  = time.Minute
+	// closing is how long a barrier waits for a changed file that is open for
+	// writing. A process that saves a file in one thread and starts a program in
+	// another leaves the file open in the child until that has called exec, also
+	// after the save has returned.
+	closing = 50 * time.Millisecond
 )
 
 // A mark is a hint that a path may have changed, or a barrier.
@@ -78,13 +83,14 @@ type entry struct {
 	why   Why
 	fresh bool
 	first time.Time // of the changes that have not been delivered
+	last  time.Time // of them, except those after a barrier that waits for it
 	gone  time.Time // since when it has been seen to be gone
 	due   time.Time
 	index int   // in the heap
 	now   bool  // has just been looked at
 	busy  bool  // somebody was writing it then
 	late  bool  // that has been waited for long enough
-	free  bool  // no barrier waits for it: somebody is writing it, or it could not be read
+	free  bool  // no barrier waits for it: it stays open for writing, or it could not be read
 	tries int   // how often it has been given in vain
 	err   error // why, if that was an error
 }
@@ -172,6 +178,7 @@ func (s *settler) mark(now time.Time, m mark) {
 		if n := len(s.barriers); n > 0 && e.seq <= s.barriers[n-1].seq {
 			s.schedule(e, now) // whoever waits for it does not wait for it to be quiet
 		} else {
+			e.last = now
 			s.schedule(e, earlier(now.Add(s.settle), e.first.Add(s.maxWait)))
 		}
 	}
@@ -195,7 +202,7 @@ func (s *settler) check(now time.Time, e *entry) bool {
 		s.fresh--
 	}
 	if e.first.IsZero() {
-		e.first = now
+		e.first, e.last = now, now
 	}
 	look := s.look(e.path)
 	e.busy = look == writing
@@ -211,7 +218,8 @@ func (s *settler) check(now time.Time, e *entry) bool {
 		}
 		return true
 	case writing:
-		e.free, e.gone = true, time.Time{}
+		closed := e.last.Add(closing)
+		e.free, e.gone = e.late || !now.Before(closed), time.Time{}
 		limit := e.first.Add(s.maxWait)
 		switch {
 		case e.late:
@@ -219,7 +227,11 @@ func (s *settler) check(now time.Time, e *entry) bool {
 			s.schedule(e, now.Add(s.maxWait))
 			return false
 		case now.Before(limit):
-			s.schedule(e, earlier(now.Add(s.settle), limit))
+			next := earlier(now.Add(s.settle), limit)
+			if !e.free {
+				next = earlier(next, closed)
+			}
+			s.schedule(e, next)
 			return false
 		}
 		e.late = true

@@ -46,9 +46,10 @@ func (s *syncs) init() {
 }
 
 // Sync returns when the sink has been given every change that was complete
-// before the call. It does not wait for paths to be quiet; but a file that
-// vanished is waited for until it is believed gone, and one that somebody has
-// open for writing is not complete.
+// before the call. It does not wait for paths to be quiet. It waits for a
+// vanished file until the file is believed gone, and for up to 50 ms until a
+// changed file that is open for writing is closed. A file that stays open is
+// not complete.
 //
 // The error is the context's, the sink's, or says that the watcher has stopped.
 // Before Run is called, Sync waits for it.

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -66,7 +67,11 @@ func (s *soak) person(who fields, pattern string, n int) *actor {
 			if info, err := os.Stat(d.path(path)); err == nil && info.Size() < 20<<10 && d.IntN(4) == 0 {
 				way, text = d.appendTo, "\n"+d.entry() // some lines more
 			}
-			if err := way(path, text); err != nil {
+			// A program that another actor starts would hold the file open.
+			syscall.ForkLock.RLock()
+			err := way(path, text)
+			syscall.ForkLock.RUnlock()
+			if err != nil {
 				return err
 			}
 			return d.finds(ctx, who, path, text)
