@@ -12,11 +12,20 @@ type barrier struct {
 	done func(error)
 }
 
-// flush makes everything due that has only its quiet time left to wait for.
+// flush makes every entry due that the newest barrier waits for and that only
+// waits to be quiet, or for its first retry. Each costs a look at the file, so
+// flush runs once for all barriers that arrive together, and skips entries that
+// were looked at before: those have a time of their own.
 func (s *settler) flush(now time.Time) {
+	newest := s.barriers[len(s.barriers)-1].seq
 	for _, e := range s.entries {
-		if e.tries > 1 && e.err == nil && !e.busy {
-			continue // it could not be read, more than once; its time will come
+		switch {
+		case e.now, e.seq > newest:
+			continue
+		case !e.gone.IsZero() && !e.fresh:
+			continue
+		case e.tries > 1 && e.err == nil && !e.busy:
+			continue // it could not be read, more than once
 		}
 		if s.check(now, e) {
 			e.now = true

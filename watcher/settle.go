@@ -119,9 +119,12 @@ func (s *settler) run(ctx context.Context, in <-chan []mark) {
 		timer.Reset(wait)
 		select {
 		case marks := <-in:
-			now := time.Now()
+			now, barriers := time.Now(), len(s.barriers)
 			for _, m := range marks {
 				s.mark(now, m)
+			}
+			if len(s.barriers) > barriers {
+				s.flush(now)
 			}
 		case result := <-results:
 			result()
@@ -153,7 +156,6 @@ func (s *settler) mark(now time.Time, m mark) {
 	case m.barrier != nil:
 		m.barrier.seq = s.seq
 		s.barriers = append(s.barriers, m.barrier)
-		s.flush(now)
 	case m.why == Verify:
 		s.verify.add(m.path, s.seq)
 	case m.why == Scan:

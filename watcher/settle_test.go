@@ -28,6 +28,7 @@ type bench struct {
 	refused map[string]bool // returned to be given again
 	err     error           // returned by every delivery
 	slow    time.Duration   // how long a delivery takes
+	looks   int
 	log     []string
 }
 
@@ -49,7 +50,7 @@ func settling(t *testing.T, test func(t *testing.T, b *bench)) {
 		b.settler = &settler{
 			settle: DefaultSettle, maxWait: DefaultMaxWait, vanish: DefaultVanish,
 			look: func(path string) (s seen) {
-				b.set(func() { s = b.files[path] })
+				b.set(func() { s = b.files[path]; b.looks++ })
 				return s
 			},
 			deliver: func(_ context.Context, batch batch) ([]string, error) {
@@ -305,10 +306,9 @@ func TestSettleBarrierOpen(t *testing.T) {
 		b.event("a")
 		b.sync("closed")
 		b.until(40 * ms)
-		b.is("a", ready)
-		b.event("a")
+		b.is("a", ready) // no event reports that
 		b.until(time.Second)
-		b.want(t, "40ms event a", "40ms closed synced")
+		b.want(t, "50ms event a", "50ms closed synced")
 
 		b.is("a", writing)
 		b.event("a")
@@ -323,6 +323,47 @@ func TestSettleBarrierOpen(t *testing.T) {
 		b.want(t, "2s overdue a")
 		b.sync("taken")
 		b.want(t, "1h0m0s taken synced")
+
+		b.event("a")
+		b.until(time.Hour + 100*ms)
+		b.is("a", ready)
+		b.sync("just closed")
+		b.want(t, "1h0m0.1s event a", "1h0m0.1s just closed synced")
+	})
+}
+
+// Barriers that arrive while many files are changing or gone do not cause a look
+// at each file for each barrier: on a busy machine, barriers would arrive faster
+// than they pass.
+func TestSettleManyBarriers(t *testing.T) {
+	settling(t, func(t *testing.T, b *bench) {
+		const files, barriers = 1000, 50
+		passed := 0
+		var marks []mark
+		for n := range files {
+			path := fmt.Sprintf("%d", n)
+			if n%2 == 0 {
+				b.is(path, gone)
+			}
+			marks = append(marks, mark{path: path, why: Event})
+		}
+		for range barriers {
+			marks = append(marks, mark{barrier: &barrier{done: func(error) { b.set(func() { passed++ }) }}})
+		}
+		b.in <- marks
+		synctest.Wait()
+		for n := range barriers { // while half of the files are not believed gone yet
+			b.sync(fmt.Sprint(n))
+		}
+		b.set(func() {
+			if b.looks > files {
+				t.Errorf("%d looks at %d files for %d barriers", b.looks, files, 2*barriers)
+			}
+		})
+		b.until(time.Second)
+		if passed != barriers || len(b.log) != barriers+2 {
+			t.Errorf("%d of %d barriers passed, and of the later ones:\n%s", passed, barriers, strings.Join(b.log, "\n"))
+		}
 	})
 }
 
