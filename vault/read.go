@@ -210,10 +210,11 @@ func readAll(fd int, size, limit int64) ([]byte, error) {
 	}
 }
 
-// Writing reports whether somebody has the file open for writing. Where the
-// system cannot tell, it says no.
-func (v *Vault) Writing(path string) bool {
-	writing, _ := at(v, path, func(dir int, base string) (bool, error) {
+// Writing reports whether another process has the file open for writing. Where
+// the system cannot tell, it reports false. The error is fs.ErrNotExist if there
+// is no such file.
+func (v *Vault) Writing(path string) (bool, error) {
+	writing, err := at(v, path, func(dir int, base string) (bool, error) {
 		fd, err := v.openFile(dir, base)
 		if err != nil {
 			return false, err
@@ -225,5 +226,5 @@ func (v *Vault) Writing(path string) bool {
 		}
 		return errors.Is(err, errWriter), nil
 	})
-	return writing
+	return writing, pathError("open", path, err)
 }

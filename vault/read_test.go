@@ -134,7 +134,7 @@ func TestWriting(t *testing.T) {
 	v := newVault(t, map[string]string{"x.md": "text", "large.md": strings.Repeat("x", leaseLimit+1)})
 	needLeases(t, v)
 	for _, path := range []string{"x.md", "large.md"} {
-		if v.Writing(path) {
+		if writing, _ := v.Writing(path); writing {
 			t.Errorf("%s is being written by nobody", path)
 		}
 		if f, err := v.Read(path); err != nil || f.Unsettled {
@@ -142,20 +142,20 @@ func TestWriting(t *testing.T) {
 		}
 		r, err := os.Open(filepath.Join(v.Dir, path))
 		must(t, err)
-		if v.Writing(path) {
+		if writing, _ := v.Writing(path); writing {
 			t.Errorf("a reader of %s is taken for a writer", path)
 		}
 		must(t, r.Close())
 		w, err := os.OpenFile(filepath.Join(v.Dir, path), os.O_WRONLY|os.O_APPEND, 0)
 		must(t, err)
-		if !v.Writing(path) {
+		if writing, _ := v.Writing(path); !writing {
 			t.Errorf("the writer of %s was not noticed", path)
 		}
 		if f, err := v.Read(path); err != nil || !f.Unsettled || len(f.Data) == 0 {
 			t.Errorf("read of %s with a writer: %d bytes, unsettled %v, %v", path, len(f.Data), f.Unsettled, err)
 		}
 		must(t, w.Close())
-		if v.Writing(path) {
+		if writing, _ := v.Writing(path); writing {
 			t.Errorf("the writer of %s is gone", path)
 		}
 	}

@@ -106,7 +106,7 @@ func TestRefused(t *testing.T) {
 			if _, err := v.Stat(path); !errors.Is(err, want) {
 				t.Errorf("Stat(%q): %v, want %v", path, err, want)
 			}
-			if v.Writing(path) {
+			if writing, _ := v.Writing(path); writing {
 				t.Errorf("Writing(%q) is true", path)
 			}
 		}

@@ -57,10 +57,10 @@ func (w *Watcher) deliver(ctx context.Context, b batch) ([]string, error) {
 
 // look is how the settler looks at a path.
 func (w *Watcher) look(path string) seen {
-	if _, err := w.Disk.Stat(path); errors.Is(err, fs.ErrNotExist) {
+	switch open, err := w.Disk.Writing(path); {
+	case errors.Is(err, fs.ErrNotExist):
 		return gone
-	}
-	if w.Disk.Writing(path) {
+	case open:
 		return writing
 	}
 	return ready

@@ -26,16 +26,14 @@ type Disk interface {
 	// Walk looks at every file below a directory, "" for all, and calls enter
 	// with each directory before its entries are read.
 	Walk(ctx context.Context, from string, enter func(memory.Directory)) (*memory.Tree, error)
-	// Stat looks at one file. fs.ErrNotExist is the only error by which a file
-	// is gone.
-	Stat(path string) (memory.Stamp, error)
 	// Directory identifies the directory at path and reports whether there is
 	// one.
 	Directory(path string) (memory.FileID, bool)
 	// Skips says why a path is not of interest, by its name alone, or "".
 	Skips(path string, dir bool) string
-	// Writing reports whether somebody has the file open for writing.
-	Writing(path string) bool
+	// Writing reports whether a file is open for writing. fs.ErrNotExist is the
+	// only error by which a file is gone.
+	Writing(path string) (bool, error)
 }
 
 // Sink is what is made from the files: an index.
