@@ -293,12 +293,12 @@ func TestDamagedInUse(t *testing.T) {
 					return err == nil && a.Total == files+1
 				})
 				l.restartIfKilled()
-				l.wantWell(files + 1)
 				l.until("it is on disk again", func() bool {
 					names, _ := filepath.Glob(filepath.Join(l.indexDir(), "index-*", "*.zap"))
 					_, err := os.Stat(filepath.Join(l.indexDir(), "index-1", "root.bolt"))
 					return err == nil && len(names) > 0
 				})
+				l.wantWell(files + 1) // before, the damage may not have been noticed yet
 				if err := l.stop(); err != nil {
 					t.Fatal(err)
 				}

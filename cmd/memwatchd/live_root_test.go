@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/memwatchd/memwatchd/vault"
@@ -197,8 +198,13 @@ func TestHalfGone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	// The daemon sees all of it at once.
 	move := func(from, to string) {
 		t.Helper()
+		if err := l.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
+			t.Fatal(err)
+		}
+		defer l.cmd.Process.Signal(syscall.SIGCONT)
 		for _, d := range days[:len(days)*2/3] {
 			if err := os.Rename(filepath.Join(from, d.Name()), filepath.Join(to, d.Name())); err != nil {
 				t.Fatal(err)
