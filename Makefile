@@ -58,19 +58,27 @@ run: build
 # What is skipped is listed at the end, with what this machine lacks for it.
 TEST = $(GO) run $(GOTESTSUM) --format pkgname --
 
-# All tests, then all of them with the race detector: with fewer rounds of what
-# is generated, and without those that measure time or memory, which it changes.
-# Most wait for daemons: more at a time than there may be processors.
+# Packages without goroutines: the race detector would only slow their tests down.
+PURE = agents|brief|memory|service|transcript
+
+# Tests that do less with -short: they measure time or memory, or compute for
+# long in one goroutine. TestMakefileListsShortTests compares the list.
+FULL = TestCoverageModel|TestExcerpts|TestFixedScopesAllowNoMore|TestForgetInTheirFiles|TestInterference|TestLargeFilesComeWithinTheirLimits|TestManyBrokenFiles|TestNonInterference|TestNonInterferenceOfWrites|TestPrivacyMatrix|TestQueriesOfDeath|TestSoak|TestTheirFiles
+
+# Each test runs once: with the race detector, which -short leaves time for, or
+# without it where it finds nothing or changes the result. Most tests wait for
+# daemons: more run at a time than there may be processors.
 test:
-	$(TEST) -parallel 4 -timeout 20m ./...
-	$(TEST) -parallel 4 -timeout 20m -race -short ./...
+	$(TEST) -parallel 16 -timeout 20m -race -short $$($(GO) list ./... | grep -vE '/($(PURE))$$')
+	$(TEST) -timeout 20m $$($(GO) list ./... | grep -E '/($(PURE))$$')
+	$(TEST) -parallel 16 -timeout 20m -run '^($(FULL))$$' ./cmd/memwatchd ./compactor ./index ./ipc
 	cd bench && CGO_ENABLED=0 $(TEST) ./...
 	cd release && $(TEST) ./...
 
 # Beside all others, the tests that take long or change limits of the machine
 # for a while: as root, and with nothing else at work.
 faults:
-	FAULTS=1 $(TEST) -p 1 -count=1 -timeout 2h ./...
+	FAULTS=1 $(TEST) -p 1 -parallel 8 -count=1 -timeout 2h ./...
 
 # One daemon and everything that may happen to it at once, for SOAK; make test
 # has it for half a minute.

@@ -183,6 +183,9 @@ func protectedIn(doc *memory.Document) (n int) {
 }
 
 func TestLargeFilesComeWithinTheirLimits(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes half a minute, and minutes with the race detector")
+	}
 	for _, n := range []int{150, 600, 5000} {
 		for language, words := range map[string][]string{"english": english, "chinese": chinese} {
 			t.Run(fmt.Sprint(n, " ", language), func(t *testing.T) {

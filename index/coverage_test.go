@@ -68,6 +68,9 @@ const (
 // that cannot read a directory. No answer that claims to be complete may miss
 // the save.
 func TestCoverageModel(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes half a minute with the race detector")
+	}
 	for _, f := range []flaw{
 		none, swapConfirms, epochIgnored, epochReadLate, confirmBeforeKnown, viewBeforeDegraded,
 		unreadForgotten, unreadIgnored, unreadConfirmed, lossIgnored,

@@ -155,9 +155,6 @@ func FuzzMerge(f *testing.F) {
 func TestMergeAsIfTheRestDidNotExist(t *testing.T) {
 	public, private := views(t)
 	n := uint64(1200)
-	if testing.Short() {
-		n = 300
-	}
 	written, refused, differ := 0, 0, 0
 	for seed := range n {
 		r := rand.New(rand.NewPCG(seed, 19))

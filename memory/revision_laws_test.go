@@ -32,9 +32,6 @@ func FuzzRevise(f *testing.F) {
 func TestRevisionLawsOnRandomFiles(t *testing.T) {
 	paths := []string{"2026-02-04/a.md", "MEMORY.md"}
 	n, done := uint64(12_000), 0
-	if testing.Short() {
-		n = 1200
-	}
 	for seed := range n {
 		r := rand.New(rand.NewPCG(seed, 13))
 		var b strings.Builder

@@ -38,9 +38,6 @@ func TestRevisionOnTree(t *testing.T) {
 		if len(rel) > 12 && !IsDay(rel[:10]) {
 			_, rel, _ = strings.Cut(rel, "/") // each collection is a root
 		}
-		if len(src) > 300<<10 && testing.Short() {
-			return nil
-		}
 		l := testLayout()
 		parse := func(b []byte) *Document { return l.Parse(rel, b, testMeta) }
 		d := parse(src)

@@ -54,9 +54,6 @@ func TestRewriteAsIfTheRestDidNotExist(t *testing.T) {
 		{"2026-02-04/s.md", "---\nupdated_at: 2026-02-04T01:00:00Z\nsummary: s\ntags: [file]\n---\n"},
 	}
 	n := 6000
-	if testing.Short() {
-		n = 600
-	}
 	var dirs Directories
 	v, err := dirs.View(Scope{Subject: "acct:7", Context: Private})
 	if err != nil {

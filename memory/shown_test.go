@@ -172,9 +172,6 @@ func TestShownAsIfTheRestDidNotExist(t *testing.T) {
 		{"_longterms/acct_1/fact.md", "", "", PrivateOnly, []Scope{{Subject: "acct:1"}}},
 	}
 	n := 3000
-	if testing.Short() {
-		n = 300
-	}
 	for seed := range uint64(n) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		file := files[r.IntN(len(files))]

@@ -110,9 +110,6 @@ func counted(path string, asked bool) Change {
 // have saved is ever lost, whichever way they save.
 func TestNoSaveIsLost(t *testing.T) {
 	rounds := 150
-	if testing.Short() {
-		rounds = 25
-	}
 	if os.Getenv("FAULTS") != "" {
 		rounds = 1000
 	}

@@ -312,11 +312,11 @@ func pretty(answer string) string {
 
 // The same for single files, as they are parsed: quick, and so for very many.
 func TestExcerpts(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes a minute, and several with the race detector")
+	}
 	t.Parallel()
 	n := uint64(300)
-	if testing.Short() {
-		n = 50
-	}
 	c := defaultConfig()
 	c.Memory.Timezone = "UTC"
 	if err := c.finish(); err != nil {

@@ -26,10 +26,7 @@ func TestCycles(t *testing.T) {
 	for n := range 50 {
 		l.write(fmt.Sprintf("2026-02-04/s%d.md", n), "- quince\n")
 	}
-	cycles, warm := 20, 3
-	if testing.Short() {
-		cycles = 8
-	}
+	const cycles, warm = 20, 3
 	var goroutines, files int
 	for n := range cycles {
 		l.cycle(n)

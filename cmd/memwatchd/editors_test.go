@@ -421,6 +421,7 @@ func (s *screen) end() {
 // A file that is replaced all the time, by one of as many entries: every answer
 // is one version, whole, whatever happened while it was made.
 func TestReplacedWhileAsked(t *testing.T) {
+	t.Parallel()
 	base := homeDir(t)
 	e := &edit{path: filepath.Join(base, "root", editedPath), old: content("old", 3), new: content("new", 29)}
 	put(t, e.path, e.old)

@@ -214,6 +214,7 @@ func (l *live) forgetFirst(t *testing.T, session *mcp.ClientSession, listed *mcp
 // A daemon that is started anew in the middle of a session, even by a kill, costs
 // the agent nothing but what it asks meanwhile.
 func TestLiveBridgeSurvivesRestart(t *testing.T) {
+	t.Parallel()
 	l := startAgents(t)
 	session := l.bridge(t)
 	search := use{tool: "memory_search", arguments: fields{"query": "staging"}}
@@ -241,6 +242,7 @@ func TestLiveBridgeSurvivesRestart(t *testing.T) {
 // A daemon that is away or frozen keeps no agent from beginning: how soon it is
 // welcomed is logged.
 func TestLiveBridgeWelcomes(t *testing.T) {
+	t.Parallel()
 	l := startAgents(t)
 	frozen := func() { l.cmd.Process.Signal(syscall.SIGSTOP) }
 	for _, c := range []struct {
@@ -273,6 +275,7 @@ func TestLiveBridgeWelcomes(t *testing.T) {
 // On a listener with a fixed scope an agent is in that scope, with what the listener
 // allows; with --context public it is in public anywhere.
 func TestLiveBridgeScopes(t *testing.T) {
+	t.Parallel()
 	l := newLive(t, t.TempDir(), "")
 	for path, text := range agentFiles {
 		l.write(path, text)

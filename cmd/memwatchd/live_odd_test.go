@@ -183,6 +183,7 @@ func oddThings(t *testing.T, root, outside string) map[string]string {
 // Whatever lies in a memory: each file is indexed or listed with its reason,
 // and nothing takes long, or much memory.
 func TestOddMemory(t *testing.T) {
+	t.Parallel()
 	base := t.TempDir()
 	root := filepath.Join(base, "root")
 	files := oddFiles()

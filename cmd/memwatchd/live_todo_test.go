@@ -119,6 +119,7 @@ const quickly = "write: {quiet: 50ms}\n"
 // One edit by hand leads to one write-back of each file concerned, and to
 // nothing after that: also not when the daemon is started again.
 func TestTodoTicksOnce(t *testing.T) {
+	t.Parallel()
 	c := startChores(t, quickly)
 	third := ago(2) + "/telegram_1.md"
 	const crlf = "\ufeff## Follow Ups\r\n- [ ] Renew the certificate\r\n\r\n## Tasks\r\n* [ ]  renew the **certificate**."
@@ -144,6 +145,7 @@ func TestTodoTicksOnce(t *testing.T) {
 // A box that was ticked and that a person unticks stays open: after other edits,
 // after a restart and after the task is done once more.
 func TestTodoUntickedStays(t *testing.T) {
+	t.Parallel()
 	c := startChores(t, quickly)
 	c.edit(c.now, "[ ]", "[x]")
 	c.until("it is ticked", func() bool { return strings.Contains(c.read(c.before), "[x]") })
@@ -242,6 +244,7 @@ func (c *chores) tree() map[string]string {
 // A wish that waits is not forgotten when the daemon is killed, and comes true
 // when it can.
 func TestTodoWaitsAcrossKill(t *testing.T) {
+	t.Parallel()
 	c := startChores(t, "write: {quiet: 1h}\n")
 	c.write(c.before, oneTask+"\n")
 	c.sync()
@@ -260,6 +263,7 @@ func TestTodoWaitsAcrossKill(t *testing.T) {
 // What is done while no daemon runs counts; what was done before the first one
 // does not, nor what was done before its state was lost.
 func TestTodoStarts(t *testing.T) {
+	t.Parallel()
 	c := startChores(t, quickly)
 	older, newer := ago(1)+"/old.md", ago(0)+"/old.md"
 	if err := c.stop(); err != nil {
@@ -304,6 +308,7 @@ func (c *chores) forget() {
 // With writing turned off no byte is written unasked, and what would be is told;
 // what somebody asks for is written.
 func TestTodoWritingOff(t *testing.T) {
+	t.Parallel()
 	c := startChores(t, "write: {enabled: false, quiet: 0s}\n")
 	c.edit(c.now, "[ ]", "[x]")
 	c.sync()
@@ -328,6 +333,7 @@ func TestTodoWritingOff(t *testing.T) {
 
 // Tasks are reconciled where the files are, whatever else is wrong with one.
 func TestTodoRefused(t *testing.T) {
+	t.Parallel()
 	c := startChores(t, quickly)
 	broken := ago(1) + "/broken.md"
 	c.write(broken, "---\nsummary: [\n---\n## Tasks\n- [ ] Renew the certificate\n")

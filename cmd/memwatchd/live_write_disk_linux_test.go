@@ -51,9 +51,6 @@ func TestWriteFullDisk(t *testing.T) {
 // There is no room for what must not be forgotten, nor for the journal: no file
 // is changed before there is.
 func TestWriteNoRoomForJournal(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes half a minute")
-	}
 	t.Parallel()
 	c := startWaves(t)
 	w := c.newWave("parcel", 5)

@@ -26,9 +26,6 @@ func thorough(usually, faults int) int {
 	if os.Getenv("FAULTS") != "" {
 		return faults
 	}
-	if testing.Short() {
-		return max(2, usually/4)
-	}
 	return usually
 }
 

@@ -12,12 +12,10 @@ import (
 // Whoever asks while the configuration is read again is answered, by the old
 // daemon or by the new one.
 func TestReloadAnswersAll(t *testing.T) {
+	t.Parallel()
 	l := startLive(t, t.TempDir(), "")
 	l.write("2026-02-04/a.md", "- quince\n")
-	reloads := 20
-	if testing.Short() {
-		reloads = 8
-	}
+	const reloads = 20
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	group, ctx := errgroup.WithContext(ctx)

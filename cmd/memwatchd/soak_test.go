@@ -62,6 +62,7 @@ func soakLength(t *testing.T) time.Duration {
 }
 
 func TestSoak(t *testing.T) {
+	t.Parallel()
 	needs(t, "git")
 	s := &soak{live: newLive(t, t.TempDir(), ""), length: soakLength(t), files: 20, seed: rand.Uint64()}
 	if s.length >= 5*time.Minute {

@@ -28,11 +28,8 @@ var stressing = os.Getenv("STRESS") != ""
 // stressed returns how many rounds a stress test runs: all of them in
 // make stress, a small share otherwise.
 func stressed(all int) int {
-	switch {
-	case stressing:
+	if stressing {
 		return all
-	case testing.Short():
-		return all / 400
 	}
 	return all / 200
 }
@@ -52,6 +49,7 @@ type syncStress struct {
 // TestStressSync checks that no answer that claims to be synced and complete
 // misses a word saved before the question, for any kind of caller.
 func TestStressSync(t *testing.T) {
+	t.Parallel()
 	base := t.TempDir()
 	s := &syncStress{soak: &soak{live: newLive(t, filepath.Join(base, "root"), ""), seed: rand.Uint64(), retries: 3}}
 	if err := errors.Join(os.Mkdir(s.root, 0o700), s.configureSoak()); err != nil {

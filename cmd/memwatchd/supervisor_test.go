@@ -84,6 +84,7 @@ func (m *manager) quiet() bool {
 // A daemon says that it is ready when its clients are answered, that it reads its
 // configuration again, whatever becomes of that, and that it ends.
 func TestSupervisorIsTold(t *testing.T) {
+	t.Parallel()
 	l := newLive(t, t.TempDir(), "")
 	address := filepath.Join(filepath.Dir(l.config), "notify")
 	if _, err := os.Stat("/proc/self"); err == nil { // where there are abstract addresses
@@ -267,6 +268,7 @@ func serveOn(t *testing.T, l net.Listener) (stop func()) {
 
 // A daemon that is stopped in its tracks shows no sign of life.
 func TestFrozenDaemonIsSilent(t *testing.T) {
+	t.Parallel()
 	l := newLive(t, t.TempDir(), "")
 	address := filepath.Join(filepath.Dir(l.config), "notify")
 	m := newManager(t, address)
@@ -316,6 +318,7 @@ func (l *live) activated(names string, paths ...string) {
 // Sockets of a service manager outlive the daemon: who asks while there is none is
 // answered by the next, and so is who asks while the configuration changes.
 func TestSocketsOutliveTheDaemon(t *testing.T) {
+	t.Parallel()
 	l := newLive(t, t.TempDir(), "")
 	bot := filepath.Join(filepath.Dir(l.config), "bot.sock")
 	config := func(rate int) {
@@ -361,6 +364,7 @@ func inode(t *testing.T, path string) uint64 {
 // Sockets that belong to no listener, or whose names say something else, are
 // refused: their clients would wait for ever.
 func TestSocketsOfNobodyAreRefused(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct{ name, names, file, want string }{
 		{"another name", "work.sock", "s", `is named "work.sock": set FileDescriptorName=s`},
 		{"no name", "", "s", `set FileDescriptorName=s`},

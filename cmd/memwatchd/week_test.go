@@ -29,6 +29,7 @@ import (
 // lines are what they print. Each takes a minute. In a scene that is a night the
 // daemon is off, and starts again when it is time for what it does every night.
 func TestWeek(t *testing.T) {
+	t.Parallel()
 	const name = "testdata/week.txtar"
 	archive, err := txtar.ParseFile(name)
 	if err != nil {
