@@ -45,7 +45,7 @@ func TestClientHasEveryOperation(t *testing.T) {
 		}
 		want := reflect.FuncOf([]reflect.Type{client, reflect.TypeFor[context.Context](), op.request},
 			[]reflect.Type{reflect.PointerTo(op.answer), reflect.TypeFor[error]()}, false)
-		if op.Streams() {
+		if op.Stream {
 			each := reflect.FuncOf([]reflect.Type{reflect.PointerTo(op.answer)}, []reflect.Type{reflect.TypeFor[error]()}, false)
 			want = reflect.FuncOf([]reflect.Type{client, reflect.TypeFor[context.Context](), op.request, each}, []reflect.Type{reflect.TypeFor[error]()}, false)
 		}

@@ -362,16 +362,16 @@ func (g *grove) asked(ctx context.Context, fixed *Fixed, op *Operation, request 
 	if err != nil {
 		return "", err
 	}
-	if op.Streams() {
+	if op.Stream {
 		var all strings.Builder
-		err := op.stream(ctx, g.memory, call, req.value.Interface(), func(part any) error {
+		err := bindings[op.Name].stream(ctx, g.memory, call, req.value.Interface(), func(part any) error {
 			body, err := encode(part)
 			all.Write(body)
 			return err
 		})
 		return all.String(), err
 	}
-	got, err := op.call(ctx, g.memory, call, req.value.Interface())
+	got, err := bindings[op.Name].do(ctx, g.memory, call, req.value.Interface())
 	if err != nil {
 		return "", err
 	}

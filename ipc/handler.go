@@ -142,7 +142,7 @@ func (h *handler) operate(a *answer, r *http.Request, op *Operation) error {
 	ctx := r.Context()
 	done := serving(ctx)
 	defer done()
-	if op.Streams() {
+	if op.Stream {
 		listening(ctx)
 		return h.stream(a, r, op, call, req)
 	}
@@ -163,7 +163,7 @@ func (m *Memory) perform(ctx context.Context, call Call, req *Request) (json.Raw
 		ctx, cancel = context.WithTimeout(ctx, maxAnswerTime)
 		defer cancel()
 	}
-	got, err := req.op.call(ctx, m, call, req.value.Interface())
+	got, err := bindings[req.op.Name].do(ctx, m, call, req.value.Interface())
 	if err != nil {
 		if ctx.Err() != nil {
 			return nil, Errorf(Unavailable, "%s took too long", req.op.Name)
@@ -177,7 +177,7 @@ func (m *Memory) perform(ctx context.Context, call Call, req *Request) (json.Raw
 func (h *handler) read(a *answer, r *http.Request, op *Operation) (*Request, error) {
 	req := op.NewRequest()
 	switch {
-	case r.Method == http.MethodGet && (op.Name == "status" || op.Streams()):
+	case r.Method == http.MethodGet && (op.Name == "status" || op.Stream):
 		query, err := url.ParseQuery(r.URL.RawQuery)
 		if err != nil {
 			return nil, Errorf(Invalid, "the query string cannot be read")

@@ -1,7 +1,6 @@
 package ipc
 
 import (
-	"context"
 	"fmt"
 	"reflect"
 	"slices"
@@ -25,13 +24,12 @@ type Operation struct {
 	Needs    Need // without which it is refused, whatever there is
 	Programs bool // for programs only: it has no command
 	People   bool // for people only: agents are never given it as a tool
+	Stream   bool // the answer is a stream of server-sent events, without an end
 
 	Params []*Param // the fields of the request, in order
 
 	request reflect.Type
 	answer  reflect.Type
-	call    func(context.Context, *Memory, Call, any) (any, error)
-	stream  func(context.Context, *Memory, Call, any, func(any) error) error
 }
 
 // A Need is what must be true of who asks for an operation to do anything.
@@ -89,29 +87,9 @@ type Call struct {
 	degraded  bool // the index was not whole when the view was made
 }
 
-// operation fills in a row for a function.
-func operation[Request, Answer any](op Operation, f func(*Memory, context.Context, Call, *Request) (*Answer, error)) *Operation {
-	describe[Request, Answer](&op)
-	op.call = func(ctx context.Context, m *Memory, c Call, r any) (any, error) {
-		answer, err := f(m, ctx, c, r.(*Request))
-		if err != nil {
-			return nil, redactedError(err)
-		}
-		return redacted(answer), nil
-	}
-	return &op
-}
-
-// streaming fills in a row for a function whose answer has no end.
-func streaming[Request, Answer any](op Operation, f func(*Memory, context.Context, Call, *Request, func(any) error) error) *Operation {
-	describe[Request, Answer](&op)
-	op.stream = func(ctx context.Context, m *Memory, c Call, r any, send func(any) error) error {
-		return redactedError(f(m, ctx, c, r.(*Request), func(part any) error { return send(redacted(part)) }))
-	}
-	return &op
-}
-
-func describe[Request, Answer any](op *Operation) {
+// describe completes a row of the table with the types of its request and its
+// answer, or of one part of an answer that is a stream.
+func describe[Request, Answer any](op Operation) *Operation {
 	op.request, op.answer = reflect.TypeFor[Request](), reflect.TypeFor[Answer]()
 	op.Params = paramsOf(op.request)
 	if op.Command == "" {
@@ -120,13 +98,11 @@ func describe[Request, Answer any](op *Operation) {
 	if op.Commands == nil && !op.Programs {
 		op.Commands = []Command{{Words: op.Command, Summary: op.Summary, Example: op.Example}}
 	}
+	return &op
 }
 
 // NewAnswer is a pointer to an empty answer, to decode one into.
 func (op *Operation) NewAnswer() any { return reflect.New(op.answer).Interface() }
-
-// Streams reports whether the answer is a stream of server-sent events.
-func (op *Operation) Streams() bool { return op.stream != nil }
 
 // NewRequest is a request with its defaults, to fill in and to send.
 func (op *Operation) NewRequest() *Request {

@@ -14,14 +14,9 @@ type OperationsAnswer struct {
 	Operations []string `json:"operations"` // in the order of the table
 }
 
-// table is [Operations], for what is a part of it itself.
-var table []*Operation
-
-func init() { table = Operations }
-
 func (m *Memory) operations(_ context.Context, c Call, _ *OperationsRequest) (*OperationsAnswer, error) {
 	answer := &OperationsAnswer{Enabled: !m.Disabled, Operations: []string{}}
-	for _, op := range table {
+	for _, op := range Operations {
 		if c.Fixed.allows(op) && op.Needs.meets(c) {
 			answer.Operations = append(answer.Operations, op.Name)
 		}

@@ -290,7 +290,7 @@ func (a *opsAsk) direct(ctx context.Context, m *Memory) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	got, err := a.op.call(ctx, m, call, req.value.Interface())
+	got, err := bindings[a.op.Name].do(ctx, m, call, req.value.Interface())
 	if err != nil {
 		return nil, err
 	}

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -80,18 +81,26 @@ func TestPanic(t *testing.T) {
 	type request struct{ Scope }
 	before := Operations
 	t.Cleanup(func() { Operations = before })
-	Operations = append(Operations[:len(Operations):len(Operations)], operation(Operation{Name: "panic_now"},
-		func(*Memory, context.Context, Call, *request) (*struct{}, error) { panic("secret of the stack") }),
-		streaming[request, struct{}](Operation{Name: "panic_later"},
-			func(_ *Memory, _ context.Context, _ Call, _ *request, send func(any) error) error {
-				if err := send(1); err != nil {
-					return err
-				}
-				panic("secret of the stream")
-			}),
-		operation(Operation{Name: "fail"}, func(*Memory, context.Context, Call, *request) (*struct{}, error) {
+	Operations = slices.Clip(Operations)
+	for _, b := range []struct {
+		name string
+		binding
+	}{
+		{"panic_now", bind(func(*Memory, context.Context, Call, *request) (*struct{}, error) { panic("secret of the stack") })},
+		{"panic_later", bindStream[request, struct{}](func(_ *Memory, _ context.Context, _ Call, _ *request, send func(any) error) error {
+			if err := send(1); err != nil {
+				return err
+			}
+			panic("secret of the stream")
+		})},
+		{"fail", bind(func(*Memory, context.Context, Call, *request) (*struct{}, error) {
 			return nil, fmt.Errorf("open /secret/place: %w", os.ErrPermission)
-		}))
+		})},
+	} {
+		Operations = append(Operations, describe[request, struct{}](Operation{Name: b.name, Stream: b.stream != nil}))
+		bindings[b.name] = b.binding
+		t.Cleanup(func() { delete(bindings, b.name) })
+	}
 	var log strings.Builder
 	socket := filepath.Join(socketDir(t), "s")
 	serveOn(t, slog.New(slog.NewTextHandler(&log, nil)), Endpoint{Path: socket})

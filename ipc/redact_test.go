@@ -74,7 +74,7 @@ func TestNoAnswerHasCredentials(t *testing.T) {
 			d := c.disk(t)
 			socket := serveOps(t, d.memory)
 			for _, op := range Operations {
-				if op.Streams() {
+				if op.Stream {
 					continue
 				}
 				for _, request := range requestsFor(t, op, session, d) {

@@ -3,35 +3,35 @@ package ipc
 // Operations is the table: everything that can be asked, in the order in which
 // help lists it.
 var Operations = []*Operation{
-	operation(Operation{
+	describe[SearchRequest, SearchAnswer](Operation{
 		Name: "search", Summary: "Find entries by their words",
 		Example: `certificate expired`, ReadOnly: true,
-	}, (*Memory).search),
-	operation(Operation{
+	}),
+	describe[GetRequest, GetAnswer](Operation{
 		Name: "get", Summary: "Show a file, some of its lines, or one entry",
 		Example: "MEMORY.md", ReadOnly: true,
-	}, (*Memory).get),
-	operation(Operation{
+	}),
+	describe[RecentRequest, SearchAnswer](Operation{
 		Name: "recent", Summary: "List the newest entries",
 		Example: "48", ReadOnly: true,
-	}, (*Memory).recent),
-	operation(Operation{
+	}),
+	describe[RelatedRequest, RelatedAnswer](Operation{
 		Name: "related", Summary: "List the links from and to a file or an entry",
 		Example: "MEMORY.md", ReadOnly: true,
-	}, (*Memory).related),
-	operation(Operation{
+	}),
+	describe[LoadRequest, LoadAnswer](Operation{
 		Name: "load", Summary: "Show what an agent reads when a session starts",
 		Example: "--session cli_1", ReadOnly: true,
-	}, (*Memory).loadOp),
-	operation(Operation{
+	}),
+	describe[ContextRequest, ContextAnswer](Operation{
 		Name: "context", Summary: "Render a block of memory for a prompt",
 		Example: "--format summary", ReadOnly: true,
-	}, (*Memory).context),
-	operation(Operation{
+	}),
+	describe[TodosRequest, TodosAnswer](Operation{
 		Name: "todos", Summary: "List tasks, the same ones together",
 		Command: "todo list", Example: "--state open", ReadOnly: true,
-	}, (*Memory).todos),
-	operation(Operation{
+	}),
+	describe[TodoRequest, TodoAnswer](Operation{
 		Name: "todo", Summary: "Tick a task wherever it stands, or open it again", Needs: InPrivate,
 		Commands: []Command{{
 			Words: "todo done", Summary: "Tick a task wherever it stands", Example: "Add an index on reports.created_at", Set: map[string]string{"state": "done"},
@@ -41,134 +41,134 @@ var Operations = []*Operation{
 			Words: "todo plan", Summary: "Show which boxes are going to be ticked because their task was done elsewhere, and what they wait for",
 			Set: map[string]string{"dry_run": "true"}, Without: []string{"text", "id", "state", "session"},
 		}},
-	}, (*Memory).todo),
-	operation(Operation{
+	}),
+	describe[CompleteRequest, CompleteAnswer](Operation{
 		Name: "complete", Summary: "List names that begin with a text: of files, subjects, namespaces, sessions, headings or tags",
 		ReadOnly: true, Programs: true,
-	}, (*Memory).complete),
-	operation(Operation{
+	}),
+	describe[NoteRequest, NoteAnswer](Operation{
 		Name: "note", Summary: "Append a note to the log of the day", Needs: Someone,
 		Example: `--topic "API design" REST, not GraphQL: the clients are simple`,
-	}, (*Memory).note),
-	operation(Operation{
+	}),
+	describe[CaptureRequest, CaptureAnswer](Operation{
 		Name: "capture", Summary: "Append one to three bullets to the log of the day: what was asked for, or achieved", Needs: Someone,
 		Example: `"The login works again" "It was the clock of the server"`,
-	}, (*Memory).capture),
-	operation(Operation{
+	}),
+	describe[RememberRequest, RememberAnswer](Operation{
 		Name: "remember", Summary: "Keep one thing for long, because the user asked for it", Needs: InPrivate,
 		Commands: []Command{{
 			Words: "remember", Summary: "Keep one thing for long", Example: `--title Editor "Neovim, since 2019"`,
 			Set: map[string]string{"explicit": "true"}, // who types it asks for it
 		}},
-	}, (*Memory).remember),
-	operation(Operation{
+	}),
+	describe[ForgetRequest, ForgetAnswer](Operation{
 		Name: "forget", Summary: "Forget something for good: list what has a text, then remove some of it", Needs: InPrivate,
 		Example: `"the old phone number"`, Long: true,
-	}, (*Memory).forget),
-	operation(Operation{
+	}),
+	describe[SessionRequest, SessionAnswer](Operation{
 		Name: "session", Summary: "Merge what a session has to say into its file, which everybody may read", Needs: Someone,
 		Command: "session write", Example: `--session cli_1 '{"summary": "Chose a layout", "tasks": [{"text": "Write it down"}]}'`,
-	}, (*Memory).session),
-	operation(Operation{
+	}),
+	describe[EditRequest, EditAnswer](Operation{
 		Name: "edit", Summary: "Replace a text in a file that has it once", Needs: InPrivate, Programs: true,
-	}, (*Memory).edit),
-	operation(Operation{
+	}),
+	describe[WriteRequest, EditAnswer](Operation{
 		Name: "write", Summary: "Make a file, or replace what is in one", Needs: InPrivate, Programs: true,
-	}, (*Memory).write),
-	operation(Operation{
+	}),
+	describe[ProfileRequest, SummaryAnswer](Operation{
 		Name: "profile", Summary: "Sum up what is known of somebody, and say what that is based on", Needs: InPrivate,
 		Example: "--evidence 2026-02-04/cli_1.md Prefers short answers",
-	}, (*Memory).profile),
-	operation(Operation{
+	}),
+	describe[ProjectRequest, SummaryAnswer](Operation{
 		Name: "project", Summary: "Sum up a project, and say what that is based on", Needs: InPrivate,
 		Example: "--evidence 2026-02-04/cli_1.md atlas Ships in May",
-	}, (*Memory).project),
-	operation(Operation{
+	}),
+	describe[ItemPutRequest, ItemAnswer](Operation{
 		Name: "item_put", Summary: "Keep something by a key", Needs: Someone,
 		Command: "item put", Example: "profile timezone Asia/Shanghai",
-	}, (*Memory).itemPut),
-	operation(Operation{
+	}),
+	describe[ItemGetRequest, ItemAnswer](Operation{
 		Name: "item_get", Summary: "Show what is kept by a key",
 		Command: "item get", Example: "profile timezone", ReadOnly: true,
-	}, (*Memory).itemGet),
-	operation(Operation{
+	}),
+	describe[ItemListRequest, ItemListAnswer](Operation{
 		Name: "item_list", Summary: "List what is kept by keys",
 		Command: "item list", Example: "preference", ReadOnly: true,
-	}, (*Memory).itemList),
-	operation(Operation{
+	}),
+	describe[ItemDeleteRequest, ItemDeleteAnswer](Operation{
 		Name: "item_delete", Summary: "Delete what is kept by a key", Needs: InPrivate,
 		Command: "item delete", Example: "profile timezone",
-	}, (*Memory).itemDelete),
-	operation(Operation{
+	}),
+	describe[ItemDeleteNamespaceRequest, ItemDeleteAnswer](Operation{
 		Name: "item_delete_namespace", Summary: "Delete all that is kept by keys of a namespace", Needs: InPrivate,
 		Command: "item delete-namespace", Example: "task_state",
-	}, (*Memory).itemDeleteNamespace),
-	operation(Operation{
+	}),
+	describe[ItemVisibilityRequest, ItemAnswer](Operation{
 		Name: "item_visibility", Summary: "Say where what is kept by a key may be shown", Needs: InPrivate,
 		Command: "item visibility", Example: "k3f9ab public_ok",
-	}, (*Memory).itemVisibility),
-	operation(Operation{
+	}),
+	describe[ResolveRequest, IdentityAnswer](Operation{
 		Name: "resolve", Summary: "Tell whose memory belongs to what a channel calls a user",
 		Command: "identity resolve", Example: "telegram:123456", ReadOnly: true,
-	}, (*Memory).resolve),
-	operation(Operation{
+	}),
+	describe[LinkRequest, IdentityAnswer](Operation{
 		Name: "link", Summary: "Link what a channel calls a user to a subject",
 		Command: "identity link", Example: "telegram:123456 acct:42", Admin: true,
-	}, (*Memory).link),
-	operation(Operation{
+	}),
+	describe[UnlinkRequest, IdentityAnswer](Operation{
 		Name: "unlink", Summary: "Take a link away",
 		Command: "identity unlink", Example: "telegram:123456", Admin: true,
-	}, (*Memory).unlink),
-	operation(Operation{
+	}),
+	describe[LinksRequest, LinksAnswer](Operation{
 		Name: "links", Summary: "List what is linked to whom",
 		Command: "identity list", Admin: true, ReadOnly: true,
-	}, (*Memory).links),
-	operation(Operation{
+	}),
+	describe[CompressRequest, CompressAnswer](Operation{
 		Name: "compress", Summary: "Sum up old sessions and daily notes, and archive them", Needs: TheOwner,
 		Example: "--cutoff 7d --dry-run", Admin: true, Long: true,
-	}, (*Memory).compress),
-	operation(Operation{
+	}),
+	describe[JournalRequest, JournalAnswer](Operation{
 		Name: "journal", Summary: "List what was written to files, and why", Needs: TheOwner,
 		Example: "--since 7d", Admin: true, ReadOnly: true,
-	}, (*Memory).journal),
-	operation(Operation{
+	}),
+	describe[UndoRequest, UndoAnswer](Operation{
 		Name: "undo", Summary: "Take back what was written to files", Needs: TheOwner,
 		Example: "--since 1h --dry-run", Admin: true, Long: true,
-	}, (*Memory).undo),
-	operation(Operation{
+	}),
+	describe[CompactRequest, CompactAnswer](Operation{
 		Name: "compact", Summary: "Make room in long-term files: move what is least used to the archive", Needs: TheOwner,
 		Example: "--dry-run --explain", Admin: true, Long: true,
-	}, (*Memory).compact),
-	operation(Operation{
+	}),
+	describe[RestoreRequest, RestoreAnswer](Operation{
 		Name: "restore", Summary: "Bring an archived entry back to where it was", Needs: InPrivate,
 		Example: "_longterms/owner/_archive/2026-02.desk.md#wifi", Admin: true, Long: true,
-	}, (*Memory).restore),
-	operation(Operation{
+	}),
+	describe[WipeRequest, WipeAnswer](Operation{
 		Name: "wipe_subject", Summary: "Delete all that is remembered of a subject", Needs: InPrivate, Command: "item wipe",
 		Example: "--subject acct:42 acct:42", Admin: true, Long: true, People: true,
-	}, (*Memory).wipeSubject),
-	operation(Operation{
+	}),
+	describe[CheckRequest, CheckAnswer](Operation{
 		Name: "check", Summary: "Compare files and index, and list what is wrong with files",
 		Example: "--fix", Admin: true, Long: true,
-	}, (*Memory).check),
-	operation(Operation{
+	}),
+	describe[SyncRequest, SyncAnswer](Operation{
 		Name: "sync", Summary: "Wait until everything that was saved is found",
 		ReadOnly: true, Long: true,
-	}, (*Memory).syncOp),
-	operation(Operation{
+	}),
+	describe[RebuildRequest, RebuildAnswer](Operation{
 		Name: "rebuild", Summary: "Make the index anew from the files",
 		Admin: true, Long: true,
-	}, (*Memory).rebuild),
-	operation(Operation{
+	}),
+	describe[StatusRequest, StatusAnswer](Operation{
 		Name: "status", Summary: "Tell how the daemon, its files and its index are doing",
 		ReadOnly: true,
-	}, (*Memory).statusOp),
-	operation(Operation{
+	}),
+	describe[OperationsRequest, OperationsAnswer](Operation{
 		Name: "operations", Summary: "Tell what may be asked here, by this scope",
 		ReadOnly: true, Programs: true, Always: true,
-	}, (*Memory).operations),
-	streaming[EventsRequest, Event](Operation{
+	}),
+	describe[EventsRequest, Event](Operation{
 		Name: "events", Summary: "Tell what happens, as it happens",
-		Admin: true, ReadOnly: true, Long: true,
-	}, (*Memory).events),
+		Admin: true, ReadOnly: true, Long: true, Stream: true,
+	}),
 }

@@ -277,7 +277,7 @@ func ask(cmd *cobra.Command, op *ipc.Operation, req *ipc.Request, g *globals) er
 	if err != nil {
 		return err
 	}
-	if op.Streams() {
+	if op.Stream {
 		err := a.client.Stream(cmd.Context(), req, func(raw json.RawMessage) error { return a.show(append(raw, '\n')) })
 		return cmp.Or(err, context.Cause(cmd.Context()))
 	}

@@ -146,7 +146,7 @@ func (r *reference) operation(op *ipc.Operation) {
 		r.printf("\nIt has no fields of its own.\n")
 	}
 	word := "The answer"
-	if op.Streams() {
+	if op.Stream {
 		word = "Each event"
 	}
 	r.printf("\n%s:\n\n", word)

@@ -1,0 +1,22 @@
+package ipc
+
+import "testing"
+
+// TestBindings checks that every operation of the table is bound to a function
+// of its types, and that no binding is left over.
+func TestBindings(t *testing.T) {
+	for _, op := range Operations {
+		b, ok := bindings[op.Name]
+		switch {
+		case !ok:
+			t.Errorf("%s is not bound to a function", op.Name)
+		case b.request != op.request, b.answer != op.answer:
+			t.Errorf("%s has the types %v and %v, and its function %v and %v", op.Name, op.request, op.answer, b.request, b.answer)
+		case (b.stream != nil) != op.Stream:
+			t.Errorf("%s: Stream is %t, and its function disagrees", op.Name, op.Stream)
+		}
+	}
+	if len(bindings) != len(Operations) {
+		t.Errorf("%d functions are bound for %d operations", len(bindings), len(Operations))
+	}
+}
