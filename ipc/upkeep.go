@@ -2,6 +2,7 @@ package ipc
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/memwatchd/memwatchd/index"
@@ -53,7 +54,11 @@ type RebuildAnswer struct {
 
 func (m *Memory) rebuild(ctx context.Context, _ Call, _ *RebuildRequest) (*RebuildAnswer, error) {
 	start := time.Now()
-	if err := m.Keeper.Rebuild(ctx); err != nil {
+	err := m.Keeper.Rebuild(ctx)
+	if errors.Is(err, index.ErrRebuilding) {
+		return nil, Errorf(Busy, "a rebuild is under way").hint("try again when it has ended")
+	}
+	if err != nil {
 		return nil, err
 	}
 	return &RebuildAnswer{Entries: m.Index.Status().Entries, TookMS: milliseconds(time.Since(start))}, nil
