@@ -69,9 +69,9 @@ FULL = TestCoverageModel|TestExcerpts|TestFixedScopesAllowNoMore|TestForgetInThe
 # without it where it finds nothing or changes the result. Most tests wait for
 # daemons: more run at a time than there may be processors.
 test:
-	$(TEST) -parallel 16 -timeout 20m -race -short $$($(GO) list ./... | grep -vE '/($(PURE))$$')
-	$(TEST) -timeout 20m $$($(GO) list ./... | grep -E '/($(PURE))$$')
-	$(TEST) -parallel 16 -timeout 20m -run '^($(FULL))$$' ./cmd/memwatchd ./compactor ./index ./ipc
+	$(TEST) -parallel 8 -timeout 40m -race -short $$($(GO) list ./... | grep -vE '/($(PURE))$$')
+	$(TEST) -timeout 40m $$($(GO) list ./... | grep -E '/($(PURE))$$')
+	$(TEST) -parallel 8 -timeout 40m -run '^($(FULL))$$' ./cmd/memwatchd ./compactor ./index ./ipc
 	cd bench && CGO_ENABLED=0 $(TEST) ./...
 	cd release && $(TEST) ./...
 
