@@ -101,7 +101,11 @@ func TestStressSync(t *testing.T) {
 		t.Error(err)
 	}
 	s.report()
-	if !t.Failed() && s.claimed.Load() < s.asked.Load()/4 {
+	least := int64(20) // beside other tests, a slow machine is seldom done between two reloads
+	if stressing {
+		least = s.asked.Load() / 4
+	}
+	if !t.Failed() && s.claimed.Load() < least {
 		t.Error("too few answers claimed to be complete for the test to mean something")
 	}
 }
