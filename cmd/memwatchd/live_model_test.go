@@ -86,21 +86,21 @@ func TestLiveModel(t *testing.T) {
 		}
 		return string(b)
 	}
-	first := write(fields{"summary": "moving", "facts": []fields{{"title": "Port", "text": "it listens on 8080"}}})
+	first := write(fields{"summary": "moving", "facts": []fields{{"title": "Port", "text": "it listens on 80801380"}}})
 	l.write(first.Path, text(first.Path)+"- **Secret**: the zebra <!-- visibility=private_only -->\n")
 	l.sync()
 	if len(service.sent()) > 0 || first.Merge != "rules" {
 		t.Fatalf("a new file: %+v, sent %q", first, service.sent())
 	}
 
-	service.say(`{"same":[{"existing":"e1","draft":"d1","text":"it listens on 8081, before that on 8080"}]}`)
+	service.say(`{"same":[{"existing":"e1","draft":"d1","text":"it listens on 8081, before that on 80801380"}]}`)
 	a := write(fields{"facts": []fields{{"title": "Address", "text": "it listens on 8081"}}})
-	if a.Merge != "semantic" || len(a.Updated) != 1 || !strings.Contains(text(a.Path), "**Port**: it listens on 8081, before that on 8080\n") {
+	if a.Merge != "semantic" || len(a.Updated) != 1 || !strings.Contains(text(a.Path), "**Port**: it listens on 8081, before that on 80801380\n") {
 		t.Errorf("%+v\n%s", a, text(a.Path))
 	}
 
 	service.say("")
-	a = write(fields{"facts": []fields{{"title": "New address", "text": "it listens on 9090"}}})
+	a = write(fields{"facts": []fields{{"title": "New address", "text": "it listens on 90901390"}}})
 	if a.Merge != "rules" || len(a.Added) != 1 || !slices.Contains(a.Hints, "merged by rules: the model's service answers 500 Internal Server Error") {
 		t.Errorf("%+v", a)
 	}
@@ -121,7 +121,7 @@ func TestLiveModel(t *testing.T) {
 			t.Errorf("sent %s", sent)
 		}
 	}
-	for _, never := range []string{"8080", "9090", "zebra", "PostgreSQL", "sk-local"} {
+	for _, never := range []string{"80801380", "90901390", "zebra", "PostgreSQL", "sk-local"} {
 		if strings.Contains(l.log.String(), never) {
 			t.Errorf("%q is in the log", never)
 		}
