@@ -53,7 +53,7 @@ func (c *Client) Do(ctx context.Context, req *Request) (json.RawMessage, error) 
 	defer res.Body.Close()
 	body, err := io.ReadAll(res.Body)
 	if err != nil {
-		return nil, fmt.Errorf("%s: the answer broke off: %w", req.op.Name, err)
+		return nil, fmt.Errorf("%s: the answer broke off: %w", req.Operation().Name, err)
 	}
 	return body, nil
 }
@@ -88,7 +88,7 @@ func (c *Client) send(ctx context.Context, req *Request) (*http.Response, error)
 	if err != nil {
 		return nil, err
 	}
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://memwatchd/v1/"+req.op.Name, bytes.NewReader(body))
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://memwatchd/v1/"+req.Operation().Name, bytes.NewReader(body))
 	if err != nil {
 		return nil, err
 	}
@@ -110,14 +110,14 @@ func (c *Client) send(ctx context.Context, req *Request) (*http.Response, error)
 	case errors.Is(err, fs.ErrPermission):
 		return nil, fmt.Errorf("%w on %s: %w, the socket is another user's", ErrNoDaemon, socket, fs.ErrPermission)
 	case err != nil:
-		return nil, fmt.Errorf("%s: %w", req.op.Name, err)
+		return nil, fmt.Errorf("%s: %w", req.Operation().Name, err)
 	case res.StatusCode == http.StatusOK:
 		return res, nil
 	}
 	defer res.Body.Close()
 	var failure envelope
 	if err := json.NewDecoder(io.LimitReader(res.Body, 1<<20)).Decode(&failure); err != nil || failure.Error == nil {
-		return nil, fmt.Errorf("%s: the daemon answers %s", req.op.Name, res.Status)
+		return nil, fmt.Errorf("%s: the daemon answers %s", req.Operation().Name, res.Status)
 	}
 	return nil, failure.Error
 }

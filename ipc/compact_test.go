@@ -41,7 +41,7 @@ func TestWhatIsReturnedIsUsed(t *testing.T) {
 		{"get", `{"subject":"owner","context":"public","id":"MEMORY.md#wifi"}`, ""},
 		{"get", `{"subject":"owner","context":"private","path":"MEMORY.md"}`, ""}, // all of it says nothing of any
 	} {
-		op, err := lookUp(test.op)
+		op, err := LookUp(test.op)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -352,26 +352,26 @@ func (g *grove) asked(ctx context.Context, fixed *Fixed, op *Operation, request 
 		return "", Errorf(Forbidden, "%s is not served on this listener", op.Name)
 	}
 	req := op.NewRequest()
-	if err := decode([]byte(request), op.Params, req.value.Elem()); err != nil {
+	if err := req.Decode([]byte(request)); err != nil {
 		return "", err
 	}
-	if err := req.check(); err != nil {
+	if err := req.Check(); err != nil {
 		return "", err
 	}
-	call, err := g.memory.call(fixed, req.scope(), false)
+	call, err := g.memory.call(fixed, req.Scope(), false)
 	if err != nil {
 		return "", err
 	}
 	if op.Stream {
 		var all strings.Builder
-		err := bindings[op.Name].stream(ctx, g.memory, call, req.value.Interface(), func(part any) error {
+		err := bindings[op.Name].stream(ctx, g.memory, call, req.Value(), func(part any) error {
 			body, err := encode(part)
 			all.Write(body)
 			return err
 		})
 		return all.String(), err
 	}
-	got, err := bindings[op.Name].do(ctx, g.memory, call, req.value.Interface())
+	got, err := bindings[op.Name].do(ctx, g.memory, call, req.Value())
 	if err != nil {
 		return "", err
 	}

@@ -80,7 +80,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			a.fail(err)
 		}
 	case strings.HasPrefix(path, "/v1/"):
-		found, err := lookUp(strings.TrimPrefix(path, "/v1/"))
+		found, err := LookUp(strings.TrimPrefix(path, "/v1/"))
 		if err != nil {
 			a.fail(err)
 			return
@@ -135,7 +135,7 @@ func (h *handler) operate(a *answer, r *http.Request, op *Operation) error {
 	if err != nil {
 		return err
 	}
-	call, err := h.memory.call(fixed, req.scope(), r.Header.Get(asOwner) != "")
+	call, err := h.memory.call(fixed, req.Scope(), r.Header.Get(asOwner) != "")
 	if err != nil {
 		return err
 	}
@@ -158,15 +158,15 @@ func (h *handler) operate(a *answer, r *http.Request, op *Operation) error {
 
 // perform does what is asked for, and encodes the answer.
 func (m *Memory) perform(ctx context.Context, call Call, req *Request) (json.RawMessage, error) {
-	if !req.op.Long {
+	if !req.Operation().Long {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, maxAnswerTime)
 		defer cancel()
 	}
-	got, err := bindings[req.op.Name].do(ctx, m, call, req.value.Interface())
+	got, err := bindings[req.Operation().Name].do(ctx, m, call, req.Value())
 	if err != nil {
 		if ctx.Err() != nil {
-			return nil, Errorf(Unavailable, "%s took too long", req.op.Name)
+			return nil, Errorf(Unavailable, "%s took too long", req.Operation().Name)
 		}
 		return nil, err
 	}
@@ -183,7 +183,7 @@ func (h *handler) read(a *answer, r *http.Request, op *Operation) (*Request, err
 			return nil, Errorf(Invalid, "the query string cannot be read")
 		}
 		for _, name := range slices.Sorted(maps.Keys(query)) {
-			p, err := find(op.Params, name)
+			p, err := op.Param(name)
 			if err != nil {
 				return nil, err
 			}
@@ -203,11 +203,11 @@ func (h *handler) read(a *answer, r *http.Request, op *Operation) (*Request, err
 		if err != nil {
 			return nil, err
 		}
-		if err := decode(body, op.Params, req.value.Elem()); err != nil {
+		if err := req.Decode(body); err != nil {
 			return nil, err
 		}
 	}
-	return req, req.check()
+	return req, req.Check()
 }
 
 // body is that of a request, whole.

@@ -111,7 +111,7 @@ func (w *wild) step(x *matrix) (changed, ok bool) {
 	scope := memory.Scope{Subject: x.subject, Context: x.context}
 	before, was := x.part.readable(x, scope), x.whole.files(x)
 	op, request := w.request(before)
-	what, err := lookUp(op)
+	what, err := LookUp(op)
 	if err != nil {
 		x.Fatal(err)
 	}

@@ -146,7 +146,7 @@ func TestItemsAsIfTheRestDidNotExist(t *testing.T) {
 		{"item_delete", `{"id": "x1", "subject": "acct:43", "context": "private"}`},
 		{"item_visibility", `{"id": "t1", "visibility": "private_only", "subject": "acct:43", "context": "private"}`},
 	} {
-		op, err := lookUp(step[0])
+		op, err := LookUp(step[0])
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -241,7 +241,7 @@ func TestResolveOnFixedListener(t *testing.T) {
 		}
 	}
 	for _, name := range []string{"link", "unlink", "links"} {
-		if op, err := lookUp(name); err != nil || fixed.allows(op) {
+		if op, err := LookUp(name); err != nil || fixed.allows(op) {
 			t.Errorf("%s is allowed: %v", name, err)
 		}
 	}

@@ -37,7 +37,7 @@ func TestNotesAsIfTheRestDidNotExist(t *testing.T) {
 	} {
 		var said [2]string
 		for i, d := range []*diskCase{with, without} {
-			op, err := lookUp(step[0])
+			op, err := LookUp(step[0])
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -157,7 +157,7 @@ func TestNotesWithCredentials(t *testing.T) {
 		{"capture", `{"bullets": ["a", "` + key + `"]}`},
 		{"capture", `{"bullets": ["a"], "session": "` + key + `"}`},
 	} {
-		op, err := lookUp(ask[0])
+		op, err := LookUp(ask[0])
 		if err != nil {
 			t.Fatal(err)
 		}

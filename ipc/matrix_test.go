@@ -363,7 +363,7 @@ func (x *matrix) try(op *Operation, how aim, ask asking) (result heard) {
 	x.Helper()
 	request, key := ask.request, ""
 	if b := ask.before; b != nil {
-		first, err := lookUp(b.op)
+		first, err := LookUp(b.op)
 		if err != nil {
 			x.Fatal(err)
 		}

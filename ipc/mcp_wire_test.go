@@ -175,7 +175,7 @@ func (c *model) introduce(request map[string]json.RawMessage) bool {
 // scopeless is a request without what says who asks.
 func scopeless(request []byte) (json.RawMessage, error) {
 	arguments := map[string]json.RawMessage{}
-	err := eachField(request, func(name string, raw json.RawMessage) error {
+	err := EachField(request, func(name string, raw json.RawMessage) error {
 		if name != "subject" && name != "context" {
 			arguments[name] = raw
 		}

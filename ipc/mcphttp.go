@@ -168,16 +168,16 @@ func (m *models) ask(ctx context.Context, req *Request) (answer json.RawMessage,
 	defer func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		if s.op, s.code = req.op.Name, "ok"; err != nil {
-			h.note(req.op.Name, err)
+		if s.op, s.code = req.Operation().Name, "ok"; err != nil {
+			h.note(req.Operation().Name, err)
 			s.code = string(asError(err).Code)
 		}
 	}()
 	switch {
 	case more && !h.bucket.take(time.Now()):
 		return nil, Errorf(RateLimited, "more than %v requests a second", h.bucket.rate)
-	case !h.endpoint.Fixed.allows(req.op):
-		return nil, Errorf(Forbidden, "%s is not served on this listener", req.op.Name)
+	case !h.endpoint.Fixed.allows(req.Operation()):
+		return nil, Errorf(Forbidden, "%s is not served on this listener", req.Operation().Name)
 	}
 	// The protocol's library does not end what is done for a client that has gone.
 	ctx, cancel := context.WithCancel(ctx)

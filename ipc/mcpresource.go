@@ -112,7 +112,7 @@ func (s *mcpServer) paths(ctx context.Context, r CompleteRequest) (*CompleteAnsw
 
 // askFor asks for an operation with a request and an answer of Go.
 func askFor[Answer, R any](ctx context.Context, ask askFunc, r R) (*Answer, error) {
-	req := requestOf(r).whole()
+	req := RequestOf(r).WithDefaults()
 	raw, err := ask(ctx, req)
 	if err != nil {
 		return nil, err

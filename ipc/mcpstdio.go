@@ -74,7 +74,7 @@ func (b *Bridge) welcome(context.Context) (*OperationsAnswer, bool) {
 }
 
 func (b *Bridge) ask(ctx context.Context, req *Request) (json.RawMessage, error) {
-	if !req.op.Long {
+	if !req.Operation().Long {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, maxAnswerTime+bridgeGrace)
 		defer cancel()
@@ -84,7 +84,7 @@ func (b *Bridge) ask(ctx context.Context, req *Request) (json.RawMessage, error)
 		return raw, err
 	}
 	if errors.Is(err, context.DeadlineExceeded) {
-		return nil, Errorf(Unavailable, "%s: the daemon does not answer", req.op.Name).hint("restart it, or look at its log")
+		return nil, Errorf(Unavailable, "%s: the daemon does not answer", req.Operation().Name).hint("restart it, or look at its log")
 	}
 	return nil, Errorf(Unavailable, "%v", err)
 }

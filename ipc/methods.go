@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"reflect"
 )
 
 // The operations as methods, in the order of the table. A field of a request
@@ -219,7 +218,7 @@ func (c *Client) Events(ctx context.Context, r EventsRequest, f func(*Event) err
 
 // ask asks for the operation that the request is one of.
 func ask[Answer, R any](ctx context.Context, c *Client, r R) (*Answer, error) {
-	req := requestOf(r)
+	req := RequestOf(r)
 	raw, err := c.Do(ctx, req)
 	if err != nil {
 		return nil, err
@@ -229,7 +228,7 @@ func ask[Answer, R any](ctx context.Context, c *Client, r R) (*Answer, error) {
 
 // listen does so for an operation whose answer has no end.
 func listen[Answer, R any](ctx context.Context, c *Client, r R, f func(*Answer) error) error {
-	req := requestOf(r)
+	req := RequestOf(r)
 	return c.Stream(ctx, req, func(raw json.RawMessage) error {
 		answer, err := read[Answer](req, raw)
 		if err != nil {
@@ -242,25 +241,7 @@ func listen[Answer, R any](ctx context.Context, c *Client, r R, f func(*Answer) 
 func read[Answer any](req *Request, raw json.RawMessage) (*Answer, error) {
 	answer := new(Answer)
 	if err := json.Unmarshal(raw, answer); err != nil {
-		return nil, fmt.Errorf("%s: the answer cannot be read: %w", req.op.Name, err)
+		return nil, fmt.Errorf("%s: the answer cannot be read: %w", req.Operation().Name, err)
 	}
 	return answer, nil
-}
-
-// requestOf is a request in which the fields are given that are not zero. Each
-// operation has a type of its own for its requests.
-func requestOf[R any](r R) *Request {
-	for _, op := range Operations {
-		if op.request != reflect.TypeFor[R]() {
-			continue
-		}
-		req := &Request{op: op, value: reflect.ValueOf(&r)}
-		for _, p := range op.Params {
-			if !req.value.Elem().FieldByIndex(p.index).IsZero() {
-				req.given = append(req.given, p)
-			}
-		}
-		return req
-	}
-	panic(fmt.Sprintf("%T is the request of no operation", r)) // a mistake of ours: every test would hit it
 }

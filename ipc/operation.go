@@ -1,6 +1,8 @@
 package ipc
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"reflect"
 	"slices"
@@ -101,6 +103,10 @@ func describe[Request, Answer any](op Operation) *Operation {
 	return &op
 }
 
+// Param finds a parameter by its name. The error is an [*Error] that names the
+// nearest one.
+func (op *Operation) Param(name string) (*Param, error) { return find(op.Params, name) }
+
 // NewAnswer is a pointer to an empty answer, to decode one into.
 func (op *Operation) NewAnswer() any { return reflect.New(op.answer).Interface() }
 
@@ -121,13 +127,46 @@ type Request struct {
 // Params are the parameters of the request.
 func (r *Request) Params() []*Param { return r.op.Params }
 
-// Set gives a parameter the value that a person typed. A list grows by it.
+// Set sets a parameter to the value that a person typed. A list grows by it.
 func (r *Request) Set(p *Param, s string) error {
-	if !slices.Contains(r.given, p) {
-		r.given = append(r.given, p)
+	if r.give(p) {
 		r.value.Elem().FieldByIndex(p.index).SetZero()
 	}
 	return p.setString(r.value.Elem(), s)
+}
+
+// SetJSON sets a parameter to the value that a program sent. The value null leaves
+// it as it is.
+func (r *Request) SetJSON(p *Param, raw json.RawMessage) error {
+	if string(raw) == "null" {
+		return nil
+	}
+	r.give(p)
+	return p.setJSON(r.value.Elem(), raw)
+}
+
+// Decode sets parameters from one JSON object, strictly: a field that is unknown,
+// repeated or of another type is an [*Error] that names it.
+func (r *Request) Decode(body []byte) error {
+	if len(bytes.TrimSpace(body)) == 0 {
+		return nil // an operation without parameters is requested without a body
+	}
+	return EachField(body, func(name string, raw json.RawMessage) error {
+		p, err := r.op.Param(name)
+		if err != nil {
+			return err
+		}
+		return r.SetJSON(p, raw)
+	})
+}
+
+// give notes that a parameter is set, and reports whether it was not before.
+func (r *Request) give(p *Param) bool {
+	if slices.Contains(r.given, p) {
+		return false
+	}
+	r.given = append(r.given, p)
+	return true
 }
 
 // Given is the text of a parameter that was set, and whether it was.
@@ -142,9 +181,9 @@ func (r *Request) Given(p *Param) (string, bool) {
 	return fmt.Sprint(v.Interface()), true
 }
 
-// fields are the parameters that were set, as they go over the wire: what was
-// left out is left to the daemon, which may be of another version.
-func (r *Request) fields() map[string]any {
+// Fields returns the parameters that were set, as they go over the wire. The
+// others are left to the daemon, which may be of another version.
+func (r *Request) Fields() map[string]any {
 	fields := make(map[string]any, len(r.given))
 	for _, p := range r.given {
 		fields[p.Name] = r.value.Elem().FieldByIndex(p.index).Interface()
@@ -152,9 +191,9 @@ func (r *Request) fields() map[string]any {
 	return fields
 }
 
-// whole is the request with the defaults of what was not set, for who does not
-// send it to a daemon.
-func (r *Request) whole() *Request {
+// WithDefaults returns a copy in which the parameters that were not set have their
+// defaults, for a caller that does not send it to a daemon.
+func (r *Request) WithDefaults() *Request {
 	whole := r.op.NewRequest()
 	for _, p := range r.given {
 		whole.value.Elem().FieldByIndex(p.index).Set(r.value.Elem().FieldByIndex(p.index))
@@ -163,8 +202,9 @@ func (r *Request) whole() *Request {
 	return whole
 }
 
-// check tests what the tags promise of every parameter.
-func (r *Request) check() error {
+// Check tests the parameters against the bounds and values in their tags. The
+// error is an [*Error] that names the parameter.
+func (r *Request) Check() error {
 	for _, p := range r.op.Params {
 		if err := p.check(r.value.Elem()); err != nil {
 			return err
@@ -173,11 +213,36 @@ func (r *Request) check() error {
 	return nil
 }
 
-// scope is the part of the request that says who asks.
-func (r *Request) scope() Scope { return r.value.Elem().FieldByName("Scope").Interface().(Scope) }
+// Operation returns the operation that is requested.
+func (r *Request) Operation() *Operation { return r.op }
 
-// lookUp finds an operation by its name on the wire.
-func lookUp(name string) (*Operation, error) {
+// Value returns a pointer to the typed request, such as a *SearchRequest.
+func (r *Request) Value() any { return r.value.Interface() }
+
+// Scope returns the part of the request that identifies the caller.
+func (r *Request) Scope() Scope { return r.value.Elem().FieldByName("Scope").Interface().(Scope) }
+
+// RequestOf returns a request in which the fields of r that are not zero are set.
+// It panics if R is the request of no operation.
+func RequestOf[R any](r R) *Request {
+	for _, op := range Operations {
+		if op.request != reflect.TypeFor[R]() {
+			continue
+		}
+		req := &Request{op: op, value: reflect.ValueOf(&r)}
+		for _, p := range op.Params {
+			if !req.value.Elem().FieldByIndex(p.index).IsZero() {
+				req.given = append(req.given, p)
+			}
+		}
+		return req
+	}
+	panic(fmt.Sprintf("%T is the request of no operation", r))
+}
+
+// LookUp finds an operation by its name on the wire. The error is an [*Error] that
+// names the nearest operation.
+func LookUp(name string) (*Operation, error) {
 	names := make([]string, len(Operations))
 	for i, op := range Operations {
 		if op.Name == name {

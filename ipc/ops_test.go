@@ -122,7 +122,7 @@ func readOpsCase(t testing.TB, archive *txtar.Archive) *opsCase {
 			continue
 		}
 		word, _, _ = strings.Cut(f.Name, ":")
-		op, err := lookUp(word)
+		op, err := LookUp(word)
 		if err != nil {
 			c.files = append(c.files, f)
 			continue
@@ -280,17 +280,17 @@ func (a *opsAsk) render(t *testing.T, direct []byte, failure error) string {
 // direct calls the operation's function.
 func (a *opsAsk) direct(ctx context.Context, m *Memory) ([]byte, error) {
 	req := a.op.NewRequest()
-	if err := decode(a.request, a.op.Params, req.value.Elem()); err != nil {
+	if err := req.Decode(a.request); err != nil {
 		return nil, err
 	}
-	if err := req.check(); err != nil {
+	if err := req.Check(); err != nil {
 		return nil, err
 	}
-	call, err := m.call(nil, req.scope(), true)
+	call, err := m.call(nil, req.Scope(), true)
 	if err != nil {
 		return nil, err
 	}
-	got, err := bindings[a.op.Name].do(ctx, m, call, req.value.Interface())
+	got, err := bindings[a.op.Name].do(ctx, m, call, req.Value())
 	if err != nil {
 		return nil, err
 	}

@@ -130,9 +130,6 @@ func (p *Param) setString(req reflect.Value, s string) error {
 
 // setJSON gives the parameter the value that a program sent.
 func (p *Param) setJSON(req reflect.Value, raw json.RawMessage) error {
-	if string(raw) == "null" {
-		return nil // as if it were not there
-	}
 	field := req.FieldByIndex(p.index)
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	dec.DisallowUnknownFields()
@@ -161,8 +158,8 @@ func (p *Param) word() string {
 	}
 }
 
-// maxValues bounds a list: each of its values costs a look at the index.
-const maxValues = 100
+// MaxValues is the most values that a list may have: each costs a search.
+const MaxValues = 100
 
 // check tests the bounds and the listed values.
 func (p *Param) check(req reflect.Value) error {
@@ -186,8 +183,8 @@ func (p *Param) check(req reflect.Value) error {
 	if bound, err := strconv.ParseFloat(p.Max, 64); err == nil && number > bound {
 		return Errorf(Invalid, "%s: %v is more than %s", p.Name, field.Interface(), p.Max)
 	}
-	if field.Kind() == reflect.Slice && field.Len() > maxValues {
-		return Errorf(Invalid, "%s: %d are more than %d", p.Name, field.Len(), maxValues)
+	if field.Kind() == reflect.Slice && field.Len() > MaxValues {
+		return Errorf(Invalid, "%s: %d are more than %d", p.Name, field.Len(), MaxValues)
 	}
 	if len(p.Enum) == 0 {
 		return nil
@@ -210,23 +207,9 @@ func (p *Param) check(req reflect.Value) error {
 	return nil
 }
 
-// decode reads one JSON object into the request, strictly: a field that is
-// unknown, twice there or of another type is an error that names it.
-func decode(body []byte, params []*Param, req reflect.Value) error {
-	if len(bytes.TrimSpace(body)) == 0 {
-		body = []byte("{}") // an operation without parameters is asked for without a body
-	}
-	return eachField(body, func(name string, raw json.RawMessage) error {
-		p, err := find(params, name)
-		if err != nil {
-			return err
-		}
-		return p.setJSON(req, raw)
-	})
-}
-
-// eachField calls f for every field of a JSON object, until it returns an error.
-func eachField(body []byte, f func(name string, raw json.RawMessage) error) error {
+// EachField calls f for every field of a JSON object, until f returns an error. A
+// field that is repeated is an [*Error], as is a body that is no JSON object.
+func EachField(body []byte, f func(name string, raw json.RawMessage) error) error {
 	dec := json.NewDecoder(bytes.NewReader(body))
 	if t, err := dec.Token(); err != nil {
 		return Errorf(Invalid, "the request is not JSON: %v", syntax(err))
@@ -304,6 +287,29 @@ func (p *Param) defaults() []string {
 	}
 	return []string{p.Default}
 }
+
+// Type returns the type of the parameter's field.
+func (p *Param) Type() reflect.Type { return p.typ }
+
+// DefaultValue returns the default as a value of the parameter's type, or nil if it
+// has none.
+func (p *Param) DefaultValue() any {
+	if p.Default == "" {
+		return nil
+	}
+	req := reflect.New(reflect.StructOf([]reflect.StructField{{Name: "V", Type: p.typ}})).Elem()
+	q := *p
+	q.index = []int{0}
+	prepare([]*Param{&q}, req)
+	return req.Field(0).Interface()
+}
+
+// IsScope reports whether a field is one of those that identify the caller.
+func IsScope(name string) bool {
+	return slices.ContainsFunc(scopeParams, func(p *Param) bool { return p.Name == name })
+}
+
+var scopeParams = paramsOf(reflect.TypeFor[Scope]())
 
 // Nearest is the name most like the one that was typed, or empty if none is
 // like it at all.

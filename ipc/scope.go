@@ -18,12 +18,12 @@ type Scope struct {
 // complete gives the fields of a request, with those of the scope that it leaves
 // open. A subject and an external key say the same in two ways.
 func (s Scope) complete(r *Request) map[string]any {
-	fields := r.fields()
+	fields := r.Fields()
 	said := func(name string) bool {
 		return slices.ContainsFunc(r.given, func(p *Param) bool { return p.Scope && p.Name == name })
 	}
 	add := func(name string, value *string) {
-		takes := slices.ContainsFunc(r.op.Params, func(p *Param) bool { return p.Scope && p.Name == name })
+		takes := slices.ContainsFunc(r.Params(), func(p *Param) bool { return p.Scope && p.Name == name })
 		if value != nil && takes && !said(name) {
 			fields[name] = *value
 		}

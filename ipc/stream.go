@@ -29,7 +29,7 @@ func (h *handler) stream(a *answer, r *http.Request, op *Operation, call Call, r
 	if err := write([]byte(": hello\n\n")); err != nil {
 		return nil // the client went: nobody is left to be told
 	}
-	err := bindings[op.Name].stream(ctx, h.memory, call, req.value.Interface(), func(event any) error {
+	err := bindings[op.Name].stream(ctx, h.memory, call, req.Value(), func(event any) error {
 		body, err := encode(event)
 		if err != nil {
 			return err

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"reflect"
 	"slices"
 	"strings"
 )
@@ -32,7 +31,7 @@ func (t *Tool) Asks(op *Operation) bool { return slices.Contains(t.ops, op) }
 // tool fills in a row for operations.
 func tool(t Tool, names ...string) *Tool {
 	for _, name := range names {
-		op, err := lookUp(name)
+		op, err := LookUp(name)
 		if err != nil {
 			panic(err) // a mistake in the table: every test would hit it
 		}
@@ -94,7 +93,7 @@ func (t *Tool) request(arguments json.RawMessage) (*Request, error) {
 	}
 	fields := map[string]json.RawMessage{}
 	var names []string // in the order in which they are given
-	err := eachField(arguments, func(name string, raw json.RawMessage) error {
+	err := EachField(arguments, func(name string, raw json.RawMessage) error {
 		if meant := aliases[name]; has(meant) {
 			name = meant
 		}
@@ -102,7 +101,7 @@ func (t *Tool) request(arguments json.RawMessage) (*Request, error) {
 			return Errorf(Invalid, "field %q is there twice", name)
 		}
 		fields[name], names = raw, append(names, name)
-		if isScope(name) {
+		if IsScope(name) {
 			return Errorf(Invalid, "unknown field %q", name).hint("who asks is not for a tool to say")
 		}
 		_, err := find(params, name)
@@ -114,24 +113,20 @@ func (t *Tool) request(arguments json.RawMessage) (*Request, error) {
 	op := t.meant(fields)
 	req := op.NewRequest()
 	for _, name := range names {
-		raw := fields[name]
-		switch p, err := find(op.Params, name); {
-		case err != nil && !isEmpty(raw):
-			return nil, Errorf(Invalid, "%s does not go with %s", name, t.marks(op))
-		case err != nil || string(raw) == "null":
+		p, err := op.Param(name)
+		switch {
+		case err == nil:
+			err = req.SetJSON(p, fields[name])
+		case isEmpty(fields[name]):
+			continue
 		default:
-			if err := p.setJSON(req.value.Elem(), raw); err != nil {
-				return nil, err
-			}
-			req.given = append(req.given, p)
+			err = Errorf(Invalid, "%s does not go with %s", name, t.marks(op))
+		}
+		if err != nil {
+			return nil, err
 		}
 	}
-	return req, req.check()
-}
-
-// isScope reports whether a field is one of those that say who asks.
-func isScope(name string) bool {
-	return slices.ContainsFunc(paramsOf(reflect.TypeFor[Scope]()), func(p *Param) bool { return p.Name == name })
+	return req, req.Check()
 }
 
 // isEmpty reports whether a value says as much as none: models fill in what they
@@ -192,14 +187,14 @@ func (t *Tool) use(ctx context.Context, ask askFunc, arguments json.RawMessage) 
 	}
 	raw, err := ask(ctx, req)
 	if err != nil {
-		if get, ok := req.value.Interface().(*GetRequest); ok && get.Path != "" && asError(err).Code == NotFound {
+		if get, ok := req.Value().(*GetRequest); ok && get.Path != "" && asError(err).Code == NotFound {
 			return toolAnswer{fields: redacted(&noFile{Path: get.Path, Missing: true})}
 		}
 		return failure(err)
 	}
-	answer := req.op.NewAnswer()
+	answer := req.Operation().NewAnswer()
 	if err := json.Unmarshal(raw, answer); err != nil {
-		return failure(Errorf(Internal, "%s: the answer cannot be read: %v", req.op.Name, err))
+		return failure(Errorf(Internal, "%s: the answer cannot be read: %v", req.Operation().Name, err))
 	}
 	if found, ok := answer.(*SearchAnswer); ok {
 		return toolAnswer{text: textOf(answer), fields: withLines(found)}

@@ -109,7 +109,7 @@ func TestToolArguments(t *testing.T) {
 				t.Errorf("%s %s: the error is %s", c.tool, c.arguments, asError(err).Code)
 			}
 		} else {
-			got = encoded(t, req.fields())
+			got = encoded(t, req.Fields())
 		}
 		if got != c.want {
 			t.Errorf("%s %s is %s, not %s", c.tool, c.arguments, got, c.want)

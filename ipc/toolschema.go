@@ -50,7 +50,7 @@ func (p properties) MarshalJSON() ([]byte, error) {
 func (t *Tool) schema() *schema {
 	s := &schema{Type: "object", Properties: properties{}}
 	for _, p := range t.params() {
-		s.Properties = append(s.Properties, property{p.Name, p.schema()})
+		s.Properties = append(s.Properties, property{p.Name, schemaOfParam(p)})
 		if p.Need && len(t.ops) == 1 {
 			s.Required = append(s.Required, p.Name)
 		}
@@ -58,11 +58,11 @@ func (t *Tool) schema() *schema {
 	return s
 }
 
-func (p *Param) schema() *schema {
-	s := schemaOf(p.typ)
+func schemaOfParam(p *Param) *schema {
+	s := schemaOf(p.Type())
 	s.Description = p.Doc
 	if s.Type == "array" {
-		s.Items.Enum, s.MaxItems = p.Enum, maxValues
+		s.Items.Enum, s.MaxItems = p.Enum, MaxValues
 	} else {
 		s.Enum = p.Enum
 	}
@@ -73,13 +73,7 @@ func (p *Param) schema() *schema {
 		return nil
 	}
 	s.Minimum, s.Maximum = bound(p.Min), bound(p.Max)
-	if p.Default != "" {
-		req := reflect.New(reflect.StructOf([]reflect.StructField{{Name: "V", Type: p.typ}})).Elem()
-		q := *p
-		q.index = []int{0}
-		prepare([]*Param{&q}, req)
-		s.Default = req.Field(0).Interface()
-	}
+	s.Default = p.DefaultValue()
 	return s
 }
 

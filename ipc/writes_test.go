@@ -340,7 +340,7 @@ func TestWritesAsIfTheRestDidNotExist(t *testing.T) {
 		for _, step := range steps {
 			var said [2]string
 			for i, d := range []*diskCase{a, b} {
-				op, err := lookUp(step[0])
+				op, err := LookUp(step[0])
 				if err != nil {
 					t.Fatal(err)
 				}
