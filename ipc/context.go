@@ -44,7 +44,7 @@ type ContextAnswer struct {
 }
 
 func (m *Memory) context(ctx context.Context, c Call, r *ContextRequest) (*ContextAnswer, error) {
-	if err := r.fits(); err != nil {
+	if err := m.fits(r); err != nil {
 		return nil, err
 	}
 	synced, err := m.sync(ctx, &c, r.Fresh)
@@ -67,7 +67,7 @@ func (m *Memory) context(ctx context.Context, c Call, r *ContextRequest) (*Conte
 }
 
 // fits says no to a request whose parts do not go together.
-func (r *ContextRequest) fits() error {
+func (m *Memory) fits(r *ContextRequest) error {
 	switch {
 	case r.Format == "relevant" && strings.TrimSpace(r.Query) == "":
 		return Errorf(Invalid, "query: the format relevant needs one")
@@ -187,7 +187,7 @@ func (m *Memory) allItems(c Call) []brief.Item {
 	return items
 }
 
-func docsOf(files []File) []*memory.Document {
+func docsOf(files []shownFile) []*memory.Document {
 	docs := make([]*memory.Document, len(files))
 	for i, f := range files {
 		docs[i] = f.doc

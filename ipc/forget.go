@@ -51,7 +51,11 @@ type Trace struct {
 	Section   string `json:"section,omitempty"`
 	Text      string `json:"text"`
 	Untrusted bool   `json:"untrusted,omitempty"` // written by others than the subject
+}
 
+// A trace is a Trace with what identifies its text.
+type trace struct {
+	Trace
 	digest string // of its lines
 	norm   string // of an entry
 	source string // its lines
@@ -87,7 +91,7 @@ type forgetting struct {
 type list struct {
 	subject string
 	match   string
-	traces  []Trace
+	traces  []trace
 	made    time.Time
 }
 
@@ -118,7 +122,7 @@ func (m *Memory) forget(ctx context.Context, c Call, r *ForgetRequest) (*ForgetA
 		return nil, err
 	}
 	traces := m.traces(c, match)
-	answer.list(traces)
+	m.showTraces(answer, traces)
 	answer.Token, answer.Beyond = m.forgetting.keep(list{c.Scope.Subject, match, traces, m.now()}), beyond
 	return answer, nil
 }
@@ -136,13 +140,13 @@ func (m *Memory) allKnown(ctx context.Context, c *Call) error {
 	return m.whole(ctx, c)
 }
 
-func (a *ForgetAnswer) list(traces []Trace) {
+func (m *Memory) showTraces(a *ForgetAnswer, traces []trace) {
 	a.Total = len(traces)
 	for _, t := range traces[:min(len(traces), maxTraces)] {
 		if r := []rune(t.Text); len(r) > maxTraceText {
 			t.Text = string(r[:maxTraceText-1]) + "…"
 		}
-		a.Entries = append(a.Entries, t)
+		a.Entries = append(a.Entries, t.Trace)
 	}
 }
 
@@ -168,7 +172,7 @@ func (f *forgetting) keep(l list) string {
 	return token
 }
 
-func idsOf(traces []Trace) []string {
+func idsOf(traces []trace) []string {
 	var ids []string
 	for _, t := range traces {
 		ids = append(ids, t.Path, t.What, t.ID, t.digest)
@@ -189,8 +193,8 @@ func (f *forgetting) listed(c Call, token string, now time.Time) (list, error) {
 
 // traces lists where a text stands, of what the caller may read: in the order of
 // paths and lines.
-func (m *Memory) traces(c Call, match string) []Trace {
-	traces := []Trace{}
+func (m *Memory) traces(c Call, match string) []trace {
+	traces := []trace{}
 	for doc, shown := range m.readable(c, func(*index.FileInfo) bool { return true }) {
 		traces = append(traces, tracesIn(doc, shown, match)...)
 	}
@@ -199,11 +203,11 @@ func (m *Memory) traces(c Call, match string) []Trace {
 
 // tracesIn is where a text stands in one file, of which it is looked for in what
 // is masked, too: who can say a credential may have it forgotten.
-func tracesIn(doc *memory.Document, shown memory.Shown, match string) []Trace {
+func tracesIn(doc *memory.Document, shown memory.Shown, match string) []trace {
 	path, kind := doc.Place.Path, doc.Place.Kind.String()
-	var traces []Trace
+	var traces []trace
 	if strings.Contains(path, match) {
-		traces = append(traces, Trace{What: "path", Path: path, Kind: kind, Text: path})
+		traces = append(traces, trace{Trace: Trace{What: "path", Path: path, Kind: kind, Text: path}})
 	}
 	of := make([]bool, len(shown.Lines)+2) // lines that are accounted for
 	for i := range doc.Entries {
@@ -213,7 +217,7 @@ func tracesIn(doc *memory.Document, shown memory.Shown, match string) []Trace {
 			of[line] = true
 		}
 		if text := doc.Said(e.Line, e.EndLine); says(e, text, match) {
-			t := Trace{ID: path + "#" + e.ID, What: "entry", Path: path, Line: from, EndLine: to, Kind: kind, Text: e.Text, Untrusted: e.Untrusted(), digest: digestOf(text), norm: e.Norm, source: text}
+			t := trace{Trace: Trace{ID: path + "#" + e.ID, What: "entry", Path: path, Line: from, EndLine: to, Kind: kind, Text: e.Text, Untrusted: e.Untrusted()}, digest: digestOf(text), norm: e.Norm, source: text}
 			if n := len(e.Sections); n > 0 {
 				t.Section = e.Sections[n-1]
 			}
@@ -231,17 +235,17 @@ func tracesIn(doc *memory.Document, shown memory.Shown, match string) []Trace {
 				of[at] = true
 			}
 		}
-		traces = append(traces, Trace{
+		traces = append(traces, trace{digest: digestOf(said), Trace: Trace{
 			ID: path + "#" + summaryID, What: "summary", Path: path, Line: shown.Line(field.Line), EndLine: shown.Line(field.Line),
-			Kind: kind, Text: doc.Front.Summary, Untrusted: doc.Front.Untrusted(), digest: digestOf(said),
-		})
+			Kind: kind, Text: doc.Front.Summary, Untrusted: doc.Front.Untrusted(),
+		}})
 	}
 	for i, text := range shown.Lines {
 		source := shown.Source(i + 1)
 		if of[i+1] || !strings.Contains(doc.Said(source, source), match) {
 			continue
 		}
-		t := Trace{What: "hidden", Path: path, Line: i + 1, EndLine: i + 1, Kind: kind, Text: text}
+		t := trace{Trace: Trace{What: "hidden", Path: path, Line: i + 1, EndLine: i + 1, Kind: kind, Text: text}}
 		switch {
 		case source <= front:
 			t.What = "frontmatter"
@@ -250,7 +254,7 @@ func tracesIn(doc *memory.Document, shown memory.Shown, match string) []Trace {
 		}
 		traces = append(traces, t)
 	}
-	slices.SortStableFunc(traces, func(a, b Trace) int { return cmp.Compare(a.Line, b.Line) })
+	slices.SortStableFunc(traces, func(a, b trace) int { return cmp.Compare(a.Line, b.Line) })
 	return traces
 }
 

@@ -59,8 +59,8 @@ func (m *Memory) forgetListed(ctx context.Context, c Call, r *ForgetRequest, ans
 		return err
 	}
 	words := newNeedles(l.match, chosen)
-	words.all = !slices.ContainsFunc(l.traces, func(t Trace) bool {
-		return t.What == "entry" && !slices.ContainsFunc(chosen, func(c Trace) bool { return c.ID == t.ID })
+	words.all = !slices.ContainsFunc(l.traces, func(t trace) bool {
+		return t.What == "entry" && !slices.ContainsFunc(chosen, func(c trace) bool { return c.ID == t.ID })
 	})
 	plan := newOblivion(c.Scope.Subject, chosen, words)
 	var problem error
@@ -88,13 +88,13 @@ func (m *Memory) forgetListed(ctx context.Context, c Call, r *ForgetRequest, ans
 	if _, err := m.sync(ctx, &c, Fresh{}); err != nil {
 		return err
 	}
-	answer.list(m.traces(c, l.match))
+	m.showTraces(answer, m.traces(c, l.match))
 	answer.Beyond = beyond
 	return nil
 }
 
 // newOblivion is what was chosen, in its files.
-func newOblivion(subject string, chosen []Trace, words *needles) oblivion {
+func newOblivion(subject string, chosen []trace, words *needles) oblivion {
 	plan := oblivion{Subject: subject}
 	for _, t := range chosen {
 		_, id, _ := cutID(t.ID)
@@ -122,14 +122,14 @@ func cutID(id string) (path, entry string, ok bool) {
 // choose finds what ids stand for, with the archived copies of it that were
 // listed as well. With nothing to choose, what no file says any more can still be
 // taken out of the rest.
-func (l *list) choose(ids []string) ([]Trace, error) {
-	var chosen []Trace
-	if len(ids) == 0 && slices.ContainsFunc(l.traces, func(t Trace) bool { return t.ID != "" }) {
+func (l *list) choose(ids []string) ([]trace, error) {
+	var chosen []trace
+	if len(ids) == 0 && slices.ContainsFunc(l.traces, func(t trace) bool { return t.ID != "" }) {
 		return nil, Errorf(Invalid, "ids: none is given").hint("give those of the list that are to be removed")
 	}
 	norms := map[string]bool{}
 	for _, id := range ids {
-		at := slices.IndexFunc(l.traces, func(t Trace) bool { return t.ID == strings.TrimSpace(id) && t.ID != "" })
+		at := slices.IndexFunc(l.traces, func(t trace) bool { return t.ID == strings.TrimSpace(id) && t.ID != "" })
 		if at < 0 {
 			return nil, Errorf(Invalid, "ids: %q is not in the list of that token", id)
 		}
@@ -147,8 +147,8 @@ func (l *list) choose(ids []string) ([]Trace, error) {
 }
 
 // stillThere says no if something is not what it was when it was listed.
-func (m *Memory) stillThere(c Call, match string, chosen []Trace) error {
-	var now []Trace
+func (m *Memory) stillThere(c Call, match string, chosen []trace) error {
+	var now []trace
 	for i, t := range chosen {
 		if i == 0 || chosen[i-1].Path != t.Path {
 			now = nil
@@ -156,7 +156,7 @@ func (m *Memory) stillThere(c Call, match string, chosen []Trace) error {
 				now = tracesIn(doc, shown, match)
 			}
 		}
-		if !slices.ContainsFunc(now, func(n Trace) bool { return n.ID == t.ID && n.digest == t.digest }) {
+		if !slices.ContainsFunc(now, func(n trace) bool { return n.ID == t.ID && n.digest == t.digest }) {
 			return Errorf(Conflict, "%s is not what it was when it was listed", t.ID).hint("ask with match again")
 		}
 	}

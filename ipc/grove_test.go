@@ -326,8 +326,8 @@ func (g *grove) Check(context.Context, string) (*CheckAnswer, error) {
 func (g *grove) Rebuild(context.Context) error { return nil }
 
 // Subscribe implements [Keeper]: nothing happens.
-func (g *grove) Subscribe(_ context.Context, f func(Event) error) error {
-	return f(Event{Event: Listening})
+func (g *grove) Subscribe(_ context.Context, f func(Change) error) error {
+	return f(Change{Event: Event{Event: Listening}})
 }
 
 // ask asks for an operation, on a listener with a fixed scope or without one, and

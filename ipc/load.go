@@ -1,6 +1,7 @@
 package ipc
 
 import (
+	"cmp"
 	"context"
 	"path"
 	"slices"
@@ -40,69 +41,59 @@ func (m *Memory) loadOp(ctx context.Context, c Call, r *LoadRequest) (*LoadAnswe
 	if err != nil {
 		return nil, err
 	}
+	longTerm, recent := m.longTerm(c), m.shortTerm(c, r.Days, r.Session)
 	answer := &LoadAnswer{
-		Identity: m.withText(c, m.identity(c)), LongTerm: m.withText(c, m.longTerm(c)),
-		Recent: m.shortTerm(c, r.Days, r.Session), Index: m.state(c, synced),
+		Identity: filesOf(c, m.identity(c), true), LongTerm: filesOf(c, longTerm, true),
+		Recent: filesOf(c, recent, false), Index: m.state(c, synced),
 	}
-	day := r.Day
-	if day == "" {
-		day = m.day(0)
-	}
-	if f, ok := m.sessionFile(c, r.Session, day); ok {
-		answer.Today = &f
-	}
-	if answer.Recent == nil {
-		answer.Recent = []File{}
+	session := m.sessionFile(c, r.Session, cmp.Or(r.Day, m.day(0)))
+	if session != nil {
+		answer.Today = &filesOf(c, []shownFile{fileOf(c, session)}, true)[0]
 	}
 	if m.Injection && !m.Disabled {
 		style := m.style(c, "")
 		style.MaxChars = brief.NoLimit
-		answer.Block = style.Boot(m.wake(c, answer)).Text
+		// Who the agent is, whom it helps, the notes of today and yesterday, what
+		// is remembered for long, the summaries, and the session so far.
+		waking := m.waking(c)
+		waking.LongTerm, waking.Recent, waking.Session = docsOf(longTerm), docsOf(recent), session
+		answer.Block = style.Boot(waking).Text
 	}
 	return answer, nil
 }
 
-// sessionFile is the file of a session of a day, with its text, however long
-// ago that was: the one that goes on when the session writes.
-func (m *Memory) sessionFile(c Call, session, day string) (File, bool) {
+// sessionFile returns the file of a session of a day, however long ago that was:
+// the one that goes on when the session writes. It is nil if there is none.
+func (m *Memory) sessionFile(c Call, session, day string) *memory.Document {
 	if session == "" {
-		return File{}, false
+		return nil
 	}
 	for _, doc := range m.sessionFiles(c, session, day) {
-		return m.withText(c, []File{fileOf(c, doc)})[0], true
+		return doc
 	}
-	return File{}, false
+	return nil
 }
 
 // identity lists who the agent is, and then whom it helps: SOUL.md before
 // USER.md.
-func (m *Memory) identity(c Call) []File {
-	var files []File
+func (m *Memory) identity(c Call) []shownFile {
+	var files []shownFile
 	for doc := range m.readable(c, func(f *index.FileInfo) bool { return f.Kind == memory.Identity }) {
 		files = append(files, fileOf(c, doc))
 	}
-	slices.SortStableFunc(files, func(a, b File) int { return strings.Compare(path.Base(a.Path), path.Base(b.Path)) })
+	slices.SortStableFunc(files, func(a, b shownFile) int { return strings.Compare(path.Base(a.Path), path.Base(b.Path)) })
 	return files
 }
 
-func (m *Memory) withText(c Call, files []File) []File {
+// filesOf returns files as an answer has them, with or without their text.
+func filesOf(c Call, files []shownFile, text bool) []File {
 	out := make([]File, len(files))
 	for i, f := range files {
-		shown := f.doc.Shown(c.View)
-		out[i] = f
-		out[i].Text = shown.Text()
+		out[i] = f.File
+		if text {
+			shown := f.doc.Shown(c.View)
+			out[i].Text = shown.Text()
+		}
 	}
 	return out
-}
-
-// wake is everything that the block shows: who I am, whom I help, the notes of
-// today and yesterday, what is remembered for long, the summaries, and the
-// session so far.
-func (m *Memory) wake(c Call, a *LoadAnswer) brief.Waking {
-	waking := m.waking(c)
-	waking.LongTerm, waking.Recent = docsOf(a.LongTerm), docsOf(a.Recent)
-	if a.Today != nil {
-		waking.Session = a.Today.doc
-	}
-	return waking
 }

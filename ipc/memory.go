@@ -90,7 +90,7 @@ type Keeper interface {
 	// Report says how things are going.
 	Report() Status
 	// Subscribe calls f with what happens from now on, until the context ends.
-	Subscribe(ctx context.Context, f func(Event) error) error
+	Subscribe(ctx context.Context, f func(Change) error) error
 }
 
 func (m *Memory) now() time.Time {

@@ -20,7 +20,7 @@ type needles struct {
 	all   bool            // every entry that has the text goes
 }
 
-func newNeedles(match string, chosen []Trace) *needles {
+func newNeedles(match string, chosen []trace) *needles {
 	n := &needles{match: match}
 	for _, t := range chosen {
 		if t.What == "entry" {

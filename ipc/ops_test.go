@@ -467,4 +467,4 @@ func (r *opsRoot) Check(context.Context, string) (*CheckAnswer, error) {
 
 func (r *opsRoot) Mend(context.Context, []string) error { return errors.ErrUnsupported }
 
-func (r *opsRoot) Subscribe(context.Context, func(Event) error) error { return errors.ErrUnsupported }
+func (r *opsRoot) Subscribe(context.Context, func(Change) error) error { return errors.ErrUnsupported }

@@ -21,7 +21,11 @@ type File struct {
 	// Progress counts what is done of the tasks and follow-ups.
 	Progress *Progress `json:"progress,omitempty"`
 	Text     string    `json:"text,omitempty"`
+}
 
+// A shownFile is a File with its document.
+type shownFile struct {
+	File
 	doc *memory.Document
 }
 
@@ -32,11 +36,11 @@ type Progress struct {
 }
 
 // file is a file in a few words, for one caller.
-func fileOf(c Call, doc *memory.Document) File {
-	f := File{
+func fileOf(c Call, doc *memory.Document) shownFile {
+	f := shownFile{doc: doc, File: File{
 		Path: doc.Place.Path, Kind: doc.Place.Kind.String(), Day: doc.Place.Day,
-		Session: sessionOf(c, doc), Summary: strings.TrimSpace(doc.Summary(c.View)), doc: doc,
-	}
+		Session: sessionOf(c, doc), Summary: strings.TrimSpace(doc.Summary(c.View)),
+	}}
 	f.Untrusted = f.Summary != "" && doc.Front.Untrusted()
 	if doc.Place.Kind == memory.Session {
 		tasks, followUps := doc.Progress(c.View)
@@ -50,21 +54,21 @@ func fileOf(c Call, doc *memory.Document) File {
 
 // shortTerm is what the caller can read of the sessions and daily notes of so
 // many days, newest first; of one day, the named session first, then by name.
-func (m *Memory) shortTerm(c Call, days int, session string) []File {
+func (m *Memory) shortTerm(c Call, days int, session string) []shownFile {
 	if days == 0 {
 		days = m.recentDays()
 	}
 	// Tomorrow has begun somewhere; a day after that is a mistake.
 	oldest, newest, today := m.day(1-days), m.day(1), m.day(0)
-	var files []File
+	var files []shownFile
 	recent := func(f *index.FileInfo) bool {
 		return (f.Kind == memory.Session || f.Kind == memory.Daily) && oldest <= f.Day && f.Day <= newest
 	}
 	for doc := range m.readable(c, recent) {
 		files = append(files, fileOf(c, doc))
 	}
-	first := func(f File) bool { return session != "" && f.Day == today && f.Session == session }
-	slices.SortFunc(files, func(a, b File) int {
+	first := func(f shownFile) bool { return session != "" && f.Day == today && f.Session == session }
+	slices.SortFunc(files, func(a, b shownFile) int {
 		if x, y := first(a), first(b); x != y {
 			if x {
 				return -1
@@ -81,16 +85,16 @@ func (m *Memory) recentDays() int { return cmp.Or(m.Recent, 7) }
 // longTerm is what the caller can read of the long-term files: the asking
 // subject's first, then its aliases', and in each the one with the lower path
 // first.
-func (m *Memory) longTerm(c Call) []File {
+func (m *Memory) longTerm(c Call) []shownFile {
 	if c.Scope.Context != memory.Private {
 		return nil
 	}
-	var files []File
+	var files []shownFile
 	for doc := range m.readable(c, func(f *index.FileInfo) bool { return f.Kind == memory.Longterm }) {
 		files = append(files, fileOf(c, doc))
 	}
 	rank := m.rank(c)
-	slices.SortStableFunc(files, func(a, b File) int {
+	slices.SortStableFunc(files, func(a, b shownFile) int {
 		return cmp.Or(cmp.Compare(rank(a.doc), rank(b.doc)), strings.Compare(a.Path, b.Path))
 	})
 	return files

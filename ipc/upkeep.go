@@ -84,40 +84,43 @@ type Event struct {
 	Cause   string    `json:"cause,omitempty"` // of a write
 	ID      string    `json:"id,omitempty"`    // of a write, in the journal
 	Message string    `json:"message,omitempty"`
+}
 
-	// Before and After are what the index held, and holds, of the file. The
-	// event concerns the memory as a whole if there is neither.
-	Before, After index.FileInfo `json:"-"`
+// A Change is an event with what the index held and holds of its file. An event
+// without either concerns the memory as a whole.
+type Change struct {
+	Event
+	Before, After index.FileInfo
 }
 
 // events tells a caller what happens to the files it can read, and the owner
 // what happens to the memory as a whole.
 func (m *Memory) events(ctx context.Context, c Call, _ *EventsRequest, send func(any) error) error {
-	return m.Keeper.Subscribe(ctx, func(e Event) error {
-		if e.Before.Path == "" && e.After.Path == "" {
-			if !c.Whole && e.Event != Listening {
+	return m.Keeper.Subscribe(ctx, func(change Change) error {
+		if change.Before.Path == "" && change.After.Path == "" {
+			if !c.Whole && change.Event.Event != Listening {
 				return nil
 			}
-			return send(e)
+			return send(change.Event)
 		}
-		if err := m.look(&c); err != nil { // who may read what may have changed since
+		if err := m.look(&c); err != nil { // the readers may have changed since
 			return err
 		}
-		if !e.seen(c.View) {
+		if !change.seen(c.View) {
 			return nil
 		}
-		return send(e)
+		return send(change.Event)
 	})
 }
 
-// seen makes the event what it is to those who may read only some of the file.
-// It is false if to them nothing has happened.
-func (e *Event) seen(v memory.View) bool {
-	before, _, was := e.Before.Version(v)
-	after, entries, is := e.After.Version(v)
-	e.Event, e.Entries = "indexed", entries
+// seen rewrites the event for a reader of parts of the file. It reports whether
+// anything changed in those parts.
+func (c *Change) seen(v memory.View) bool {
+	before, _, was := c.Before.Version(v)
+	after, entries, is := c.After.Version(v)
+	c.Event.Event, c.Entries = "indexed", entries
 	if !is {
-		e.Event = "gone"
+		c.Event.Event = "gone"
 	}
 	return was != is || is && before != after
 }

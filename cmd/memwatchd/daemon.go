@@ -437,7 +437,7 @@ func (d *daemon) Purge(ctx context.Context) error {
 }
 
 // Subscribe calls f with what happens from now on.
-func (d *daemon) Subscribe(ctx context.Context, f func(ipc.Event) error) error {
+func (d *daemon) Subscribe(ctx context.Context, f func(ipc.Change) error) error {
 	return d.pipeline.events.subscribe(ctx, f)
 }
 

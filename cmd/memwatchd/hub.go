@@ -20,18 +20,18 @@ type hub struct {
 }
 
 type listener struct {
-	events chan ipc.Event
+	events chan ipc.Change
 	lost   bool // since the last event that got through
 }
 
 // publish tells everybody who listens, and waits for nobody.
-func (h *hub) publish(e ipc.Event) {
-	e.Time = time.Now().UTC()
+func (h *hub) publish(c ipc.Change) {
+	c.Time = time.Now().UTC()
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for l := range h.listeners {
 		select {
-		case l.events <- e:
+		case l.events <- c:
 		default:
 			l.lost = true
 		}
@@ -48,8 +48,8 @@ func (h *hub) heard() bool {
 // subscribe calls f with what happens from now on, until the context ends or f
 // returns an error. The first event says that now is now: whatever is done
 // after it has been seen is told.
-func (h *hub) subscribe(ctx context.Context, f func(ipc.Event) error) error {
-	l := &listener{events: make(chan ipc.Event, maxBehind)}
+func (h *hub) subscribe(ctx context.Context, f func(ipc.Change) error) error {
+	l := &listener{events: make(chan ipc.Change, maxBehind)}
 	h.mu.Lock()
 	if h.listeners == nil {
 		h.listeners = map[*listener]struct{}{}
@@ -61,19 +61,21 @@ func (h *hub) subscribe(ctx context.Context, f func(ipc.Event) error) error {
 		delete(h.listeners, l)
 		h.mu.Unlock()
 	}()
-	if err := f(ipc.Event{Event: ipc.Listening, Time: time.Now().UTC()}); err != nil {
+	if err := f(ipc.Change{Event: ipc.Event{Event: ipc.Listening, Time: time.Now().UTC()}}); err != nil {
 		return err
 	}
 	for {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case e := <-l.events:
-			if err := f(e); err != nil {
+		case c := <-l.events:
+			if err := f(c); err != nil {
 				return err
 			}
 			if h.caughtUp(l) {
-				if err := f(ipc.Event{Event: "lost", Time: time.Now().UTC(), Message: "some events were left out because they were not read in time"}); err != nil {
+				if err := f(ipc.Change{Event: ipc.Event{
+					Event: "lost", Time: time.Now().UTC(), Message: "some events were left out because they were not read in time",
+				}}); err != nil {
 					return err
 				}
 			}

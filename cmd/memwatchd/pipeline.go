@@ -317,8 +317,8 @@ func (p *pipeline) apply(ctx context.Context, updates []index.Update) error {
 			if u.Doc == nil {
 				now = before[i]
 			}
-			p.events.publish(ipc.Event{
-				Path: u.Path, Kind: now.Kind.String(), Day: now.Day, Before: before[i], After: after,
+			p.events.publish(ipc.Change{
+				Event: ipc.Event{Path: u.Path, Kind: now.Kind.String(), Day: now.Day}, Before: before[i], After: after,
 			})
 		}
 	}
@@ -436,6 +436,6 @@ func (p *pipeline) unreadable(path string, err error) {
 	p.mu.Unlock()
 	if news {
 		p.logger.Warn("file cannot be read, what was read of it last stays", "path", path, "err", reason)
-		p.events.publish(ipc.Event{Event: "problem", Path: path, Message: "cannot be read: " + reason})
+		p.events.publish(ipc.Change{Event: ipc.Event{Event: "problem", Path: path, Message: "cannot be read: " + reason}})
 	}
 }

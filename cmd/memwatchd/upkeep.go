@@ -45,7 +45,7 @@ func (d *daemon) openUpkeep() (*upkeep, error) {
 		Location: c.location, Logger: d.logger, Now: clock,
 	}
 	u.compactor.Moved = func(path, archive string, items int) {
-		p.events.publish(ipc.Event{Event: "compacted", Path: path, Message: plural(items, "item") + " moved to " + archive})
+		p.events.publish(ipc.Change{Event: ipc.Event{Event: "compacted", Path: path, Message: plural(items, "item") + " moved to " + archive}})
 	}
 	for _, l := range c.Compactor.Limits {
 		u.compactor.Limits = append(u.compactor.Limits, compactor.Limit{Pattern: l.Path, Items: l.Items, Characters: l.Characters})

@@ -26,7 +26,7 @@ func (d *daemon) openWriting() (err error) {
 		return nil
 	}
 	journal.Now = clock
-	journal.Happened = func(r vault.Record) { d.pipeline.events.publish(ipc.WriteEvent(r)) }
+	journal.Happened = func(r vault.Record) { d.pipeline.events.publish(ipc.Change{Event: ipc.WriteEvent(r)}) }
 	d.writer = &vault.Writer{
 		Vault: d.vault, Journal: journal, Logger: d.logger, Enabled: d.mayWrite,
 		Settings: []string{memory.IdentitiesPath}, Quiet: cmp.Or(c.Write.Quiet, -1), MaxSize: int64(c.Write.MaxSize), Fuse: c.Write.Fuse,
