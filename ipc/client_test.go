@@ -31,23 +31,24 @@ func TestClientHasEveryOperation(t *testing.T) {
 	methods := []string{"Do", "Stream"}
 	requests := map[reflect.Type]string{}
 	for _, op := range Operations {
+		request, answer := reflect.TypeOf(op.NewRequest().Value()).Elem(), reflect.TypeOf(op.NewAnswer()).Elem()
 		name := methodOf(op.Name)
 		methods = append(methods, name)
-		if other := requests[op.request]; other != "" {
-			t.Errorf("%s and %s have one type of request: %s", other, op.Name, op.request)
+		if other := requests[request]; other != "" {
+			t.Errorf("%s and %s have one type of request: %s", other, op.Name, request)
 		}
-		requests[op.request] = op.Name
+		requests[request] = op.Name
 		m, ok := client.MethodByName(name)
 		if !ok {
 			t.Errorf("there is no method for the operation %s; add it to methods.go:\n\nfunc (c *Client) %s(ctx context.Context, r %s) (*%s, error) {\n\treturn ask[%[4]s](ctx, c, r)\n}\n",
-				op.Name, name, op.request.Name(), op.answer.Name())
+				op.Name, name, request.Name(), answer.Name())
 			continue
 		}
-		want := reflect.FuncOf([]reflect.Type{client, reflect.TypeFor[context.Context](), op.request},
-			[]reflect.Type{reflect.PointerTo(op.answer), reflect.TypeFor[error]()}, false)
+		want := reflect.FuncOf([]reflect.Type{client, reflect.TypeFor[context.Context](), request},
+			[]reflect.Type{reflect.PointerTo(answer), reflect.TypeFor[error]()}, false)
 		if op.Stream {
-			each := reflect.FuncOf([]reflect.Type{reflect.PointerTo(op.answer)}, []reflect.Type{reflect.TypeFor[error]()}, false)
-			want = reflect.FuncOf([]reflect.Type{client, reflect.TypeFor[context.Context](), op.request, each}, []reflect.Type{reflect.TypeFor[error]()}, false)
+			each := reflect.FuncOf([]reflect.Type{reflect.PointerTo(answer)}, []reflect.Type{reflect.TypeFor[error]()}, false)
+			want = reflect.FuncOf([]reflect.Type{client, reflect.TypeFor[context.Context](), request, each}, []reflect.Type{reflect.TypeFor[error]()}, false)
 		}
 		if m.Type != want {
 			t.Errorf("%s is a %s, not a %s", name, m.Type, want)
