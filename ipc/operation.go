@@ -45,8 +45,8 @@ const (
 	TheOwner       // the root's owner, on a listener without a fixed scope
 )
 
-// meets reports whether a caller has what an operation needs.
-func (n Need) meets(c Call) bool {
+// meets reports whether the caller has what an operation needs.
+func (c Call) meets(n Need) bool {
 	switch n {
 	case Someone:
 		return c.Scope.Subject != ""

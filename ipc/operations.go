@@ -17,7 +17,7 @@ type OperationsAnswer struct {
 func (m *Memory) operations(_ context.Context, c Call, _ *OperationsRequest) (*OperationsAnswer, error) {
 	answer := &OperationsAnswer{Enabled: !m.Disabled, Operations: []string{}}
 	for _, op := range Operations {
-		if c.Fixed.allows(op) && op.Needs.meets(c) {
+		if c.Fixed.allows(op) && c.meets(op.Needs) {
 			answer.Operations = append(answer.Operations, op.Name)
 		}
 	}
