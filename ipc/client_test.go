@@ -140,7 +140,7 @@ func TestClientLosesNothing(t *testing.T) {
 					t.Errorf("%s: %v", a.name, err)
 					continue
 				}
-				out[0] = reflect.ValueOf(envelope{e})
+				out[0] = reflect.ValueOf(envelope{Error: e})
 			}
 			got, err := encode(out[0].Interface())
 			if err != nil {

@@ -63,11 +63,11 @@ func diffOf(hunks []vault.Hunk, room int) (list []DiffHunk, truncated bool) {
 		if len(diff) > room {
 			cut := strings.LastIndexByte(diff[:room], '\n') + 1
 			if cut > 0 {
-				list = append(list, DiffHunk{line, diff[:cut]})
+				list = append(list, DiffHunk{Line: line, Diff: diff[:cut]})
 			}
 			return list, true
 		}
-		list = append(list, DiffHunk{line, diff})
+		list = append(list, DiffHunk{Line: line, Diff: diff})
 		room -= len(diff)
 		for _, h := range near {
 			moved += lines(h.New) - lines(h.Old)

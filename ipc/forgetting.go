@@ -173,7 +173,7 @@ func (m *Memory) removeListed(ctx context.Context, c Call, plan *oblivion, words
 		}
 		_, err := m.Writer.EditKept(ctx, f.Path, func(kept *vault.File) ([]byte, error) { return m.without(c, lostFile{Path: f.Path}, *kept, words) })
 		if err != nil {
-			failed = append(failed, Refused{f.Path, "what was kept beside it: " + oneLine(err.Error())})
+			failed = append(failed, Refused{ID: f.Path, Reason: "what was kept beside it: " + oneLine(err.Error())})
 		}
 		owned := false
 		var refused error // by what the file says
@@ -195,7 +195,7 @@ func (m *Memory) removeListed(ctx context.Context, c Call, plan *oblivion, words
 		if err = cmp.Or(refused, err); err != nil {
 			reason := asError(writeError(err, owned)).Message
 			for _, e := range f.Entries {
-				failed = append(failed, Refused{f.Path + "#" + e.ID, reason})
+				failed = append(failed, Refused{ID: f.Path + "#" + e.ID, Reason: reason})
 			}
 			continue
 		}

@@ -256,7 +256,7 @@ func (v *guest) Close() error {
 func refuse(c net.Conn, e *Error) {
 	defer c.Close()
 	c.SetDeadline(time.Now().Add(time.Second))
-	body, err := json.Marshal(envelope{e})
+	body, err := json.Marshal(envelope{Error: e})
 	if err != nil {
 		return
 	}

@@ -338,7 +338,7 @@ func (g *grove) ask(t testing.TB, fixed *Fixed, op *Operation, request string) (
 	answer, err := g.asked(t.Context(), fixed, op, request)
 	if err != nil {
 		failure = asError(err)
-		body, err := encode(envelope{failure})
+		body, err := encode(envelope{Error: failure})
 		if err != nil {
 			t.Fatal(err)
 		}

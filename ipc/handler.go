@@ -243,7 +243,7 @@ type answer struct {
 func (a *answer) fail(err error) {
 	e := asError(err)
 	a.code = string(e.Code)
-	body, err := encode(envelope{e})
+	body, err := encode(envelope{Error: e})
 	if err != nil {
 		return
 	}

@@ -83,7 +83,7 @@ func (m *Memory) links(context.Context, Call, *LinksRequest) (*LinksAnswer, erro
 	list, problem := m.Scopes.Links()
 	answer := &LinksAnswer{Links: []Link{}}
 	for _, l := range list {
-		answer.Links = append(answer.Links, Link{l.Key, l.Subject})
+		answer.Links = append(answer.Links, Link{ExternalKey: l.Key, Subject: l.Subject})
 	}
 	if problem != nil {
 		answer.Problem = problem.Error()

@@ -150,7 +150,7 @@ func (s *mcpServer) instructions(ctx context.Context) string {
 // it.
 func rpcError(err error) error {
 	e := asError(err)
-	data, err := encode(envelope{e})
+	data, err := encode(envelope{Error: e})
 	if err != nil {
 		return err
 	}

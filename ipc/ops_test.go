@@ -242,7 +242,7 @@ func (a *opsAsk) answer(t *testing.T, m *Memory, socket string, model *model) st
 	direct, failure := a.direct(t.Context(), m)
 	if failure != nil {
 		var err error
-		if direct, err = encode(envelope{asError(failure)}); err != nil {
+		if direct, err = encode(envelope{Error: asError(failure)}); err != nil {
 			t.Fatal(err)
 		}
 	}

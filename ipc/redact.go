@@ -30,7 +30,7 @@ func redacted[T any](answer T) T {
 	answer = v.value.Interface().(T)
 	if s := reflect.Indirect(reflect.ValueOf(&answer).Elem()); v.masks > 0 && s.Kind() == reflect.Struct {
 		if f := s.FieldByName("Redaction"); f.IsValid() {
-			f.Set(reflect.ValueOf(Redaction{v.masks}))
+			f.Set(reflect.ValueOf(Redaction{Redacted: v.masks}))
 		}
 	}
 	return answer

@@ -100,7 +100,7 @@ func (m *Memory) related(ctx context.Context, c Call, r *RelatedRequest) (*Relat
 			continue
 		}
 		text, _ := firstRunes(e.Text, maxHitText)
-		answer.From = append(answer.From, LinkFrom{Place{ref.Path + "#" + ref.ID, ref.Path, ref.Line}, text, e.Untrusted()})
+		answer.From = append(answer.From, LinkFrom{Place: Place{ID: ref.Path + "#" + ref.ID, Path: ref.Path, Line: ref.Line}, Text: text, Untrusted: e.Untrusted()})
 	}
 	return answer, nil
 }

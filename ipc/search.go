@@ -227,7 +227,7 @@ func hitOf(c Call, h index.Hit) Hit {
 	}
 	out.Text, out.Truncated = firstRunes(e.Text, maxHitText)
 	for _, ref := range h.AlsoAt {
-		out.AlsoAt = append(out.AlsoAt, Place{ref.Path + "#" + ref.ID, ref.Path, ref.Line})
+		out.AlsoAt = append(out.AlsoAt, Place{ID: ref.Path + "#" + ref.ID, Path: ref.Path, Line: ref.Line})
 	}
 	return out
 }

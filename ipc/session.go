@@ -147,7 +147,7 @@ func (m *Memory) readDraft(c Call, r *SessionRequest, answer *SessionAnswer) (*s
 	if reason, err := m.leaves("summary", d.head.Summary); err != nil {
 		return nil, err
 	} else if reason != "" {
-		answer.LeftOut = append(answer.LeftOut, LeftOut{"summary", reason})
+		answer.LeftOut = append(answer.LeftOut, LeftOut{Item: "summary", Reason: reason})
 		d.head.Summary = ""
 	}
 	for _, p := range parts {
@@ -165,7 +165,7 @@ func (m *Memory) readDraft(c Call, r *SessionRequest, answer *SessionAnswer) (*s
 		if reason == "" {
 			d.parts = append(d.parts, p)
 		} else {
-			answer.LeftOut = append(answer.LeftOut, LeftOut{p.Name, reason})
+			answer.LeftOut = append(answer.LeftOut, LeftOut{Item: p.Name, Reason: reason})
 		}
 	}
 	return d, nil

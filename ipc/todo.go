@@ -96,7 +96,7 @@ func (m *Memory) setTasks(ctx context.Context, c Call, boxes []todosync.Copy, st
 		if o.Err != nil {
 			doc, _, err := m.load(c, o.Path)
 			failure = writeError(o.Err, err == nil && doc.Owned(c.View))
-			answer.Left = append(answer.Left, Skipped{o.Path, asError(failure).Message})
+			answer.Left = append(answer.Left, Skipped{Path: o.Path, Reason: asError(failure).Message})
 		}
 		if !o.Changed {
 			answer.Changed = slices.DeleteFunc(answer.Changed, func(p TodoPlace) bool { return p.Path == o.Path })

@@ -209,7 +209,7 @@ func failure(err error) toolAnswer {
 	if e.Hint != "" {
 		text += "\n" + e.Hint
 	}
-	return toolAnswer{text: text, fields: envelope{e}, failed: true}
+	return toolAnswer{text: text, fields: envelope{Error: e}, failed: true}
 }
 
 // noFile is a file that is not there, or not to be read, as a model is answered

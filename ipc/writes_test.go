@@ -56,7 +56,7 @@ func TestWrites(t *testing.T) {
 				a.request = []byte(strings.NewReplacer("$hash", hash, "$token", token).Replace(string(a.request)))
 				said, failure := a.direct(t.Context(), direct.memory)
 				if failure != nil {
-					if said, err = encode(envelope{asError(failure)}); err != nil {
+					if said, err = encode(envelope{Error: asError(failure)}); err != nil {
 						t.Fatal(err)
 					}
 				}
