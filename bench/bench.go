@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/memwatchd/memwatchd/ipc"
+	"github.com/memwatchd/memwatchd/api"
 )
 
 // A bench measures everything on one tree.
@@ -151,7 +151,7 @@ func (b *bench) idle(ctx context.Context) error {
 
 // ask asks one question, and looks whether the answer can be right.
 func (b *bench) ask(ctx context.Context, q question) (took, inside time.Duration, err error) {
-	var a ipc.SearchAnswer
+	var a api.SearchAnswer
 	start := time.Now()
 	err = b.d.ask(ctx, "search", q.fields(), &a)
 	took = time.Since(start)

@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/ipc"
 )
 
@@ -103,12 +104,12 @@ type fields map[string][]string
 
 // ask asks over the socket.
 func (d *daemon) ask(ctx context.Context, operation string, f fields, answer any) error {
-	i := slices.IndexFunc(ipc.Operations, func(op *ipc.Operation) bool { return op.Name == operation })
+	i := slices.IndexFunc(api.Operations, func(op *api.Operation) bool { return op.Name == operation })
 	if i < 0 {
 		return fmt.Errorf("there is no operation %s", operation)
 	}
-	req := ipc.Operations[i].NewRequest()
-	for _, p := range ipc.Operations[i].Params {
+	req := api.Operations[i].NewRequest()
+	for _, p := range api.Operations[i].Params {
 		for _, v := range f[p.Name] {
 			if err := req.Set(p, v); err != nil {
 				return err
@@ -146,10 +147,10 @@ func (d *daemon) until(ctx context.Context, start time.Time, answered func() (bo
 }
 
 // awaitWhole waits until the index is built.
-func (d *daemon) awaitWhole(ctx context.Context, start time.Time) (ipc.Status, time.Duration, error) {
-	var s struct{ ipc.Status }
+func (d *daemon) awaitWhole(ctx context.Context, start time.Time) (api.Status, time.Duration, error) {
+	var s struct{ api.Status }
 	took, err := d.until(ctx, start, func() (bool, error) {
-		s.Status = ipc.Status{}
+		s.Status = api.Status{}
 		err := d.ask(ctx, "status", nil, &s)
 		return err == nil && !s.Index.Degraded && s.RootState != "starting", err
 	})
@@ -159,7 +160,7 @@ func (d *daemon) awaitWhole(ctx context.Context, start time.Time) (ipc.Status, t
 // awaitComplete waits until a question gets an answer from all there is.
 func (d *daemon) awaitComplete(ctx context.Context, start time.Time, q question) (time.Duration, error) {
 	return d.until(ctx, start, func() (bool, error) {
-		var a ipc.SearchAnswer
+		var a api.SearchAnswer
 		err := d.ask(ctx, "search", q.fields(), &a)
 		return err == nil && a.Index.Synced && !a.Index.Degraded && a.Total > 0, err
 	})
@@ -167,6 +168,6 @@ func (d *daemon) awaitComplete(ctx context.Context, start time.Time, q question)
 
 // sync waits until everything that was saved is found.
 func (d *daemon) sync(ctx context.Context) error {
-	var a ipc.SyncAnswer
+	var a api.SyncAnswer
 	return d.ask(ctx, "sync", fields{"timeout": {"10m"}}, &a)
 }

@@ -12,7 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/memwatchd/memwatchd/ipc"
+	"github.com/memwatchd/memwatchd/api"
 )
 
 // changesPerSecond is how many files others change in the loaded cases.
@@ -125,11 +125,11 @@ func (b *bench) saveAndFind(ctx context.Context, files []string, synced bool) (l
 			ask["sync"] = []string{"false"}
 		}
 		for {
-			var a ipc.SearchAnswer
+			var a api.SearchAnswer
 			if err := b.d.ask(ctx, "search", ask, &a); err != nil {
 				return nil, err
 			}
-			if slices.ContainsFunc(a.Hits, func(h ipc.Hit) bool { return h.Path == path && strings.Contains(h.Text, word) }) {
+			if slices.ContainsFunc(a.Hits, func(h api.Hit) bool { return h.Path == path && strings.Contains(h.Text, word) }) {
 				break
 			}
 			switch waited := time.Since(start); {

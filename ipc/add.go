@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/memory"
 	"github.com/memwatchd/memwatchd/secrets"
 	"github.com/memwatchd/memwatchd/vault"
@@ -34,9 +35,9 @@ type adding struct {
 func (m *Memory) mayAdd(c Call) error {
 	switch {
 	case c.Scope.Subject == "":
-		return Errorf(NoSubject, "nobody cannot write").hint("say who asks in subject or external_key")
+		return api.Errorf(api.NoSubject, "nobody cannot write").WithHint("say who asks in subject or external_key")
 	case m.Writer == nil:
-		return Errorf(Unavailable, "nothing can be written").hint("status says why")
+		return api.Errorf(api.Unavailable, "nothing can be written").WithHint("status says why")
 	}
 	return nil
 }
@@ -45,7 +46,7 @@ func (m *Memory) mayAdd(c Call) error {
 // shown of it has to go through [memory.Document.For].
 func (m *Memory) add(ctx context.Context, c Call, a adding) (after *memory.Document, written vault.Written, err error) {
 	if reason := m.Writer.Vault.Skips(a.path, false); reason != "" {
-		return nil, written, Errorf(Unavailable, "%s would not be read as memory: %s", a.path, reason)
+		return nil, written, api.Errorf(api.Unavailable, "%s would not be read as memory: %s", a.path, reason)
 	}
 	place := m.Layout.Place(a.path)
 	owned := place.Owner != "" && ownPlace(c, place) // if there is no file to ask
@@ -96,7 +97,7 @@ func (m *Memory) add(ctx context.Context, c Call, a adding) (after *memory.Docum
 	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		err = Errorf(Unavailable, "a part of %s is a file, not a directory", a.path)
+		err = api.Errorf(api.Unavailable, "a part of %s is a file, not a directory", a.path)
 	case err != nil:
 		err = writeError(err, owned)
 	}
@@ -130,8 +131,8 @@ func (m *Memory) mayFound(place memory.Place, subject string) error {
 
 // contested is the error for a directory that is another subject's.
 func contested(dir string) error {
-	return Errorf(SubjectConflict, "the directory %s is another subject's", dir).
-		hint("its files name another subject_id: rename that directory, or use another subject")
+	return api.Errorf(api.SubjectConflict, "the directory %s is another subject's", dir).
+		WithHint("its files name another subject_id: rename that directory, or use another subject")
 }
 
 // home is the caller's own directory below _longterms. That of somebody else who
@@ -160,7 +161,7 @@ func (m *Memory) whole(ctx context.Context, c *Call) error {
 	for c.degraded {
 		select {
 		case <-wait.Done():
-			return Errorf(Unavailable, "not every file has been read yet").hint("try again in a moment")
+			return api.Errorf(api.Unavailable, "not every file has been read yet").WithHint("try again in a moment")
 		case <-time.After(20 * time.Millisecond):
 		}
 		if err := m.look(c); err != nil {
@@ -208,7 +209,7 @@ func (m *Memory) dayDir(day string) string {
 // become text there, or has a live credential in it.
 func (m *Memory) outside(field, text string) error {
 	if err := memory.CheckText(text); err != nil {
-		return Errorf(Invalid, "%s: %v", field, err)
+		return api.Errorf(api.Invalid, "%s: %v", field, err)
 	}
 	if rule := m.secretIn(text); rule != "" {
 		return secretError(field, rule)
@@ -222,12 +223,12 @@ func (m *Memory) outside(field, text string) error {
 func (m *Memory) secretIn(text string) string { return secrets.Rule(text) }
 
 // secretError says what is wrong with a text for which secretIn names a rule.
-func secretError(field, rule string) *Error {
+func secretError(field, rule string) *api.Error {
 	if rule == secrets.Redaction {
-		return Errorf(Secret, "%s has a redaction, which stands for a credential that is not shown", field).
-			hint("leave that part out: it would take the credential's place")
+		return api.Errorf(api.Secret, "%s has a redaction, which stands for a credential that is not shown", field).
+			WithHint("leave that part out: it would take the credential's place")
 	}
-	return Errorf(Secret, "%s has a live credential (%s)", field, rule).hint("leave it out, and say where it is kept")
+	return api.Errorf(api.Secret, "%s has a live credential (%s)", field, rule).WithHint("leave it out, and say where it is kept")
 }
 
 // origin is the attribute source of what a caller adds: what the caller says, as

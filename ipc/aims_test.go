@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/memory"
 )
 
@@ -51,7 +52,7 @@ func shown(e *target, reaches bool, request fields) asking {
 
 // listed is a request whose answer has a name among its values.
 func listed(name string, request fields) asking {
-	return asking{request: request, reaches: true, shows: func(r *heard) bool { return slices.Contains(of[CompleteAnswer](r.answer).Values, name) }}
+	return asking{request: request, reaches: true, shows: func(r *heard) bool { return slices.Contains(of[api.CompleteAnswer](r.answer).Values, name) }}
 }
 
 // gone is a request after which the entry is not there any more.
@@ -144,7 +145,7 @@ var aims = map[string]aim{
 			{request: fields{"what": "namespace"}, free: true},
 			{request: fields{"what": "section", "prefix": "t"}, free: true},
 			{free: true, before: &preceding{"complete", fields{"what": "path", "limit": 1}, func(answer string) fields {
-				return fields{"what": "path", "limit": 2, "after": of[CompleteAnswer](answer).Next}
+				return fields{"what": "path", "limit": 2, "after": of[api.CompleteAnswer](answer).Next}
 			}}},
 		}
 	}},
@@ -198,7 +199,7 @@ var aims = map[string]aim{
 	"forget": {sort: changes, asks: func(e *target) []asking {
 		ask := gone(e, true, fields{})
 		ask.before = &preceding{"forget", fields{"match": "**" + e.word() + "**"}, func(answer string) fields {
-			list := of[ForgetAnswer](answer)
+			list := of[api.ForgetAnswer](answer)
 			if len(list.Entries) == 0 {
 				return nil
 			}
@@ -214,7 +215,7 @@ var aims = map[string]aim{
 		// told: what is written must not destroy it.
 		ask := gone(e, true, fields{"path": e.path, "text": "words of mine\n", "hash": strings.Repeat("0", 64)})
 		ask.before = &preceding{"get", fields{"path": e.path}, func(answer string) fields {
-			known := of[GetAnswer](answer)
+			known := of[api.GetAnswer](answer)
 			if known.Hash == "" {
 				return ask.request
 			}
@@ -232,7 +233,7 @@ var aims = map[string]aim{
 		return []asking{
 			shown(e, e.is(memory.Items), fields{"namespace": e.names(), "prefix": "zq", "limit": 1000}),
 			{free: true, before: &preceding{"item_list", fields{"limit": 1}, func(answer string) fields {
-				return fields{"limit": 1, "cursor": of[ItemListAnswer](answer).Next}
+				return fields{"limit": 1, "cursor": of[api.ItemListAnswer](answer).Next}
 			}}},
 		}
 	}},

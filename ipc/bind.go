@@ -3,6 +3,8 @@ package ipc
 import (
 	"context"
 	"reflect"
+
+	"github.com/memwatchd/memwatchd/api"
 )
 
 // A binding is the function that does an operation.
@@ -54,7 +56,7 @@ var bindings = map[string]binding{
 	"rebuild":               bind((*Memory).rebuild),
 	"status":                bind((*Memory).statusOp),
 	"operations":            bind((*Memory).operations),
-	"events":                bindStream[EventsRequest, Event]((*Memory).events),
+	"events":                bindStream[api.EventsRequest, api.Event]((*Memory).events),
 }
 
 // bind returns the binding of a function with one answer.

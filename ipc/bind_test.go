@@ -3,12 +3,14 @@ package ipc
 import (
 	"reflect"
 	"testing"
+
+	"github.com/memwatchd/memwatchd/api"
 )
 
 // TestBindings checks that every operation of the table is bound to a function
 // of its types, and that no binding is left over.
 func TestBindings(t *testing.T) {
-	for _, op := range Operations {
+	for _, op := range api.Operations {
 		b, ok := bindings[op.Name]
 		switch {
 		case !ok:
@@ -19,7 +21,7 @@ func TestBindings(t *testing.T) {
 			t.Errorf("%s: Stream is %t, and its function disagrees", op.Name, op.Stream)
 		}
 	}
-	if len(bindings) != len(Operations) {
-		t.Errorf("%d functions are bound for %d operations", len(bindings), len(Operations))
+	if len(bindings) != len(api.Operations) {
+		t.Errorf("%d functions are bound for %d operations", len(bindings), len(api.Operations))
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/memory"
 )
 
@@ -159,9 +160,9 @@ func TestBridgeScope(t *testing.T) {
 		words  string // that are found, of those of theirs
 	}{
 		{"the owner", Client{Socket: plain, AsOwner: true}, CoreTools, coreNames, "words of the owner"},
-		{"the owner, in public", Client{Socket: plain, AsOwner: true, Scope: Scope{Context: new("public")}}, CoreTools, []string{"context", "get", "note", "recent", "search", "todos"}, ""},
-		{"a subject", Client{Socket: plain, AsOwner: true, Scope: Scope{Subject: new("acct:42")}}, CoreTools, coreNames, "words that are private"},
-		{"nobody", Client{Socket: plain, AsOwner: true, Scope: Scope{Subject: new("")}}, CoreTools, []string{"context", "get", "recent", "search", "todos"}, ""},
+		{"the owner, in public", Client{Socket: plain, AsOwner: true, Scope: api.Scope{Context: new("public")}}, CoreTools, []string{"context", "get", "note", "recent", "search", "todos"}, ""},
+		{"a subject", Client{Socket: plain, AsOwner: true, Scope: api.Scope{Subject: new("acct:42")}}, CoreTools, coreNames, "words that are private"},
+		{"nobody", Client{Socket: plain, AsOwner: true, Scope: api.Scope{Subject: new("")}}, CoreTools, []string{"context", "get", "recent", "search", "todos"}, ""},
 		{"a fixed scope", Client{Socket: fixed, AsOwner: true}, CoreTools, []string{"search"}, "words that are private"},
 		{"a fixed scope, all tools", Client{Socket: fixed, AsOwner: true}, AllTools, []string{"search", "session"}, "words that are private"},
 	} {

@@ -6,32 +6,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/memory"
 )
-
-// CaptureRequest asks to append what was asked for, or achieved, to the log of
-// today.
-type CaptureRequest struct {
-	Bullets    []string `json:"bullets" arg:"rest" stdin:"true" doc:"one to three short lines"`
-	Text       string   `json:"text" stdin:"true" doc:"in place of bullets: a longer text, such as what an agent says when it is done, to be reduced to one to three of them; by a model if there is one, which takes its time"`
-	Type       string   `json:"type" default:"crumb" enum:"request,result,crumb" doc:"what they are: request, result or crumb"`
-	Source     string   `json:"source" doc:"where they come from, such as the name of a program"`
-	Session    string   `json:"session" complete:"session" doc:"id of the session that they are of"`
-	Evidence   []string `json:"evidence" complete:"path" doc:"what they are based on: paths, path#id or URLs"`
-	Visibility string   `json:"visibility" default:"private_only" enum:"private_only,public_ok" doc:"private_only, or public_ok if they may be shown to others"`
-	Scope
-}
-
-// CaptureAnswer says where the bullets are. Without a path they are where the
-// caller, in this context, may not read them, or there are none.
-type CaptureAnswer struct {
-	Path     string `json:"path,omitempty"`
-	Lines    []int  `json:"lines"`              // of each bullet, in the order of the request, 0 for one of an earlier day; empty without a path
-	Already  int    `json:"already,omitempty"`  // bullets that were there, and are not written again
-	Queued   bool   `json:"queued,omitempty"`   // a model is asked about the text: what it comes to is written later
-	Note     string `json:"note,omitempty"`     // why there are no bullets
-	Disabled bool   `json:"disabled,omitempty"` // memory is turned off: nothing was written
-}
 
 const (
 	maxBullets = 3
@@ -43,9 +20,9 @@ const (
 // bullet that the same session has captured in recent days, as far as the caller
 // may read it, is not written again: a program that does not know whether it was
 // heard can ask once more.
-func (m *Memory) capture(ctx context.Context, c Call, r *CaptureRequest) (*CaptureAnswer, error) {
+func (m *Memory) capture(ctx context.Context, c Call, r *api.CaptureRequest) (*api.CaptureAnswer, error) {
 	if m.Disabled {
-		return &CaptureAnswer{Lines: []int{}, Disabled: true}, nil
+		return &api.CaptureAnswer{Lines: []int{}, Disabled: true}, nil
 	}
 	if err := m.mayAdd(c); err != nil {
 		return nil, err
@@ -56,7 +33,7 @@ func (m *Memory) capture(ctx context.Context, c Call, r *CaptureRequest) (*Captu
 	return m.captureBullets(ctx, c, r)
 }
 
-func (m *Memory) captureBullets(ctx context.Context, c Call, r *CaptureRequest) (*CaptureAnswer, error) {
+func (m *Memory) captureBullets(ctx context.Context, c Call, r *api.CaptureRequest) (*api.CaptureAnswer, error) {
 	blocks, err := m.captureBlocks(c, r)
 	if err != nil {
 		return nil, err
@@ -72,7 +49,7 @@ func (m *Memory) captureBullets(ctx context.Context, c Call, r *CaptureRequest) 
 			return nil, err
 		}
 	}
-	answer := &CaptureAnswer{Lines: []int{}, Already: len(blocks) - len(fresh)}
+	answer := &api.CaptureAnswer{Lines: []int{}, Already: len(blocks) - len(fresh)}
 	if len(fresh) == 0 {
 		answer.Note = "all of it was noted on an earlier day"
 		return answer, nil
@@ -120,9 +97,9 @@ func (m *Memory) unsaidBefore(c Call, blocks []logBlock, at time.Time, there fun
 }
 
 // captureBlocks are the bullets as they are written.
-func (m *Memory) captureBlocks(c Call, r *CaptureRequest) ([]logBlock, error) {
+func (m *Memory) captureBlocks(c Call, r *api.CaptureRequest) ([]logBlock, error) {
 	if n := len(r.Bullets); n < 1 || n > maxBullets {
-		return nil, Errorf(Invalid, "bullets: there are %d, not one to three", n).hint("capture what matters most")
+		return nil, api.Errorf(api.Invalid, "bullets: there are %d, not one to three", n).WithHint("capture what matters most")
 	}
 	if err := m.captureOrigin(r); err != nil {
 		return nil, err
@@ -144,7 +121,7 @@ func (m *Memory) captureBlocks(c Call, r *CaptureRequest) ([]logBlock, error) {
 }
 
 // captureOrigin says no to what cannot say where bullets come from.
-func (m *Memory) captureOrigin(r *CaptureRequest) error {
+func (m *Memory) captureOrigin(r *api.CaptureRequest) error {
 	if err := m.logSource("source", r.Source); err != nil {
 		return err
 	}

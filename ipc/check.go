@@ -4,44 +4,15 @@ import (
 	"context"
 	"time"
 
+	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/memory"
 	"github.com/memwatchd/memwatchd/todosync"
 	"github.com/memwatchd/memwatchd/vault"
 )
 
-// CheckRequest asks for a comparison of files and index.
-type CheckRequest struct {
-	Path string `json:"path" arg:"1" complete:"path" doc:"only this file or directory"`
-	Fix  bool   `json:"fix" doc:"put wrong counters in the frontmatter of files right, and the index where it differs"`
-	Fresh
-	Scope
-}
-
-// CheckAnswer is what is wrong.
-type CheckAnswer struct {
-	Files     int           `json:"files"`             // compared
-	Problems  []FileProblem `json:"problems"`          // of files, by path and line
-	Conflicts []Contest     `json:"conflicts"`         // directories that two subjects claim
-	Skipped   []Skipped     `json:"skipped"`           // what is not read, and why
-	Differing []Skipped     `json:"differing"`         // files that the index holds otherwise, and how
-	Mended    []Skipped     `json:"mended,omitempty"`  // what was wrong and is put right
-	Refused   []Skipped     `json:"refused,omitempty"` // what could not be, and why
-	TookMS    float64       `json:"took_ms"`
-
-	Redaction
-}
-
-// Contest is a directory that more than one subject claims. It is opened to
-// none of them.
-type Contest struct {
-	Dir      string   `json:"dir"`
-	Subjects []string `json:"subjects"`
-	Paths    []string `json:"paths"`
-}
-
 // check compares, and puts right what can be: with that, the answer is what is
 // left.
-func (m *Memory) check(ctx context.Context, c Call, r *CheckRequest) (*CheckAnswer, error) {
+func (m *Memory) check(ctx context.Context, c Call, r *api.CheckRequest) (*api.CheckAnswer, error) {
 	start := time.Now()
 	if _, err := m.sync(ctx, &c, r.Fresh); err != nil {
 		return nil, err
@@ -56,7 +27,7 @@ func (m *Memory) check(ctx context.Context, c Call, r *CheckRequest) (*CheckAnsw
 		f.index(ctx, answer.Differing)
 		if len(f.mended) > 0 {
 			if err := m.Keeper.Sync(ctx); err != nil {
-				return nil, Errorf(Unavailable, "not everything that was put right is indexed yet").hint("check again")
+				return nil, api.Errorf(api.Unavailable, "not everything that was put right is indexed yet").WithHint("check again")
 			}
 			if answer, err = m.Keeper.Check(ctx, r.Path); err != nil {
 				return nil, err
@@ -72,12 +43,12 @@ func (m *Memory) check(ctx context.Context, c Call, r *CheckRequest) (*CheckAnsw
 type fix struct {
 	m       *Memory
 	group   string // of what is written
-	mended  []Skipped
-	refused []Skipped
+	mended  []api.Skipped
+	refused []api.Skipped
 }
 
 // counters writes counters that are wrong anew, and nothing else of a file.
-func (f *fix) counters(ctx context.Context, problems []FileProblem) {
+func (f *fix) counters(ctx context.Context, problems []api.FileProblem) {
 	last := ""
 	for _, p := range problems { // in the order of paths
 		if p.Code != memory.CounterWrong || p.Path == last {
@@ -85,16 +56,16 @@ func (f *fix) counters(ctx context.Context, problems []FileProblem) {
 		}
 		last = p.Path
 		if f.m.Writer == nil {
-			f.refused = append(f.refused, Skipped{Path: p.Path, Reason: "nothing can be written; status says why"})
+			f.refused = append(f.refused, api.Skipped{Path: p.Path, Reason: "nothing can be written; status says why"})
 			continue
 		}
 		written, err := todosync.MendCounters(ctx, f.m.Writer, f.m.Parse,
 			vault.Change{Path: p.Path, Cause: "check", Group: f.group, Asked: true})
 		switch {
 		case err != nil:
-			f.refused = append(f.refused, Skipped{Path: p.Path, Reason: err.Error()})
+			f.refused = append(f.refused, api.Skipped{Path: p.Path, Reason: err.Error()})
 		case written.Changed:
-			f.mended = append(f.mended, Skipped{Path: p.Path, Reason: "counters put right"})
+			f.mended = append(f.mended, api.Skipped{Path: p.Path, Reason: "counters put right"})
 			if f.group == "" {
 				f.group = written.ID
 			}
@@ -103,7 +74,7 @@ func (f *fix) counters(ctx context.Context, problems []FileProblem) {
 }
 
 // index makes the index hold what the files say.
-func (f *fix) index(ctx context.Context, differing []Skipped) {
+func (f *fix) index(ctx context.Context, differing []api.Skipped) {
 	var paths []string
 	for _, d := range differing {
 		paths = append(paths, d.Path)
@@ -113,11 +84,11 @@ func (f *fix) index(ctx context.Context, differing []Skipped) {
 	}
 	if err := f.m.Keeper.Mend(ctx, paths); err != nil {
 		for _, p := range paths {
-			f.refused = append(f.refused, Skipped{Path: p, Reason: err.Error()})
+			f.refused = append(f.refused, api.Skipped{Path: p, Reason: err.Error()})
 		}
 		return
 	}
 	for _, d := range differing {
-		f.mended = append(f.mended, Skipped{Path: d.Path, Reason: "indexed anew: it " + d.Reason})
+		f.mended = append(f.mended, api.Skipped{Path: d.Path, Reason: "indexed anew: it " + d.Reason})
 	}
 }

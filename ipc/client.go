@@ -18,6 +18,8 @@ import (
 	"time"
 
 	"github.com/adrg/xdg"
+
+	"github.com/memwatchd/memwatchd/api"
 )
 
 // DefaultSocket is where the daemon of this name listens unless it is told
@@ -37,15 +39,15 @@ var ErrNoDaemon = errors.New("no daemon answers")
 // nobody in an unknown context. It is safe for concurrent use, as long as its
 // fields do not change.
 type Client struct {
-	Socket  string // of the daemon; empty for the default one
-	Scope   Scope  // of requests that do not say who asks, or where the answer is shown
-	AsOwner bool   // a scope that is left out is the owner's, in private
-	Starter string // the command that starts its daemon, as is told when there is none; empty: memwatchd serve
+	Socket  string    // of the daemon; empty for the default one
+	Scope   api.Scope // of requests that do not say who asks, or where the answer is shown
+	AsOwner bool      // a scope that is left out is the owner's, in private
+	Starter string    // the command that starts its daemon, as is told when there is none; empty: memwatchd serve
 }
 
 // Do asks for an operation and returns the answer as it came over the wire. A
-// failure that the daemon reports is an *[Error].
-func (c *Client) Do(ctx context.Context, req *Request) (json.RawMessage, error) {
+// failure that the daemon reports is an *[api.Error].
+func (c *Client) Do(ctx context.Context, req *api.Request) (json.RawMessage, error) {
 	res, err := c.send(ctx, req)
 	if err != nil {
 		return nil, err
@@ -60,7 +62,7 @@ func (c *Client) Do(ctx context.Context, req *Request) (json.RawMessage, error) 
 
 // Stream asks for an operation whose answer has no end, and calls f for each
 // part of it until the context ends, the daemon goes, or f returns an error.
-func (c *Client) Stream(ctx context.Context, req *Request, f func(json.RawMessage) error) error {
+func (c *Client) Stream(ctx context.Context, req *api.Request, f func(json.RawMessage) error) error {
 	res, err := c.send(ctx, req)
 	if err != nil {
 		return err
@@ -83,8 +85,8 @@ func (c *Client) Stream(ctx context.Context, req *Request, f func(json.RawMessag
 	return lines.Err()
 }
 
-func (c *Client) send(ctx context.Context, req *Request) (*http.Response, error) {
-	body, err := json.Marshal(c.Scope.complete(req))
+func (c *Client) send(ctx context.Context, req *api.Request) (*http.Response, error) {
+	body, err := json.Marshal(c.Scope.Complete(req))
 	if err != nil {
 		return nil, err
 	}
@@ -94,7 +96,7 @@ func (c *Client) send(ctx context.Context, req *Request) (*http.Response, error)
 	}
 	r.Header.Set("Content-Type", "application/json")
 	if c.AsOwner {
-		r.Header.Set(asOwner, "1")
+		r.Header.Set(api.OwnerHeader, "1")
 	}
 	socket := cmp.Or(c.Socket, DefaultSocket(""))
 	transport := &http.Transport{
@@ -115,7 +117,7 @@ func (c *Client) send(ctx context.Context, req *Request) (*http.Response, error)
 		return res, nil
 	}
 	defer res.Body.Close()
-	var failure envelope
+	var failure api.Failure
 	if err := json.NewDecoder(io.LimitReader(res.Body, 1<<20)).Decode(&failure); err != nil || failure.Error == nil {
 		return nil, fmt.Errorf("%s: the daemon answers %s", req.Operation().Name, res.Status)
 	}

@@ -13,6 +13,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/tools/txtar"
+
+	"github.com/memwatchd/memwatchd/api"
 )
 
 // methodOf is the name of the method for an operation.
@@ -30,7 +32,7 @@ func TestClientHasEveryOperation(t *testing.T) {
 	client := reflect.TypeFor[*Client]()
 	methods := []string{"Do", "Stream"}
 	requests := map[reflect.Type]string{}
-	for _, op := range Operations {
+	for _, op := range api.Operations {
 		request, answer := reflect.TypeOf(op.NewRequest().Value()).Elem(), reflect.TypeOf(op.NewAnswer()).Elem()
 		name := methodOf(op.Name)
 		methods = append(methods, name)
@@ -64,7 +66,7 @@ func TestClientHasEveryOperation(t *testing.T) {
 // A field that is zero is not sent. So where there is a default, and zero would
 // be something else, zero can be said: the field is a pointer.
 func TestZeroIsTheDefault(t *testing.T) {
-	for _, op := range Operations {
+	for _, op := range api.Operations {
 		for _, p := range op.Params {
 			least, bounded := strconv.ParseFloat(p.Min, 64)
 			number := p.Kind() == "integer" || p.Kind() == "number"
@@ -74,11 +76,11 @@ func TestZeroIsTheDefault(t *testing.T) {
 			}
 		}
 	}
-	if fields := RequestOf(SearchRequest{}).Fields(); len(fields) > 0 {
+	if fields := api.RequestOf(api.SearchRequest{}).Fields(); len(fields) > 0 {
 		t.Errorf("an empty request says %v", fields)
 	}
-	said, err := json.Marshal(RequestOf(SearchRequest{
-		Query: "x", RecencyBias: new(0.0), Fresh: Fresh{Sync: new(false)}, Scope: Scope{Subject: new("")},
+	said, err := json.Marshal(api.RequestOf(api.SearchRequest{
+		Query: "x", RecencyBias: new(0.0), Fresh: api.Fresh{Sync: new(false)}, Scope: api.Scope{Subject: new("")},
 	}).Fields())
 	if want := `{"query":"x","recency_bias":0,"subject":"","sync":false}`; err != nil || string(said) != want {
 		t.Errorf("the request is %s, %v, not %s", said, err, want)
@@ -86,20 +88,20 @@ func TestZeroIsTheDefault(t *testing.T) {
 }
 
 func TestClientScope(t *testing.T) {
-	mine := Scope{Subject: new("acct:42"), Context: new("private")}
+	mine := api.Scope{Subject: new("acct:42"), Context: new("private")}
 	for _, c := range []struct {
-		client, request Scope
+		client, request api.Scope
 		want            string
 	}{
-		{Scope{}, Scope{}, `{}`},
-		{mine, Scope{}, `{"context":"private","subject":"acct:42"}`},
-		{mine, Scope{Context: new("public")}, `{"context":"public","subject":"acct:42"}`},
-		{mine, Scope{ExternalKey: new("tg:1")}, `{"context":"private","external_key":"tg:1"}`},
-		{mine, Scope{Subject: new("")}, `{"context":"private","subject":""}`},
-		{Scope{ExternalKey: new("tg:1")}, Scope{Subject: new("a")}, `{"subject":"a"}`},
-		{Scope{ExternalKey: new("tg:1")}, Scope{}, `{"external_key":"tg:1"}`},
+		{api.Scope{}, api.Scope{}, `{}`},
+		{mine, api.Scope{}, `{"context":"private","subject":"acct:42"}`},
+		{mine, api.Scope{Context: new("public")}, `{"context":"public","subject":"acct:42"}`},
+		{mine, api.Scope{ExternalKey: new("tg:1")}, `{"context":"private","external_key":"tg:1"}`},
+		{mine, api.Scope{Subject: new("")}, `{"context":"private","subject":""}`},
+		{api.Scope{ExternalKey: new("tg:1")}, api.Scope{Subject: new("a")}, `{"subject":"a"}`},
+		{api.Scope{ExternalKey: new("tg:1")}, api.Scope{}, `{"external_key":"tg:1"}`},
 	} {
-		got, err := json.Marshal(c.client.complete(RequestOf(StatusRequest{Scope: c.request})))
+		got, err := json.Marshal(c.client.Complete(api.RequestOf(api.StatusRequest{Scope: c.request})))
 		if err != nil || string(got) != c.want {
 			t.Errorf("%s, %v; want %s", got, err, c.want)
 		}
@@ -125,7 +127,7 @@ func TestClientLosesNothing(t *testing.T) {
 		for _, a := range c.asks {
 			strict := a.op.NewRequest()
 			req := reflect.New(reflect.TypeOf(strict.Value()).Elem())
-			zero := func(p *Param) bool {
+			zero := func(p *api.Param) bool {
 				return p.Default != "" && fieldOf(req.Elem(), p.Name).IsZero() && strings.Contains(string(a.request), strconv.Quote(p.Name))
 			}
 			if strict.Decode(a.request) != nil || json.Unmarshal(a.request, req.Interface()) != nil || slices.ContainsFunc(a.op.Params, zero) {
@@ -135,12 +137,12 @@ func TestClientLosesNothing(t *testing.T) {
 			said := opsTook.ReplaceAll(postOps(t, other, a.op.Name, a.request), []byte(`"took_ms":0`))
 			out := reflect.ValueOf(client).MethodByName(methodOf(a.op.Name)).Call([]reflect.Value{reflect.ValueOf(t.Context()), req.Elem()})
 			if err, _ := out[1].Interface().(error); err != nil {
-				e, ok := errors.AsType[*Error](err)
+				e, ok := errors.AsType[*api.Error](err)
 				if !ok {
 					t.Errorf("%s: %v", a.name, err)
 					continue
 				}
-				out[0] = reflect.ValueOf(envelope{Error: e})
+				out[0] = reflect.ValueOf(api.Failure{Error: e})
 			}
 			got, err := encode(out[0].Interface())
 			if err != nil {
@@ -158,7 +160,7 @@ func TestClientLosesNothing(t *testing.T) {
 
 func TestClientWithoutDaemon(t *testing.T) {
 	client := &Client{Socket: filepath.Join(t.TempDir(), "s")}
-	if _, err := client.Status(t.Context(), StatusRequest{}); !errors.Is(err, ErrNoDaemon) {
+	if _, err := client.Status(t.Context(), api.StatusRequest{}); !errors.Is(err, ErrNoDaemon) {
 		t.Errorf("the error is %v", err)
 	}
 }

@@ -8,6 +8,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/tools/txtar"
+
+	"github.com/memwatchd/memwatchd/api"
 )
 
 // What is returned counts as used, unless the question says otherwise; and
@@ -41,7 +43,7 @@ func TestWhatIsReturnedIsUsed(t *testing.T) {
 		{"get", `{"subject":"owner","context":"public","id":"MEMORY.md#wifi"}`, ""},
 		{"get", `{"subject":"owner","context":"private","path":"MEMORY.md"}`, ""}, // all of it says nothing of any
 	} {
-		op, err := LookUp(test.op)
+		op, err := api.LookUp(test.op)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -6,46 +6,25 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/index"
 	"github.com/memwatchd/memwatchd/memory"
 	"github.com/memwatchd/memwatchd/secrets"
 )
 
-// CompleteRequest asks which names there are of some sort: to complete one that
-// is being typed, or to list them all.
-type CompleteRequest struct {
-	What   string `json:"what" arg:"1" enum:"path,subject,namespace,session,section,tag" need:"true" doc:"what is named: path, subject, namespace, session, section or tag"`
-	Prefix string `json:"prefix" doc:"only names that begin with this; of sections, whatever its case"`
-	Steps  bool   `json:"steps" doc:"of paths, a directory as one name that ends in /, in place of all that lies below it"`
-	After  string `json:"after" doc:"only names behind this one: next, of the answer before"`
-	Limit  int    `json:"limit" default:"100" min:"1" max:"1000" doc:"how many names at most"`
-	Fresh
-	Scope
-}
-
-// CompleteAnswer is names, in order.
-type CompleteAnswer struct {
-	Values []string   `json:"values"`
-	Total  int        `json:"total"`          // that begin with the prefix
-	Next   string     `json:"next,omitempty"` // the last of these, if there are more behind it
-	Index  IndexState `json:"index"`
-
-	Redaction
-}
-
 // complete lists names: those only that the caller finds where things themselves
 // are read. A file has its path if there is something in it for the caller; a
 // heading, a tag and a namespace if an entry does. Which subjects there are is
 // told to the owner, in private; everybody else is told of themselves.
-func (m *Memory) complete(ctx context.Context, c Call, r *CompleteRequest) (*CompleteAnswer, error) {
+func (m *Memory) complete(ctx context.Context, c Call, r *api.CompleteRequest) (*api.CompleteAnswer, error) {
 	if r.What == "" {
-		return nil, Errorf(Invalid, "what is empty").hint("it is one of path, subject, namespace, session, section, tag")
+		return nil, api.Errorf(api.Invalid, "what is empty").WithHint("it is one of path, subject, namespace, session, section, tag")
 	}
 	synced, err := m.sync(ctx, &c, r.Fresh)
 	if err != nil {
 		return nil, err
 	}
-	answer := &CompleteAnswer{Values: []string{}, Index: m.state(c, synced)}
+	answer := &api.CompleteAnswer{Values: []string{}, Index: m.state(c, synced)}
 	if m.Disabled {
 		return answer, nil
 	}
@@ -75,7 +54,7 @@ func (m *Memory) complete(ctx context.Context, c Call, r *CompleteRequest) (*Com
 // names are those of all that is of a sort, sorted, as they are shown. What has a
 // credential in it is left out: what would be shown in its place is the name of
 // nothing.
-func (m *Memory) names(c Call, r *CompleteRequest) []string {
+func (m *Memory) names(c Call, r *api.CompleteRequest) []string {
 	var list []string
 	add := func(name string) {
 		if !utf8.ValidString(name) {

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"golang.org/x/tools/txtar"
+
+	"github.com/memwatchd/memwatchd/api"
 )
 
 // Names in a memory of 10,000 files, of which half have a heading of their own.
@@ -17,11 +19,11 @@ func BenchmarkComplete(b *testing.B) {
 		})
 	}
 	m := readOpsCase(b, &txtar.Archive{Files: files}).memory(b)
-	call, err := m.call(nil, Scope{}, true)
+	call, err := m.call(nil, api.Scope{}, true)
 	if err != nil {
 		b.Fatal(err)
 	}
-	for _, r := range []*CompleteRequest{
+	for _, r := range []*api.CompleteRequest{
 		{What: "path", Steps: true}, {What: "path", Prefix: "2012-03-"}, {What: "path", After: "2015", Limit: 1000},
 		{What: "session"}, {What: "tag"}, {What: "section"}, {What: "section", Prefix: "topic 12"}, {What: "subject"}, {What: "namespace"},
 	} {

@@ -4,35 +4,21 @@ import (
 	"context"
 	"time"
 
+	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/compactor"
 )
-
-// CompressRequest asks to sum up old sessions and daily notes.
-type CompressRequest struct {
-	Cutoff string `json:"cutoff" doc:"how old they are, such as 48h or 30d; as configured if empty"`
-	DryRun bool   `json:"dry_run" doc:"tell what would be summed up and archived, and write nothing"`
-	Scope
-}
-
-// CompressAnswer says what is summed up and archived, and what came of it.
-type CompressAnswer struct {
-	compactor.CompressReport
-	DryRun bool `json:"dry_run"`
-
-	Redaction
-}
 
 // minCutoff: what is younger may still be written to.
 const minCutoff = 24 * time.Hour
 
 // compress sums up old sessions and daily notes, which takes them out of what is
 // recent.
-func (m *Memory) compress(ctx context.Context, c Call, r *CompressRequest) (*CompressAnswer, error) {
+func (m *Memory) compress(ctx context.Context, c Call, r *api.CompressRequest) (*api.CompressAnswer, error) {
 	switch {
 	case !c.Whole:
-		return nil, Errorf(Forbidden, "summing up is for the owner, in private")
+		return nil, api.Errorf(api.Forbidden, "summing up is for the owner, in private")
 	case m.Compress == nil:
-		return nil, Errorf(Unavailable, "nothing can be written").hint("status says why")
+		return nil, api.Errorf(api.Unavailable, "nothing can be written").WithHint("status says why")
 	}
 	var cutoff time.Duration
 	if r.Cutoff != "" {
@@ -41,12 +27,12 @@ func (m *Memory) compress(ctx context.Context, c Call, r *CompressRequest) (*Com
 			return nil, err
 		}
 		if cutoff = m.now().Sub(since); cutoff < minCutoff {
-			return nil, Errorf(Invalid, "cutoff: %s is less than %s: what is still written to would go", r.Cutoff, minCutoff)
+			return nil, api.Errorf(api.Invalid, "cutoff: %s is less than %s: what is still written to would go", r.Cutoff, minCutoff)
 		}
 	}
 	if r.DryRun {
 		plan, err := m.Compress.Plan(ctx, cutoff)
-		return &CompressAnswer{CompressReport: compactor.CompressReport{Plan: plan, Left: []compactor.DayStay{}}, DryRun: true}, err
+		return &api.CompressAnswer{CompressReport: compactor.CompressReport{Plan: plan, Left: []compactor.DayStay{}}, DryRun: true}, err
 	}
 	back, err := m.Turn.Take(ctx)
 	if err != nil {
@@ -57,5 +43,5 @@ func (m *Memory) compress(ctx context.Context, c Call, r *CompressRequest) (*Com
 	if err != nil {
 		return nil, tidyError(err)
 	}
-	return &CompressAnswer{CompressReport: *report}, nil
+	return &api.CompressAnswer{CompressReport: *report}, nil
 }

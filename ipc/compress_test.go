@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/compactor"
 	"github.com/memwatchd/memwatchd/memory"
 	"github.com/memwatchd/memwatchd/vault"
@@ -74,39 +75,41 @@ func (r reading) Load(path string) (*memory.Document, error) {
 
 func TestCompress(t *testing.T) {
 	m, files := compressing(t)
-	ask := func(c Call, r CompressRequest) (*CompressAnswer, error) { return m.compress(t.Context(), c, &r) }
+	ask := func(c Call, r api.CompressRequest) (*api.CompressAnswer, error) {
+		return m.compress(t.Context(), c, &r)
+	}
 	owner := Call{Whole: true}
-	code := func(err error) Code {
-		if e, ok := errors.AsType[*Error](err); ok {
+	code := func(err error) api.Code {
+		if e, ok := errors.AsType[*api.Error](err); ok {
 			return e.Code
 		}
 		t.Errorf("error: %v", err)
 		return ""
 	}
 	before := files()
-	_, err := ask(Call{}, CompressRequest{DryRun: true})
-	if got := code(err); got != Forbidden {
+	_, err := ask(Call{}, api.CompressRequest{DryRun: true})
+	if got := code(err); got != api.Forbidden {
 		t.Errorf("not the owner: %s", got)
 	}
 	for _, cutoff := range []string{"soon", "23h", "-48h", "0d", "2026-02-05"} {
-		_, err := ask(owner, CompressRequest{Cutoff: cutoff})
-		if got := code(err); got != Invalid {
+		_, err := ask(owner, api.CompressRequest{Cutoff: cutoff})
+		if got := code(err); got != api.Invalid {
 			t.Errorf("cutoff %s: %s", cutoff, got)
 		}
 	}
 	for _, cutoff := range []string{"60d", "900h", "2026-01-01"} {
-		if a, err := ask(owner, CompressRequest{Cutoff: cutoff}); err != nil || len(a.Plan.Files) > 0 {
+		if a, err := ask(owner, api.CompressRequest{Cutoff: cutoff}); err != nil || len(a.Plan.Files) > 0 {
 			t.Errorf("cutoff %s: %+v, %v", cutoff, a, err)
 		}
 	}
-	a, err := ask(owner, CompressRequest{DryRun: true})
+	a, err := ask(owner, api.CompressRequest{DryRun: true})
 	if err != nil || len(a.Plan.Files) != 1 || !a.DryRun || a.Applied > 0 || files() != before {
 		t.Errorf("dry run: %+v, %v; %s", a, err, files())
 	}
 
 	m.Compress.Claim = func(context.Context, bool) error { return &compactor.PassiveError{Host: "laptop"} }
-	_, err = ask(owner, CompressRequest{})
-	if got := code(err); got != Conflict || files() != before {
+	_, err = ask(owner, api.CompressRequest{})
+	if got := code(err); got != api.Conflict || files() != before {
 		t.Errorf("another machine does it: %s; %s", got, files())
 	}
 	m.Compress.Claim = nil
@@ -117,12 +120,12 @@ func TestCompress(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := m.compress(ctx, owner, &CompressRequest{}); !errors.Is(err, context.Canceled) || files() != before {
+	if _, err := m.compress(ctx, owner, &api.CompressRequest{}); !errors.Is(err, context.Canceled) || files() != before {
 		t.Errorf("while the clock does it: %v; %s", err, files())
 	}
 	back()
 
-	a, err = ask(owner, CompressRequest{Cutoff: "30d"})
+	a, err = ask(owner, api.CompressRequest{Cutoff: "30d"})
 	if err != nil || a.Applied != 1 || len(a.Left) > 0 {
 		t.Errorf("%+v, %v", a, err)
 	}
@@ -130,8 +133,8 @@ func TestCompress(t *testing.T) {
 		t.Errorf("files are %s, not %s", got, want)
 	}
 	m.Compress = nil
-	_, err = ask(owner, CompressRequest{})
-	if got := code(err); got != Unavailable {
+	_, err = ask(owner, api.CompressRequest{})
+	if got := code(err); got != api.Unavailable {
 		t.Errorf("without a writer: %s", got)
 	}
 }

@@ -8,42 +8,13 @@ import (
 	"strings"
 	"time"
 
+	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/brief"
 	"github.com/memwatchd/memwatchd/index"
 	"github.com/memwatchd/memwatchd/memory"
 )
 
-// ContextRequest asks for a block of text for a prompt.
-type ContextRequest struct {
-	Query    string  `json:"query" arg:"rest" doc:"relevant: what the entries should be about, such as what a person has just said; quotes mean nothing in it"`
-	Format   string  `json:"format" default:"summary" enum:"summary,boot,full,items,relevant" doc:"summary: the summaries of long-term memory and of the recent sessions, with their paths; boot: who the agent is, whom it helps, the notes of today and yesterday, and MEMORY.md; full: MEMORY.md alone; items: the keyed items; relevant: the entries that match a query"`
-	Session  string  `json:"session" complete:"session" doc:"summary: id of the session that asks: its file of today comes first"`
-	Days     int     `json:"days" min:"0" max:"3650" doc:"summary: how many days of sessions; 0 for as many as are configured"`
-	Limit    int     `json:"limit" default:"8" min:"1" max:"100" doc:"relevant: how many entries at most"`
-	MinCover float64 `json:"min_cover" min:"0" max:"1" doc:"relevant: the share of the query that an entry has to cover, its rarer words counting more: 0 for any; 0.4 leaves out what only shares a word or two with it by chance"`
-	MaxItems *int    `json:"max_items" min:"0" max:"10000" doc:"summary, items: how many lines or items at most, if fewer than are configured"`
-	MaxChars *int    `json:"max_chars" min:"0" max:"10000000" doc:"boot, full, items, relevant: how many characters at most, if fewer than are configured"`
-	Lang     string  `json:"lang" enum:"en,zh" doc:"boot, full: in which language memwatchd's own words are; that of the text if not given"`
-	Count    *bool   `json:"count" default:"true" doc:"relevant: what is shown counts as used, and is kept longer when long-term memory is tidied up"`
-	Fresh
-	Scope
-}
-
-// ContextAnswer is a block of text for a prompt. It is empty where nothing is
-// to be shown.
-type ContextAnswer struct {
-	Text    string     `json:"text"`
-	Items   int        `json:"items"`  // lines, files, items or entries
-	Chars   int        `json:"chars"`  // characters
-	Tokens  int        `json:"tokens"` // roughly
-	LeftOut brief.Left `json:"left_out"`
-	Hints   []string   `json:"hints"`
-	Index   IndexState `json:"index"`
-
-	Redaction
-}
-
-func (m *Memory) context(ctx context.Context, c Call, r *ContextRequest) (*ContextAnswer, error) {
+func (m *Memory) context(ctx context.Context, c Call, r *api.ContextRequest) (*api.ContextAnswer, error) {
 	if err := m.fits(r); err != nil {
 		return nil, err
 	}
@@ -51,7 +22,7 @@ func (m *Memory) context(ctx context.Context, c Call, r *ContextRequest) (*Conte
 	if err != nil {
 		return nil, err
 	}
-	answer := &ContextAnswer{Hints: []string{}, Index: m.state(c, synced)}
+	answer := &api.ContextAnswer{Hints: []string{}, Index: m.state(c, synced)}
 	if !m.Injection || m.Disabled {
 		answer.Hints = append(answer.Hints, "injection is switched off in the configuration")
 		return answer, nil
@@ -67,20 +38,20 @@ func (m *Memory) context(ctx context.Context, c Call, r *ContextRequest) (*Conte
 }
 
 // fits says no to a request whose parts do not go together.
-func (m *Memory) fits(r *ContextRequest) error {
+func (m *Memory) fits(r *api.ContextRequest) error {
 	switch {
 	case r.Format == "relevant" && strings.TrimSpace(r.Query) == "":
-		return Errorf(Invalid, "query: the format relevant needs one")
+		return api.Errorf(api.Invalid, "query: the format relevant needs one")
 	case r.Format != "relevant" && r.Query != "":
-		return Errorf(Invalid, "query: the format %s has none", r.Format).hint("use the format relevant")
+		return api.Errorf(api.Invalid, "query: the format %s has none", r.Format).WithHint("use the format relevant")
 	case r.Format == "summary" && r.MaxChars != nil:
-		return Errorf(Invalid, "max_chars: the format summary is bounded by max_items alone")
+		return api.Errorf(api.Invalid, "max_chars: the format summary is bounded by max_items alone")
 	}
 	return nil
 }
 
 // block renders what was asked for.
-func (m *Memory) block(ctx context.Context, c Call, r *ContextRequest) (brief.Block, error) {
+func (m *Memory) block(ctx context.Context, c Call, r *api.ContextRequest) (brief.Block, error) {
 	style := m.style(c, r.Lang)
 	if r.MaxItems != nil {
 		style.MaxItems = min(style.MaxItems, *r.MaxItems)
@@ -117,7 +88,7 @@ func (m *Memory) style(c Call, lang string) brief.Style {
 const coverDepth = 32
 
 // relevant renders what matches.
-func (m *Memory) relevant(ctx context.Context, c Call, style brief.Style, r *ContextRequest) (brief.Block, error) {
+func (m *Memory) relevant(ctx context.Context, c Call, style brief.Style, r *api.ContextRequest) (brief.Block, error) {
 	limit := r.Limit
 	if r.MinCover > 0 {
 		limit = max(limit, coverDepth)

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"golang.org/x/tools/txtar"
+
+	"github.com/memwatchd/memwatchd/api"
 )
 
 // A week of 50 sessions a day, and a subject with 1,000 items.
@@ -28,11 +30,11 @@ func BenchmarkContext(b *testing.B) {
 		files = append(files, txtar.File{Name: "_longterms/owner/" + namespace + ".md", Data: []byte(text.String())})
 	}
 	m := readOpsCase(b, &txtar.Archive{Files: files}).memory(b)
-	call, err := m.call(nil, Scope{}, true)
+	call, err := m.call(nil, api.Scope{}, true)
 	if err != nil {
 		b.Fatal(err)
 	}
-	for _, r := range []*ContextRequest{{Format: "summary"}, {Format: "items"}, {Format: "boot"}, {Format: "relevant", Query: "the layout of a session", Limit: 8, Count: new(bool)}} {
+	for _, r := range []*api.ContextRequest{{Format: "summary"}, {Format: "items"}, {Format: "boot"}, {Format: "relevant", Query: "the layout of a session", Limit: 8, Count: new(bool)}} {
 		b.Run(r.Format, func(b *testing.B) {
 			for b.Loop() {
 				answer, err := m.context(context.Background(), call, r)

@@ -6,6 +6,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/tools/txtar"
+
+	"github.com/memwatchd/memwatchd/api"
 )
 
 // What a block shows because it is relevant counts as used, unless the request
@@ -17,16 +19,16 @@ func TestContextCounts(t *testing.T) {
 	room := 70
 	for _, c := range []struct {
 		what string
-		r    ContextRequest
+		r    api.ContextRequest
 		want []string
 	}{
-		{"relevant", ContextRequest{Query: "train", Format: "relevant"}, []string{"MEMORY.md#a", "MEMORY.md#b"}},
-		{"relevant, with little room", ContextRequest{Query: "train", Format: "relevant", MaxChars: &room}, []string{"MEMORY.md#a"}},
-		{"relevant, not counted", ContextRequest{Query: "train", Format: "relevant", Count: new(bool)}, nil},
-		{"all of a file", ContextRequest{Format: "full"}, nil},
+		{"relevant", api.ContextRequest{Query: "train", Format: "relevant"}, []string{"MEMORY.md#a", "MEMORY.md#b"}},
+		{"relevant, with little room", api.ContextRequest{Query: "train", Format: "relevant", MaxChars: &room}, []string{"MEMORY.md#a"}},
+		{"relevant, not counted", api.ContextRequest{Query: "train", Format: "relevant", Count: new(bool)}, nil},
+		{"all of a file", api.ContextRequest{Format: "full"}, nil},
 	} {
 		used = nil
-		call, err := m.call(nil, Scope{}, true)
+		call, err := m.call(nil, api.Scope{}, true)
 		if err != nil {
 			t.Fatal(err)
 		}

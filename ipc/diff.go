@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/vault"
 )
 
@@ -14,26 +15,12 @@ const (
 	maxDiffs = 4 << 20
 )
 
-// A DiffHunk is lines that were replaced by others.
-type DiffHunk struct {
-	Line int `json:"line"` // the first of them, in the file after the change
-	// Diff is what was replaced, with the lines around it, as diff -u shows it.
-	Diff string `json:"diff"`
-}
-
-// A FileDiff is what a change would make of one file.
-type FileDiff struct {
-	Path      string     `json:"path"`
-	Hunks     []DiffHunk `json:"hunks"`
-	Truncated bool       `json:"truncated,omitempty"` // there are more hunks, or they are longer
-}
-
 // A differ shows what changes would make of files, as far as one answer has room
 // for it.
 type differ struct{ shown int }
 
-func (d *differ) file(path string, hunks []vault.Hunk) FileDiff {
-	f := FileDiff{Path: path}
+func (d *differ) file(path string, hunks []vault.Hunk) api.FileDiff {
+	f := api.FileDiff{Path: path}
 	f.Hunks, f.Truncated = diffOf(hunks, min(maxDiff, maxDiffs-d.shown))
 	for _, h := range f.Hunks {
 		d.shown += len(h.Diff)
@@ -43,15 +30,15 @@ func (d *differ) file(path string, hunks []vault.Hunk) FileDiff {
 
 // Diff is what a change makes of one file, without credentials, as far as an
 // answer has room for it.
-func Diff(path string, before, after []byte) FileDiff {
+func Diff(path string, before, after []byte) api.FileDiff {
 	return new(differ).file(path, vault.Hunks(before, after))
 }
 
 // diffOf shows the hunks of a change, or so many of them as there is room for.
 // Those that are so near that they have lines around them in common are one, or
 // what reads differences would meet these lines twice.
-func diffOf(hunks []vault.Hunk, room int) (list []DiffHunk, truncated bool) {
-	list = []DiffHunk{}
+func diffOf(hunks []vault.Hunk, room int) (list []api.DiffHunk, truncated bool) {
+	list = []api.DiffHunk{}
 	moved := 0 // how much further down lines are than they were
 	for len(hunks) > 0 {
 		n := 1
@@ -63,11 +50,11 @@ func diffOf(hunks []vault.Hunk, room int) (list []DiffHunk, truncated bool) {
 		if len(diff) > room {
 			cut := strings.LastIndexByte(diff[:room], '\n') + 1
 			if cut > 0 {
-				list = append(list, DiffHunk{Line: line, Diff: diff[:cut]})
+				list = append(list, api.DiffHunk{Line: line, Diff: diff[:cut]})
 			}
 			return list, true
 		}
-		list = append(list, DiffHunk{Line: line, Diff: diff})
+		list = append(list, api.DiffHunk{Line: line, Diff: diff})
 		room -= len(diff)
 		for _, h := range near {
 			moved += lines(h.New) - lines(h.Old)

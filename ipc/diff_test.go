@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/vault"
 )
 
@@ -44,7 +45,7 @@ func TestDiffApplies(t *testing.T) {
 
 // applied follows hunks strictly: each begins behind the last one, and what it
 // says stands there does.
-func applied(text string, hunks []DiffHunk) (string, error) {
+func applied(text string, hunks []api.DiffHunk) (string, error) {
 	old := strings.SplitAfter(text, "\n")
 	var out []string
 	at := 0 // lines of the old text that are done with

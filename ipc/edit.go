@@ -6,38 +6,15 @@ import (
 	"io/fs"
 	"strings"
 
+	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/memory"
 	"github.com/memwatchd/memwatchd/vault"
 )
 
-// EditRequest asks to replace one place in a file.
-type EditRequest struct {
-	Path    string `json:"path" need:"true" complete:"path" doc:"the file, relative to the root"`
-	OldText string `json:"old_text" need:"true" doc:"the text to replace, exactly as get shows it; it must occur once"`
-	NewText string `json:"new_text" doc:"what to put there instead; empty to remove the old text"`
-	Scope
-}
-
-// WriteRequest asks to make a file, or to replace what is in one.
-type WriteRequest struct {
-	Path string `json:"path" need:"true" complete:"path" doc:"the file, relative to the root"`
-	Text string `json:"text" doc:"all that the file is to say, as far as you can read it"`
-	Hash string `json:"hash" doc:"the hash that get gives of the file as you know it; empty to make a new one"`
-	Scope
-}
-
-// EditAnswer is what became of a file.
-type EditAnswer struct {
-	Path     string `json:"path"`
-	Hash     string `json:"hash,omitempty"` // as get gives it from now on
-	Changed  bool   `json:"changed"`
-	Disabled bool   `json:"disabled,omitempty"` // memory is turned off: nothing was written
-}
-
 // edit replaces a text that occurs once in what the caller may read of a file.
-func (m *Memory) edit(ctx context.Context, c Call, r *EditRequest) (*EditAnswer, error) {
+func (m *Memory) edit(ctx context.Context, c Call, r *api.EditRequest) (*api.EditAnswer, error) {
 	if m.Disabled {
-		return &EditAnswer{Path: r.Path, Disabled: true}, nil
+		return &api.EditAnswer{Path: r.Path, Disabled: true}, nil
 	}
 	if err := m.mayWrite(c); err != nil {
 		return nil, err
@@ -45,18 +22,18 @@ func (m *Memory) edit(ctx context.Context, c Call, r *EditRequest) (*EditAnswer,
 	before, after := unixLines(r.OldText), unixLines(r.NewText)
 	switch {
 	case before == "":
-		return nil, Errorf(Invalid, "old_text is empty").hint("write makes files and replaces all of their text")
+		return nil, api.Errorf(api.Invalid, "old_text is empty").WithHint("write makes files and replaces all of their text")
 	case before == after:
-		return nil, Errorf(Invalid, "old_text and new_text are the same")
+		return nil, api.Errorf(api.Invalid, "old_text and new_text are the same")
 	}
 	return m.rewrite(ctx, c, r.Path, "edit", func(doc *memory.Document, shown memory.Shown) (string, error) {
 		text := shown.Text()
 		at := strings.Index(text, before)
 		switch {
 		case at < 0:
-			return "", Errorf(NotFound, "old_text is not in %s", r.Path).hint("get the file: it may have changed")
+			return "", api.Errorf(api.NotFound, "old_text is not in %s", r.Path).WithHint("get the file: it may have changed")
 		case strings.LastIndex(text, before) != at:
-			return "", Errorf(Conflict, "old_text is in %s more than once", r.Path).hint("give more of the text around it")
+			return "", api.Errorf(api.Conflict, "old_text is in %s more than once", r.Path).WithHint("give more of the text around it")
 		}
 		next := text[:at] + after + text[at+len(before):]
 		if partMasked(doc, shown, next, at, at+len(before)) {
@@ -82,25 +59,25 @@ func partMasked(doc *memory.Document, shown memory.Shown, next string, from, to 
 
 // write makes a file, or replaces what the caller may read of one if that is
 // still what the caller knows.
-func (m *Memory) write(ctx context.Context, c Call, r *WriteRequest) (*EditAnswer, error) {
+func (m *Memory) write(ctx context.Context, c Call, r *api.WriteRequest) (*api.EditAnswer, error) {
 	if m.Disabled {
-		return &EditAnswer{Path: r.Path, Disabled: true}, nil
+		return &api.EditAnswer{Path: r.Path, Disabled: true}, nil
 	}
 	if err := m.mayWrite(c); err != nil {
 		return nil, err
 	}
 	if strings.Contains(r.Text, "\x00") {
-		return nil, Errorf(Invalid, "text: it has a NUL character")
+		return nil, api.Errorf(api.Invalid, "text: it has a NUL character")
 	}
 	if r.Hash == "" {
 		return m.create(ctx, c, r)
 	}
 	return m.rewrite(ctx, c, r.Path, "write", func(doc *memory.Document, shown memory.Shown) (string, error) {
 		if doc.Masked() {
-			return "", Errorf(Secret, "%s has a redaction, so all of its text cannot be replaced", r.Path).hint("edit the lines without one")
+			return "", api.Errorf(api.Secret, "%s has a redaction, so all of its text cannot be replaced", r.Path).WithHint("edit the lines without one")
 		}
 		if hashOf(doc, shown) != strings.ToLower(r.Hash) {
-			return "", Errorf(Conflict, "%s is not what it was when that hash was given", r.Path).hint("get it again")
+			return "", api.Errorf(api.Conflict, "%s is not what it was when that hash was given", r.Path).WithHint("get it again")
 		}
 		return r.Text, nil
 	})
@@ -114,14 +91,14 @@ func unixLines(s string) string {
 // rewrite changes what the caller is shown of a file to what change makes of it.
 // It is called with the file as the caller knows it, and again if others save it
 // meanwhile.
-func (m *Memory) rewrite(ctx context.Context, c Call, path, cause string, change func(*memory.Document, memory.Shown) (string, error)) (*EditAnswer, error) {
+func (m *Memory) rewrite(ctx context.Context, c Call, path, cause string, change func(*memory.Document, memory.Shown) (string, error)) (*api.EditAnswer, error) {
 	known, _, err := m.load(c, path)
 	if err != nil {
 		return nil, err
 	}
 	path = known.Place.Path
 	owned := known.Owned(c.View)
-	answer := &EditAnswer{Path: path}
+	answer := &api.EditAnswer{Path: path}
 	var failed error // to be told rather than what is wrong with a file that the caller may not read
 	written, err := m.Writer.Write(ctx, vault.Change{
 		Path: path, Cause: cause, Asked: true,
@@ -196,13 +173,13 @@ func mayClaim(c Call, claim, before string) error {
 			return nil
 		}
 	}
-	return Errorf(SubjectConflict, "the subject_id in the text is not yours")
+	return api.Errorf(api.SubjectConflict, "the subject_id in the text is not yours")
 }
 
 // create makes a file at a path that the caller could read.
-func (m *Memory) create(ctx context.Context, c Call, r *WriteRequest) (*EditAnswer, error) {
+func (m *Memory) create(ctx context.Context, c Call, r *api.WriteRequest) (*api.EditAnswer, error) {
 	if reason := badPath(r.Path); reason != "" {
-		return nil, Errorf(Invalid, "path: %q %s", r.Path, reason)
+		return nil, api.Errorf(api.Invalid, "path: %q %s", r.Path, reason)
 	}
 	for _, given := range [][2]string{{"path", r.Path}, {"text", r.Text}} {
 		if rule := m.secretIn(given[1]); rule != "" {
@@ -210,14 +187,14 @@ func (m *Memory) create(ctx context.Context, c Call, r *WriteRequest) (*EditAnsw
 		}
 	}
 	if reason := m.Writer.Vault.Skips(r.Path, false); reason != "" {
-		return nil, Errorf(Invalid, "path: %s would not be read as memory: %s", r.Path, reason)
+		return nil, api.Errorf(api.Invalid, "path: %s would not be read as memory: %s", r.Path, reason)
 	}
 	parse := func(source []byte) *memory.Document {
 		return m.Parse(vault.File{Path: r.Path, Data: source, ModTime: m.now()})
 	}
 	next := parse([]byte(r.Text))
 	if !ownPlace(c, next.Place) || next.For(c.View) == nil {
-		return nil, notFound("file", r.Path).hint("it would not be yours to read")
+		return nil, notFound("file", r.Path).WithHint("it would not be yours to read")
 	}
 	if err := next.Reads(c.View, r.Text); err != nil {
 		return nil, writeError(err, true)
@@ -230,7 +207,7 @@ func (m *Memory) create(ctx context.Context, c Call, r *WriteRequest) (*EditAnsw
 		Path: r.Path, Cause: "write", Asked: true,
 		Edit: func(old *vault.File) ([]byte, error) {
 			if failed = nil; old != nil {
-				failed = Errorf(Conflict, "a file %s cannot be made", r.Path).hint("get it and give its hash, or choose another name")
+				failed = api.Errorf(api.Conflict, "a file %s cannot be made", r.Path).WithHint("get it and give its hash, or choose another name")
 				return nil, failed
 			}
 			return []byte(r.Text), nil
@@ -240,12 +217,12 @@ func (m *Memory) create(ctx context.Context, c Call, r *WriteRequest) (*EditAnsw
 	case failed != nil:
 		return nil, failed
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, Errorf(Invalid, "path: a part of %s is a file, not a directory", r.Path)
+		return nil, api.Errorf(api.Invalid, "path: a part of %s is a file, not a directory", r.Path)
 	case err != nil:
 		return nil, writeError(err, true)
 	}
 	doc := next.For(c.View)
-	return &EditAnswer{Path: r.Path, Hash: hashOf(doc, doc.Shown(c.View)), Changed: written.Changed}, nil
+	return &api.EditAnswer{Path: r.Path, Hash: hashOf(doc, doc.Shown(c.View)), Changed: written.Changed}, nil
 }
 
 // ownPlace reports whether a place is nobody's or the caller's, whatever the file

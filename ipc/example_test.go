@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/ipc"
 )
 
@@ -34,7 +35,7 @@ func serve() (socket string, stop func()) {
 	socket = filepath.Join(dir, "memwatchd", "memwatchd.sock")
 	client := &ipc.Client{Socket: socket}
 	for end := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
-		if _, err := client.Status(context.Background(), ipc.StatusRequest{}); err == nil {
+		if _, err := client.Status(context.Background(), api.StatusRequest{}); err == nil {
 			break
 		} else if time.Now().After(end) {
 			log.Fatal(err)
@@ -53,12 +54,12 @@ func ExampleClient() {
 	socket, stop := serve()
 	defer stop()
 	ctx := context.Background()
-	client := &ipc.Client{Socket: socket, Scope: ipc.Scope{Subject: new("acct:42"), Context: new("private")}}
+	client := &ipc.Client{Socket: socket, Scope: api.Scope{Subject: new("acct:42"), Context: new("private")}}
 
-	if _, err := client.Remember(ctx, ipc.RememberRequest{Title: "Wifi", Text: "The password is on the fridge", Explicit: true}); err != nil {
+	if _, err := client.Remember(ctx, api.RememberRequest{Title: "Wifi", Text: "The password is on the fridge", Explicit: true}); err != nil {
 		log.Fatal(err)
 	}
-	found, err := client.Search(ctx, ipc.SearchRequest{Query: "password", Count: new(false)})
+	found, err := client.Search(ctx, api.SearchRequest{Query: "password", Count: new(false)})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -67,12 +68,12 @@ func ExampleClient() {
 	}
 
 	// In public there is no such thing.
-	found, err = client.Search(ctx, ipc.SearchRequest{Query: "password", Scope: ipc.Scope{Context: new("public")}})
+	found, err = client.Search(ctx, api.SearchRequest{Query: "password", Scope: api.Scope{Context: new("public")}})
 	fmt.Println(found.Total, err)
 
 	// What is refused is an error with a code.
-	_, err = client.Get(ctx, ipc.GetRequest{Path: "2026-02-04/none.md"})
-	if e, ok := errors.AsType[*ipc.Error](err); ok {
+	_, err = client.Get(ctx, api.GetRequest{Path: "2026-02-04/none.md"})
+	if e, ok := errors.AsType[*api.Error](err); ok {
 		fmt.Println(e.Code, e)
 	}
 	// Output:

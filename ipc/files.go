@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/memory"
 )
 
@@ -61,13 +62,13 @@ func (s *shortage) begins(now time.Time) bool {
 }
 
 // problem is what a person should know of it, if it is not over.
-func (s *shortage) problem(now time.Time) (FileProblem, bool) {
+func (s *shortage) problem(now time.Time) (api.FileProblem, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if now.Sub(s.last) >= shortageLasts {
-		return FileProblem{}, false
+		return api.FileProblem{}, false
 	}
-	return FileProblem{Problem: memory.Problem{
+	return api.FileProblem{Problem: memory.Problem{
 		Code:    "too_many_files",
 		Message: fmt.Sprintf("clients are sent away because too many files are open: %d may be (raise ulimit -n)", fileLimit()),
 	}}, true

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/memory"
 )
 
@@ -31,7 +32,7 @@ func TestFixedScopesAllowNoMore(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			g, asked := plant(t, leaves, nil), map[string]bool{}
-			for _, op := range Operations {
+			for _, op := range api.Operations {
 				for i := first; i < len(targets); i += step {
 					for n, ask := range aims[op.Name].asks(targets[i]) {
 						request := encoded(t, ask.request)
@@ -56,9 +57,9 @@ func encoded(t *testing.T, request fields) string {
 }
 
 // fixedAsk asks on a listener with a fixed scope, in it and, if it is to, beyond it.
-func (g *grove) fixedAsk(t *testing.T, fixed *Fixed, op *Operation, request fields, beyond bool) {
+func (g *grove) fixedAsk(t *testing.T, fixed *Fixed, op *api.Operation, request fields, beyond bool) {
 	t.Helper()
-	ask := func(fixed *Fixed, scope fields) (string, *Error) {
+	ask := func(fixed *Fixed, scope fields) (string, *api.Error) {
 		full := maps.Clone(request)
 		maps.Copy(full, scope)
 		answer, failure := g.ask(t, fixed, op, encoded(t, full))
@@ -71,7 +72,7 @@ func (g *grove) fixedAsk(t *testing.T, fixed *Fixed, op *Operation, request fiel
 	got, failure := ask(fixed, nil)
 	switch {
 	case op.Admin:
-		if failure == nil || failure.Code != Forbidden {
+		if failure == nil || failure.Code != api.Forbidden {
 			t.Errorf("%s %v is done: %s", op.Name, request, got)
 		}
 		return
@@ -127,7 +128,7 @@ func (g *grove) ownSubjects(t *testing.T, fixed *Fixed, answer string) {
 	}
 	want := v.Subjects()
 	slices.Sort(want)
-	if got := of[CompleteAnswer](answer).Values; !slices.Equal(got, want) {
+	if got := of[api.CompleteAnswer](answer).Values; !slices.Equal(got, want) {
 		t.Errorf("to %q the subjects are %q", fixed.Subject, got)
 	}
 }

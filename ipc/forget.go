@@ -12,59 +12,17 @@ import (
 	"sync"
 	"time"
 
+	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/index"
 	"github.com/memwatchd/memwatchd/memory"
 )
 
-// ForgetRequest asks, in two steps, for something to be forgotten for good.
-type ForgetRequest struct {
-	Match string   `json:"match" arg:"1" doc:"a text, exactly as it stands in files: lists what has it, and a token, and removes nothing"`
-	IDs   []string `json:"ids" doc:"what to remove, by the ids of that list, at most 20 at a time"`
-	Token string   `json:"token" doc:"the token of that list"`
-	Scope
-}
-
-// ForgetAnswer is what would be forgotten, or what was.
-type ForgetAnswer struct {
-	Entries []Trace `json:"entries"` // what has the text
-	Total   int     `json:"total"`   // how many there are, if not all are listed
-	Token   string  `json:"token,omitempty"`
-
-	Removed []string  `json:"removed,omitempty"` // ids, those of archived copies too
-	Failed  []Refused `json:"failed,omitempty"`
-	Problem string    `json:"problem,omitempty"` // what could not be cleared away yet
-	Beyond  string    `json:"beyond,omitempty"`  // what is not in reach
-
-	Disabled bool `json:"disabled,omitempty"` // memory is turned off: there is nothing to forget
-
-	Redaction
-}
-
-// A Trace is a place where a text stands.
-type Trace struct {
-	ID        string `json:"id,omitempty"` // to remove it by; without one it has to be edited
-	What      string `json:"what"`         // entry, summary, frontmatter, heading, hidden, or path
-	Path      string `json:"path"`
-	Line      int    `json:"line,omitempty"`
-	EndLine   int    `json:"end_line,omitempty"`
-	Kind      string `json:"kind"`
-	Section   string `json:"section,omitempty"`
-	Text      string `json:"text"`
-	Untrusted bool   `json:"untrusted,omitempty"` // written by others than the subject
-}
-
 // A trace is a Trace with what identifies its text.
 type trace struct {
-	Trace
+	api.Trace
 	digest string // of its lines
 	norm   string // of an entry
 	source string // its lines
-}
-
-// Refused is something that was not removed, and why.
-type Refused struct {
-	ID     string `json:"id"`
-	Reason string `json:"reason"`
 }
 
 const (
@@ -96,8 +54,8 @@ type list struct {
 }
 
 // forget lists what has a text, or removes what was listed.
-func (m *Memory) forget(ctx context.Context, c Call, r *ForgetRequest) (*ForgetAnswer, error) {
-	answer := &ForgetAnswer{Entries: []Trace{}}
+func (m *Memory) forget(ctx context.Context, c Call, r *api.ForgetRequest) (*api.ForgetAnswer, error) {
+	answer := &api.ForgetAnswer{Entries: []api.Trace{}}
 	if m.Disabled {
 		answer.Disabled = true
 		return answer, nil
@@ -108,15 +66,15 @@ func (m *Memory) forget(ctx context.Context, c Call, r *ForgetRequest) (*ForgetA
 	match := strings.Trim(unixLines(r.Match), "\n")
 	switch {
 	case r.Token != "" && match != "":
-		return nil, Errorf(Invalid, "match lists, and ids with their token remove; give one or the other")
+		return nil, api.Errorf(api.Invalid, "match lists, and ids with their token remove; give one or the other")
 	case len(r.IDs) > maxForget:
-		return nil, Errorf(Invalid, "ids: %d are more than %d at a time", len(r.IDs), maxForget)
+		return nil, api.Errorf(api.Invalid, "ids: %d are more than %d at a time", len(r.IDs), maxForget)
 	case r.Token != "":
 		return answer, m.forgetListed(ctx, c, r, answer)
 	case len(r.IDs) > 0:
-		return nil, Errorf(Invalid, "token is missing").hint("ask with match first: what is removed is what that lists")
+		return nil, api.Errorf(api.Invalid, "token is missing").WithHint("ask with match first: what is removed is what that lists")
 	case strings.TrimSpace(match) == "":
-		return nil, Errorf(Invalid, "match is empty").hint("give a text exactly as it stands in files")
+		return nil, api.Errorf(api.Invalid, "match is empty").WithHint("give a text exactly as it stands in files")
 	}
 	if err := m.allKnown(ctx, &c); err != nil {
 		return nil, err
@@ -130,17 +88,17 @@ func (m *Memory) forget(ctx context.Context, c Call, r *ForgetRequest) (*ForgetA
 // allKnown waits until everything is known that there is: nobody can tell what is
 // to be forgotten of what has not been read.
 func (m *Memory) allKnown(ctx context.Context, c *Call) error {
-	synced, err := m.sync(ctx, c, Fresh{})
+	synced, err := m.sync(ctx, c, api.Fresh{})
 	switch {
 	case err != nil:
 		return err
 	case !synced:
-		return Errorf(Unavailable, "not every file has been read yet").hint("try again in a moment")
+		return api.Errorf(api.Unavailable, "not every file has been read yet").WithHint("try again in a moment")
 	}
 	return m.whole(ctx, c)
 }
 
-func (m *Memory) showTraces(a *ForgetAnswer, traces []trace) {
+func (m *Memory) showTraces(a *api.ForgetAnswer, traces []trace) {
 	a.Total = len(traces)
 	for _, t := range traces[:min(len(traces), maxTraces)] {
 		if r := []rune(t.Text); len(r) > maxTraceText {
@@ -186,7 +144,7 @@ func (f *forgetting) listed(c Call, token string, now time.Time) (list, error) {
 	defer f.mu.Unlock()
 	l, ok := f.lists[strings.ToLower(strings.TrimSpace(token))]
 	if !ok || l.subject != c.Scope.Subject || now.Sub(l.made) > listLasts {
-		return list{}, Errorf(Conflict, "there is no list with that token any more").hint("ask with match again")
+		return list{}, api.Errorf(api.Conflict, "there is no list with that token any more").WithHint("ask with match again")
 	}
 	return l, nil
 }
@@ -207,7 +165,7 @@ func tracesIn(doc *memory.Document, shown memory.Shown, match string) []trace {
 	path, kind := doc.Place.Path, doc.Place.Kind.String()
 	var traces []trace
 	if strings.Contains(path, match) {
-		traces = append(traces, trace{Trace: Trace{What: "path", Path: path, Kind: kind, Text: path}})
+		traces = append(traces, trace{Trace: api.Trace{What: "path", Path: path, Kind: kind, Text: path}})
 	}
 	of := make([]bool, len(shown.Lines)+2) // lines that are accounted for
 	for i := range doc.Entries {
@@ -217,7 +175,7 @@ func tracesIn(doc *memory.Document, shown memory.Shown, match string) []trace {
 			of[line] = true
 		}
 		if text := doc.Said(e.Line, e.EndLine); says(e, text, match) {
-			t := trace{Trace: Trace{ID: path + "#" + e.ID, What: "entry", Path: path, Line: from, EndLine: to, Kind: kind, Text: e.Text, Untrusted: e.Untrusted()}, digest: digestOf(text), norm: e.Norm, source: text}
+			t := trace{Trace: api.Trace{ID: path + "#" + e.ID, What: "entry", Path: path, Line: from, EndLine: to, Kind: kind, Text: e.Text, Untrusted: e.Untrusted()}, digest: digestOf(text), norm: e.Norm, source: text}
 			if n := len(e.Sections); n > 0 {
 				t.Section = e.Sections[n-1]
 			}
@@ -235,7 +193,7 @@ func tracesIn(doc *memory.Document, shown memory.Shown, match string) []trace {
 				of[at] = true
 			}
 		}
-		traces = append(traces, trace{digest: digestOf(said), Trace: Trace{
+		traces = append(traces, trace{digest: digestOf(said), Trace: api.Trace{
 			ID: path + "#" + summaryID, What: "summary", Path: path, Line: shown.Line(field.Line), EndLine: shown.Line(field.Line),
 			Kind: kind, Text: doc.Front.Summary, Untrusted: doc.Front.Untrusted(),
 		}})
@@ -245,7 +203,7 @@ func tracesIn(doc *memory.Document, shown memory.Shown, match string) []trace {
 		if of[i+1] || !strings.Contains(doc.Said(source, source), match) {
 			continue
 		}
-		t := trace{Trace: Trace{What: "hidden", Path: path, Line: i + 1, EndLine: i + 1, Kind: kind, Text: text}}
+		t := trace{Trace: api.Trace{What: "hidden", Path: path, Line: i + 1, EndLine: i + 1, Kind: kind, Text: text}}
 		switch {
 		case source <= front:
 			t.What = "frontmatter"

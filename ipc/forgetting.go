@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/memory"
 	"github.com/memwatchd/memwatchd/vault"
 )
@@ -41,7 +42,7 @@ type lostEntry struct {
 }
 
 // forgetListed removes some of what was listed.
-func (m *Memory) forgetListed(ctx context.Context, c Call, r *ForgetRequest, answer *ForgetAnswer) error {
+func (m *Memory) forgetListed(ctx context.Context, c Call, r *api.ForgetRequest, answer *api.ForgetAnswer) error {
 	m.forgetting.turn.Lock()
 	defer m.forgetting.turn.Unlock()
 	l, err := m.forgetting.listed(c, r.Token, m.now())
@@ -85,7 +86,7 @@ func (m *Memory) forgetListed(ctx context.Context, c Call, r *ForgetRequest, ans
 			answer.Problem = oneLine(problem.Error()) + "; it is tried again when the daemon is started"
 		}
 	}
-	if _, err := m.sync(ctx, &c, Fresh{}); err != nil {
+	if _, err := m.sync(ctx, &c, api.Fresh{}); err != nil {
 		return err
 	}
 	m.showTraces(answer, m.traces(c, l.match))
@@ -125,13 +126,13 @@ func cutID(id string) (path, entry string, ok bool) {
 func (l *list) choose(ids []string) ([]trace, error) {
 	var chosen []trace
 	if len(ids) == 0 && slices.ContainsFunc(l.traces, func(t trace) bool { return t.ID != "" }) {
-		return nil, Errorf(Invalid, "ids: none is given").hint("give those of the list that are to be removed")
+		return nil, api.Errorf(api.Invalid, "ids: none is given").WithHint("give those of the list that are to be removed")
 	}
 	norms := map[string]bool{}
 	for _, id := range ids {
 		at := slices.IndexFunc(l.traces, func(t trace) bool { return t.ID == strings.TrimSpace(id) && t.ID != "" })
 		if at < 0 {
-			return nil, Errorf(Invalid, "ids: %q is not in the list of that token", id)
+			return nil, api.Errorf(api.Invalid, "ids: %q is not in the list of that token", id)
 		}
 		if t := l.traces[at]; t.What == "entry" {
 			norms[t.norm] = true
@@ -157,7 +158,7 @@ func (m *Memory) stillThere(c Call, match string, chosen []trace) error {
 			}
 		}
 		if !slices.ContainsFunc(now, func(n trace) bool { return n.ID == t.ID && n.digest == t.digest }) {
-			return Errorf(Conflict, "%s is not what it was when it was listed", t.ID).hint("ask with match again")
+			return api.Errorf(api.Conflict, "%s is not what it was when it was listed", t.ID).WithHint("ask with match again")
 		}
 	}
 	return nil
@@ -165,7 +166,7 @@ func (m *Memory) stillThere(c Call, match string, chosen []trace) error {
 
 // removeListed takes entries out of their files, and out of what was kept beside
 // them. It returns their ids, and why some are still there.
-func (m *Memory) removeListed(ctx context.Context, c Call, plan *oblivion, words *needles) (gone []string, failed []Refused) {
+func (m *Memory) removeListed(ctx context.Context, c Call, plan *oblivion, words *needles) (gone []string, failed []api.Refused) {
 	group := ""
 	for _, f := range plan.Files {
 		if len(f.Entries) == 0 {
@@ -173,7 +174,7 @@ func (m *Memory) removeListed(ctx context.Context, c Call, plan *oblivion, words
 		}
 		_, err := m.Writer.EditKept(ctx, f.Path, func(kept *vault.File) ([]byte, error) { return m.without(c, lostFile{Path: f.Path}, *kept, words) })
 		if err != nil {
-			failed = append(failed, Refused{ID: f.Path, Reason: "what was kept beside it: " + oneLine(err.Error())})
+			failed = append(failed, api.Refused{ID: f.Path, Reason: "what was kept beside it: " + oneLine(err.Error())})
 		}
 		owned := false
 		var refused error // by what the file says
@@ -186,7 +187,7 @@ func (m *Memory) removeListed(ctx context.Context, c Call, plan *oblivion, words
 				}
 				owned = m.Parse(*old).Owned(c.View)
 				data, err = m.without(c, f, *old, words)
-				if _, told := errors.AsType[*Error](err); err != nil && !told {
+				if _, told := errors.AsType[*api.Error](err); err != nil && !told {
 					err = fmt.Errorf("%w: %w", memory.ErrUnwritable, err)
 				}
 				return data, err
@@ -195,7 +196,7 @@ func (m *Memory) removeListed(ctx context.Context, c Call, plan *oblivion, words
 		if err = cmp.Or(refused, err); err != nil {
 			reason := asError(writeError(err, owned)).Message
 			for _, e := range f.Entries {
-				failed = append(failed, Refused{ID: f.Path + "#" + e.ID, Reason: reason})
+				failed = append(failed, api.Refused{ID: f.Path + "#" + e.ID, Reason: reason})
 			}
 			continue
 		}
@@ -251,7 +252,7 @@ func (m *Memory) without(c Call, f lostFile, file vault.File, words *needles) ([
 	case found == 0 && lost == nil:
 		return nil, nil
 	case found < len(lost):
-		return nil, Errorf(Conflict, "%s is not what it was when it was listed", path).hint("ask with match again")
+		return nil, api.Errorf(api.Conflict, "%s is not what it was when it was listed", path).WithHint("ask with match again")
 	case doc != whole:
 		return removePublic(c, whole, doc, drop, summary, f.Summary, parse)
 	}
@@ -372,7 +373,7 @@ func (m *Memory) writeDown(plan oblivion) (before []oblivion, err error) {
 		err = m.writeAllDown(append(slices.Clip(before), plan))
 	}
 	if err != nil {
-		return nil, Errorf(Unavailable, "nothing is forgotten without a note of it: %v", err)
+		return nil, api.Errorf(api.Unavailable, "nothing is forgotten without a note of it: %v", err)
 	}
 	return before, nil
 }

@@ -12,6 +12,8 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"github.com/memwatchd/memwatchd/api"
 )
 
 // A gate stands before a server: it lets in who may come in, as many as there
@@ -101,7 +103,7 @@ func (g *gate) Accept() (net.Conn, error) {
 
 // admit decides about a connection. One that is refused without an error is to
 // be closed at once.
-func (g *gate) admit(c net.Conn) (*guest, *Error) {
+func (g *gate) admit(c net.Conn) (*guest, *api.Error) {
 	if err := g.admits(c); err != nil {
 		g.refused("credentials")
 		return nil, asError(err)
@@ -119,7 +121,7 @@ func (g *gate) admit(c net.Conn) (*guest, *Error) {
 	}
 	if len(g.open) >= g.max && !g.dismissLocked() {
 		g.refused("connections")
-		return nil, Errorf(Unavailable, "%d connections are open, and there may be no more", len(g.open))
+		return nil, api.Errorf(api.Unavailable, "%d connections are open, and there may be no more", len(g.open))
 	}
 	g.open[v] = struct{}{}
 	g.silent.Add(1)
@@ -253,10 +255,10 @@ func (v *guest) Close() error {
 // refuse tells the other end why it is sent away, and closes. It reads what the
 // client has to say for a moment: a connection that is closed on unread bytes
 // makes the client see a reset in place of the answer.
-func refuse(c net.Conn, e *Error) {
+func refuse(c net.Conn, e *api.Error) {
 	defer c.Close()
 	c.SetDeadline(time.Now().Add(time.Second))
-	body, err := json.Marshal(envelope{Error: e})
+	body, err := json.Marshal(api.Failure{Error: e})
 	if err != nil {
 		return
 	}

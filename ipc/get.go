@@ -6,38 +6,14 @@ import (
 	"encoding/hex"
 	"strings"
 
+	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/index"
 	"github.com/memwatchd/memwatchd/memory"
 )
 
-// GetRequest asks for a file, some of its lines, or one entry.
-type GetRequest struct {
-	Path  string `json:"path" arg:"1" complete:"path" doc:"the file, relative to the root; or path#id, an entry of it"`
-	From  int    `json:"from" default:"1" min:"1" doc:"first line to return"`
-	Lines int    `json:"lines" min:"0" doc:"how many lines to return; 0 for all"`
-	ID    string `json:"id" doc:"an entry instead, as path#id or by the id that was given to it"`
-	Fresh
-	Scope
-}
-
-// GetAnswer is a text as the asking scope may see it.
-type GetAnswer struct {
-	Path        string         `json:"path"`
-	From        int            `json:"from"`
-	To          int            `json:"to"`
-	Text        string         `json:"text"`
-	TotalLines  int            `json:"total_lines"`
-	Frontmatter map[string]any `json:"frontmatter,omitempty"`
-	Hash        string         `json:"hash,omitempty"`  // SHA-256 of the file, or of what is shown of it; none if that has a redaction
-	Stale       bool           `json:"stale,omitempty"` // the file cannot be read: this is what it said last
-	Index       IndexState     `json:"index"`
-
-	Redaction
-}
-
-func (m *Memory) get(ctx context.Context, c Call, r *GetRequest) (*GetAnswer, error) {
+func (m *Memory) get(ctx context.Context, c Call, r *api.GetRequest) (*api.GetAnswer, error) {
 	if (r.Path == "") == (r.ID == "") {
-		return nil, Errorf(Invalid, "either path or id is needed")
+		return nil, api.Errorf(api.Invalid, "either path or id is needed")
 	}
 	synced, err := m.sync(ctx, &c, r.Fresh)
 	if err != nil {
@@ -67,13 +43,13 @@ func (m *Memory) get(ctx context.Context, c Call, r *GetRequest) (*GetAnswer, er
 	}
 	total := shown.Total
 	if from > max(total, 1) { // an empty file is read from its first line too
-		return nil, Errorf(Invalid, "from: %s has %d lines", path, total)
+		return nil, api.Errorf(api.Invalid, "from: %s has %d lines", path, total)
 	}
 	to := total
 	if lines > 0 && lines < total-from+1 {
 		to = from + lines - 1
 	}
-	answer := &GetAnswer{
+	answer := &api.GetAnswer{
 		Path: path, From: from, To: to, TotalLines: total,
 		Text:  memory.Shown{Lines: shown.Lines[from-1 : to]}.Text(),
 		Hash:  hashOf(doc, shown),
@@ -137,7 +113,7 @@ func (m *Memory) entry(ctx context.Context, c Call, id string) (*memory.Document
 		return nil, nil, err
 	}
 	if len(refs) > 1 {
-		return nil, nil, Errorf(Conflict, "more than one entry has the id %q", id).hint("%s", candidates(refs))
+		return nil, nil, api.Errorf(api.Conflict, "more than one entry has the id %q", id).WithHint("%s", candidates(refs))
 	}
 	for _, ref := range refs {
 		doc, _, err := m.load(c, ref.Path)

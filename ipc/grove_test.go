@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/tools/txtar"
 
+	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/compactor"
 	"github.com/memwatchd/memwatchd/index"
 	"github.com/memwatchd/memwatchd/memory"
@@ -319,26 +320,26 @@ func (g *grove) Scope(subject string, context memory.Context) memory.Scope {
 }
 
 // Check and Rebuild implement [Keeper]: there is nothing wrong.
-func (g *grove) Check(context.Context, string) (*CheckAnswer, error) {
-	return &CheckAnswer{Problems: []FileProblem{}, Conflicts: []Contest{}, Skipped: []Skipped{}, Differing: []Skipped{}}, nil
+func (g *grove) Check(context.Context, string) (*api.CheckAnswer, error) {
+	return &api.CheckAnswer{Problems: []api.FileProblem{}, Conflicts: []api.Contest{}, Skipped: []api.Skipped{}, Differing: []api.Skipped{}}, nil
 }
 
 func (g *grove) Rebuild(context.Context) error { return nil }
 
 // Subscribe implements [Keeper]: nothing happens.
 func (g *grove) Subscribe(_ context.Context, f func(Change) error) error {
-	return f(Change{Event: Event{Event: Listening}})
+	return f(Change{Event: api.Event{Event: api.Listening}})
 }
 
 // ask asks for an operation, on a listener with a fixed scope or without one, and
 // returns the answer as it goes over the wire without what it took, or the error.
-func (g *grove) ask(t testing.TB, fixed *Fixed, op *Operation, request string) (answer string, failure *Error) {
+func (g *grove) ask(t testing.TB, fixed *Fixed, op *api.Operation, request string) (answer string, failure *api.Error) {
 	t.Helper()
 	g.still = g.still && op.ReadOnly
 	answer, err := g.asked(t.Context(), fixed, op, request)
 	if err != nil {
 		failure = asError(err)
-		body, err := encode(envelope{Error: failure})
+		body, err := encode(api.Failure{Error: failure})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -347,9 +348,9 @@ func (g *grove) ask(t testing.TB, fixed *Fixed, op *Operation, request string) (
 	return opsTook.ReplaceAllString(answer, `"took_ms":0`), failure
 }
 
-func (g *grove) asked(ctx context.Context, fixed *Fixed, op *Operation, request string) (string, error) {
+func (g *grove) asked(ctx context.Context, fixed *Fixed, op *api.Operation, request string) (string, error) {
 	if fixed != nil && !fixed.allows(op) {
-		return "", Errorf(Forbidden, "%s is not served on this listener", op.Name)
+		return "", api.Errorf(api.Forbidden, "%s is not served on this listener", op.Name)
 	}
 	req := op.NewRequest()
 	if err := req.Decode([]byte(request)); err != nil {

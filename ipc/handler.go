@@ -18,6 +18,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/memwatchd/memwatchd/api"
 )
 
 // maxAnswerTime bounds an operation that is not expected to take long, so that
@@ -48,7 +50,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		if v := recover(); v != nil {
 			h.counters.panics.Inc()
 			h.logger.Error("panic in a request", "operation", op, "err", v, "stack", string(debug.Stack()))
-			a.fail(Errorf(Internal, "something went wrong").hint("the daemon's log says what"))
+			a.fail(api.Errorf(api.Internal, "something went wrong").WithHint("the daemon's log says what"))
 		}
 		h.counters.requests.WithLabelValues(op, a.code).Inc()
 		h.counters.seconds.WithLabelValues(op).Observe(time.Since(start).Seconds())
@@ -68,7 +70,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.health(a)
 	case path == "/metrics" && r.Method == http.MethodGet:
 		if h.endpoint.Fixed != nil {
-			a.fail(Errorf(Forbidden, "metrics are not served on a listener with a fixed scope"))
+			a.fail(api.Errorf(api.Forbidden, "metrics are not served on a listener with a fixed scope"))
 			return
 		}
 		a.code = "ok"
@@ -80,7 +82,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			a.fail(err)
 		}
 	case strings.HasPrefix(path, "/v1/"):
-		found, err := LookUp(strings.TrimPrefix(path, "/v1/"))
+		found, err := api.LookUp(strings.TrimPrefix(path, "/v1/"))
 		if err != nil {
 			a.fail(err)
 			return
@@ -91,7 +93,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			a.fail(err)
 		}
 	default:
-		a.fail(Errorf(NotFound, "there is nothing at %s", path).hint("operations are at /v1/<name>, tools for models at /mcp"))
+		a.fail(api.Errorf(api.NotFound, "there is nothing at %s", path).WithHint("operations are at /v1/<name>, tools for models at /mcp"))
 	}
 }
 
@@ -99,13 +101,13 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (h *handler) admit(r *http.Request) error {
 	switch {
 	case len(r.Header.Values("Origin")) > 0:
-		return Errorf(Forbidden, "requests from web pages are refused")
+		return api.Errorf(api.Forbidden, "requests from web pages are refused")
 	case strings.Contains(r.Host, "."):
-		return Errorf(Forbidden, "the host %q has a dot", r.Host).hint("any name without one will do, such as memwatchd or localhost")
+		return api.Errorf(api.Forbidden, "the host %q has a dot", r.Host).WithHint("any name without one will do, such as memwatchd or localhost")
 	case h.endpoint.Address != "" && !h.knowsToken(r):
-		return Errorf(Forbidden, "the token is missing or wrong").hint("send it as Authorization: Bearer <token>")
+		return api.Errorf(api.Forbidden, "the token is missing or wrong").WithHint("send it as Authorization: Bearer <token>")
 	case !h.bucket.take(time.Now()):
-		return Errorf(RateLimited, "more than %v requests a second", h.bucket.rate)
+		return api.Errorf(api.RateLimited, "more than %v requests a second", h.bucket.rate)
 	}
 	return nil
 }
@@ -126,16 +128,16 @@ func (h *handler) health(a *answer) {
 }
 
 // operate reads a request, decides whose it is, and answers it.
-func (h *handler) operate(a *answer, r *http.Request, op *Operation) error {
+func (h *handler) operate(a *answer, r *http.Request, op *api.Operation) error {
 	fixed := h.endpoint.Fixed
 	if !fixed.allows(op) {
-		return Errorf(Forbidden, "%s is not served on this listener", op.Name)
+		return api.Errorf(api.Forbidden, "%s is not served on this listener", op.Name)
 	}
 	req, err := h.read(a, r, op)
 	if err != nil {
 		return err
 	}
-	call, err := h.memory.call(fixed, req.Scope(), r.Header.Get(asOwner) != "")
+	call, err := h.memory.call(fixed, req.Scope(), r.Header.Get(api.OwnerHeader) != "")
 	if err != nil {
 		return err
 	}
@@ -157,7 +159,7 @@ func (h *handler) operate(a *answer, r *http.Request, op *Operation) error {
 }
 
 // perform does what is asked for, and encodes the answer.
-func (m *Memory) perform(ctx context.Context, call Call, req *Request) (json.RawMessage, error) {
+func (m *Memory) perform(ctx context.Context, call Call, req *api.Request) (json.RawMessage, error) {
 	if !req.Operation().Long {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, maxAnswerTime)
@@ -166,7 +168,7 @@ func (m *Memory) perform(ctx context.Context, call Call, req *Request) (json.Raw
 	got, err := bindings[req.Operation().Name].do(ctx, m, call, req.Value())
 	if err != nil {
 		if ctx.Err() != nil {
-			return nil, Errorf(Unavailable, "%s took too long", req.Operation().Name)
+			return nil, api.Errorf(api.Unavailable, "%s took too long", req.Operation().Name)
 		}
 		return nil, err
 	}
@@ -174,13 +176,13 @@ func (m *Memory) perform(ctx context.Context, call Call, req *Request) (json.Raw
 }
 
 // read is the request, from the body of a POST or the query of a GET.
-func (h *handler) read(a *answer, r *http.Request, op *Operation) (*Request, error) {
+func (h *handler) read(a *answer, r *http.Request, op *api.Operation) (*api.Request, error) {
 	req := op.NewRequest()
 	switch {
 	case r.Method == http.MethodGet && (op.Name == "status" || op.Stream):
 		query, err := url.ParseQuery(r.URL.RawQuery)
 		if err != nil {
-			return nil, Errorf(Invalid, "the query string cannot be read")
+			return nil, api.Errorf(api.Invalid, "the query string cannot be read")
 		}
 		for _, name := range slices.Sorted(maps.Keys(query)) {
 			p, err := op.Param(name)
@@ -188,16 +190,16 @@ func (h *handler) read(a *answer, r *http.Request, op *Operation) (*Request, err
 				return nil, err
 			}
 			if len(query[name]) > 1 {
-				return nil, Errorf(Invalid, "field %q is there twice", name)
+				return nil, api.Errorf(api.Invalid, "field %q is there twice", name)
 			}
 			if err := req.Set(p, query.Get(name)); err != nil {
 				return nil, err
 			}
 		}
 	case r.Method != http.MethodPost:
-		return nil, Errorf(Invalid, "%s is not a %s", op.Name, r.Method).hint("POST a JSON object to /v1/%s", op.Name)
+		return nil, api.Errorf(api.Invalid, "%s is not a %s", op.Name, r.Method).WithHint("POST a JSON object to /v1/%s", op.Name)
 	case r.URL.RawQuery != "":
-		return nil, Errorf(Invalid, "a POST has no query string").hint("parameters go into the JSON object")
+		return nil, api.Errorf(api.Invalid, "a POST has no query string").WithHint("parameters go into the JSON object")
 	default:
 		body, err := h.body(a, r)
 		if err != nil {
@@ -214,10 +216,10 @@ func (h *handler) read(a *answer, r *http.Request, op *Operation) (*Request, err
 func (h *handler) body(a *answer, r *http.Request) ([]byte, error) {
 	body, err := io.ReadAll(http.MaxBytesReader(a.w, r.Body, h.limits.MaxRequest))
 	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
-		return nil, Errorf(TooLarge, "the request has more than %d bytes", h.limits.MaxRequest)
+		return nil, api.Errorf(api.TooLarge, "the request has more than %d bytes", h.limits.MaxRequest)
 	}
 	if err != nil {
-		return nil, Errorf(Invalid, "the request did not arrive whole")
+		return nil, api.Errorf(api.Invalid, "the request did not arrive whole")
 	}
 	// From here on nothing is read but the end of the connection.
 	a.control.SetReadDeadline(time.Time{})
@@ -226,7 +228,7 @@ func (h *handler) body(a *answer, r *http.Request) ([]byte, error) {
 
 // note logs what the client is not told.
 func (h *handler) note(op string, err error) {
-	if _, ok := errors.AsType[*Error](err); !ok {
+	if _, ok := errors.AsType[*api.Error](err); !ok {
 		h.logger.Error("request failed", "operation", op, "err", err)
 	}
 }
@@ -243,7 +245,7 @@ type answer struct {
 func (a *answer) fail(err error) {
 	e := asError(err)
 	a.code = string(e.Code)
-	body, err := encode(envelope{Error: e})
+	body, err := encode(api.Failure{Error: e})
 	if err != nil {
 		return
 	}

@@ -6,64 +6,19 @@ import (
 	"errors"
 	"strings"
 
+	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/memory"
 	"github.com/memwatchd/memwatchd/vault"
 )
 
-// ResolveRequest asks whose memory it is that belongs to an external key.
-type ResolveRequest struct {
-	ExternalKey string `json:"external_key" arg:"1" complete:"external_key" doc:"what a channel calls a user, as <channel>:<id>"`
-	Scope
-}
-
-// LinkRequest asks to make an external key one of a subject's: from then on its
-// memory is the subject's, and what was kept for the key alone is read with it.
-// No file is moved.
-type LinkRequest struct {
-	ExternalKey string `json:"external_key" arg:"1" complete:"external_key" doc:"what a channel calls a user, as <channel>:<id>"`
-	Subject     string `json:"subject" arg:"2" complete:"subject" doc:"the subject that the key is linked to, such as acct:42"`
-	Scope
-}
-
-// UnlinkRequest asks to take a link away.
-type UnlinkRequest struct {
-	ExternalKey string `json:"external_key" arg:"1" complete:"external_key" doc:"what a channel calls a user, as <channel>:<id>"`
-	Scope
-}
-
-// LinksRequest asks for all links.
-type LinksRequest struct{ Scope }
-
-// IdentityAnswer is who an external key is.
-type IdentityAnswer struct {
-	Enabled     bool     `json:"enabled"` // the key is somebody's, and memory is on
-	ExternalKey string   `json:"external_key"`
-	Subject     string   `json:"subject"`
-	Aliases     []string `json:"aliases"`        // whose memory is read with the subject's
-	Path        string   `json:"path,omitempty"` // of the file that was changed
-	Disabled    bool     `json:"disabled,omitempty"`
-}
-
-// LinksAnswer is all links, in the order of keys.
-type LinksAnswer struct {
-	Links   []Link `json:"links"`
-	Problem string `json:"problem,omitempty"` // why the file as it is now does not hold: these are what it said before
-}
-
-// A Link makes an external key one of a subject's.
-type Link struct {
-	ExternalKey string `json:"external_key"`
-	Subject     string `json:"subject"`
-}
-
 // resolve tells who an external key is. A listener with a fixed scope tells it
 // of that scope's own keys only.
-func (m *Memory) resolve(_ context.Context, c Call, r *ResolveRequest) (*IdentityAnswer, error) {
+func (m *Memory) resolve(_ context.Context, c Call, r *api.ResolveRequest) (*api.IdentityAnswer, error) {
 	if r.ExternalKey == "" {
-		return &IdentityAnswer{Aliases: []string{}}, nil
+		return &api.IdentityAnswer{Aliases: []string{}}, nil
 	}
 	if err := memory.ValidExternalKey(r.ExternalKey); err != nil {
-		return nil, Errorf(Invalid, "%v", err)
+		return nil, api.Errorf(api.Invalid, "%v", err)
 	}
 	if c.Fixed != nil && m.Scopes.Resolve(r.ExternalKey) != c.Scope.Subject {
 		return nil, errFixed
@@ -72,18 +27,18 @@ func (m *Memory) resolve(_ context.Context, c Call, r *ResolveRequest) (*Identit
 }
 
 // identityOf is who an external key is now.
-func (m *Memory) identityOf(c Call, key string) *IdentityAnswer {
+func (m *Memory) identityOf(c Call, key string) *api.IdentityAnswer {
 	subject := m.Scopes.Resolve(key)
 	aliases := m.Scopes.Scope(subject, c.Scope.Context).Aliases
-	return &IdentityAnswer{Enabled: !m.Disabled, ExternalKey: key, Subject: subject, Aliases: append([]string{}, aliases...)}
+	return &api.IdentityAnswer{Enabled: !m.Disabled, ExternalKey: key, Subject: subject, Aliases: append([]string{}, aliases...)}
 }
 
 // links lists all links.
-func (m *Memory) links(context.Context, Call, *LinksRequest) (*LinksAnswer, error) {
+func (m *Memory) links(context.Context, Call, *api.LinksRequest) (*api.LinksAnswer, error) {
 	list, problem := m.Scopes.Links()
-	answer := &LinksAnswer{Links: []Link{}}
+	answer := &api.LinksAnswer{Links: []api.Link{}}
 	for _, l := range list {
-		answer.Links = append(answer.Links, Link{ExternalKey: l.Key, Subject: l.Subject})
+		answer.Links = append(answer.Links, api.Link{ExternalKey: l.Key, Subject: l.Subject})
 	}
 	if problem != nil {
 		answer.Problem = problem.Error()
@@ -92,12 +47,12 @@ func (m *Memory) links(context.Context, Call, *LinksRequest) (*LinksAnswer, erro
 }
 
 // link adds a link. It holds for the next request.
-func (m *Memory) link(ctx context.Context, c Call, r *LinkRequest) (*IdentityAnswer, error) {
+func (m *Memory) link(ctx context.Context, c Call, r *api.LinkRequest) (*api.IdentityAnswer, error) {
 	if err := cmp.Or(memory.ValidExternalKey(r.ExternalKey), memory.ValidSubject(r.Subject)); err != nil {
-		return nil, Errorf(Invalid, "%v", err)
+		return nil, api.Errorf(api.Invalid, "%v", err)
 	}
 	if strings.HasPrefix(r.Subject, memory.ExternalSubject("")) {
-		return nil, Errorf(Invalid, "subject: %s is another key's, not an account", r.Subject).hint("link both keys to one subject, such as acct:42")
+		return nil, api.Errorf(api.Invalid, "subject: %s is another key's, not an account", r.Subject).WithHint("link both keys to one subject, such as acct:42")
 	}
 	return m.changeLinks(ctx, c, r.ExternalKey, func(src []byte, linked string) ([]byte, error) {
 		switch linked {
@@ -106,14 +61,14 @@ func (m *Memory) link(ctx context.Context, c Call, r *LinkRequest) (*IdentityAns
 		case "":
 			return memory.LinkKey(src, r.ExternalKey, r.Subject)
 		}
-		return nil, Errorf(Conflict, "%s is linked to %s", r.ExternalKey, linked).hint("unlink it first")
+		return nil, api.Errorf(api.Conflict, "%s is linked to %s", r.ExternalKey, linked).WithHint("unlink it first")
 	})
 }
 
 // unlink takes a link away. What was kept for the subject stays the subject's.
-func (m *Memory) unlink(ctx context.Context, c Call, r *UnlinkRequest) (*IdentityAnswer, error) {
+func (m *Memory) unlink(ctx context.Context, c Call, r *api.UnlinkRequest) (*api.IdentityAnswer, error) {
 	if err := memory.ValidExternalKey(r.ExternalKey); err != nil {
-		return nil, Errorf(Invalid, "%v", err)
+		return nil, api.Errorf(api.Invalid, "%v", err)
 	}
 	return m.changeLinks(ctx, c, r.ExternalKey, func(src []byte, linked string) ([]byte, error) {
 		if linked == "" {
@@ -125,15 +80,15 @@ func (m *Memory) unlink(ctx context.Context, c Call, r *UnlinkRequest) (*Identit
 
 // changeLinks changes the file of links, given it and what the key is linked to
 // in it. A file that does not hold as it is is left to whoever has to mend it.
-func (m *Memory) changeLinks(ctx context.Context, c Call, key string, change func(src []byte, linked string) ([]byte, error)) (*IdentityAnswer, error) {
+func (m *Memory) changeLinks(ctx context.Context, c Call, key string, change func(src []byte, linked string) ([]byte, error)) (*api.IdentityAnswer, error) {
 	if m.Disabled {
-		return &IdentityAnswer{ExternalKey: key, Aliases: []string{}, Disabled: true}, nil
+		return &api.IdentityAnswer{ExternalKey: key, Aliases: []string{}, Disabled: true}, nil
 	}
 	if m.Writer == nil {
-		return nil, Errorf(Unavailable, "nothing can be written").hint("status says why")
+		return nil, api.Errorf(api.Unavailable, "nothing can be written").WithHint("status says why")
 	}
 	unsound := func(err error) error {
-		return Errorf(Conflict, "%v", err).hint("mend the file of links, then try again")
+		return api.Errorf(api.Conflict, "%v", err).WithHint("mend the file of links, then try again")
 	}
 	if _, err := m.Scopes.Links(); err != nil {
 		return nil, unsound(err)
@@ -150,7 +105,7 @@ func (m *Memory) changeLinks(ctx context.Context, c Call, key string, change fun
 				return nil, unsound(err)
 			}
 			next, err := change(src, ids.Linked(key))
-			if _, ours := errors.AsType[*Error](err); err != nil && !ours {
+			if _, ours := errors.AsType[*api.Error](err); err != nil && !ours {
 				err = unsound(err)
 			}
 			return next, err

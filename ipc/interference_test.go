@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/memory"
 )
 
@@ -111,7 +112,7 @@ func (w *wild) step(x *matrix) (changed, ok bool) {
 	scope := memory.Scope{Subject: x.subject, Context: x.context}
 	before, was := x.part.readable(x, scope), x.whole.files(x)
 	op, request := w.request(before)
-	what, err := LookUp(op)
+	what, err := api.LookUp(op)
 	if err != nil {
 		x.Fatal(err)
 	}
@@ -135,7 +136,7 @@ func (w *wild) step(x *matrix) (changed, ok bool) {
 
 // same asks both memories. It is not ok if what cannot be read leaves no way to
 // write, which is told: from there on the two differ.
-func (w *wild) same(x *matrix, op *Operation, request fields) (answer string, ok bool) {
+func (w *wild) same(x *matrix, op *api.Operation, request fields) (answer string, ok bool) {
 	x.Helper()
 	text := x.request(op, request)
 	answer, failure := x.whole.ask(x, nil, op, text)
@@ -219,7 +220,7 @@ func (w *wild) request(known map[string]string) (op string, request fields) {
 func (w *wild) next(op string, request fields, answer string) fields {
 	switch op {
 	case "forget":
-		list := of[ForgetAnswer](answer)
+		list := of[api.ForgetAnswer](answer)
 		var ids []string
 		for _, e := range list.Entries {
 			if e.ID != "" && w.IntN(2) == 0 && path.Ext(e.Path) == ".md" {
@@ -230,11 +231,11 @@ func (w *wild) next(op string, request fields, answer string) fields {
 			return fields{"ids": ids, "token": list.Token}
 		}
 	case "complete":
-		if next := of[CompleteAnswer](answer).Next; next != "" {
+		if next := of[api.CompleteAnswer](answer).Next; next != "" {
 			return fields{"what": request["what"], "limit": 3, "after": next}
 		}
 	case "item_list":
-		if cursor := of[ItemListAnswer](answer).Next; cursor != "" {
+		if cursor := of[api.ItemListAnswer](answer).Next; cursor != "" {
 			return fields{"limit": 3, "cursor": cursor}
 		}
 	}

@@ -8,75 +8,19 @@ import (
 	"strings"
 	"time"
 
+	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/memory"
 )
 
-// An Item is something that is known of a subject by a key. There is at most one
-// of a namespace and a key: where several are readable, the canonical subject's
-// goes before that of its aliases, and otherwise the one that was updated last.
-// What the caller may not read does not count: nothing hides behind it, and it
-// hides nothing.
-type Item struct {
-	ID         string    `json:"id"` // within the subject
-	Subject    string    `json:"subject"`
-	Namespace  string    `json:"namespace"`
-	Key        string    `json:"key"`
-	Value      string    `json:"value"` // text, or JSON
-	Visibility string    `json:"visibility"`
-	Confidence *float64  `json:"confidence,omitempty"`
-	Source     string    `json:"source,omitempty"`
-	Untrusted  bool      `json:"untrusted,omitempty"` // the source is others than the subject: in public, or to a topic
-	Created    time.Time `json:"created,omitzero"`    // as the item says; what is typed by hand may not
-	Updated    time.Time `json:"updated,omitzero"`
-	Path       string    `json:"path"`
-	Line       int       `json:"line,omitempty"` // as the caller is shown it, if it is
-}
-
-// ItemAnswer is one item.
-type ItemAnswer struct {
-	Item     *Item       `json:"item,omitempty"`
-	Index    *IndexState `json:"index,omitempty"`    // of a question
-	Disabled bool        `json:"disabled,omitempty"` // memory is turned off: nothing was written
-
-	Redaction
-}
-
-// ItemGetRequest asks for an item.
-type ItemGetRequest struct {
-	Namespace string `json:"namespace" arg:"1" enum:"profile,preference,fact,project,task_state" doc:"profile, preference, fact, project or task_state"`
-	Key       string `json:"key" arg:"2" complete:"key" doc:"the key, exactly"`
-	Fresh
-	Scope
-}
-
-// ItemListRequest asks for items in the order of namespaces and keys.
-type ItemListRequest struct {
-	Namespace string `json:"namespace" arg:"1" enum:"profile,preference,fact,project,task_state" doc:"profile, preference, fact, project or task_state; all of them if empty"`
-	Prefix    string `json:"prefix" complete:"key" doc:"only those whose keys begin with this"`
-	Limit     int    `json:"limit" default:"50" min:"1" max:"1000" doc:"how many items at most"`
-	Cursor    string `json:"cursor" doc:"where to go on: next, of the answer before"`
-	Fresh
-	Scope
-}
-
-// ItemListAnswer is a page of items.
-type ItemListAnswer struct {
-	Items []*Item    `json:"items"`
-	Next  string     `json:"next,omitempty"` // the cursor of the next page, if there is one
-	Index IndexState `json:"index"`
-
-	Redaction
-}
-
 // itemGet shows an item. There is none for nobody, and none while memory is
 // turned off.
-func (m *Memory) itemGet(ctx context.Context, c Call, r *ItemGetRequest) (*ItemAnswer, error) {
+func (m *Memory) itemGet(ctx context.Context, c Call, r *api.ItemGetRequest) (*api.ItemAnswer, error) {
 	key := strings.TrimSpace(r.Key)
 	if err := needsNamespace(r.Namespace); err != nil {
 		return nil, err
 	}
 	if key == "" {
-		return nil, Errorf(Invalid, "key: it is empty")
+		return nil, api.Errorf(api.Invalid, "key: it is empty")
 	}
 	synced, err := m.sync(ctx, &c, r.Fresh)
 	if err != nil {
@@ -88,11 +32,11 @@ func (m *Memory) itemGet(ctx context.Context, c Call, r *ItemGetRequest) (*ItemA
 	}
 	item, state := found[0].show(c, shownOnce{}), m.state(c, synced)
 	defer m.used(item.Path + "#" + item.ID)
-	return &ItemAnswer{Item: item, Index: &state}, nil
+	return &api.ItemAnswer{Item: item, Index: &state}, nil
 }
 
 // itemList shows items, a page at a time.
-func (m *Memory) itemList(ctx context.Context, c Call, r *ItemListRequest) (*ItemListAnswer, error) {
+func (m *Memory) itemList(ctx context.Context, c Call, r *api.ItemListRequest) (*api.ItemListAnswer, error) {
 	from, err := itemCursor(r.Cursor)
 	if err != nil {
 		return nil, err
@@ -101,7 +45,7 @@ func (m *Memory) itemList(ctx context.Context, c Call, r *ItemListRequest) (*Ite
 	if err != nil {
 		return nil, err
 	}
-	answer := &ItemListAnswer{Items: []*Item{}, Index: m.state(c, synced)}
+	answer := &api.ItemListAnswer{Items: []*api.Item{}, Index: m.state(c, synced)}
 	if m.Disabled {
 		return answer, nil
 	}
@@ -122,7 +66,7 @@ func (m *Memory) itemList(ctx context.Context, c Call, r *ItemListRequest) (*Ite
 // does not come so far.
 func needsNamespace(namespace string) error {
 	if namespace == "" {
-		return Errorf(Invalid, "namespace is empty").hint("it is one of %s", strings.Join(memory.Namespaces(), ", "))
+		return api.Errorf(api.Invalid, "namespace is empty").WithHint("it is one of %s", strings.Join(memory.Namespaces(), ", "))
 	}
 	return nil
 }
@@ -147,7 +91,7 @@ func itemCursor(cursor string) (itemName, error) {
 	text, err := base64.RawURLEncoding.DecodeString(cursor)
 	namespace, key, ok := strings.Cut(string(text), "/")
 	if cursor != "" && (err != nil || !ok || !slices.Contains(memory.Namespaces(), namespace)) {
-		return itemName{}, Errorf(Invalid, "cursor: %q is none", cursor).hint("it is next, of the answer before")
+		return itemName{}, api.Errorf(api.Invalid, "cursor: %q is none", cursor).WithHint("it is next, of the answer before")
 	}
 	return itemName{namespace, key}, nil
 }
@@ -230,7 +174,7 @@ func (f *foundItem) compare(o *foundItem) int {
 type shownOnce map[*memory.Document]memory.Shown
 
 // show is the item as the caller is shown it.
-func (f *foundItem) show(c Call, known shownOnce) *Item {
+func (f *foundItem) show(c Call, known shownOnce) *api.Item {
 	shown, ok := known[f.doc]
 	if !ok {
 		shown = f.doc.Shown(c.View)
@@ -242,9 +186,9 @@ func (f *foundItem) show(c Call, known shownOnce) *Item {
 }
 
 // itemOf is an entry as an item, without its line.
-func itemOf(c Call, doc *memory.Document, e *memory.Entry) *Item {
+func itemOf(c Call, doc *memory.Document, e *memory.Entry) *api.Item {
 	key, value, _ := e.Item()
-	item := &Item{
+	item := &api.Item{
 		ID: e.ID, Subject: c.View.SubjectOf(e.Partition), Namespace: doc.Place.Namespace, Key: key, Value: value,
 		Visibility: e.Partition.Visibility.String(), Source: e.Source, Untrusted: e.Untrusted(), Path: doc.Place.Path,
 	}

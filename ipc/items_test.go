@@ -11,13 +11,14 @@ import (
 
 	"golang.org/x/tools/txtar"
 
+	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/memory"
 )
 
 // callAs is a call of a subject, as it would be made now.
 func (d *diskCase) callAs(t testing.TB, subject, context string) Call {
 	t.Helper()
-	c, err := d.memory.call(nil, Scope{Subject: &subject, Context: &context}, true)
+	c, err := d.memory.call(nil, api.Scope{Subject: &subject, Context: &context}, true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,22 +30,22 @@ func (d *diskCase) callAs(t testing.TB, subject, context string) Call {
 func TestItemsOfTwoSubjectsInOneDirectory(t *testing.T) {
 	d := readOpsCase(t, &txtar.Archive{}).disk(t)
 	first, second := d.callAs(t, "acct:42", "private"), d.callAs(t, "acct_42", "private")
-	if _, err := d.memory.itemPut(t.Context(), first, &ItemPutRequest{Namespace: "fact", Key: "k", Value: "v"}); err != nil {
+	if _, err := d.memory.itemPut(t.Context(), first, &api.ItemPutRequest{Namespace: "fact", Key: "k", Value: "v"}); err != nil {
 		t.Fatal(err)
 	}
-	_, err := d.memory.itemPut(t.Context(), second, &ItemPutRequest{Namespace: "profile", Key: "k", Value: "w"})
-	if asError(err).Code != SubjectConflict {
+	_, err := d.memory.itemPut(t.Context(), second, &api.ItemPutRequest{Namespace: "profile", Key: "k", Value: "w"})
+	if asError(err).Code != api.SubjectConflict {
 		t.Errorf("the second one puts an item there: %v", err)
 	}
-	_, err = d.memory.itemPut(t.Context(), second, &ItemPutRequest{Namespace: "fact", Key: "l", Value: "w"})
-	if asError(err).Code != SubjectConflict {
+	_, err = d.memory.itemPut(t.Context(), second, &api.ItemPutRequest{Namespace: "fact", Key: "l", Value: "w"})
+	if asError(err).Code != api.SubjectConflict {
 		t.Errorf("the second one puts an item into the first one's file: %v", err)
 	}
-	_, err = d.memory.itemGet(t.Context(), second, &ItemGetRequest{Namespace: "fact", Key: "k"})
-	if asError(err).Code != NotFound {
+	_, err = d.memory.itemGet(t.Context(), second, &api.ItemGetRequest{Namespace: "fact", Key: "k"})
+	if asError(err).Code != api.NotFound {
 		t.Errorf("the second one reads it: %v", err)
 	}
-	if _, _, err := d.memory.load(second, "_longterms/acct_42/fact.md"); asError(err).Code != NotFound {
+	if _, _, err := d.memory.load(second, "_longterms/acct_42/fact.md"); asError(err).Code != api.NotFound {
 		t.Errorf("the second one reads the file: %v", err)
 	}
 	if _, _, err := d.memory.load(first, "_longterms/acct_42/fact.md"); err != nil {
@@ -68,7 +69,7 @@ func TestItemPages(t *testing.T) {
 	}}).disk(t)
 	c := d.callAs(t, "owner", "private")
 	var keys []string
-	r := &ItemListRequest{Limit: 3}
+	r := &api.ItemListRequest{Limit: 3}
 	for page := 0; page == 0 || r.Cursor != ""; page++ {
 		a, err := d.memory.itemList(t.Context(), c, r)
 		if err != nil {
@@ -80,18 +81,18 @@ func TestItemPages(t *testing.T) {
 		r.Cursor = a.Next
 		for _, change := range []func() error{
 			func() error {
-				_, err := d.memory.itemPut(t.Context(), c, &ItemPutRequest{Namespace: "fact", Key: "a", Value: fmt.Sprint(page)})
+				_, err := d.memory.itemPut(t.Context(), c, &api.ItemPutRequest{Namespace: "fact", Key: "a", Value: fmt.Sprint(page)})
 				return err
 			},
 			func() error { // what the cursor is made of, every other time
 				if page%2 == 0 {
 					return nil
 				}
-				_, err := d.memory.itemDelete(t.Context(), c, &ItemDeleteRequest{Namespace: "fact", Key: keys[len(keys)-1]})
+				_, err := d.memory.itemDelete(t.Context(), c, &api.ItemDeleteRequest{Namespace: "fact", Key: keys[len(keys)-1]})
 				return err
 			},
 		} {
-			if err := change(); err != nil && asError(err).Code != NotFound {
+			if err := change(); err != nil && asError(err).Code != api.NotFound {
 				t.Fatal(err)
 			}
 		}
@@ -146,7 +147,7 @@ func TestItemsAsIfTheRestDidNotExist(t *testing.T) {
 		{"item_delete", `{"id": "x1", "subject": "acct:43", "context": "private"}`},
 		{"item_visibility", `{"id": "t1", "visibility": "private_only", "subject": "acct:43", "context": "private"}`},
 	} {
-		op, err := LookUp(step[0])
+		op, err := api.LookUp(step[0])
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -199,11 +200,11 @@ func TestItemsOfSeveralFilesAreOneChange(t *testing.T) {
 	}
 	d := readOpsCase(t, &txtar.Archive{Files: files}).disk(t)
 	c := d.callAs(t, "acct:42", "private")
-	_, err := d.memory.itemVisibility(t.Context(), c, &ItemVisibilityRequest{ID: itemPath("acct:42", "fact") + "#k", Visibility: "private_only"})
+	_, err := d.memory.itemVisibility(t.Context(), c, &api.ItemVisibilityRequest{ID: itemPath("acct:42", "fact") + "#k", Visibility: "private_only"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := d.memory.itemDelete(t.Context(), c, &ItemDeleteRequest{Namespace: "fact", Key: "k"}); err != nil {
+	if _, err := d.memory.itemDelete(t.Context(), c, &api.ItemDeleteRequest{Namespace: "fact", Key: "k"}); err != nil {
 		t.Fatal(err)
 	}
 	list := d.memory.Writer.Journal.List(time.Time{}, "", 0)
@@ -214,7 +215,7 @@ func TestItemsOfSeveralFilesAreOneChange(t *testing.T) {
 
 // The namespaces that operations take are those that there are.
 func TestNamespacesOfOperations(t *testing.T) {
-	for _, op := range Operations {
+	for _, op := range api.Operations {
 		for _, p := range op.Params {
 			if p.Name == "namespace" && !slices.Equal(p.Enum, memory.Namespaces()) {
 				t.Errorf("%s takes %q", op.Name, p.Enum)
@@ -228,20 +229,20 @@ func TestNamespacesOfOperations(t *testing.T) {
 func TestResolveOnFixedListener(t *testing.T) {
 	d := readOpsCase(t, &txtar.Archive{Files: []txtar.File{{Name: memory.IdentitiesPath, Data: []byte("links:\n  telegram:1: acct:42\n  telegram:2: acct:43\n")}}}).disk(t)
 	fixed := &Fixed{Subject: "acct:42"}
-	c, err := d.memory.call(fixed, Scope{}, false)
+	c, err := d.memory.call(fixed, api.Scope{}, false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if a, err := d.memory.resolve(t.Context(), c, &ResolveRequest{ExternalKey: "telegram:1"}); err != nil || a.Subject != "acct:42" {
+	if a, err := d.memory.resolve(t.Context(), c, &api.ResolveRequest{ExternalKey: "telegram:1"}); err != nil || a.Subject != "acct:42" {
 		t.Errorf("its own key is %+v, %v", a, err)
 	}
 	for _, key := range []string{"telegram:2", "telegram:3"} {
-		if _, err := d.memory.resolve(t.Context(), c, &ResolveRequest{ExternalKey: key}); asError(err).Code != Forbidden {
+		if _, err := d.memory.resolve(t.Context(), c, &api.ResolveRequest{ExternalKey: key}); asError(err).Code != api.Forbidden {
 			t.Errorf("%s: %v", key, err)
 		}
 	}
 	for _, name := range []string{"link", "unlink", "links"} {
-		if op, err := LookUp(name); err != nil || fixed.allows(op) {
+		if op, err := api.LookUp(name); err != nil || fixed.allows(op) {
 			t.Errorf("%s is allowed: %v", name, err)
 		}
 	}
@@ -253,11 +254,11 @@ func TestRememberInADirectoryThatHasBecomeAnothers(t *testing.T) {
 	const path, text = "_longterms/acct_42/_index.md", "- **Dog**: Rex\n"
 	d := readOpsCase(t, &txtar.Archive{Files: []txtar.File{{Name: path, Data: []byte(text)}}}).disk(t)
 	first, second := d.callAs(t, "acct:42", "private"), d.callAs(t, "acct_42", "private")
-	if _, err := d.memory.itemPut(t.Context(), first, &ItemPutRequest{Namespace: "fact", Key: "k", Value: "v"}); err != nil {
+	if _, err := d.memory.itemPut(t.Context(), first, &api.ItemPutRequest{Namespace: "fact", Key: "k", Value: "v"}); err != nil {
 		t.Fatal(err)
 	}
-	_, err := d.memory.remember(t.Context(), second, &RememberRequest{Title: "Cat", Text: "Mo", Explicit: true})
-	if asError(err).Code != SubjectConflict {
+	_, err := d.memory.remember(t.Context(), second, &api.RememberRequest{Title: "Cat", Text: "Mo", Explicit: true})
+	if asError(err).Code != api.SubjectConflict {
 		t.Errorf("it is made the second one's: %v", err)
 	}
 	d.want(t, path, text)
@@ -270,11 +271,11 @@ func TestItemPutTellsOfNoOther(t *testing.T) {
 	d := readOpsCase(t, &txtar.Archive{Files: []txtar.File{{Name: path, Data: []byte(
 		"- **pin**: 1234 <!-- id=k1 visibility=private_only created=2026-01-01T00:00:00Z -->\n- **tea**: green <!-- id=k1 visibility=public_ok -->\n")}}}).disk(t)
 	owner, public := "owner", "public"
-	c, err := d.memory.call(nil, Scope{Subject: &owner, Context: &public}, false)
+	c, err := d.memory.call(nil, api.Scope{Subject: &owner, Context: &public}, false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	a, err := d.memory.itemPut(t.Context(), c, &ItemPutRequest{Namespace: "fact", Key: "tea", Value: "black", Visibility: "private_only"})
+	a, err := d.memory.itemPut(t.Context(), c, &api.ItemPutRequest{Namespace: "fact", Key: "tea", Value: "black", Visibility: "private_only"})
 	if err != nil || a.Item == nil || a.Item.Key != "tea" || a.Item.Value != "black" || a.Item.Line != 0 || a.Item.ID != "k1" {
 		t.Errorf("%+v, %v", a.Item, err)
 	}

@@ -8,59 +8,17 @@ import (
 	"strings"
 	"time"
 
+	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/memory"
 )
-
-// ItemPutRequest asks to keep an item: in place of the one of the same namespace
-// and key, all of it, or as a new one.
-type ItemPutRequest struct {
-	Namespace  string   `json:"namespace" arg:"1" enum:"profile,preference,fact,project,task_state" need:"true" doc:"profile, preference, fact, project or task_state"`
-	Key        string   `json:"key" arg:"2" need:"true" complete:"key" doc:"what the item is found by again; white space around it does not count"`
-	Value      string   `json:"value" arg:"rest" stdin:"true" doc:"a text, or JSON"`
-	Visibility string   `json:"visibility" default:"private_only" enum:"private_only,public_ok" doc:"where it may be shown: in private only, or in public too"`
-	Confidence *float64 `json:"confidence" min:"0" max:"1" doc:"how sure it is, from 0 to 1"`
-	Source     string   `json:"source" doc:"where it comes from, such as the id of a message"`
-	Scope
-}
-
-// ItemDeleteRequest asks to delete an item.
-type ItemDeleteRequest struct {
-	Namespace string `json:"namespace" arg:"1" enum:"profile,preference,fact,project,task_state" doc:"profile, preference, fact, project or task_state"`
-	Key       string `json:"key" arg:"2" complete:"key" doc:"the key, exactly"`
-	ID        string `json:"id" doc:"the item's id, in place of namespace and key"`
-	Fresh
-	Scope
-}
-
-// ItemDeleteNamespaceRequest asks to delete all items of a namespace.
-type ItemDeleteNamespaceRequest struct {
-	Namespace string `json:"namespace" arg:"1" enum:"profile,preference,fact,project,task_state" need:"true" doc:"profile, preference, fact, project or task_state"`
-	Fresh
-	Scope
-}
-
-// ItemDeleteAnswer is what was deleted.
-type ItemDeleteAnswer struct {
-	Deleted  int      `json:"deleted"` // keys
-	Paths    []string `json:"paths"`   // of the files that they were in
-	Disabled bool     `json:"disabled,omitempty"`
-}
-
-// ItemVisibilityRequest asks to show an item in public, or in private only.
-type ItemVisibilityRequest struct {
-	ID         string `json:"id" arg:"1" doc:"the item's id"`
-	Visibility string `json:"visibility" arg:"2" enum:"private_only,public_ok" doc:"private_only or public_ok"`
-	Fresh
-	Scope
-}
 
 // itemPut keeps an item for the canonical subject. A key that is there and that
 // the caller may not read is like one that is free: the new item is kept beside
 // the old one. Who may read several of one key replaces them all by one, which
 // has the id of the one that held.
-func (m *Memory) itemPut(ctx context.Context, c Call, r *ItemPutRequest) (*ItemAnswer, error) {
+func (m *Memory) itemPut(ctx context.Context, c Call, r *api.ItemPutRequest) (*api.ItemAnswer, error) {
 	if m.Disabled {
-		return &ItemAnswer{Disabled: true}, nil
+		return &api.ItemAnswer{Disabled: true}, nil
 	}
 	if err := m.mayAdd(c); err != nil {
 		return nil, err
@@ -79,14 +37,14 @@ func (m *Memory) itemPut(ctx context.Context, c Call, r *ItemPutRequest) (*ItemA
 	if err != nil {
 		return nil, err
 	}
-	return &ItemAnswer{Item: put.shown(after)}, nil
+	return &api.ItemAnswer{Item: put.shown(after)}, nil
 }
 
 // A puttingItem is an item on its way into a file.
 type puttingItem struct {
 	m       *Memory
 	call    Call
-	request *ItemPutRequest
+	request *api.ItemPutRequest
 	name    itemName
 	now     time.Time
 
@@ -96,7 +54,7 @@ type puttingItem struct {
 
 // shown is the item as its caller is shown it, or, where it may not be read by the
 // caller from now on, as the caller wrote it: another may have the same id.
-func (p *puttingItem) shown(after *memory.Document) *Item {
+func (p *puttingItem) shown(after *memory.Document) *api.Item {
 	if known := after.For(p.call.View); known != nil {
 		if held := itemsNamed(known, p.call, p.name.key); len(held) > 0 {
 			e := &known.Entries[held[0]]
@@ -106,7 +64,7 @@ func (p *puttingItem) shown(after *memory.Document) *Item {
 		}
 	}
 	source := origin(p.call, p.request.Source)
-	return &Item{
+	return &api.Item{
 		ID: p.id, Subject: p.call.Scope.Subject, Namespace: p.name.namespace, Key: p.name.key, Value: p.request.Value,
 		Visibility: visible(p.request.Visibility), Confidence: p.request.Confidence, Source: source, Untrusted: memory.FromOthers(source),
 		Created: p.created, Updated: p.now, Path: after.Place.Path,
@@ -119,7 +77,7 @@ func (p *puttingItem) check() error {
 		return err
 	}
 	if err := memory.CheckKey(p.name.key); err != nil {
-		return Errorf(Invalid, "key: %v", err)
+		return api.Errorf(api.Invalid, "key: %v", err)
 	}
 	for _, f := range [][2]string{{"key", p.name.key}, {"value", r.Value}, {"source", r.Source}} {
 		if err := p.m.outside(f[0], f[1]); err != nil {
@@ -161,7 +119,7 @@ func (p *puttingItem) change(doc *memory.Document, r *memory.Revision) error {
 	})
 	switch {
 	case err != nil:
-		return Errorf(Invalid, "value: %v", err)
+		return api.Errorf(api.Invalid, "value: %v", err)
 	case at < 0:
 		r.Insert(doc.ItemSpot(memory.ParseVisibility(p.request.Visibility)), text)
 	default:
@@ -213,9 +171,9 @@ func (m *Memory) itemID(c Call, doc *memory.Document, of ...string) string {
 
 // itemDelete deletes an item wherever the caller may read it: afterwards there
 // is none of that name.
-func (m *Memory) itemDelete(ctx context.Context, c Call, r *ItemDeleteRequest) (*ItemDeleteAnswer, error) {
+func (m *Memory) itemDelete(ctx context.Context, c Call, r *api.ItemDeleteRequest) (*api.ItemDeleteAnswer, error) {
 	if m.Disabled {
-		return &ItemDeleteAnswer{Paths: []string{}, Disabled: true}, nil
+		return &api.ItemDeleteAnswer{Paths: []string{}, Disabled: true}, nil
 	}
 	if err := m.mayWrite(c); err != nil {
 		return nil, err
@@ -223,7 +181,7 @@ func (m *Memory) itemDelete(ctx context.Context, c Call, r *ItemDeleteRequest) (
 	name := itemName{r.Namespace, strings.TrimSpace(r.Key)}
 	switch {
 	case r.ID == "" && (name.namespace == "" || name.key == ""), r.ID != "" && name != itemName{}:
-		return nil, Errorf(Invalid, "either namespace and key are needed, or id")
+		return nil, api.Errorf(api.Invalid, "either namespace and key are needed, or id")
 	}
 	if _, err := m.sync(ctx, &c, r.Fresh); err != nil {
 		return nil, err
@@ -244,9 +202,9 @@ func (m *Memory) itemDelete(ctx context.Context, c Call, r *ItemDeleteRequest) (
 
 // itemDeleteNamespace deletes all items of a namespace that the caller may read.
 // What else stands in its files stays.
-func (m *Memory) itemDeleteNamespace(ctx context.Context, c Call, r *ItemDeleteNamespaceRequest) (*ItemDeleteAnswer, error) {
+func (m *Memory) itemDeleteNamespace(ctx context.Context, c Call, r *api.ItemDeleteNamespaceRequest) (*api.ItemDeleteAnswer, error) {
 	if m.Disabled {
-		return &ItemDeleteAnswer{Paths: []string{}, Disabled: true}, nil
+		return &api.ItemDeleteAnswer{Paths: []string{}, Disabled: true}, nil
 	}
 	if err := m.mayWrite(c); err != nil {
 		return nil, err
@@ -263,8 +221,8 @@ func (m *Memory) itemDeleteNamespace(ctx context.Context, c Call, r *ItemDeleteN
 
 // deleteItems removes items from the files that they are in. The canonical
 // subject's file comes last: what is left if that fails is what held before.
-func (m *Memory) deleteItems(ctx context.Context, c Call, list []*foundItem, which func(key string) bool) (*ItemDeleteAnswer, error) {
-	answer := &ItemDeleteAnswer{Deleted: len(union(list)), Paths: []string{}}
+func (m *Memory) deleteItems(ctx context.Context, c Call, list []*foundItem, which func(key string) bool) (*api.ItemDeleteAnswer, error) {
+	answer := &api.ItemDeleteAnswer{Deleted: len(union(list)), Paths: []string{}}
 	group := ""
 	err := eachFile(list, func(path string) error {
 		_, written, err := m.add(ctx, c, adding{path: path, cause: "item", group: group, change: func(doc *memory.Document, r *memory.Revision) error {
@@ -307,15 +265,15 @@ func eachFile(list []*foundItem, do func(path string) error) error {
 // itemVisibility changes where an item may be shown. In private only means all
 // that the caller may read of that name: no other of them takes its place in
 // public. To be shown in public is a wish for the one item.
-func (m *Memory) itemVisibility(ctx context.Context, c Call, r *ItemVisibilityRequest) (*ItemAnswer, error) {
+func (m *Memory) itemVisibility(ctx context.Context, c Call, r *api.ItemVisibilityRequest) (*api.ItemAnswer, error) {
 	if m.Disabled {
-		return &ItemAnswer{Disabled: true}, nil
+		return &api.ItemAnswer{Disabled: true}, nil
 	}
 	if err := m.mayWrite(c); err != nil {
 		return nil, err
 	}
 	if r.ID == "" || r.Visibility == "" {
-		return nil, Errorf(Invalid, "id and visibility are needed")
+		return nil, api.Errorf(api.Invalid, "id and visibility are needed")
 	}
 	if _, err := m.sync(ctx, &c, r.Fresh); err != nil {
 		return nil, err
@@ -328,7 +286,7 @@ func (m *Memory) itemVisibility(ctx context.Context, c Call, r *ItemVisibilityRe
 	if r.Visibility == memory.PrivateOnly.String() {
 		list = m.items(c, f.name.namespace, func(k string) bool { return k == f.name.key })
 	}
-	answer, group := &ItemAnswer{}, ""
+	answer, group := &api.ItemAnswer{}, ""
 	err = eachFile(list, func(path string) error {
 		at := -1
 		after, written, err := m.add(ctx, c, adding{path: path, cause: "item", group: group, change: func(doc *memory.Document, rev *memory.Revision) error {
@@ -382,11 +340,11 @@ func (m *Memory) itemByID(c Call, id string) (*foundItem, error) {
 	for _, f := range found {
 		names = append(names, f.doc.Place.Path+"#"+bare)
 	}
-	return nil, Errorf(Conflict, "more than one item has the id %q", id).hint("ask for one of %s", strings.Join(names, ", "))
+	return nil, api.Errorf(api.Conflict, "more than one item has the id %q", id).WithHint("ask for one of %s", strings.Join(names, ", "))
 }
 
 // shownItem is an item of a file as the caller is shown it, nil if it is not.
-func shownItem(c Call, doc *memory.Document, id string) *Item {
+func shownItem(c Call, doc *memory.Document, id string) *api.Item {
 	known := doc.For(c.View)
 	if known == nil {
 		return nil

@@ -8,71 +8,12 @@ import (
 	"strings"
 	"time"
 
+	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/vault"
 )
 
-// JournalRequest asks what was written to files.
-type JournalRequest struct {
-	Since string `json:"since" doc:"only what was written on this day or at this time, or later; 12h or 7d is so long ago"`
-	Path  string `json:"path" arg:"1" complete:"path" doc:"only what was written to this file, or below this directory"`
-	Limit int    `json:"limit" default:"20" min:"1" max:"1000" doc:"how much to list at most"`
-	Scope
-}
-
-// JournalAnswer lists what was written, newest first.
-type JournalAnswer struct {
-	Writes []Wrote `json:"writes"`
-
-	Redaction
-}
-
-// Wrote is one change that was made to one file.
-type Wrote struct {
-	ID     string    `json:"id"`
-	Group  string    `json:"group"` // shared by what is undone together
-	Time   time.Time `json:"time"`
-	Path   string    `json:"path"`
-	To     string    `json:"to,omitempty"` // where the file was moved to
-	What   string    `json:"what"`         // changed, created, removed or moved
-	Cause  string    `json:"cause"`
-	Reason string    `json:"reason,omitempty"`
-	State  string    `json:"state"`            // done or undone
-	Undoes []string  `json:"undoes,omitempty"` // ids of what it took back
-
-	Forgotten bool       `json:"forgotten,omitempty"` // some of the text is not kept any more
-	Hunks     []DiffHunk `json:"hunks"`
-	Truncated bool       `json:"truncated,omitempty"` // there are more hunks, or they are longer
-	Problem   string     `json:"problem,omitempty"`   // why the hunks cannot be shown
-}
-
-// UndoRequest asks to take back what was written.
-type UndoRequest struct {
-	ID     string `json:"id" arg:"1" complete:"change" doc:"what to take back, by its id in the journal or the beginning of that; what was written together with it is taken back, too"`
-	Since  string `json:"since" doc:"take back everything that was written on this day or at this time, or later; 12h or 7d is so long ago"`
-	DryRun bool   `json:"dry_run" doc:"tell what would be taken back, and take nothing back"`
-	Scope
-}
-
-// UndoAnswer says what became of everything that was to be taken back, newest
-// first.
-type UndoAnswer struct {
-	Undone  []Unwrote `json:"undone"`
-	Refused int       `json:"refused"` // how many of them are as they were
-	DryRun  bool      `json:"dry_run"`
-
-	Redaction
-}
-
-// Unwrote is something that was written, and was to be taken back. Its hunks are
-// those of taking it back: what it put goes, and what it took comes.
-type Unwrote struct {
-	Wrote
-	By      string `json:"by,omitempty"`      // id of what took it back
-	Refusal string `json:"refusal,omitempty"` // why it was not
-}
-
 // journal tells the owner what was written.
-func (m *Memory) journal(_ context.Context, c Call, r *JournalRequest) (*JournalAnswer, error) {
+func (m *Memory) journal(_ context.Context, c Call, r *api.JournalRequest) (*api.JournalAnswer, error) {
 	if err := m.mayUndo(c); err != nil {
 		return nil, err
 	}
@@ -81,7 +22,7 @@ func (m *Memory) journal(_ context.Context, c Call, r *JournalRequest) (*Journal
 		return nil, err
 	}
 	path := strings.TrimSuffix(r.Path, "/")
-	answer, tell := &JournalAnswer{Writes: []Wrote{}}, teller{}
+	answer, tell := &api.JournalAnswer{Writes: []api.Wrote{}}, teller{}
 	for _, known := range m.Undoer.Journal.List(since, path, r.Limit) {
 		whole, err := m.Undoer.Journal.Get(known.ID)
 		switch {
@@ -99,14 +40,14 @@ func (m *Memory) journal(_ context.Context, c Call, r *JournalRequest) (*Journal
 }
 
 // undo takes back what was written.
-func (m *Memory) undo(ctx context.Context, c Call, r *UndoRequest) (*UndoAnswer, error) {
+func (m *Memory) undo(ctx context.Context, c Call, r *api.UndoRequest) (*api.UndoAnswer, error) {
 	if err := m.mayUndo(c); err != nil {
 		return nil, err
 	}
 	var list []vault.Undoing
 	switch {
 	case (r.ID == "") == (r.Since == ""):
-		return nil, Errorf(Invalid, "say what to undo: either an id or since").hint("journal lists ids")
+		return nil, api.Errorf(api.Invalid, "say what to undo: either an id or since").WithHint("journal lists ids")
 	case r.ID != "":
 		var err error
 		if list, err = m.Undoer.Undo(ctx, r.ID, r.DryRun); err != nil {
@@ -119,10 +60,10 @@ func (m *Memory) undo(ctx context.Context, c Call, r *UndoRequest) (*UndoAnswer,
 		}
 		list = m.Undoer.UndoSince(ctx, since, r.DryRun)
 	}
-	answer, tell := &UndoAnswer{Undone: []Unwrote{}, DryRun: r.DryRun}, teller{}
+	answer, tell := &api.UndoAnswer{Undone: []api.Unwrote{}, DryRun: r.DryRun}, teller{}
 	for _, u := range list {
 		u.Record.Hunks = reversed(u.Record.Hunks)
-		w := Unwrote{Wrote: tell.wrote(u.Record), By: u.By}
+		w := api.Unwrote{Wrote: tell.wrote(u.Record), By: u.By}
 		if u.Err != nil {
 			answer.Refused++
 			w.Refusal = reasonOf(u.Err)
@@ -137,9 +78,9 @@ func (m *Memory) undo(ctx context.Context, c Call, r *UndoRequest) (*UndoAnswer,
 func (m *Memory) mayUndo(c Call) error {
 	switch {
 	case !c.Whole:
-		return Errorf(Forbidden, "the journal is for the owner, in private")
+		return api.Errorf(api.Forbidden, "the journal is for the owner, in private")
 	case m.Undoer == nil:
-		return Errorf(Unavailable, "there is no journal").hint("status says why")
+		return api.Errorf(api.Unavailable, "there is no journal").WithHint("status says why")
 	}
 	return nil
 }
@@ -149,13 +90,13 @@ func undoError(id string, err error) error {
 	conflict, undone := errors.AsType[*vault.ConflictError](err)
 	switch {
 	case errors.Is(err, vault.ErrNoRecord):
-		return notFound("change", id).hint("journal lists those that are kept")
+		return notFound("change", id).WithHint("journal lists those that are kept")
 	case errors.Is(err, vault.ErrAmbiguous):
-		return Errorf(Conflict, "more than one change has an id that begins with %q", id).hint("give more of it")
+		return api.Errorf(api.Conflict, "more than one change has an id that begins with %q", id).WithHint("give more of it")
 	case undone:
-		return Errorf(Conflict, "change %s: %s", conflict.ID, conflict.Reason)
+		return api.Errorf(api.Conflict, "change %s: %s", conflict.ID, conflict.Reason)
 	}
-	return Errorf(Unavailable, "%v", err)
+	return api.Errorf(api.Unavailable, "%v", err)
 }
 
 // reasonOf is why one change was not taken back, without what else is told of it.
@@ -178,7 +119,7 @@ func (m *Memory) ago(name, s string) (time.Time, error) {
 	}
 	t, _, err := m.times(name, s)
 	if err != nil {
-		return time.Time{}, Errorf(Invalid, "%s: %q is neither a day such as 2026-02-04, nor a time such as 2026-02-04T12:30:00Z, nor so long ago as 12h or 7d", name, s)
+		return time.Time{}, api.Errorf(api.Invalid, "%s: %q is neither a day such as 2026-02-04, nor a time such as 2026-02-04T12:30:00Z, nor so long ago as 12h or 7d", name, s)
 	}
 	return t, nil
 }
@@ -198,8 +139,8 @@ func reversed(hunks []vault.Hunk) []vault.Hunk {
 type teller struct{ told int }
 
 // wrote is a change as it is told.
-func (t *teller) wrote(r vault.Record) Wrote {
-	w := Wrote{
+func (t *teller) wrote(r vault.Record) api.Wrote {
+	w := api.Wrote{
 		ID: r.ID, Group: r.Group, Time: r.Time, Path: r.Path, To: r.To, What: "changed",
 		Cause: r.Cause, Reason: r.Reason, State: string(r.State), Undoes: r.Undoes, Forgotten: r.Forgotten,
 	}
@@ -219,6 +160,6 @@ func (t *teller) wrote(r vault.Record) Wrote {
 }
 
 // WriteEvent is what listeners are told of a change that was made.
-func WriteEvent(r vault.Record) Event {
-	return Event{Event: "write", Path: r.Path, Cause: r.Cause, ID: r.ID}
+func WriteEvent(r vault.Record) api.Event {
+	return api.Event{Event: "write", Path: r.Path, Cause: r.Cause, ID: r.ID}
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 
+	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/memory"
 	"github.com/memwatchd/memwatchd/vault"
 )
@@ -98,7 +99,7 @@ func (m *Memory) heed(j *judgement, merge *memory.Merge, doc *memory.Document) {
 }
 
 // tell says how a draft was merged.
-func (j *judgement) tell(answer *SessionAnswer) {
+func (j *judgement) tell(answer *api.SessionAnswer) {
 	switch answer.Merge = mergedByRules; {
 	case j.followed:
 		answer.Merge = mergedSemantic

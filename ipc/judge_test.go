@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/tools/txtar"
 
+	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/llm"
 	"github.com/memwatchd/memwatchd/memory"
 	"github.com/memwatchd/memwatchd/secrets"
@@ -97,7 +98,7 @@ func newJudgedCase(t *testing.T, file string, service func(c *judgedCase, w http
 }
 
 // write writes the draft, and returns the answer and the file.
-func (c *judgedCase) write(subject string, context memory.Context, r SessionRequest) (*SessionAnswer, string) {
+func (c *judgedCase) write(subject string, context memory.Context, r api.SessionRequest) (*api.SessionAnswer, string) {
 	c.t.Helper()
 	scope := c.Scope(subject, context)
 	view, err := c.View(scope)
@@ -141,7 +142,7 @@ const judgedWell = `{"same":[
 // nothing else changes.
 func TestSemanticMerge(t *testing.T) {
 	c := newJudgedCase(t, judgedFile, proposes(judgedWell))
-	answer, got := c.write("owner", memory.Private, SessionRequest{Draft: judgedDraft})
+	answer, got := c.write("owner", memory.Private, api.SessionRequest{Draft: judgedDraft})
 	want := strings.NewReplacer(
 		"updated_at: 2026-02-05T09:00:00Z", "updated_at: 2026-02-05T12:00:00Z", `"0/1"`, `"1/1"`,
 		"the service listens on 8080, see docs/net.md", "the service moved to port 8081 (before: 8080), see docs/net.md",
@@ -161,7 +162,7 @@ func TestSemanticMerge(t *testing.T) {
 // A dry run shows what the model would have done.
 func TestSemanticMergeDryRun(t *testing.T) {
 	c := newJudgedCase(t, judgedFile, proposes(judgedWell))
-	answer, got := c.write("owner", memory.Private, SessionRequest{Draft: judgedDraft, DryRun: true})
+	answer, got := c.write("owner", memory.Private, api.SessionRequest{Draft: judgedDraft, DryRun: true})
 	if answer.Merge != "semantic" || got != judgedFile || !strings.Contains(fmt.Sprint(answer.Diff), "(before: 8080)") {
 		t.Errorf("%+v", answer)
 	}
@@ -171,7 +172,7 @@ func TestSemanticMergeDryRun(t *testing.T) {
 // model, and the answer says why.
 func TestSemanticMergeFallsBack(t *testing.T) {
 	byRules := newJudgedCase(t, judgedFile, nil)
-	answer, want := byRules.write("owner", memory.Private, SessionRequest{Draft: judgedDraft})
+	answer, want := byRules.write("owner", memory.Private, api.SessionRequest{Draft: judgedDraft})
 	if answer.Merge != "rules" || strings.Contains(strings.Join(answer.Hints, "\n"), "merged by rules") {
 		t.Errorf("without a model: %+v", answer)
 	}
@@ -240,7 +241,7 @@ func TestSemanticMergeFallsBack(t *testing.T) {
 			if test.name == "hangs" {
 				c.memory.Judge.(*llm.Client).Timeout = 100 * time.Millisecond
 			}
-			answer, got := c.write("owner", memory.Private, SessionRequest{Draft: judgedDraft})
+			answer, got := c.write("owner", memory.Private, api.SessionRequest{Draft: judgedDraft})
 			if test.name == "saved meanwhile" {
 				got = strings.Replace(got, "- by a person\n", "", 1)
 			}
@@ -303,7 +304,7 @@ func TestWhatAModelIsTold(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			c := newJudgedCase(t, test.file, proposes(`{"same":[]}`))
 			c.memory.JudgePrivate = test.allowed
-			answer, _ := c.write(test.subject, test.context, SessionRequest{Draft: judgedDraft})
+			answer, _ := c.write(test.subject, test.context, api.SessionRequest{Draft: judgedDraft})
 			sent := strings.Join(c.asked(), "\n")
 			if got := strings.Contains(sent, "docs/net.md"); got != test.told {
 				t.Errorf("told what is public: %v", got)
@@ -342,10 +343,10 @@ func TestTellJudge(t *testing.T) {
 func TestNothingToJudge(t *testing.T) {
 	c := newJudgedCase(t, judgedFile, proposes(judgedWell))
 	same := memory.Draft{Facts: []memory.DraftItem{{Title: "host", Text: "it runs on atlas"}}, Tasks: []memory.DraftTask{{Text: "write the report for Bob"}, {Text: "A new one"}}}
-	if answer, _ := c.write("owner", memory.Private, SessionRequest{Draft: same}); answer.Merge != "rules" || len(c.asked()) > 0 {
+	if answer, _ := c.write("owner", memory.Private, api.SessionRequest{Draft: same}); answer.Merge != "rules" || len(c.asked()) > 0 {
 		t.Errorf("%+v, asked %q", answer, c.asked())
 	}
-	if answer, _ := c.write("owner", memory.Private, SessionRequest{Draft: judgedDraft, Day: "2026-02-04"}); answer.Merge != "rules" || len(c.asked()) > 0 {
+	if answer, _ := c.write("owner", memory.Private, api.SessionRequest{Draft: judgedDraft, Day: "2026-02-04"}); answer.Merge != "rules" || len(c.asked()) > 0 {
 		t.Errorf("%+v, asked %q", answer, c.asked())
 	}
 }

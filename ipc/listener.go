@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/memwatchd/memwatchd/api"
 )
 
 // An Endpoint is where a listener listens, whom it admits, and what it holds
@@ -320,13 +322,13 @@ func (e Endpoint) admits(c net.Conn) error {
 	}
 	p, err := peerOf(c)
 	if err != nil {
-		return Errorf(Forbidden, "who you are cannot be told: %v", err)
+		return api.Errorf(api.Forbidden, "who you are cannot be told: %v", err)
 	}
 	if p.uid == 0 || p.uid == os.Geteuid() || slices.Contains(e.AllowUIDs, p.uid) {
 		return nil
 	}
-	return Errorf(Forbidden, "uid %d may not use this socket", p.uid).
-		hint("its owner can list the uid in allow_uids")
+	return api.Errorf(api.Forbidden, "uid %d may not use this socket", p.uid).
+		WithHint("its owner can list the uid in allow_uids")
 }
 
 // peer is the process at the other end of a Unix socket.

@@ -7,42 +7,22 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/brief"
 	"github.com/memwatchd/memwatchd/index"
 	"github.com/memwatchd/memwatchd/memory"
 )
 
-// LoadRequest asks for what an agent reads when it wakes.
-type LoadRequest struct {
-	Session string `json:"session" complete:"session" doc:"id of the session that starts"`
-	Day     string `json:"day" doc:"its day, YYYY-MM-DD; today if not given"`
-	Days    int    `json:"days" min:"0" max:"3650" doc:"how many days are recent; 0 for as many as are configured"`
-	Fresh
-	Scope
-}
-
-// LoadAnswer is what an agent reads when it wakes.
-type LoadAnswer struct {
-	Identity []File     `json:"identity"`        // SOUL.md and USER.md, with their text
-	LongTerm []File     `json:"long_term"`       // in private only, with their text
-	Recent   []File     `json:"recent"`          // sessions and daily notes, newest first, with their summaries
-	Today    *File      `json:"today,omitempty"` // the session's file of the day, with its text
-	Block    string     `json:"block"`           // all of that as one text
-	Index    IndexState `json:"index"`
-
-	Redaction
-}
-
-func (m *Memory) loadOp(ctx context.Context, c Call, r *LoadRequest) (*LoadAnswer, error) {
+func (m *Memory) loadOp(ctx context.Context, c Call, r *api.LoadRequest) (*api.LoadAnswer, error) {
 	if r.Day != "" && !memory.IsDay(r.Day) {
-		return nil, Errorf(Invalid, "day: %q is not a day such as 2026-02-04", r.Day)
+		return nil, api.Errorf(api.Invalid, "day: %q is not a day such as 2026-02-04", r.Day)
 	}
 	synced, err := m.sync(ctx, &c, r.Fresh)
 	if err != nil {
 		return nil, err
 	}
 	longTerm, recent := m.longTerm(c), m.shortTerm(c, r.Days, r.Session)
-	answer := &LoadAnswer{
+	answer := &api.LoadAnswer{
 		Identity: filesOf(c, m.identity(c), true), LongTerm: filesOf(c, longTerm, true),
 		Recent: filesOf(c, recent, false), Index: m.state(c, synced),
 	}
@@ -86,8 +66,8 @@ func (m *Memory) identity(c Call) []shownFile {
 }
 
 // filesOf returns files as an answer has them, with or without their text.
-func filesOf(c Call, files []shownFile, text bool) []File {
-	out := make([]File, len(files))
+func filesOf(c Call, files []shownFile, text bool) []api.File {
+	out := make([]api.File, len(files))
 	for i, f := range files {
 		out[i] = f.File
 		if text {

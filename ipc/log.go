@@ -11,6 +11,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/memory"
 	"github.com/memwatchd/memwatchd/vault"
 )
@@ -91,8 +92,8 @@ func (m *Memory) isLog(c Call, doc *memory.Document) bool {
 }
 
 // errNotTheirs: a file is not the caller's log.
-var errNotTheirs = Errorf(SubjectConflict, "the log of the day is another subject's").
-	hint("its directory or its frontmatter names another subject_id")
+var errNotTheirs = api.Errorf(api.SubjectConflict, "the log of the day is another subject's").
+	WithHint("its directory or its frontmatter names another subject_id")
 
 // log appends to the log of a day.
 func (m *Memory) log(ctx context.Context, c Call, l logging) (*logged, error) {
@@ -166,7 +167,7 @@ func (m *Memory) finishBlock(b *logBlock, path string, at time.Time) error {
 			return nil
 		}
 	}
-	return Errorf(Invalid, "the text cannot be told from the structure of the file").hint("say it in plain words")
+	return api.Errorf(api.Invalid, "the text cannot be told from the structure of the file").WithHint("say it in plain words")
 }
 
 // same reports whether two blocks say the same.
@@ -227,7 +228,7 @@ func (m *Memory) logTime(clock, day string) (time.Time, error) {
 	at := now
 	if day != "" {
 		if !memory.IsDay(day) {
-			return at, Errorf(Invalid, "day: %q is not a day such as 2026-02-04", day)
+			return at, api.Errorf(api.Invalid, "day: %q is not a day such as 2026-02-04", day)
 		}
 		d, _ := time.Parse(time.DateOnly, day)
 		at = time.Date(d.Year(), d.Month(), d.Day(), now.Hour(), now.Minute(), now.Second(), 0, m.location())
@@ -240,14 +241,14 @@ func (m *Memory) logTime(clock, day string) (time.Time, error) {
 			at = time.Date(at.Year(), at.Month(), at.Day(), hour, minute, 0, 0, m.location())
 		case isWhole && len(clock) > len(time.DateOnly):
 			if at = whole.In(m.location()); day != "" && day != at.Format(time.DateOnly) {
-				return at, Errorf(Invalid, "time: %s is not on %s", clock, day)
+				return at, api.Errorf(api.Invalid, "time: %s is not on %s", clock, day)
 			}
 		default:
-			return at, Errorf(Invalid, "time: %q is not a time such as 10:30 AM, 22:30 or 2026-02-04T10:30:00Z", clock)
+			return at, api.Errorf(api.Invalid, "time: %q is not a time such as 10:30 AM, 22:30 or 2026-02-04T10:30:00Z", clock)
 		}
 	}
 	if at.Format(time.DateOnly) > m.day(1) {
-		return at, Errorf(Invalid, "%s is later than tomorrow", at.Format(time.DateOnly))
+		return at, api.Errorf(api.Invalid, "%s is later than tomorrow", at.Format(time.DateOnly))
 	}
 	return at, nil
 }
@@ -259,9 +260,9 @@ func (m *Memory) logText(field, text string) (string, error) {
 	}
 	switch line := memory.Line(text); {
 	case line == "":
-		return "", Errorf(Invalid, "%s is empty", field)
+		return "", api.Errorf(api.Invalid, "%s is empty", field)
 	case utf8.RuneCountInString(line) > maxNote:
-		return "", Errorf(TooLarge, "%s has more than %d characters", field, maxNote).hint("say it in one concise paragraph")
+		return "", api.Errorf(api.TooLarge, "%s has more than %d characters", field, maxNote).WithHint("say it in one concise paragraph")
 	default:
 		return line, nil
 	}
@@ -274,7 +275,7 @@ func (m *Memory) logEvidence(evidence []string) error {
 			return err
 		}
 		if e == "" || strings.ContainsAny(e, "\n\r") || len(e) > maxNote {
-			return Errorf(Invalid, "evidence: %q is not a path, a URL or an id", e)
+			return api.Errorf(api.Invalid, "evidence: %q is not a path, a URL or an id", e)
 		}
 	}
 	return nil
@@ -286,7 +287,7 @@ func (m *Memory) logSource(field, source string) error {
 		return err
 	}
 	if utf8.RuneCountInString(source) > maxTopic {
-		return Errorf(TooLarge, "%s has more than %d characters", field, maxTopic)
+		return api.Errorf(api.TooLarge, "%s has more than %d characters", field, maxTopic)
 	}
 	return nil
 }
@@ -309,7 +310,7 @@ func (m *Memory) withTags(line string, tags []string) (string, error) {
 			return "", err
 		}
 		if line += " #" + name; !slices.Contains(read(line), strings.ToLower(name)) {
-			return "", Errorf(Invalid, "tags: %q cannot be a tag", tag).hint("a tag is one word of letters, digits and -_/:. with a letter in it")
+			return "", api.Errorf(api.Invalid, "tags: %q cannot be a tag", tag).WithHint("a tag is one word of letters, digits and -_/:. with a letter in it")
 		}
 	}
 	return line, nil

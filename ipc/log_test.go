@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/tools/txtar"
 
+	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/memory"
 	"github.com/memwatchd/memwatchd/secrets"
 )
@@ -37,7 +38,7 @@ func TestNotesAsIfTheRestDidNotExist(t *testing.T) {
 	} {
 		var said [2]string
 		for i, d := range []*diskCase{with, without} {
-			op, err := LookUp(step[0])
+			op, err := api.LookUp(step[0])
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -64,14 +65,14 @@ func TestNoteTimes(t *testing.T) {
 	d := readOpsCase(t, &txtar.Archive{Comment: []byte("now: 2026-10-25T12:00:00Z\ntimezone: Europe/Berlin\n")}).disk(t)
 	for _, who := range []string{"owner", "acct:42"} {
 		private := "private"
-		call, err := d.memory.call(nil, Scope{Subject: &who, Context: &private}, false)
+		call, err := d.memory.call(nil, api.Scope{Subject: &who, Context: &private}, false)
 		if err != nil {
 			t.Fatal(err)
 		}
 		var path string
 		want := []string{"2026-10-25T00:30:00Z", "2026-10-25T01:30:00Z", "2026-10-25T02:30:00Z"}
 		for _, at := range want {
-			a, err := d.memory.note(t.Context(), call, &NoteRequest{Text: "at " + at, Time: at})
+			a, err := d.memory.note(t.Context(), call, &api.NoteRequest{Text: "at " + at, Time: at})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -98,18 +99,18 @@ func TestNotesAtOnce(t *testing.T) {
 	const n = 12
 	d := readOpsCase(t, &txtar.Archive{}).disk(t)
 	private, owner := "private", "owner"
-	call, err := d.memory.call(nil, Scope{Subject: &owner, Context: &private}, false)
+	call, err := d.memory.call(nil, api.Scope{Subject: &owner, Context: &private}, false)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var group errgroup.Group
 	for i := range n {
 		group.Go(func() error {
-			_, err := d.memory.note(t.Context(), call, &NoteRequest{Text: fmt.Sprintf("note %d", i), Topic: "Topic"})
+			_, err := d.memory.note(t.Context(), call, &api.NoteRequest{Text: fmt.Sprintf("note %d", i), Topic: "Topic"})
 			return err
 		})
 		group.Go(func() error {
-			a, err := d.memory.capture(t.Context(), call, &CaptureRequest{Bullets: []string{"the same", fmt.Sprint("bullet ", i)}, Session: "s"})
+			a, err := d.memory.capture(t.Context(), call, &api.CaptureRequest{Bullets: []string{"the same", fmt.Sprint("bullet ", i)}, Session: "s"})
 			if err == nil && len(a.Lines) != 2 {
 				return fmt.Errorf("the lines are %v", a.Lines)
 			}
@@ -157,17 +158,17 @@ func TestNotesWithCredentials(t *testing.T) {
 		{"capture", `{"bullets": ["a", "` + key + `"]}`},
 		{"capture", `{"bullets": ["a"], "session": "` + key + `"}`},
 	} {
-		op, err := LookUp(ask[0])
+		op, err := api.LookUp(ask[0])
 		if err != nil {
 			t.Fatal(err)
 		}
 		_, err = (&opsAsk{op: op, request: []byte(ask[1])}).direct(t.Context(), d.memory)
-		if e := asError(err); e.Code != Secret || strings.Contains(e.Error()+e.Hint, key) {
+		if e := asError(err); e.Code != api.Secret || strings.Contains(e.Error()+e.Hint, key) {
 			t.Errorf("%s: %v", ask[1], err)
 		}
 	}
 	err := d.memory.Receive(t.Context(), Received{Source: "ntfy:p:a", Title: key, Text: "a"})
-	if e := asError(err); e.Code != Secret {
+	if e := asError(err); e.Code != api.Secret {
 		t.Errorf("a message: %v", err)
 	}
 	if changes := d.changes(t); changes != "" {

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"golang.org/x/tools/txtar"
+
+	"github.com/memwatchd/memwatchd/api"
 )
 
 // What is kept for long is a sentence or two, or a few: a whole book is refused,
@@ -13,22 +15,22 @@ func TestTooLongToBeKept(t *testing.T) {
 	d := readOpsCase(t, &txtar.Archive{}).disk(t)
 	c := d.callAs(t, "owner", "private")
 	fits, book := strings.Repeat("字", maxNote), strings.Repeat("字", maxNote+1)
-	based := Based{Evidence: []string{"https://example.com"}}
+	based := api.Based{Evidence: []string{"https://example.com"}}
 	for name, ask := range map[string]func(text string) error{
 		"remember": func(text string) error {
-			_, err := d.memory.remember(t.Context(), c, &RememberRequest{Text: text, Explicit: true})
+			_, err := d.memory.remember(t.Context(), c, &api.RememberRequest{Text: text, Explicit: true})
 			return err
 		},
 		"profile": func(text string) error {
-			_, err := d.memory.profile(t.Context(), c, &ProfileRequest{Name: "Profile", Text: text, Based: based})
+			_, err := d.memory.profile(t.Context(), c, &api.ProfileRequest{Name: "Profile", Text: text, Based: based})
 			return err
 		},
 		"project": func(text string) error {
-			_, err := d.memory.project(t.Context(), c, &ProjectRequest{Name: "p", Text: text, Based: based})
+			_, err := d.memory.project(t.Context(), c, &api.ProjectRequest{Name: "p", Text: text, Based: based})
 			return err
 		},
 	} {
-		if err := ask(book); asError(err).Code != TooLarge || d.changes(t) != "" {
+		if err := ask(book); asError(err).Code != api.TooLarge || d.changes(t) != "" {
 			t.Errorf("%s: %v", name, err)
 		}
 		if err := ask(fits); err != nil || d.changes(t) == "" {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/memory"
 )
 
@@ -33,7 +34,7 @@ func TestPrivacyMatrix(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes a minute, and several with the race detector")
 	}
-	for _, op := range Operations {
+	for _, op := range api.Operations {
 		if _, ok := aims[op.Name]; !ok {
 			t.Errorf("%s has no aim: say in the table how it is asked about an entry", op.Name)
 		}
@@ -47,7 +48,7 @@ func TestPrivacyMatrix(t *testing.T) {
 			t.Run(a.String(), func(t *testing.T) {
 				t.Parallel()
 				x := newMatrix(t, leaves, a)
-				for _, op := range Operations {
+				for _, op := range api.Operations {
 					for _, target := range a.among(targets, op) {
 						got := x.cell(op, aims[op.Name], target)
 						mu.Lock()
@@ -68,11 +69,11 @@ func TestPrivacyMatrix(t *testing.T) {
 			})
 		}
 	})
-	t.Logf("%d cells of %d operations, %d askers in a context and %d entries; %d requests", cells, len(Operations), len(askers()), len(targets), requests)
+	t.Logf("%d cells of %d operations, %d askers in a context and %d entries; %d requests", cells, len(api.Operations), len(askers()), len(targets), requests)
 	if ran < len(askers()) {
 		return // not everybody was to ask
 	}
-	for _, op := range Operations {
+	for _, op := range api.Operations {
 		n := tally[op.Name]
 		refused := n[hidden] + n[forbidden] + n[noSubject]
 		if n[allowed] == 0 || refused == 0 && aims[op.Name].sort != everybody {
@@ -131,7 +132,7 @@ func allAskers() (list []asker) {
 // among are the entries that an asker is to ask an operation about. What writes is
 // asked about one entry only of those that are alike to the asker: of the same kind
 // and visibility, and all of others. So is what reads, unless there is time.
-func (a *asker) among(targets []*target, op *Operation) (list []*target) {
+func (a *asker) among(targets []*target, op *api.Operation) (list []*target) {
 	if *everyEntry || op.ReadOnly && thorough {
 		return targets
 	}
@@ -315,7 +316,7 @@ type matrix struct {
 // A heard is what became of a request.
 type heard struct {
 	answer  string
-	failure *Error
+	failure *api.Error
 	files   map[string]string // of the whole, after it
 }
 
@@ -325,7 +326,7 @@ func newMatrix(t *testing.T, leaves []*leaf, a asker) *matrix {
 
 // cell asks for one operation about one entry, and tells what becomes of each
 // request.
-func (x *matrix) cell(op *Operation, how aim, entry *target) (got []outcome) {
+func (x *matrix) cell(op *api.Operation, how aim, entry *target) (got []outcome) {
 	x.Helper()
 	for _, ask := range how.asks(entry) {
 		want := how.sort.may(&x.asker, entry, ask.reaches)
@@ -344,7 +345,7 @@ func (x *matrix) cell(op *Operation, how aim, entry *target) (got []outcome) {
 			if ask.shows != nil && !ask.shows(&result) {
 				is = hidden
 			}
-		case result.failure.Code == NotFound:
+		case result.failure.Code == api.NotFound:
 			is = hidden
 		default:
 			is = outcome(result.failure.Code)
@@ -359,11 +360,11 @@ func (x *matrix) cell(op *Operation, how aim, entry *target) (got []outcome) {
 
 // try asks both memories, and compares what they answer, and what can be read
 // afterwards.
-func (x *matrix) try(op *Operation, how aim, ask asking) (result heard) {
+func (x *matrix) try(op *api.Operation, how aim, ask asking) (result heard) {
 	x.Helper()
 	request, key := ask.request, ""
 	if b := ask.before; b != nil {
-		first, err := LookUp(b.op)
+		first, err := api.LookUp(b.op)
 		if err != nil {
 			x.Fatal(err)
 		}
@@ -409,7 +410,7 @@ func (x *matrix) try(op *Operation, how aim, ask asking) (result heard) {
 
 // request is what is asked, with who asks: but where it names itself whom it is
 // about.
-func (x *matrix) request(op *Operation, request fields) string {
+func (x *matrix) request(op *api.Operation, request fields) string {
 	full := maps.Clone(request)
 	if !slices.Contains([]string{"resolve", "link", "unlink"}, op.Name) {
 		maps.Copy(full, x.says)
@@ -422,7 +423,7 @@ func (x *matrix) request(op *Operation, request fields) string {
 }
 
 // both asks both memories the same.
-func (x *matrix) both(op *Operation, how aim, request string) heard {
+func (x *matrix) both(op *api.Operation, how aim, request string) heard {
 	x.Helper()
 	answer, failure := x.whole.ask(x, nil, op, request)
 	if !how.tells {

@@ -8,6 +8,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/memwatchd/memwatchd/api"
 )
 
 // An mcpServer speaks the Model Context Protocol for whoever answers its
@@ -20,9 +22,9 @@ type mcpServer struct {
 
 	ask askFunc
 	// may is what the caller of a context may ask; false if that is not known.
-	may func(context.Context) (*OperationsAnswer, bool)
+	may func(context.Context) (*api.OperationsAnswer, bool)
 	// welcome is may, for the first answer of all, which must not wait.
-	welcome func(context.Context) (*OperationsAnswer, bool)
+	welcome func(context.Context) (*api.OperationsAnswer, bool)
 	// broken is told of a panic.
 	broken func(ctx context.Context, v any, stack []byte)
 }
@@ -52,7 +54,7 @@ func (s *mcpServer) start() *mcpServer {
 
 // described is a tool as the protocol shows it.
 func (t *Tool) described() *mcp.Tool {
-	readOnly := !slices.ContainsFunc(t.ops, func(op *Operation) bool { return !op.ReadOnly })
+	readOnly := !slices.ContainsFunc(t.ops, func(op *api.Operation) bool { return !op.ReadOnly })
 	return &mcp.Tool{
 		Name: t.Name, Title: t.Title, Description: t.Text, InputSchema: t.schema(),
 		Annotations: &mcp.ToolAnnotations{
@@ -87,7 +89,7 @@ func (s *mcpServer) receive(next mcp.MethodHandler) mcp.MethodHandler {
 		defer func() {
 			if v := recover(); v != nil {
 				s.broken(ctx, v, debug.Stack())
-				e := Errorf(Internal, "something went wrong").hint("the daemon's log says what")
+				e := api.Errorf(api.Internal, "something went wrong").WithHint("the daemon's log says what")
 				if result, err = nil, rpcError(e); method == "tools/call" {
 					result, err = failure(e).result()
 				}
@@ -150,12 +152,12 @@ func (s *mcpServer) instructions(ctx context.Context) string {
 // it.
 func rpcError(err error) error {
 	e := asError(err)
-	data, err := encode(envelope{Error: e})
+	data, err := encode(api.Failure{Error: e})
 	if err != nil {
 		return err
 	}
 	code := int64(jsonrpc.CodeInternalError)
-	if e.Code == Invalid {
+	if e.Code == api.Invalid {
 		code = jsonrpc.CodeInvalidParams
 	}
 	return &jsonrpc.Error{Code: code, Message: e.Error(), Data: data}

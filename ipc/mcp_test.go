@@ -17,6 +17,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"golang.org/x/tools/txtar"
 
+	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/memory"
 )
 
@@ -184,7 +185,7 @@ func TestMCPFixed(t *testing.T) {
 			t.Errorf("widened by %v: %v", header, got)
 		}
 	}
-	if got := found(http.Header{asOwner: {"1"}}); strings.Contains(got, "of the owner") {
+	if got := found(http.Header{api.OwnerHeader: {"1"}}); strings.Contains(got, "of the owner") {
 		t.Errorf("as the owner: %s", got)
 	}
 	for tool, op := range map[string]string{"memory_note": "note", "memory_list": "item_list"} {
@@ -217,7 +218,7 @@ func TestMCPFixed(t *testing.T) {
 // The header for the owner's own tools has no meaning here.
 func TestMCPAsOwner(t *testing.T) {
 	socket := serveOps(t, someMemory(t, privateFiles...))
-	if got := post(t, socket, "", call("memory_search", fields{"query": "words"}), http.Header{asOwner: {"1"}}).body; strings.Contains(got, "of the owner") {
+	if got := post(t, socket, "", call("memory_search", fields{"query": "words"}), http.Header{api.OwnerHeader: {"1"}}).body; strings.Contains(got, "of the owner") {
 		t.Errorf("as the owner: %s", got)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/secrets"
 )
 
@@ -75,7 +76,7 @@ func (c *model) as(subject, context string) {
 }
 
 // toolOf is the tool of an operation, if it has one.
-func toolOf(op *Operation) *Tool {
+func toolOf(op *api.Operation) *Tool {
 	if i := slices.IndexFunc(Tools, func(t *Tool) bool { return slices.Contains(t.ops, op) }); i >= 0 {
 		return Tools[i]
 	}
@@ -115,7 +116,7 @@ func (c *model) sameOver(t *testing.T, a *opsAsk, wire []byte) bool {
 	is, want := jsonOf(t, fields), jsonOf(t, wire)
 	failure, failed := want["error"].(map[string]any)
 	switch {
-	case failed && failure["code"] == string(NotFound) && a.op.Name == "get" && !isEmpty(orNull(request["path"])):
+	case failed && failure["code"] == string(api.NotFound) && a.op.Name == "get" && !isEmpty(orNull(request["path"])):
 		path, _ := jsonOf(t, a.request)["path"].(string)
 		if path = string(secrets.Mask([]byte(path))); is["missing"] != true || got.IsError || is["text"] != "" || is["path"] != path || textIn(got) != "" {
 			t.Errorf("%s: a model is answered %s, where HTTP says %s", a.name, fields, wire)
@@ -175,7 +176,7 @@ func (c *model) introduce(request map[string]json.RawMessage) bool {
 // scopeless is a request without what says who asks.
 func scopeless(request []byte) (json.RawMessage, error) {
 	arguments := map[string]json.RawMessage{}
-	err := EachField(request, func(name string, raw json.RawMessage) error {
+	err := api.EachField(request, func(name string, raw json.RawMessage) error {
 		if name != "subject" && name != "context" {
 			arguments[name] = raw
 		}

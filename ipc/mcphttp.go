@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/memwatchd/memwatchd/api"
 )
 
 // POST /mcp speaks the Model Context Protocol: streamable HTTP, a message and its
@@ -40,7 +42,7 @@ type models struct {
 
 func newModels(h *handler) *models {
 	m := &models{handler: h, servers: map[Profile]*mcpServer{}}
-	may := func(ctx context.Context) (*OperationsAnswer, bool) {
+	may := func(ctx context.Context) (*api.OperationsAnswer, bool) {
 		answer, err := h.memory.operations(ctx, speechOf(ctx).call, nil)
 		return answer, err == nil
 	}
@@ -85,7 +87,7 @@ func (h *handler) speak(a *answer, r *http.Request, op *string) error {
 			return err
 		}
 		if n := batched(body); n > maxBatch {
-			return Errorf(TooLarge, "the batch has %d messages and may have %d", n, maxBatch)
+			return api.Errorf(api.TooLarge, "the batch has %d messages and may have %d", n, maxBatch)
 		}
 	}
 	done := serving(r.Context())
@@ -117,17 +119,17 @@ func (h *handler) speech(r *http.Request) (*speech, error) {
 	}
 	query, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
-		return nil, Errorf(Invalid, "the query string cannot be read")
+		return nil, api.Errorf(api.Invalid, "the query string cannot be read")
 	}
 	for name, values := range query {
 		if name != "tools" || len(values) != 1 {
-			return nil, Errorf(Invalid, "the query string of /mcp is tools=core, tools=all, or none")
+			return nil, api.Errorf(api.Invalid, "the query string of /mcp is tools=core, tools=all, or none")
 		}
 		if s.profile, err = ParseProfile(values[0]); err != nil {
 			return nil, err
 		}
 	}
-	var scope Scope
+	var scope api.Scope
 	for _, f := range []struct {
 		name  string
 		value **string
@@ -137,7 +139,7 @@ func (h *handler) speech(r *http.Request) (*speech, error) {
 		case 1:
 			*f.value = &values[0]
 		default:
-			return nil, Errorf(Invalid, "the header %s is there twice", f.name)
+			return nil, api.Errorf(api.Invalid, "the header %s is there twice", f.name)
 		}
 	}
 	if s.call, err = h.memory.call(fixed, scope, false); err != nil {
@@ -159,7 +161,7 @@ func batched(body []byte) int {
 }
 
 // ask asks for an operation as a request to /mcp may.
-func (m *models) ask(ctx context.Context, req *Request) (answer json.RawMessage, err error) {
+func (m *models) ask(ctx context.Context, req *api.Request) (answer json.RawMessage, err error) {
 	h, s := m.handler, speechOf(ctx)
 	s.mu.Lock()
 	s.asked++
@@ -175,9 +177,9 @@ func (m *models) ask(ctx context.Context, req *Request) (answer json.RawMessage,
 	}()
 	switch {
 	case more && !h.bucket.take(time.Now()):
-		return nil, Errorf(RateLimited, "more than %v requests a second", h.bucket.rate)
+		return nil, api.Errorf(api.RateLimited, "more than %v requests a second", h.bucket.rate)
 	case !h.endpoint.Fixed.allows(req.Operation()):
-		return nil, Errorf(Forbidden, "%s is not served on this listener", req.Operation().Name)
+		return nil, api.Errorf(api.Forbidden, "%s is not served on this listener", req.Operation().Name)
 	}
 	// The protocol's library does not end what is done for a client that has gone.
 	ctx, cancel := context.WithCancel(ctx)
@@ -192,7 +194,7 @@ func (m *models) broken(ctx context.Context, v any, stack []byte) {
 	s := speechOf(ctx)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.code = string(Internal)
+	s.code = string(api.Internal)
 }
 
 // A recorder keeps an answer until it is whole.
@@ -214,5 +216,5 @@ func (w *recorder) code() string {
 	if w.status < http.StatusBadRequest {
 		return "ok"
 	}
-	return string(Invalid)
+	return string(api.Invalid)
 }

@@ -8,6 +8,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/memwatchd/memwatchd/api"
 )
 
 // Files of memory are resources: memory://<path>, with what cannot stand in a URI
@@ -52,9 +54,9 @@ func noResource(uri string) error {
 // readResource shows a file.
 func (s *mcpServer) readResource(ctx context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
 	path, _ := resourcePath(req.Params.URI)
-	answer, err := askFor[GetAnswer](ctx, s.ask, GetRequest{Path: path})
+	answer, err := askFor[api.GetAnswer](ctx, s.ask, api.GetRequest{Path: path})
 	if err != nil {
-		if code := asError(err).Code; code == NotFound || code == Forbidden {
+		if code := asError(err).Code; code == api.NotFound || code == api.Forbidden {
 			return nil, noResource(req.Params.URI)
 		}
 		return nil, rpcError(err)
@@ -72,7 +74,7 @@ const (
 // listResources lists the files that the caller can read, in the order of their
 // paths. The cursor is the last path of the page before.
 func (s *mcpServer) listResources(ctx context.Context, after string, list *mcp.ListResourcesResult) error {
-	page, err := s.paths(ctx, CompleteRequest{After: after, Limit: resourcePage})
+	page, err := s.paths(ctx, api.CompleteRequest{After: after, Limit: resourcePage})
 	if err != nil {
 		return err
 	}
@@ -85,10 +87,10 @@ func (s *mcpServer) listResources(ctx context.Context, after string, list *mcp.L
 
 // complete completes the path of a resource.
 func (s *mcpServer) complete(ctx context.Context, req *mcp.CompleteRequest) (*mcp.CompleteResult, error) {
-	page := &CompleteAnswer{Values: []string{}}
+	page := &api.CompleteAnswer{Values: []string{}}
 	if req.Params.Ref.URI == resourceTemplate && req.Params.Argument.Name == "path" {
 		var err error
-		if page, err = s.paths(ctx, CompleteRequest{Prefix: req.Params.Argument.Value, Limit: maxCompletions}); err != nil {
+		if page, err = s.paths(ctx, api.CompleteRequest{Prefix: req.Params.Argument.Value, Limit: maxCompletions}); err != nil {
 			return nil, err
 		}
 	}
@@ -98,21 +100,21 @@ func (s *mcpServer) complete(ctx context.Context, req *mcp.CompleteRequest) (*mc
 }
 
 // paths lists paths. There are none where they may not be asked for.
-func (s *mcpServer) paths(ctx context.Context, r CompleteRequest) (*CompleteAnswer, error) {
+func (s *mcpServer) paths(ctx context.Context, r api.CompleteRequest) (*api.CompleteAnswer, error) {
 	r.What = "path"
-	page, err := askFor[CompleteAnswer](ctx, s.ask, r)
+	page, err := askFor[api.CompleteAnswer](ctx, s.ask, r)
 	switch {
 	case err == nil:
 		return page, nil
-	case asError(err).Code == Forbidden:
-		return &CompleteAnswer{Values: []string{}}, nil
+	case asError(err).Code == api.Forbidden:
+		return &api.CompleteAnswer{Values: []string{}}, nil
 	}
 	return nil, rpcError(err)
 }
 
 // askFor asks for an operation with a request and an answer of Go.
 func askFor[Answer, R any](ctx context.Context, ask askFunc, r R) (*Answer, error) {
-	req := RequestOf(r).WithDefaults()
+	req := api.RequestOf(r).WithDefaults()
 	raw, err := ask(ctx, req)
 	if err != nil {
 		return nil, err

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/memwatchd/memwatchd/api"
 )
 
 // A Bridge speaks the Model Context Protocol with one agent, a message a line, and
@@ -57,10 +59,10 @@ func (b *Bridge) Run(ctx context.Context, in io.Reader, out io.Writer) error {
 	return err
 }
 
-func (b *Bridge) may(ctx context.Context) (*OperationsAnswer, bool) {
+func (b *Bridge) may(ctx context.Context) (*api.OperationsAnswer, bool) {
 	asking, cancel := context.WithTimeout(ctx, narrowing)
 	defer cancel()
-	answer, err := b.Client.Operations(asking, OperationsRequest{})
+	answer, err := b.Client.Operations(asking, api.OperationsRequest{})
 	if err != nil {
 		return b.welcome(ctx)
 	}
@@ -69,24 +71,24 @@ func (b *Bridge) may(ctx context.Context) (*OperationsAnswer, bool) {
 
 // welcome does not ask, and goes by what is known without: the first answer must
 // not wait for a daemon.
-func (b *Bridge) welcome(context.Context) (*OperationsAnswer, bool) {
-	return &OperationsAnswer{}, b.Off
+func (b *Bridge) welcome(context.Context) (*api.OperationsAnswer, bool) {
+	return &api.OperationsAnswer{}, b.Off
 }
 
-func (b *Bridge) ask(ctx context.Context, req *Request) (json.RawMessage, error) {
+func (b *Bridge) ask(ctx context.Context, req *api.Request) (json.RawMessage, error) {
 	if !req.Operation().Long {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, maxAnswerTime+bridgeGrace)
 		defer cancel()
 	}
 	raw, err := b.Client.Do(ctx, req)
-	if _, told := errors.AsType[*Error](err); err == nil || told {
+	if _, told := errors.AsType[*api.Error](err); err == nil || told {
 		return raw, err
 	}
 	if errors.Is(err, context.DeadlineExceeded) {
-		return nil, Errorf(Unavailable, "%s: the daemon does not answer", req.Operation().Name).hint("restart it, or look at its log")
+		return nil, api.Errorf(api.Unavailable, "%s: the daemon does not answer", req.Operation().Name).WithHint("restart it, or look at its log")
 	}
-	return nil, Errorf(Unavailable, "%v", err)
+	return nil, api.Errorf(api.Unavailable, "%v", err)
 }
 
 func (b *Bridge) broken(_ context.Context, v any, stack []byte) {

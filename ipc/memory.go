@@ -9,6 +9,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/compactor"
 	"github.com/memwatchd/memwatchd/index"
 	"github.com/memwatchd/memwatchd/memory"
@@ -80,15 +81,15 @@ type Keeper interface {
 	// before: neither in it, nor in what was kept of older ones.
 	Purge(ctx context.Context) error
 	// Check compares files and index by content, below a path or everywhere.
-	Check(ctx context.Context, path string) (*CheckAnswer, error)
+	Check(ctx context.Context, path string) (*api.CheckAnswer, error)
 	// Mend makes the index hold what the files at these paths say, whatever it
 	// holds and knows of them.
 	Mend(ctx context.Context, paths []string) error
 	// State says how far answers can be trusted. It is asked for with each of
 	// them, so it takes next to no time; Size may be missing.
-	State() IndexStatus
+	State() api.IndexStatus
 	// Report says how things are going.
-	Report() Status
+	Report() api.Status
 	// Subscribe calls f with what happens from now on, until the context ends.
 	Subscribe(ctx context.Context, f func(Change) error) error
 }
@@ -113,24 +114,9 @@ func (m *Memory) day(days int) string {
 	return time.Date(now.Year(), now.Month(), now.Day()+days, 12, 0, 0, 0, m.location()).Format(time.DateOnly)
 }
 
-// Fresh is the part of a question that says how new the answer must be.
-type Fresh struct {
-	Sync *bool `json:"sync" default:"true" doc:"wait, for a moment, until everything that was saved before is found"`
-}
-
-// IndexState is how far an answer can be trusted. What is kept for others than
-// the asking scope shows in it to nobody but the owner.
-type IndexState struct {
-	Revision *uint64 `json:"revision,omitempty"` // of the index
-	Pending  *int    `json:"pending,omitempty"`  // files that changed and are not indexed yet
-	Synced   bool    `json:"synced"`             // everything saved before the question is in the answer
-	Degraded bool    `json:"degraded"`           // the index is not whole: files were read to answer
-	Problem  string  `json:"problem,omitempty"`  // what the owner should know about it
-}
-
 // sync waits for what was saved before, as long as there is patience. What was
 // saved may say who may read what, too: the call's view is the one after that.
-func (m *Memory) sync(ctx context.Context, c *Call, f Fresh) (bool, error) {
+func (m *Memory) sync(ctx context.Context, c *Call, f api.Fresh) (bool, error) {
 	if f.Sync != nil && !*f.Sync {
 		return false, nil
 	}
@@ -147,15 +133,15 @@ func (m *Memory) look(c *Call) (err error) {
 	c.degraded = m.Keeper.State().Degraded
 	c.Scope = m.Scopes.Scope(c.Scope.Subject, c.Scope.Context)
 	if c.View, err = m.Scopes.View(c.Scope); err != nil {
-		return Errorf(Invalid, "%v", err)
+		return api.Errorf(api.Invalid, "%v", err)
 	}
 	return nil
 }
 
 // state is the state of the index, for one caller.
-func (m *Memory) state(c Call, synced bool) IndexState {
+func (m *Memory) state(c Call, synced bool) api.IndexState {
 	report := m.Keeper.State()
-	s := IndexState{Synced: synced, Degraded: report.Degraded || c.degraded}
+	s := api.IndexState{Synced: synced, Degraded: report.Degraded || c.degraded}
 	if c.Whole {
 		s.Revision, s.Pending, s.Problem = &report.Revision, &report.Pending, report.Problem
 	}

@@ -4,6 +4,8 @@ import (
 	"errors"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/memwatchd/memwatchd/api"
 )
 
 // counters are what the wires count. How the memory itself is doing is read
@@ -40,29 +42,29 @@ type gauges struct{ memory *Memory }
 
 type gauge struct {
 	desc  *prometheus.Desc
-	value func(*Status) float64
+	value func(*api.Status) float64
 }
 
-func newGauge(name, help string, value func(*Status) float64) gauge {
+func newGauge(name, help string, value func(*api.Status) float64) gauge {
 	return gauge{prometheus.NewDesc("memwatchd_"+name, help, nil, nil), value}
 }
 
 var allGauges = []gauge{
-	newGauge("healthy", "1 when everything works.", func(s *Status) float64 { return truth(s.Healthy) }),
-	newGauge("files", "Files that are indexed.", func(s *Status) float64 { return float64(s.Files) }),
-	newGauge("entries", "Entries that are indexed.", func(s *Status) float64 { return float64(s.Entries) }),
-	newGauge("files_skipped", "Markdown files that are not read.", func(s *Status) float64 { return float64(s.SkippedFiles) }),
-	newGauge("problems", "Problems found in files.", func(s *Status) float64 { return float64(s.ProblemCount) }),
-	newGauge("saves_total", "Files looked at because they changed.", func(s *Status) float64 { return float64(s.Saves) }),
-	newGauge("index_pending", "Files that changed and are not indexed yet.", func(s *Status) float64 { return float64(s.Index.Pending) }),
-	newGauge("index_bytes", "Size of the index on disk.", func(s *Status) float64 { return float64(s.Index.Size) }),
-	newGauge("index_degraded", "1 while the index is not whole, or cannot be written.", func(s *Status) float64 { return truth(s.Index.Degraded) }),
-	newGauge("watched_directories", "Directories with a watch.", func(s *Status) float64 { return float64(s.Watch.Directories) }),
-	newGauge("polled_directories", "Directories that are polled instead.", func(s *Status) float64 { return float64(len(s.Watch.Polled)) }),
-	newGauge("watch_overflows_total", "Times that events were lost and the tree was scanned.", func(s *Status) float64 { return float64(s.Watch.Overflows) }),
-	newGauge("save_to_search_p99_ms", "From a save to its being found, of the last ones.", func(s *Status) float64 { return s.Latency.SaveToSearch.P99 }),
-	newGauge("memory_bytes", "Memory held from the system.", func(s *Status) float64 { return float64(s.MemoryBytes) }),
-	newGauge("open_files", "Open file descriptors.", func(s *Status) float64 { return float64(s.OpenFiles) }),
+	newGauge("healthy", "1 when everything works.", func(s *api.Status) float64 { return truth(s.Healthy) }),
+	newGauge("files", "Files that are indexed.", func(s *api.Status) float64 { return float64(s.Files) }),
+	newGauge("entries", "Entries that are indexed.", func(s *api.Status) float64 { return float64(s.Entries) }),
+	newGauge("files_skipped", "Markdown files that are not read.", func(s *api.Status) float64 { return float64(s.SkippedFiles) }),
+	newGauge("problems", "Problems found in files.", func(s *api.Status) float64 { return float64(s.ProblemCount) }),
+	newGauge("saves_total", "Files looked at because they changed.", func(s *api.Status) float64 { return float64(s.Saves) }),
+	newGauge("index_pending", "Files that changed and are not indexed yet.", func(s *api.Status) float64 { return float64(s.Index.Pending) }),
+	newGauge("index_bytes", "Size of the index on disk.", func(s *api.Status) float64 { return float64(s.Index.Size) }),
+	newGauge("index_degraded", "1 while the index is not whole, or cannot be written.", func(s *api.Status) float64 { return truth(s.Index.Degraded) }),
+	newGauge("watched_directories", "Directories with a watch.", func(s *api.Status) float64 { return float64(s.Watch.Directories) }),
+	newGauge("polled_directories", "Directories that are polled instead.", func(s *api.Status) float64 { return float64(len(s.Watch.Polled)) }),
+	newGauge("watch_overflows_total", "Times that events were lost and the tree was scanned.", func(s *api.Status) float64 { return float64(s.Watch.Overflows) }),
+	newGauge("save_to_search_p99_ms", "From a save to its being found, of the last ones.", func(s *api.Status) float64 { return s.Latency.SaveToSearch.P99 }),
+	newGauge("memory_bytes", "Memory held from the system.", func(s *api.Status) float64 { return float64(s.MemoryBytes) }),
+	newGauge("open_files", "Open file descriptors.", func(s *api.Status) float64 { return float64(s.OpenFiles) }),
 }
 
 func truth(b bool) float64 {

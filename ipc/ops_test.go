@@ -23,6 +23,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/tools/txtar"
 
+	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/compactor"
 	"github.com/memwatchd/memwatchd/index"
 	"github.com/memwatchd/memwatchd/memory"
@@ -98,7 +99,7 @@ type opsCase struct {
 type opsAsk struct {
 	at      int // of the section; the answer is the next one
 	name    string
-	op      *Operation
+	op      *api.Operation
 	full    bool
 	request []byte
 }
@@ -122,7 +123,7 @@ func readOpsCase(t testing.TB, archive *txtar.Archive) *opsCase {
 			continue
 		}
 		word, _, _ = strings.Cut(f.Name, ":")
-		op, err := LookUp(word)
+		op, err := api.LookUp(word)
 		if err != nil {
 			c.files = append(c.files, f)
 			continue
@@ -242,7 +243,7 @@ func (a *opsAsk) answer(t *testing.T, m *Memory, socket string, model *model) st
 	direct, failure := a.direct(t.Context(), m)
 	if failure != nil {
 		var err error
-		if direct, err = encode(envelope{Error: asError(failure)}); err != nil {
+		if direct, err = encode(api.Failure{Error: asError(failure)}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -300,7 +301,7 @@ func (a *opsAsk) direct(ctx context.Context, m *Memory) ([]byte, error) {
 // opsHits is what was found, a line a hit.
 func opsHits(t *testing.T, raw []byte) string {
 	t.Helper()
-	var a SearchAnswer
+	var a api.SearchAnswer
 	if err := json.Unmarshal(raw, &a); err != nil {
 		t.Fatal(err)
 	}
@@ -322,7 +323,7 @@ func opsHits(t *testing.T, raw []byte) string {
 // opsContext is a block of text, and what is said of it.
 func opsContext(t *testing.T, raw []byte) string {
 	t.Helper()
-	var a ContextAnswer
+	var a api.ContextAnswer
 	if err := json.Unmarshal(raw, &a); err != nil {
 		t.Fatal(err)
 	}
@@ -392,7 +393,7 @@ func postOps(t *testing.T, socket, op string, body []byte) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	req.Header.Set(asOwner, "1")
+	req.Header.Set(api.OwnerHeader, "1")
 	res, err := client.Do(req)
 	if err != nil {
 		t.Fatal(err)
@@ -402,7 +403,7 @@ func postOps(t *testing.T, socket, op string, body []byte) []byte {
 	if _, err := b.ReadFrom(res.Body); err != nil {
 		t.Fatal(err)
 	}
-	var failure envelope
+	var failure api.Failure
 	if err := json.Unmarshal(b.Bytes(), &failure); err == nil && failure.Error != nil && res.StatusCode != failure.Error.Code.Status() {
 		t.Errorf("%s answers %s with the code %s", op, res.Status, failure.Error.Code)
 	}
@@ -453,15 +454,15 @@ func (r *opsRoot) View(s memory.Scope) (memory.View, error) { return r.directori
 // What concerns a daemon is tested where the daemon is.
 func (r *opsRoot) Sync(context.Context) error { return nil }
 
-func (r *opsRoot) State() IndexStatus { return IndexStatus{Revision: 1} }
+func (r *opsRoot) State() api.IndexStatus { return api.IndexStatus{Revision: 1} }
 
-func (r *opsRoot) Report() Status { return Status{Index: r.State(), Healthy: true} }
+func (r *opsRoot) Report() api.Status { return api.Status{Index: r.State(), Healthy: true} }
 
 func (r *opsRoot) Rebuild(context.Context) error { return errors.ErrUnsupported }
 
 func (r *opsRoot) Purge(context.Context) error { return nil }
 
-func (r *opsRoot) Check(context.Context, string) (*CheckAnswer, error) {
+func (r *opsRoot) Check(context.Context, string) (*api.CheckAnswer, error) {
 	return nil, errors.ErrUnsupported
 }
 

@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/memwatchd/memwatchd/api"
 )
 
 // socketDir is a directory of our own, with a path that leaves room for a
@@ -78,10 +80,10 @@ func say(t *testing.T, network, address, request string) string {
 // A panic is one request's misfortune: it is told, counted and logged, and keeps
 // what it says to the log.
 func TestPanic(t *testing.T) {
-	type request struct{ Scope }
-	before := Operations
-	t.Cleanup(func() { Operations = before })
-	Operations = slices.Clip(Operations)
+	type request struct{ api.Scope }
+	before := api.Operations
+	t.Cleanup(func() { api.Operations = before })
+	api.Operations = slices.Clip(api.Operations)
 	for _, b := range []struct {
 		name string
 		binding
@@ -97,7 +99,7 @@ func TestPanic(t *testing.T) {
 			return nil, fmt.Errorf("open /secret/place: %w", os.ErrPermission)
 		})},
 	} {
-		Operations = append(Operations, describe[request, struct{}](Operation{Name: b.name, Stream: b.stream != nil}))
+		api.Operations = append(api.Operations, api.Describe[request, struct{}](api.Operation{Name: b.name, Stream: b.stream != nil}))
 		bindings[b.name] = b.binding
 		t.Cleanup(func() { delete(bindings, b.name) })
 	}

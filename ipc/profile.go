@@ -8,59 +8,25 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/compactor"
 	"github.com/memwatchd/memwatchd/memory"
 )
 
-// Based is the part of a summary's request that says what it is based on.
-type Based struct {
-	Evidence   []string `json:"evidence" need:"true" complete:"path" doc:"what the summary is based on: paths, ids of entries as path#id, or URLs; at least one"`
-	Visibility string   `json:"visibility" default:"private_only" enum:"public_ok,private_only" doc:"who may be told: public_ok or private_only"`
-	Source     string   `json:"source" doc:"where the summary comes from, such as a message id"`
-}
-
-// ProfileRequest asks to sum up what is known of the subject. The summary of
-// that name is replaced, with what it is based on.
-type ProfileRequest struct {
-	Text string `json:"text" arg:"rest" stdin:"true" need:"true" doc:"the summary, in a few sentences"`
-	Name string `json:"name" default:"Profile" flag:"title" doc:"which summary of the profile: the one of that name is replaced"`
-	Based
-	Fresh
-	Scope
-}
-
-// ProjectRequest asks to sum up a project of the subject, in the same way.
-type ProjectRequest struct {
-	Name string `json:"name" arg:"1" need:"true" doc:"the project; the summary of that name is replaced"`
-	Text string `json:"text" arg:"rest" stdin:"true" need:"true" doc:"the summary, in a few sentences"`
-	Based
-	Fresh
-	Scope
-}
-
-// SummaryAnswer says where a summary stands.
-type SummaryAnswer struct {
-	Path     string `json:"path,omitempty"`
-	Line     int    `json:"line,omitempty"`
-	Replaced bool   `json:"replaced,omitempty"` // another summary of that name
-
-	Disabled bool `json:"disabled,omitempty"` // memory is turned off: nothing was written
-}
-
-func (m *Memory) profile(ctx context.Context, c Call, r *ProfileRequest) (*SummaryAnswer, error) {
+func (m *Memory) profile(ctx context.Context, c Call, r *api.ProfileRequest) (*api.SummaryAnswer, error) {
 	return m.sumUp(ctx, c, "profile", r.Name, r.Text, r.Based, r.Fresh)
 }
 
-func (m *Memory) project(ctx context.Context, c Call, r *ProjectRequest) (*SummaryAnswer, error) {
+func (m *Memory) project(ctx context.Context, c Call, r *api.ProjectRequest) (*api.SummaryAnswer, error) {
 	return m.sumUp(ctx, c, "project", r.Name, r.Text, r.Based, r.Fresh)
 }
 
 // sumUp puts a summary into one of the subject's files, in place of the one that
 // has its name and its readers. It speaks for the subject from then on, so it
 // is for private contexts, even where none of that name is there.
-func (m *Memory) sumUp(ctx context.Context, c Call, namespace, name, text string, b Based, f Fresh) (*SummaryAnswer, error) {
+func (m *Memory) sumUp(ctx context.Context, c Call, namespace, name, text string, b api.Based, f api.Fresh) (*api.SummaryAnswer, error) {
 	if m.Disabled {
-		return &SummaryAnswer{Disabled: true}, nil
+		return &api.SummaryAnswer{Disabled: true}, nil
 	}
 	if err := m.mayWrite(c); err != nil {
 		return nil, err
@@ -71,16 +37,16 @@ func (m *Memory) sumUp(ctx context.Context, c Call, namespace, name, text string
 	}
 	switch {
 	case s.Title == "":
-		return nil, Errorf(Invalid, "name: it is empty")
+		return nil, api.Errorf(api.Invalid, "name: it is empty")
 	case s.Text == "":
-		return nil, Errorf(Invalid, "text: it is empty")
+		return nil, api.Errorf(api.Invalid, "text: it is empty")
 	}
 	for _, given := range [][2]string{{"name", name}, {"text", text}, {"source", b.Source}, {"evidence", strings.Join(b.Evidence, " ")}} {
 		if err := m.outside(given[0], given[1]); err != nil {
 			return nil, err
 		}
 		if given[0] != "evidence" && utf8.RuneCountInString(given[1]) > maxNote {
-			return nil, Errorf(TooLarge, "%s has more than %d characters", given[0], maxNote).hint("sum it up in a few sentences")
+			return nil, api.Errorf(api.TooLarge, "%s has more than %d characters", given[0], maxNote).WithHint("sum it up in a few sentences")
 		}
 	}
 	if _, err := m.sync(ctx, &c, f); err != nil {
@@ -95,9 +61,9 @@ func (m *Memory) sumUp(ctx context.Context, c Call, namespace, name, text string
 		return nil, err
 	}
 	if err := s.Check(path, m.Layout); err != nil {
-		return nil, Errorf(Invalid, "name, text: %v", err).hint("leave out emphasis in the name, and an anchor such as ^id at the end of the text")
+		return nil, api.Errorf(api.Invalid, "name, text: %v", err).WithHint("leave out emphasis in the name, and an anchor such as ^id at the end of the text")
 	}
-	answer := &SummaryAnswer{Path: path}
+	answer := &api.SummaryAnswer{Path: path}
 	doc, _, err := m.add(ctx, c, adding{
 		path: path, cause: namespace, fresh: memory.NewItems(c.Scope.Subject),
 		change: func(doc *memory.Document, r *memory.Revision) (err error) {
@@ -139,8 +105,8 @@ func (m *Memory) putSummary(c Call, s memory.Summary, source string, doc *memory
 		}
 		s.Attributes = maps.Clone(e.Attributes)
 	default:
-		return false, Errorf(Conflict, "there is more than one summary named %q", s.Title).
-			hint("choose another name, or leave one of them in %s", doc.Place.Path)
+		return false, api.Errorf(api.Conflict, "there is more than one summary named %q", s.Title).
+			WithHint("choose another name, or leave one of them in %s", doc.Place.Path)
 	}
 	s.Attributes["source"], s.Attributes["updated"] = origin(c, source), now
 	if len(same) == 0 {
@@ -157,9 +123,9 @@ func (m *Memory) based(c Call, s *memory.Summary) error {
 	evidence := compactor.Evidence{Files: m.Files, Layout: m.Layout, View: c.View}
 	switch err := evidence.Check(s.Evidence); {
 	case errors.Is(err, compactor.ErrNotThere):
-		return Errorf(NotFound, "%v", err)
+		return api.Errorf(api.NotFound, "%v", err)
 	case err != nil:
-		return Errorf(Invalid, "%v", err)
+		return api.Errorf(api.Invalid, "%v", err)
 	case s.Visibility != memory.PublicOK:
 		return nil
 	}
@@ -167,10 +133,10 @@ func (m *Memory) based(c Call, s *memory.Summary) error {
 	scope.Context = memory.Public
 	var err error
 	if evidence.View, err = m.Scopes.View(scope); err != nil {
-		return Errorf(Invalid, "%v", err)
+		return api.Errorf(api.Invalid, "%v", err)
 	}
 	if err := evidence.Check(s.Evidence); err != nil {
-		return Errorf(Invalid, "%v in public", err).hint("what everybody may read names nothing that only some may; leave it out, or make the summary private_only")
+		return api.Errorf(api.Invalid, "%v in public", err).WithHint("what everybody may read names nothing that only some may; leave it out, or make the summary private_only")
 	}
 	return nil
 }

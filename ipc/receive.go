@@ -5,6 +5,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/memory"
 )
 
@@ -28,13 +29,13 @@ const (
 // source is there already changes nothing. It is private, and marked as coming
 // from others. What would be structure in it is made harmless, and what is too
 // long is cut; a message with a credential, or without a word, is an error with
-// the code [Secret] or [Invalid], and no second try will change that.
+// the code [Secret] or [api.Invalid], and no second try will change that.
 func (m *Memory) Receive(ctx context.Context, r Received) error {
 	if m.Disabled {
 		return nil
 	}
 	private := memory.Private.String()
-	c, err := m.call(nil, Scope{Subject: &m.Owner, Context: &private}, false)
+	c, err := m.call(nil, api.Scope{Subject: &m.Owner, Context: &private}, false)
 	if err != nil {
 		return err
 	}
@@ -42,7 +43,7 @@ func (m *Memory) Receive(ctx context.Context, r Received) error {
 		return err
 	}
 	title := cutLine(r.Title, maxTopic-1)
-	block, err := m.noteBlock(c, &NoteRequest{
+	block, err := m.noteBlock(c, &api.NoteRequest{
 		Text: cutLine(r.Text, maxNote), Topic: title, Type: "request", Source: r.Source,
 	})
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/tools/txtar"
 
+	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/memory"
 )
 
@@ -66,12 +67,12 @@ func TestReceive(t *testing.T) {
 func TestReceiveRefuses(t *testing.T) {
 	d := received(t, "")
 	for _, r := range []Received{{Source: "ntfy:p:a"}, {Source: "ntfy:p:b", Text: "\x00\n\u200f"}} {
-		if e, ok := errors.AsType[*Error](d.memory.Receive(t.Context(), r)); !ok || e.Code != Invalid {
+		if e, ok := errors.AsType[*api.Error](d.memory.Receive(t.Context(), r)); !ok || e.Code != api.Invalid {
 			t.Errorf("%+v: %v", r, e)
 		}
 	}
 	for _, r := range []Received{{Source: "ntfy:p:s", Text: "a " + liveToken}, {Source: "ntfy:p:s", Text: "a", Title: liveToken}} {
-		if e, ok := errors.AsType[*Error](d.memory.Receive(t.Context(), r)); !ok || e.Code != Secret {
+		if e, ok := errors.AsType[*api.Error](d.memory.Receive(t.Context(), r)); !ok || e.Code != api.Secret {
 			t.Errorf("a credential: %v", e)
 		}
 	}

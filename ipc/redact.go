@@ -6,22 +6,11 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/memory"
 	"github.com/memwatchd/memwatchd/secrets"
 	"github.com/memwatchd/memwatchd/vault"
 )
-
-// What documents say has its credentials masked already. Whatever else has text,
-// such as the journal, names of files, or what a request is answered with, is
-// masked here, on its way out: there is no way around it.
-
-// A Redaction is the part of an answer that says how much of it is not shown.
-type Redaction struct {
-	Redacted int `json:"redacted,omitempty"` // in how many places a mask stands for a credential
-}
-
-// Masks is how many masks are in the answer.
-func (r Redaction) Masks() int { return r.Redacted }
 
 // redacted is an answer without credentials. What is in it already is not
 // changed: parts of it may be shared.
@@ -30,7 +19,7 @@ func redacted[T any](answer T) T {
 	answer = v.value.Interface().(T)
 	if s := reflect.Indirect(reflect.ValueOf(&answer).Elem()); v.masks > 0 && s.Kind() == reflect.Struct {
 		if f := s.FieldByName("Redaction"); f.IsValid() {
-			f.Set(reflect.ValueOf(Redaction{Redacted: v.masks}))
+			f.Set(reflect.ValueOf(api.Redaction{Redacted: v.masks}))
 		}
 	}
 	return answer
@@ -38,7 +27,7 @@ func redacted[T any](answer T) T {
 
 // redactedError is an error without credentials.
 func redactedError(err error) error {
-	if e, ok := errors.AsType[*Error](err); ok {
+	if e, ok := errors.AsType[*api.Error](err); ok {
 		return redacted(e)
 	}
 	return err

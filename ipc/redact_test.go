@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/tools/txtar"
 
+	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/secrets"
 )
 
@@ -73,7 +74,7 @@ func TestNoAnswerHasCredentials(t *testing.T) {
 			c := readOpsCase(t, archive)
 			d := c.disk(t)
 			socket := serveOps(t, d.memory)
-			for _, op := range Operations {
+			for _, op := range api.Operations {
 				if op.Stream {
 					continue
 				}
@@ -92,7 +93,7 @@ func TestNoAnswerHasCredentials(t *testing.T) {
 
 // requestsFor are requests of an operation: with nothing, with each parameter by
 // itself, with all of them, and with each of them a credential.
-func requestsFor(t *testing.T, op *Operation, path string, d *diskCase) (list [][]byte) {
+func requestsFor(t *testing.T, op *api.Operation, path string, d *diskCase) (list [][]byte) {
 	t.Helper()
 	known := map[string]any{
 		"path": path, "query": "deploy", "text": "deploy", "old_text": "deploy", "new_text": "arrive", "match": "deploy", "title": "deploy",
@@ -163,7 +164,7 @@ func TestRedactedCopies(t *testing.T) {
 	type answer struct {
 		Parts []*part
 		Any   any
-		Redaction
+		api.Redaction
 	}
 	shared := []string{"a", liveToken}
 	a := &answer{Parts: []*part{{Name: "x " + liveToken, Map: map[string]any{liveToken: []any{liveToken}}, Many: shared, inner: "i"}}, Any: liveToken}
@@ -201,7 +202,7 @@ func TestEditOfAPrivateKey(t *testing.T) {
 					t.Fatal(err)
 				}
 				old := strings.Join(shown.Lines[2+from:2+to], "\n") + by.end
-				_, err = d.memory.edit(t.Context(), c, &EditRequest{Path: "MEMORY.md", OldText: old, NewText: by.text})
+				_, err = d.memory.edit(t.Context(), c, &api.EditRequest{Path: "MEMORY.md", OldText: old, NewText: by.text})
 				data, failed := os.ReadFile(path)
 				if failed != nil {
 					t.Fatal(failed)

@@ -10,6 +10,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/memory"
 	"github.com/memwatchd/memwatchd/transcript"
 )
@@ -40,7 +41,7 @@ const (
 // A reduction is a text that waits for a model.
 type reduction struct {
 	call    Call
-	request CaptureRequest
+	request api.CaptureRequest
 }
 
 // reductions are those that wait, and the texts that have been taken: a model
@@ -146,29 +147,29 @@ func (m *Memory) reduce(ctx context.Context, r reduction, failed func(error)) {
 }
 
 // captureText reduces a text, or has it reduced later.
-func (m *Memory) captureText(ctx context.Context, c Call, r *CaptureRequest) (*CaptureAnswer, error) {
+func (m *Memory) captureText(ctx context.Context, c Call, r *api.CaptureRequest) (*api.CaptureAnswer, error) {
 	switch {
 	case len(r.Bullets) > 0:
-		return nil, Errorf(Invalid, "text and bullets exclude each other")
+		return nil, api.Errorf(api.Invalid, "text and bullets exclude each other")
 	case len(r.Text) > maxReduced:
-		return nil, Errorf(TooLarge, "text has more than %d bytes", maxReduced).hint("give the end of it")
+		return nil, api.Errorf(api.TooLarge, "text has more than %d bytes", maxReduced).WithHint("give the end of it")
 	}
 	if err := m.captureOrigin(r); err != nil {
 		return nil, err
 	}
 	if m.mayReduce(r) && m.reductions.add(reduction{c, *r}) {
-		return &CaptureAnswer{Lines: []int{}, Queued: true}, nil
+		return &api.CaptureAnswer{Lines: []int{}, Queued: true}, nil
 	}
 	asked := *r
 	if asked.Bullets = m.bulletsOf(r.Text); len(asked.Bullets) == 0 {
-		return &CaptureAnswer{Lines: []int{}, Note: "the text tells of nothing that was achieved"}, nil
+		return &api.CaptureAnswer{Lines: []int{}, Note: "the text tells of nothing that was achieved"}, nil
 	}
 	return m.captureBullets(ctx, c, &asked)
 }
 
 // mayReduce reports whether a model may be told a text: not what is private,
 // unless that was allowed; what has a credential in it never.
-func (m *Memory) mayReduce(r *CaptureRequest) bool {
+func (m *Memory) mayReduce(r *api.CaptureRequest) bool {
 	return m.Reducer != nil && (visible(r.Visibility) == memory.PublicOK.String() || m.JudgePrivate) && m.secretIn(r.Text) == ""
 }
 

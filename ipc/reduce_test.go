@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/tools/txtar"
 
+	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/memory"
 )
 
@@ -68,9 +69,9 @@ func newReducedCase(t *testing.T) *reducedCase {
 	return c
 }
 
-func (c *reducedCase) capture(r CaptureRequest) *CaptureAnswer {
+func (c *reducedCase) capture(r api.CaptureRequest) *api.CaptureAnswer {
 	c.t.Helper()
-	call, err := c.memory.call(nil, Scope{}, true)
+	call, err := c.memory.call(nil, api.Scope{}, true)
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -131,7 +132,7 @@ func TestReduce(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c := newReducedCase(t)
 			for range 2 {
-				if a := c.capture(CaptureRequest{Text: workDone}); !a.Queued || a.Path != "" {
+				if a := c.capture(api.CaptureRequest{Text: workDone}); !a.Queued || a.Path != "" {
 					t.Errorf("the answer is %+v", a)
 				}
 			}
@@ -148,20 +149,20 @@ func TestReduce(t *testing.T) {
 // and what there is no room for.
 func TestReduceEnds(t *testing.T) {
 	c := newReducedCase(t)
-	c.capture(CaptureRequest{Text: workDone})
+	c.capture(api.CaptureRequest{Text: workDone})
 	<-c.asked // and never answered
 	var want []string
 	for i := range maxWaiting {
-		if a := c.capture(CaptureRequest{Text: fmt.Sprintf("Fixed the bug with the number %d.", i)}); !a.Queued {
+		if a := c.capture(api.CaptureRequest{Text: fmt.Sprintf("Fixed the bug with the number %d.", i)}); !a.Queued {
 			t.Errorf("text %d: %+v", i, a)
 		}
 		want = append(want, fmt.Sprintf("Fixed the bug with the number %d.", i))
 	}
-	if a := c.capture(CaptureRequest{Text: "Fixed one too many."}); a.Queued || a.Path == "" {
+	if a := c.capture(api.CaptureRequest{Text: "Fixed one too many."}); a.Queued || a.Path == "" {
 		t.Errorf("one too many: %+v", a)
 	}
 	c.stop()
-	if a := c.capture(CaptureRequest{Text: "Fixed what came too late."}); a.Queued || a.Path == "" {
+	if a := c.capture(api.CaptureRequest{Text: "Fixed what came too late."}); a.Queued || a.Path == "" {
 		t.Errorf("one too late: %+v", a)
 	}
 	want = append([]string{"Fixed one too many.", "Fixed the race in store.go, at last.", "All 12 tests pass."}, append(want, "Fixed what came too late.")...)
@@ -186,7 +187,7 @@ func TestReducePrivate(t *testing.T) {
 	} {
 		c := newReducedCase(t)
 		c.memory.JudgePrivate = test.allowed
-		a := c.capture(CaptureRequest{Text: test.text, Visibility: test.visibility.String()})
+		a := c.capture(api.CaptureRequest{Text: test.text, Visibility: test.visibility.String()})
 		if a.Queued != test.asked {
 			t.Errorf("%+v: %+v", test, a)
 		}

@@ -10,42 +10,20 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/memory"
 )
 
-// RememberRequest asks to keep one thing for long.
-type RememberRequest struct {
-	Text     string   `json:"text" arg:"rest" stdin:"true" need:"true" doc:"what to remember, in a sentence or two"`
-	Title    string   `json:"title" doc:"what it is about, in a few words; an item with the same title is replaced"`
-	Section  string   `json:"section" complete:"section" doc:"heading to put it under; the one that fits best if not given"`
-	Session  string   `json:"session" complete:"session" doc:"id of the session in which it was said; one item a day is kept of each"`
-	Explicit bool     `json:"explicit" need:"true" doc:"the user has asked for it to be remembered, in so many words"`
-	Evidence []string `json:"evidence" complete:"path" doc:"where it comes from: paths, URLs or ids of entries"`
-	Scope
-}
-
-// RememberAnswer says where it is kept.
-type RememberAnswer struct {
-	Path     string   `json:"path,omitempty"`
-	Line     int      `json:"line,omitempty"`
-	Section  string   `json:"section,omitempty"`
-	Replaced bool     `json:"replaced"` // an item with that title, or that text
-	Hints    []string `json:"hints"`
-	Disabled bool     `json:"disabled,omitempty"` // memory is turned off: nothing was written
-
-	Redaction
-}
-
 // remember keeps one thing for long.
-func (m *Memory) remember(ctx context.Context, c Call, r *RememberRequest) (*RememberAnswer, error) {
+func (m *Memory) remember(ctx context.Context, c Call, r *api.RememberRequest) (*api.RememberAnswer, error) {
 	return m.rememberItem(ctx, c, r, "", "")
 }
 
 // rememberItem keeps one thing for long, as part of a group of changes that are
 // undone together; an empty group is one of its own. The day is the one on which
 // the session began; today if empty.
-func (m *Memory) rememberItem(ctx context.Context, c Call, r *RememberRequest, day, group string) (*RememberAnswer, error) {
-	answer := &RememberAnswer{Hints: []string{}}
+func (m *Memory) rememberItem(ctx context.Context, c Call, r *api.RememberRequest, day, group string) (*api.RememberAnswer, error) {
+	answer := &api.RememberAnswer{Hints: []string{}}
 	if m.Disabled {
 		answer.Disabled = true
 		return answer, nil
@@ -97,7 +75,7 @@ func (m *Memory) rememberItem(ctx context.Context, c Call, r *RememberRequest, d
 
 // A remembered is an item on its way into long-term memory.
 type remembered struct {
-	*RememberRequest
+	*api.RememberRequest
 	subject string
 	day     string // on which its session began
 	today   string
@@ -120,7 +98,7 @@ var (
 // worthKeeping says no to what is not kept for long.
 func (m *Memory) worthKeeping(r *remembered) error {
 	if strings.TrimSpace(r.Text) == "" {
-		return Errorf(Invalid, "text is empty")
+		return api.Errorf(api.Invalid, "text is empty")
 	}
 	given := []struct{ field, text string }{{"title", r.Title}, {"text", r.Text}, {"section", r.Section}, {"session", r.Session}}
 	for _, e := range r.Evidence {
@@ -133,20 +111,20 @@ func (m *Memory) worthKeeping(r *remembered) error {
 	}
 	for _, e := range r.Evidence {
 		if strings.TrimSpace(e) == "" || strings.Contains(e, ",") {
-			return Errorf(Invalid, "evidence: %q is empty, or has a comma in it", e)
+			return api.Errorf(api.Invalid, "evidence: %q is empty, or has a comma in it", e)
 		}
 	}
 	for _, g := range given[:3] {
 		if utf8.RuneCountInString(g.text) > maxNote {
-			return Errorf(TooLarge, "%s has more than %d characters", g.field, maxNote).hint("a sentence or two are remembered; a file of its own keeps the rest")
+			return api.Errorf(api.TooLarge, "%s has more than %d characters", g.field, maxNote).WithHint("a sentence or two are remembered; a file of its own keeps the rest")
 		}
 	}
 	switch {
 	case !r.Explicit:
-		return Errorf(Invalid, "only what the user asked to be remembered is kept for long").
-			hint("set explicit if the user said so; note keeps everything else, for the day")
+		return api.Errorf(api.Invalid, "only what the user asked to be remembered is kept for long").
+			WithHint("set explicit if the user said so; note keeps everything else, for the day")
 	case boxed.MatchString(r.Text), tasked.MatchString(r.Text), tasked.MatchString(r.Title), m.Layout.CountsTasks(r.Section):
-		return Errorf(Invalid, "tasks are not kept for long").hint("put it into the tasks of the session")
+		return api.Errorf(api.Invalid, "tasks are not kept for long").WithHint("put it into the tasks of the session")
 	}
 	return nil
 }
@@ -159,8 +137,8 @@ func (m *Memory) belongs(r *remembered) error {
 	}
 	for _, name := range []string{r.Section, r.Title} {
 		if namespace := memory.DeclaredAs(name); namespace != "" {
-			return Errorf(Invalid, "%q is no long-term memory but kept by its key", name).
-				hint("item_put keeps it, with namespace %s", namespace)
+			return api.Errorf(api.Invalid, "%q is no long-term memory but kept by its key", name).
+				WithHint("item_put keeps it, with namespace %s", namespace)
 		}
 	}
 	return nil
@@ -252,17 +230,17 @@ func (r *remembered) item(comment string) (string, error) {
 		item := memory.TitledItem(r.Title, strings.TrimSpace(r.Text)+added, comment)
 		alone := r.parse([]byte(item))
 		if len(alone.Entries) != 1 || len(alone.Entries[0].Tasks) > 0 {
-			return "", Errorf(Invalid, "text: it cannot be one item of a list").hint("leave out what Markdown would read as something else")
+			return "", api.Errorf(api.Invalid, "text: it cannot be one item of a list").WithHint("leave out what Markdown would read as something else")
 		}
 		e := &alone.Entries[0]
 		if title := strings.Join(strings.Fields(r.Title), " "); e.Title != title && title != "" {
-			return "", Errorf(Invalid, "title: %q cannot be a title", title).hint("leave out what Markdown would read as something else")
+			return "", api.Errorf(api.Invalid, "title: %q cannot be a title", title).WithHint("leave out what Markdown would read as something else")
 		}
 		if r.norm = e.Norm; e.Added != "" {
 			return item, nil
 		}
 	}
-	return "", Errorf(Invalid, "text: it cannot end with the date of today").hint("leave out what Markdown would read as something else")
+	return "", api.Errorf(api.Invalid, "text: it cannot end with the date of today").WithHint("leave out what Markdown would read as something else")
 }
 
 // replaces is the item that says the same, or has the same title: -1 if there is
@@ -282,8 +260,8 @@ func (r *remembered) replaces(doc *memory.Document, source string) (at int, err 
 		other = other || !same && r.Session != "" && e.Source == source && (e.Added == "" || e.Added >= r.day)
 	}
 	if other {
-		return -1, Errorf(Limit, "one item of session %q is kept for long already, on that day", r.Session).
-			hint("leave session out if the user has asked for another")
+		return -1, api.Errorf(api.Limit, "one item of session %q is kept for long already, on that day", r.Session).
+			WithHint("leave session out if the user has asked for another")
 	}
 	if r.alike > 1 {
 		at = -1

@@ -8,62 +8,21 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/memory"
 	"github.com/memwatchd/memwatchd/todosync"
 	"github.com/memwatchd/memwatchd/vault"
 )
-
-// SessionRequest asks to merge what a session has to say of itself into its file.
-type SessionRequest struct {
-	Session string       `json:"session" need:"true" complete:"session" doc:"id of the session"`
-	Day     string       `json:"day" doc:"the day on which it began, YYYY-MM-DD, so that it keeps its file after midnight; today if not given"`
-	Draft   memory.Draft `json:"draft" arg:"1" stdin:"true" doc:"what to write, for everybody to read: {summary, source, channel, contact_id, contact_nickname, subject_id, items: {section: [{title, text} or {topic, users, datetime, event, result}]}, facts: [{title, text}], tasks: [{text, done, reopen}], follow_ups: [{text, done, reopen}], links: [{text, target}], promote: {title, text, explicit}}"`
-	DryRun  bool         `json:"dry_run" doc:"show what would change, and change nothing"`
-	Scope
-}
-
-// SessionAnswer is what became of a draft.
-type SessionAnswer struct {
-	Path        string          `json:"path,omitempty"`
-	Added       []SessionItem   `json:"added"`   // that are new
-	Updated     []SessionItem   `json:"updated"` // that were there, and said something else
-	Merged      []SessionItem   `json:"merged"`  // that were there as they are
-	LeftOut     []LeftOut       `json:"left_out"`
-	Merge       string          `json:"merge,omitempty"` // how it was found out what was there: by rules, or semantic, by what a model proposed
-	Todos       []TodoPlace     `json:"todos"`           // tasks of other files that were ticked because of it
-	Frontmatter map[string]any  `json:"frontmatter,omitempty"`
-	Promoted    *RememberAnswer `json:"promoted,omitempty"`
-	Hints       []string        `json:"hints"`
-	DryRun      bool            `json:"dry_run"`
-	Diff        []DiffHunk      `json:"diff,omitempty"`     // of a dry run: what would change in the file, as it is shown
-	Disabled    bool            `json:"disabled,omitempty"` // memory is turned off: nothing was written
-
-	Redaction
-}
-
-// A SessionItem is an item of a draft, in the file.
-type SessionItem struct {
-	Item    string `json:"item"` // in the draft, such as facts[0]
-	Section string `json:"section"`
-	Text    string `json:"text"` // its first line
-	Line    int    `json:"line,omitempty"`
-}
-
-// LeftOut is a part of a draft that was not written.
-type LeftOut struct {
-	Item   string `json:"item"` // in the draft, such as facts[0]
-	Reason string `json:"reason"`
-}
 
 // publicByDesign is told with every draft that is written, unless somebody has made
 // the file private.
 const publicByDesign = "what a session writes is read in every context: leave out what is private"
 
 // session merges a draft into the file of its session.
-func (m *Memory) session(ctx context.Context, c Call, r *SessionRequest) (*SessionAnswer, error) {
-	answer := &SessionAnswer{
-		Added: []SessionItem{}, Updated: []SessionItem{}, Merged: []SessionItem{}, LeftOut: []LeftOut{},
-		Todos: []TodoPlace{}, Hints: []string{}, DryRun: r.DryRun,
+func (m *Memory) session(ctx context.Context, c Call, r *api.SessionRequest) (*api.SessionAnswer, error) {
+	answer := &api.SessionAnswer{
+		Added: []api.SessionItem{}, Updated: []api.SessionItem{}, Merged: []api.SessionItem{}, LeftOut: []api.LeftOut{},
+		Todos: []api.TodoPlace{}, Hints: []string{}, DryRun: r.DryRun,
 	}
 	if m.Disabled {
 		answer.Disabled = true
@@ -76,7 +35,7 @@ func (m *Memory) session(ctx context.Context, c Call, r *SessionRequest) (*Sessi
 	if err != nil {
 		return nil, err
 	}
-	if _, err := m.sync(ctx, &c, Fresh{Sync: new(true)}); err != nil {
+	if _, err := m.sync(ctx, &c, api.Fresh{Sync: new(true)}); err != nil {
 		return nil, err
 	}
 	group := ""
@@ -105,15 +64,15 @@ func (d *sessionDraft) empty() bool { return len(d.parts) == 0 && d.head.Summary
 
 // readDraft takes a request apart, and leaves out what does not belong into a
 // file that everybody reads.
-func (m *Memory) readDraft(c Call, r *SessionRequest, answer *SessionAnswer) (*sessionDraft, error) {
+func (m *Memory) readDraft(c Call, r *api.SessionRequest, answer *api.SessionAnswer) (*sessionDraft, error) {
 	d := &sessionDraft{session: memory.HeadingLine(r.Session), day: cmp.Or(r.Day, m.day(0)), source: origin(c, r.Draft.Source), dry: r.DryRun}
 	switch {
 	case d.session == "":
-		return nil, Errorf(Invalid, "session is needed").hint("give the id of the session")
+		return nil, api.Errorf(api.Invalid, "session is needed").WithHint("give the id of the session")
 	case !memory.IsDay(d.day):
-		return nil, Errorf(Invalid, "day: %q is not a day such as 2026-02-04", d.day)
+		return nil, api.Errorf(api.Invalid, "day: %q is not a day such as 2026-02-04", d.day)
 	case d.day > m.day(1):
-		return nil, Errorf(Invalid, "day: %s is later than tomorrow", d.day)
+		return nil, api.Errorf(api.Invalid, "day: %s is later than tomorrow", d.day)
 	}
 	d.head = memory.SessionHead{
 		Day: d.day, Now: m.now(), SessionID: d.session, Summary: memory.HeadingLine(r.Draft.Summary),
@@ -133,21 +92,21 @@ func (m *Memory) readDraft(c Call, r *SessionRequest, answer *SessionAnswer) (*s
 	}
 	if subject := r.Draft.SubjectID; subject != "" {
 		if !slices.Contains(c.View.Subjects(), subject) {
-			return nil, Errorf(SubjectConflict, "the subject_id in the draft is not yours")
+			return nil, api.Errorf(api.SubjectConflict, "the subject_id in the draft is not yours")
 		}
 		d.head.SubjectID = subject
 	}
 	parts, err := r.Draft.Parts()
 	switch {
 	case err != nil:
-		return nil, Errorf(Invalid, "draft: %v", err)
+		return nil, api.Errorf(api.Invalid, "draft: %v", err)
 	case len(parts) == 0 && d.head.Summary == "" && r.Draft.Promote == nil:
-		return nil, Errorf(Invalid, "draft: it says nothing").hint("give it a summary, items, facts, tasks, follow_ups or links")
+		return nil, api.Errorf(api.Invalid, "draft: it says nothing").WithHint("give it a summary, items, facts, tasks, follow_ups or links")
 	}
 	if reason, err := m.leaves("summary", d.head.Summary); err != nil {
 		return nil, err
 	} else if reason != "" {
-		answer.LeftOut = append(answer.LeftOut, LeftOut{Item: "summary", Reason: reason})
+		answer.LeftOut = append(answer.LeftOut, api.LeftOut{Item: "summary", Reason: reason})
 		d.head.Summary = ""
 	}
 	for _, p := range parts {
@@ -165,24 +124,24 @@ func (m *Memory) readDraft(c Call, r *SessionRequest, answer *SessionAnswer) (*s
 		if reason == "" {
 			d.parts = append(d.parts, p)
 		} else {
-			answer.LeftOut = append(answer.LeftOut, LeftOut{Item: p.Name, Reason: reason})
+			answer.LeftOut = append(answer.LeftOut, api.LeftOut{Item: p.Name, Reason: reason})
 		}
 	}
 	return d, nil
 }
 
-func noContact() *Error {
-	return Errorf(Invalid, "contact_id is needed for a session with a contact").hint("the nickname may be empty, the id may not")
+func noContact() *api.Error {
+	return api.Errorf(api.Invalid, "contact_id is needed for a session with a contact").WithHint("the nickname may be empty, the id may not")
 }
 
 // leaves is the reason why a text is left out of a file that everybody reads, or
 // empty. The error says why there can be no such text at all.
 func (m *Memory) leaves(field, text string) (reason string, err error) {
 	err = m.outside(field, text)
-	switch e, _ := errors.AsType[*Error](err); {
+	switch e, _ := errors.AsType[*api.Error](err); {
 	case err == nil:
 		return "", nil
-	case e != nil && e.Code == Secret:
+	case e != nil && e.Code == api.Secret:
 		return "it has a live credential in it", nil
 	case memory.SaysPrivate(text):
 		return "it is private", nil
@@ -192,7 +151,7 @@ func (m *Memory) leaves(field, text string) (reason string, err error) {
 
 // mergeDraft merges a draft into the file of its session, and says what became of
 // it. It returns the group of changes that it began.
-func (m *Memory) mergeDraft(ctx context.Context, c Call, d *sessionDraft, answer *SessionAnswer) (group string, err error) {
+func (m *Memory) mergeDraft(ctx context.Context, c Call, d *sessionDraft, answer *api.SessionAnswer) (group string, err error) {
 	var merge *memory.Merge
 	var before, after *memory.Document
 	var written vault.Written
@@ -240,7 +199,7 @@ func (m *Memory) reviseSession(c Call, d *sessionDraft, doc *memory.Document, r 
 	}
 	merge, err := m.Layout.Merge(c.View, doc, d.parts)
 	if err != nil {
-		return nil, Errorf(Invalid, "draft: %v", err)
+		return nil, api.Errorf(api.Invalid, "draft: %v", err)
 	}
 	m.heed(judged, merge, doc)
 	merge.ByRules()
@@ -284,7 +243,7 @@ func (m *Memory) sessionSource(c Call, d *sessionDraft, front *memory.Front) str
 }
 
 // tellMerge says what became of a draft, as its caller sees it.
-func (m *Memory) tellMerge(c Call, d *sessionDraft, merge *memory.Merge, before, after *memory.Document, answer *SessionAnswer) {
+func (m *Memory) tellMerge(c Call, d *sessionDraft, merge *memory.Merge, before, after *memory.Document, answer *api.SessionAnswer) {
 	answer.Path = after.Place.Path
 	doc := after.For(c.View)
 	if doc == nil {
@@ -292,14 +251,14 @@ func (m *Memory) tellMerge(c Call, d *sessionDraft, merge *memory.Merge, before,
 	}
 	shown := doc.Shown(c.View)
 	for _, o := range merge.Outcomes(doc) {
-		item := SessionItem{Item: o.Name, Section: o.Section, Text: o.Says}
+		item := api.SessionItem{Item: o.Name, Section: o.Section, Text: o.Says}
 		if o.Entry >= 0 {
 			item.Line = shown.Line(o.Line)
 			if s := doc.Entries[o.Entry].Sections; len(s) > 0 {
 				item.Section = s[len(s)-1]
 			}
 		}
-		list := map[memory.Change]*[]SessionItem{memory.Added: &answer.Added, memory.Updated: &answer.Updated, memory.Merged: &answer.Merged}[o.Change]
+		list := map[memory.Change]*[]api.SessionItem{memory.Added: &answer.Added, memory.Updated: &answer.Updated, memory.Merged: &answer.Merged}[o.Change]
 		*list = append(*list, item)
 	}
 	answer.Frontmatter = frontmatter(c, doc)
@@ -322,8 +281,8 @@ func (m *Memory) tellMerge(c Call, d *sessionDraft, merge *memory.Merge, before,
 }
 
 // ticked are the places of boxes, as far as the caller may read them.
-func (m *Memory) ticked(c Call, boxes []todosync.Copy) []TodoPlace {
-	places := []TodoPlace{}
+func (m *Memory) ticked(c Call, boxes []todosync.Copy) []api.TodoPlace {
+	places := []api.TodoPlace{}
 	paths := map[string]bool{}
 	for _, b := range boxes {
 		paths[b.Path] = true
@@ -346,7 +305,7 @@ func (m *Memory) ticked(c Call, boxes []todosync.Copy) []TodoPlace {
 
 // promote keeps at most one item of a draft for long, by the rules of what is
 // remembered. That it is refused does not undo what was written.
-func (m *Memory) promote(ctx context.Context, c Call, r *SessionRequest, group string, answer *SessionAnswer) {
+func (m *Memory) promote(ctx context.Context, c Call, r *api.SessionRequest, group string, answer *api.SessionAnswer) {
 	p := r.Draft.Promote
 	switch {
 	case p == nil:
@@ -355,7 +314,7 @@ func (m *Memory) promote(ctx context.Context, c Call, r *SessionRequest, group s
 		answer.Hints = append(answer.Hints, "promote: a dry run does not try it")
 		return
 	}
-	kept, err := m.rememberItem(ctx, c, &RememberRequest{Title: p.Title, Text: p.Text, Explicit: p.Explicit, Session: r.Session}, r.Day, group)
+	kept, err := m.rememberItem(ctx, c, &api.RememberRequest{Title: p.Title, Text: p.Text, Explicit: p.Explicit, Session: r.Session}, r.Day, group)
 	if err != nil {
 		answer.Hints = append(answer.Hints, "promote: "+strings.TrimSpace(asError(err).Error()))
 		return

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"golang.org/x/tools/txtar"
+
+	"github.com/memwatchd/memwatchd/api"
 )
 
 // Drafts of one session that come at the same time are all in its file, and so are
@@ -27,8 +29,8 @@ func TestSessionDraftsAllSurvive(t *testing.T) {
 				request := fmt.Sprintf(`{"session": %q, "draft": {"summary": "s", "facts": [{"title": "Shared", "text": "by %d"}, {"text": "fact %d of %s"}], "tasks": [{"text": "task %d", "done": %t}, {"text": "everybody's", "done": %[6]t}]}}`,
 					session, i, i, session, i, i%2 == 0)
 				var answer struct {
-					SessionAnswer
-					Error *Error
+					api.SessionAnswer
+					Error *api.Error
 				}
 				if err := json.Unmarshal(postOps(t, socket, "session", []byte(request)), &answer); err != nil || answer.Error != nil {
 					t.Errorf("%v %v", err, answer.Error)

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/index"
 	"github.com/memwatchd/memwatchd/memory"
 )
@@ -56,7 +57,7 @@ func (m *Memory) inSessionFile(c Call, session, day string, use sessionUse) (not
 	for _, doc := range m.sessionFiles(c, session, day) {
 		path := doc.Place.Path
 		err := try(path, false, true)
-		if gone := asError(err); err == nil || gone.Code != NotFound && !errors.Is(err, errOthers) && !errors.Is(err, errUnsound) {
+		if gone := asError(err); err == nil || gone.Code != api.NotFound && !errors.Is(err, errOthers) && !errors.Is(err, errUnsound) {
 			return notes, err
 		}
 	}
@@ -78,7 +79,7 @@ func (m *Memory) inSessionFile(c Call, session, day string, use sessionUse) (not
 			break
 		}
 	}
-	return notes, Errorf(Unavailable, "all names for the file of session %q are taken", session).hint("status tells which files have to be mended")
+	return notes, api.Errorf(api.Unavailable, "all names for the file of session %q are taken", session).WithHint("status tells which files have to be mended")
 }
 
 // unsoundNote says what is wrong with a file, to those only who may read all of it.

@@ -6,45 +6,27 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/index"
 	"github.com/memwatchd/memwatchd/memory"
 )
 
-// A File is a file of memory in a few words.
-type File struct {
-	Path      string `json:"path"`
-	Kind      string `json:"kind"`
-	Day       string `json:"day,omitempty"`
-	Session   string `json:"session,omitempty"`
-	Summary   string `json:"summary,omitempty"`
-	Untrusted bool   `json:"untrusted,omitempty"` // the summary was written by others than the subject
-	// Progress counts what is done of the tasks and follow-ups.
-	Progress *Progress `json:"progress,omitempty"`
-	Text     string    `json:"text,omitempty"`
-}
-
 // A shownFile is a File with its document.
 type shownFile struct {
-	File
+	api.File
 	doc *memory.Document
-}
-
-// Progress is what is done, of how much.
-type Progress struct {
-	Tasks     string `json:"tasks"`
-	FollowUps string `json:"follow_ups"`
 }
 
 // file is a file in a few words, for one caller.
 func fileOf(c Call, doc *memory.Document) shownFile {
-	f := shownFile{doc: doc, File: File{
+	f := shownFile{doc: doc, File: api.File{
 		Path: doc.Place.Path, Kind: doc.Place.Kind.String(), Day: doc.Place.Day,
 		Session: sessionOf(c, doc), Summary: strings.TrimSpace(doc.Summary(c.View)),
 	}}
 	f.Untrusted = f.Summary != "" && doc.Front.Untrusted()
 	if doc.Place.Kind == memory.Session {
 		tasks, followUps := doc.Progress(c.View)
-		f.Progress = &Progress{
+		f.Progress = &api.Progress{
 			Tasks:     fmt.Sprintf("%d/%d", tasks.Done, tasks.Total),
 			FollowUps: fmt.Sprintf("%d/%d", followUps.Done, followUps.Total),
 		}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/memory"
 )
 
@@ -29,7 +30,7 @@ const (
 	ContextPrivate = memory.Private
 )
 
-// A StoredItem is an [Item] for programs that keep what they know of a subject
+// A StoredItem is an [api.Item] for programs that keep what they know of a subject
 // by keys, and leave files to others.
 type StoredItem struct {
 	SubjectID  string
@@ -76,8 +77,8 @@ func (s *Store) client() *Client {
 }
 
 // scopeOf is a subject in a context.
-func scopeOf(subjectID string, c RequestContext) Scope {
-	return Scope{Subject: &subjectID, Context: new(c.String())}
+func scopeOf(subjectID string, c RequestContext) api.Scope {
+	return api.Scope{Subject: &subjectID, Context: new(c.String())}
 }
 
 // Get is the item of a key, if there is one that may be shown.
@@ -85,7 +86,7 @@ func (s *Store) Get(ctx context.Context, subjectID, namespace, key string, opt R
 	if subjectID == "" {
 		return StoredItem{}, false, nil
 	}
-	answer, err := s.client().ItemGet(ctx, ItemGetRequest{Namespace: namespace, Key: key, Scope: scopeOf(subjectID, opt.Context)})
+	answer, err := s.client().ItemGet(ctx, api.ItemGetRequest{Namespace: namespace, Key: key, Scope: scopeOf(subjectID, opt.Context)})
 	if err != nil {
 		return StoredItem{}, false, unlessMissing(err)
 	}
@@ -100,7 +101,7 @@ func (s *Store) List(ctx context.Context, subjectID, namespace string, opt ReadO
 		return nil, nil
 	}
 	var items []StoredItem
-	r := ItemListRequest{Namespace: namespace, Prefix: opt.Prefix, Limit: page, Scope: scopeOf(subjectID, opt.Context)}
+	r := api.ItemListRequest{Namespace: namespace, Prefix: opt.Prefix, Limit: page, Scope: scopeOf(subjectID, opt.Context)}
 	for {
 		if opt.Limit > 0 {
 			r.Limit = min(page, opt.Limit-len(items))
@@ -124,7 +125,7 @@ func (s *Store) Put(ctx context.Context, subjectID, namespace, key, value string
 	if subjectID == "" {
 		return StoredItem{}, nil
 	}
-	r := ItemPutRequest{
+	r := api.ItemPutRequest{
 		Namespace: namespace, Key: key, Value: value, Visibility: opt.Visibility.String(), Confidence: opt.Confidence,
 		Scope: scopeOf(subjectID, ContextPrivate),
 	}
@@ -143,7 +144,7 @@ func (s *Store) Delete(ctx context.Context, subjectID, namespace, key string) er
 	if subjectID == "" {
 		return nil
 	}
-	_, err := s.client().ItemDelete(ctx, ItemDeleteRequest{Namespace: namespace, Key: key, Scope: scopeOf(subjectID, ContextPrivate)})
+	_, err := s.client().ItemDelete(ctx, api.ItemDeleteRequest{Namespace: namespace, Key: key, Scope: scopeOf(subjectID, ContextPrivate)})
 	return unlessMissing(err)
 }
 
@@ -152,7 +153,7 @@ func (s *Store) DeleteNamespace(ctx context.Context, subjectID, namespace string
 	if subjectID == "" {
 		return nil
 	}
-	_, err := s.client().ItemDeleteNamespace(ctx, ItemDeleteNamespaceRequest{Namespace: namespace, Scope: scopeOf(subjectID, ContextPrivate)})
+	_, err := s.client().ItemDeleteNamespace(ctx, api.ItemDeleteNamespaceRequest{Namespace: namespace, Scope: scopeOf(subjectID, ContextPrivate)})
 	return unlessMissing(err)
 }
 
@@ -162,12 +163,12 @@ func (s *Store) WipeSubject(ctx context.Context, subjectID string) error {
 	if subjectID == "" {
 		return nil
 	}
-	answer, err := s.client().WipeSubject(ctx, WipeRequest{Confirm: subjectID, Scope: scopeOf(subjectID, ContextPrivate)})
+	answer, err := s.client().WipeSubject(ctx, api.WipeRequest{Confirm: subjectID, Scope: scopeOf(subjectID, ContextPrivate)})
 	if err != nil {
 		return err
 	}
 	if len(answer.Failed) > 0 {
-		return Errorf(Unavailable, "%d files of %s could not be deleted", len(answer.Failed), subjectID).hint("%s", answer.Failed[0])
+		return api.Errorf(api.Unavailable, "%d files of %s could not be deleted", len(answer.Failed), subjectID).WithHint("%s", answer.Failed[0])
 	}
 	return nil
 }
@@ -195,7 +196,7 @@ func (r *Resolver) Resolve(ctx context.Context, externalKey string) (Identity, e
 	if client == nil {
 		client = new(Client)
 	}
-	answer, err := client.Resolve(ctx, ResolveRequest{ExternalKey: externalKey})
+	answer, err := client.Resolve(ctx, api.ResolveRequest{ExternalKey: externalKey})
 	if err != nil {
 		return Identity{}, err
 	}
@@ -203,7 +204,7 @@ func (r *Resolver) Resolve(ctx context.Context, externalKey string) (Identity, e
 }
 
 // stored is an item in the shape of a store.
-func stored(i *Item) StoredItem {
+func stored(i *api.Item) StoredItem {
 	if i == nil {
 		return StoredItem{}
 	}
@@ -226,7 +227,7 @@ func unixSeconds(t time.Time) int64 {
 
 // unlessMissing is an error, but for the one of what is not there.
 func unlessMissing(err error) error {
-	if e, ok := errors.AsType[*Error](err); ok && e.Code == NotFound {
+	if e, ok := errors.AsType[*api.Error](err); ok && e.Code == api.NotFound {
 		return nil
 	}
 	return err

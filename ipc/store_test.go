@@ -10,6 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/tools/txtar"
+
+	"github.com/memwatchd/memwatchd/api"
 )
 
 // MemoryStore is what programs expect of a store.
@@ -106,7 +108,7 @@ func TestStore(t *testing.T) {
 	same("deleted", keys("", private), []string{"timezone=Europe/Berlin"})
 
 	_, err = s.Put(ctx, who, "profil", "a", "b", PutOptions{})
-	if e, ok := errors.AsType[*Error](err); !ok || e.Code != Invalid {
+	if e, ok := errors.AsType[*api.Error](err); !ok || e.Code != api.Invalid {
 		t.Errorf("a namespace that there is not: %v", err)
 	}
 }
@@ -185,7 +187,7 @@ func TestResolver(t *testing.T) {
 		}
 	}
 	_, err := (&Resolver{Client: on}).Resolve(t.Context(), "telegram")
-	if e, ok := errors.AsType[*Error](err); !ok || e.Code != Invalid {
+	if e, ok := errors.AsType[*api.Error](err); !ok || e.Code != api.Invalid {
 		t.Errorf("a key that is none: %v", err)
 	}
 }

@@ -4,10 +4,12 @@ import (
 	"context"
 	"net/http"
 	"time"
+
+	"github.com/memwatchd/memwatchd/api"
 )
 
 // stream answers with server-sent events until the client or the daemon goes.
-func (h *handler) stream(a *answer, r *http.Request, op *Operation, call Call, req *Request) error {
+func (h *handler) stream(a *answer, r *http.Request, op *api.Operation, call Call, req *api.Request) error {
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
 	defer context.AfterFunc(h.ending, cancel)()

@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/tools/txtar"
 
+	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/memory"
 	"github.com/memwatchd/memwatchd/vault"
 )
@@ -32,15 +33,15 @@ var completed = []string{"created_at", "updated_at", "summary", "tasks", "follow
 
 var theirOperations = []theirs{
 	{name: "note", path: "memory/2026-02-05.md", appends: true, ask: func(t *testing.T, m *Memory, c Call) error {
-		_, err := m.note(t.Context(), c, &NoteRequest{Text: "zebra one", Topic: "zebra", Tags: []string{"zebra"}})
+		_, err := m.note(t.Context(), c, &api.NoteRequest{Text: "zebra one", Topic: "zebra", Tags: []string{"zebra"}})
 		return err
 	}},
 	{name: "capture", path: "memory/2026-02-05.md", appends: true, ask: func(t *testing.T, m *Memory, c Call) error {
-		_, err := m.capture(t.Context(), c, &CaptureRequest{Bullets: []string{"zebra one", "- zebra two"}, Visibility: "public_ok"})
+		_, err := m.capture(t.Context(), c, &api.CaptureRequest{Bullets: []string{"zebra one", "- zebra two"}, Visibility: "public_ok"})
 		return err
 	}},
 	{name: "session", path: "2026-02-05/cli.md", front: completed, ask: func(t *testing.T, m *Memory, c Call) error {
-		_, err := m.session(t.Context(), c, &SessionRequest{Session: "cli", Draft: memory.Draft{
+		_, err := m.session(t.Context(), c, &api.SessionRequest{Session: "cli", Draft: memory.Draft{
 			Summary: "zebra", Facts: []memory.DraftItem{{Title: "zebra", Text: "zebra\nzebra too"}}, Tasks: []memory.DraftTask{{Text: "zebra one"}, {Text: "zebra two", Done: true}},
 			FollowUps: []memory.DraftTask{{Text: "zebra three"}}, Links: []memory.DraftLink{{Text: "zebra", Target: "zebra.md"}},
 			Items: map[string][]memory.DraftItem{"A": {{Text: "zebra four"}}},
@@ -48,31 +49,31 @@ var theirOperations = []theirs{
 		return err
 	}},
 	{name: "remember", path: "_longterms/owner/_index.md", front: completed, ask: func(t *testing.T, m *Memory, c Call) error {
-		_, err := m.remember(t.Context(), c, &RememberRequest{Title: "zebra", Text: "zebra\nlikes zebras", Explicit: true})
+		_, err := m.remember(t.Context(), c, &api.RememberRequest{Title: "zebra", Text: "zebra\nlikes zebras", Explicit: true})
 		return err
 	}},
 	{name: "remember", path: "MEMORY.md", ask: func(t *testing.T, m *Memory, c Call) error {
-		_, err := m.remember(t.Context(), c, &RememberRequest{Text: "zebra", Section: "A", Explicit: true})
+		_, err := m.remember(t.Context(), c, &api.RememberRequest{Text: "zebra", Section: "A", Explicit: true})
 		return err
 	}},
 	{name: "item_put", path: "_longterms/owner/fact.md", ask: func(t *testing.T, m *Memory, c Call) error {
-		_, err := m.itemPut(t.Context(), c, &ItemPutRequest{Namespace: "fact", Key: "zebra", Value: "zebra\nzebra too"})
+		_, err := m.itemPut(t.Context(), c, &api.ItemPutRequest{Namespace: "fact", Key: "zebra", Value: "zebra\nzebra too"})
 		return err
 	}},
 	{name: "item_put", path: "_longterms/acct_42/fact.md", subject: "acct:42", ask: func(t *testing.T, m *Memory, c Call) error {
-		_, err := m.itemPut(t.Context(), c, &ItemPutRequest{Namespace: "fact", Key: "zebra", Value: `{"zebra": [1, 2]}`, Visibility: "public_ok"})
+		_, err := m.itemPut(t.Context(), c, &api.ItemPutRequest{Namespace: "fact", Key: "zebra", Value: `{"zebra": [1, 2]}`, Visibility: "public_ok"})
 		return err
 	}},
 	{name: "profile", path: "_longterms/owner/profile.md", ask: func(t *testing.T, m *Memory, c Call) error {
-		_, err := m.profile(t.Context(), c, &ProfileRequest{Name: "zebra", Text: "likes zebras", Based: Based{Evidence: []string{"https://example.com"}}})
+		_, err := m.profile(t.Context(), c, &api.ProfileRequest{Name: "zebra", Text: "likes zebras", Based: api.Based{Evidence: []string{"https://example.com"}}})
 		return err
 	}},
 	{name: "project", path: "_longterms/owner/project.md", ask: func(t *testing.T, m *Memory, c Call) error {
-		_, err := m.project(t.Context(), c, &ProjectRequest{Name: "zebra", Text: "likes zebras", Based: Based{Evidence: []string{"https://example.com"}, Visibility: "public_ok"}})
+		_, err := m.project(t.Context(), c, &api.ProjectRequest{Name: "zebra", Text: "likes zebras", Based: api.Based{Evidence: []string{"https://example.com"}, Visibility: "public_ok"}})
 		return err
 	}},
 	{name: "note", path: "2026-02-05/acct_42.md", subject: "acct:42", head: "---\nsubject_id: acct:42\n---\n", appends: true, ask: func(t *testing.T, m *Memory, c Call) error {
-		_, err := m.note(t.Context(), c, &NoteRequest{Text: "zebra one", Visibility: "public_ok"})
+		_, err := m.note(t.Context(), c, &api.NoteRequest{Text: "zebra one", Visibility: "public_ok"})
 		return err
 	}},
 }
@@ -173,7 +174,7 @@ func (op *theirs) on(t *testing.T, d *diskCase, text string) (done bool) {
 	}
 	if err != nil {
 		e := asError(err)
-		if !slices.Contains([]Code{Conflict, Invalid, Busy, SubjectConflict, Limit, TooLarge}, e.Code) || e.Message == "" {
+		if !slices.Contains([]api.Code{api.Conflict, api.Invalid, api.Busy, api.SubjectConflict, api.Limit, api.TooLarge}, e.Code) || e.Message == "" {
 			fail("is refused with %s %v", e.Code, err)
 		}
 		if source != text {

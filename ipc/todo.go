@@ -6,60 +6,34 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/index"
 	"github.com/memwatchd/memwatchd/memory"
 	"github.com/memwatchd/memwatchd/todosync"
 )
 
-// TodoRequest asks to tick a task, or to open it again. Without one, and as a dry
-// run, it asks what is going to be ticked because it was done elsewhere.
-type TodoRequest struct {
-	Text    string `json:"text" arg:"rest" complete:"todo" doc:"the task's text; case, emphasis, tags and dates in it do not matter"`
-	ID      string `json:"id" doc:"the task instead, as path#id or by the id that was given to it"`
-	State   string `json:"state" default:"done" enum:"done,open" doc:"done or open"`
-	Session string `json:"session" complete:"session" doc:"the task as it stands in this session"`
-	DryRun  bool   `json:"dry_run" doc:"change nothing, show what would be changed"`
-	Fresh
-	Scope
-}
-
-// TodoAnswer says where a task was changed.
-type TodoAnswer struct {
-	Text    string      `json:"text,omitempty"`
-	State   string      `json:"state,omitempty"`
-	Changed []TodoPlace `json:"changed"` // with their new state
-	Left    []Skipped   `json:"left"`    // files that could not be changed, and why
-	DryRun  bool        `json:"dry_run"` // nothing was changed: Changed is what would be
-	Plan    *TodoPlan   `json:"plan,omitempty"`
-	Index   IndexState  `json:"index"`
-
-	Disabled bool `json:"disabled,omitempty"` // memory is turned off: nothing was written
-
-	Redaction
-}
-
-func (m *Memory) todo(ctx context.Context, c Call, r *TodoRequest) (*TodoAnswer, error) {
+func (m *Memory) todo(ctx context.Context, c Call, r *api.TodoRequest) (*api.TodoAnswer, error) {
 	plan := r.DryRun && r.ID == "" && r.Text == ""
 	if m.Disabled {
-		return &TodoAnswer{Changed: []TodoPlace{}, Left: []Skipped{}, DryRun: r.DryRun, Disabled: true}, nil
+		return &api.TodoAnswer{Changed: []api.TodoPlace{}, Left: []api.Skipped{}, DryRun: r.DryRun, Disabled: true}, nil
 	}
 	if err := m.mayWrite(c); err != nil {
 		return nil, err
 	}
 	if m.Todos == nil {
-		return nil, Errorf(Unavailable, "nothing can be written").hint("status says why")
+		return nil, api.Errorf(api.Unavailable, "nothing can be written").WithHint("status says why")
 	}
 	if plan && !c.Whole { // what is going to be ticked depends on everybody's tasks
-		return nil, Errorf(Forbidden, "the plan is for the owner, in private").hint("name a task to see what would be changed")
+		return nil, api.Errorf(api.Forbidden, "the plan is for the owner, in private").WithHint("name a task to see what would be changed")
 	}
 	if !plan && (r.ID == "") == (r.Text == "") {
-		return nil, Errorf(Invalid, "either id or text is needed")
+		return nil, api.Errorf(api.Invalid, "either id or text is needed")
 	}
 	synced, err := m.sync(ctx, &c, r.Fresh)
 	if err != nil {
 		return nil, err
 	}
-	answer := &TodoAnswer{Changed: []TodoPlace{}, Left: []Skipped{}, DryRun: r.DryRun, Index: m.state(c, synced)}
+	answer := &api.TodoAnswer{Changed: []api.TodoPlace{}, Left: []api.Skipped{}, DryRun: r.DryRun, Index: m.state(c, synced)}
 	if plan {
 		answer.Plan = m.todoPlan(c)
 		return answer, nil
@@ -89,17 +63,17 @@ func (m *Memory) todo(ctx context.Context, c Call, r *TodoRequest) (*TodoAnswer,
 }
 
 // setTasks changes boxes. It fails if none could be.
-func (m *Memory) setTasks(ctx context.Context, c Call, boxes []todosync.Copy, state memory.TaskState, answer *TodoAnswer) error {
+func (m *Memory) setTasks(ctx context.Context, c Call, boxes []todosync.Copy, state memory.TaskState, answer *api.TodoAnswer) error {
 	may := func(e *memory.Entry) bool { return e.Readable(c.View) }
 	var failure error
 	for _, o := range m.Todos.Set(ctx, boxes, state, may) {
 		if o.Err != nil {
 			doc, _, err := m.load(c, o.Path)
 			failure = writeError(o.Err, err == nil && doc.Owned(c.View))
-			answer.Left = append(answer.Left, Skipped{Path: o.Path, Reason: asError(failure).Message})
+			answer.Left = append(answer.Left, api.Skipped{Path: o.Path, Reason: asError(failure).Message})
 		}
 		if !o.Changed {
-			answer.Changed = slices.DeleteFunc(answer.Changed, func(p TodoPlace) bool { return p.Path == o.Path })
+			answer.Changed = slices.DeleteFunc(answer.Changed, func(p api.TodoPlace) bool { return p.Path == o.Path })
 		}
 	}
 	if len(answer.Changed) == 0 {
@@ -110,7 +84,7 @@ func (m *Memory) setTasks(ctx context.Context, c Call, boxes []todosync.Copy, st
 
 // meant are all copies of the task that a request means, the newest first. It is
 // one task: where more than one is meant, they are named.
-func (m *Memory) meant(c Call, r *TodoRequest) ([]taskCopy, error) {
+func (m *Memory) meant(c Call, r *api.TodoRequest) ([]taskCopy, error) {
 	var all []taskCopy
 	hasTasks := func(f *index.FileInfo) bool { return f.Tasks && todosync.Concerns(f.Kind) }
 	for doc, shown := range m.readable(c, hasTasks) {
@@ -119,7 +93,7 @@ func (m *Memory) meant(c Call, r *TodoRequest) ([]taskCopy, error) {
 	slices.SortStableFunc(all, taskCopy.compare)
 	seeds := named(all, r)
 	if len(seeds) == 0 {
-		return nil, notFound("task", r.ID+r.Text).hint("todos lists those that there are; the text is all that a task says")
+		return nil, notFound("task", r.ID+r.Text).WithHint("todos lists those that there are; the text is all that a task says")
 	}
 	rules := taskRules(c)
 	if r.ID != "" && len(seeds) == 1 {
@@ -156,7 +130,7 @@ func (t *taskCopy) same(rules *todosync.Rules, u *taskCopy) bool {
 
 // named are the copies that a request names: by text; by path#id or id, that of
 // the task or of its entry. What was meant as a text may turn out to be an id.
-func named(all []taskCopy, r *TodoRequest) []taskCopy {
+func named(all []taskCopy, r *api.TodoRequest) []taskCopy {
 	among := func(keep func(*taskCopy) bool) []taskCopy {
 		var list []taskCopy
 		for i := range all {
@@ -207,7 +181,7 @@ func severalTasks(groups [][]taskCopy) error {
 		}
 		names = append(names, fmt.Sprintf("%s (line %d)", t.place.ID, t.place.Line))
 	}
-	return Errorf(Conflict, "more than one task is meant").hint("ask by id, or with session, for one of %s", strings.Join(names, ", "))
+	return api.Errorf(api.Conflict, "more than one task is meant").WithHint("ask by id, or with session, for one of %s", strings.Join(names, ", "))
 }
 
 // lastTime are, of the done copies of a task, those of the last time that it was

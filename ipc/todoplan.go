@@ -3,39 +3,21 @@ package ipc
 import (
 	"slices"
 
+	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/memory"
 	"github.com/memwatchd/memwatchd/todosync"
 	"github.com/memwatchd/memwatchd/vault"
 )
 
-// TodoPlan is what is going to be ticked because it was done elsewhere, and what
-// is not.
-type TodoPlan struct {
-	Waiting []TodoTick `json:"waiting"`           // is going to be ticked
-	Diff    []FileDiff `json:"diff"`              // what that would make of the files, as they are shown
-	Unclear []TodoTick `json:"unclear"`           // is left alone: more than one box of the file fits equally
-	Known   []TodoTick `json:"known"`             // is left alone: it was so when it was first seen, or a person has decided since
-	Off     bool       `json:"off,omitempty"`     // nothing is ticked by itself
-	Problem string     `json:"problem,omitempty"` // why nothing is ticked now
-}
-
-// A TodoTick is a box that is ticked, or not, because of another one.
-type TodoTick struct {
-	Text   string  `json:"text"`
-	Places []Place `json:"places"`           // the box; all that fit, if it is unclear which it is
-	Done   Place   `json:"done"`             // the box that is done
-	Reason string  `json:"reason,omitempty"` // what it waits for, if it could not be written so far
-}
-
 // todoPlan is the plan as far as the caller can read both ends of it.
-func (m *Memory) todoPlan(c Call) *TodoPlan {
-	plan := &TodoPlan{Waiting: []TodoTick{}, Diff: []FileDiff{}, Unclear: []TodoTick{}, Known: []TodoTick{}}
+func (m *Memory) todoPlan(c Call) *api.TodoPlan {
+	plan := &api.TodoPlan{Waiting: []api.TodoTick{}, Diff: []api.FileDiff{}, Unclear: []api.TodoTick{}, Known: []api.TodoTick{}}
 	p, rules := m.Todos.Plan(), m.Todos.Rules()
 	if plan.Off = p.Off; c.Whole {
 		plan.Problem = p.Problem
 	}
-	ticks := func(wishes []todosync.Wish) []TodoTick {
-		list := []TodoTick{}
+	ticks := func(wishes []todosync.Wish) []api.TodoTick {
+		list := []api.TodoTick{}
 		for _, w := range wishes {
 			if t, ok := m.tickOf(c, rules, w); ok {
 				list = append(list, t)
@@ -80,8 +62,8 @@ func (m *Memory) tickedHunks(c Call, rules *todosync.Rules, path string, wishes 
 }
 
 // tickOf is a wish as the caller can see it, if it can.
-func (m *Memory) tickOf(c Call, rules *todosync.Rules, w todosync.Wish) (t TodoTick, ok bool) {
-	places := func(path string, meant func(*todosync.File) []int) (text string, list []Place) {
+func (m *Memory) tickOf(c Call, rules *todosync.Rules, w todosync.Wish) (t api.TodoTick, ok bool) {
+	places := func(path string, meant func(*todosync.File) []int) (text string, list []api.Place) {
 		doc, shown, err := m.load(c, path)
 		if err != nil {
 			return "", nil
@@ -100,7 +82,7 @@ func (m *Memory) tickOf(c Call, rules *todosync.Rules, w todosync.Wish) (t TodoT
 	t.Text, t.Places = places(w.Path, func(f *todosync.File) []int { return rules.Candidates(f, w) })
 	_, done := places(w.Done.Path, func(f *todosync.File) []int { return f.Holding(w) })
 	if len(t.Places) == 0 || len(done) == 0 {
-		return TodoTick{}, false
+		return api.TodoTick{}, false
 	}
 	t.Done = done[0]
 	return t, true

@@ -6,51 +6,11 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/index"
 	"github.com/memwatchd/memwatchd/memory"
 	"github.com/memwatchd/memwatchd/todosync"
 )
-
-// TodosRequest asks for tasks.
-type TodosRequest struct {
-	State   string `json:"state" default:"open" enum:"open,done,all" doc:"open, done or all"`
-	Days    int    `json:"days" min:"0" max:"3650" doc:"only tasks of so many days; 0 for all"`
-	Section string `json:"section" complete:"section" doc:"only tasks below a heading of this name"`
-	Fresh
-	Scope
-}
-
-// TodosAnswer lists tasks, the oldest first.
-type TodosAnswer struct {
-	Todos []Todo     `json:"todos"`
-	Days  []TodoDay  `json:"days"` // how far the tasks of each day are, whatever their state; the oldest first
-	Index IndexState `json:"index"`
-
-	Redaction
-}
-
-// A Todo is one task, wherever it stands.
-type Todo struct {
-	Text      string      `json:"text"`
-	State     string      `json:"state"`
-	Untrusted bool        `json:"untrusted,omitempty"` // every copy was written by others than the subject
-	Since     string      `json:"since,omitempty"`     // the first day on which it stands, since it was last done
-	Places    []TodoPlace `json:"places"`              // newest first
-}
-
-// A TodoDay is how many of the tasks that stand since a day are done.
-type TodoDay struct {
-	Day  string `json:"day,omitempty"` // empty for tasks without one
-	Open int    `json:"open"`
-	Done int    `json:"done"`
-}
-
-// A TodoPlace is one copy of a task.
-type TodoPlace struct {
-	Place
-	State string `json:"state"`
-	Day   string `json:"day,omitempty"`
-}
 
 // A taskCopy is a copy of a task that the caller can read.
 type taskCopy struct {
@@ -60,10 +20,10 @@ type taskCopy struct {
 	whole   bool   // it is the entry, not a part of it
 	session string // of its file
 	theirs  bool   // it was written by others than its subject
-	place   TodoPlace
+	place   api.TodoPlace
 }
 
-func (m *Memory) todos(ctx context.Context, c Call, r *TodosRequest) (*TodosAnswer, error) {
+func (m *Memory) todos(ctx context.Context, c Call, r *api.TodosRequest) (*api.TodosAnswer, error) {
 	synced, err := m.sync(ctx, &c, r.Fresh)
 	if err != nil {
 		return nil, err
@@ -79,8 +39,8 @@ func (m *Memory) todos(ctx context.Context, c Call, r *TodosRequest) (*TodosAnsw
 	for doc, shown := range m.readable(c, hasTasks) {
 		copies = append(copies, tasksOf(c, doc, shown, r.Section)...)
 	}
-	answer := &TodosAnswer{Todos: []Todo{}, Index: m.state(c, synced)}
-	var all []Todo
+	answer := &api.TodosAnswer{Todos: []api.Todo{}, Index: m.state(c, synced)}
+	var all []api.Todo
 	for _, copies := range grouped(c, copies) {
 		t := todoOf(copies)
 		if all = append(all, t); r.State == "all" || t.State == r.State {
@@ -88,7 +48,7 @@ func (m *Memory) todos(ctx context.Context, c Call, r *TodosRequest) (*TodosAnsw
 		}
 	}
 	answer.Days = todoDays(all)
-	slices.SortFunc(answer.Todos, func(a, b Todo) int {
+	slices.SortFunc(answer.Todos, func(a, b api.Todo) int {
 		return cmp.Or(strings.Compare(a.Since, b.Since),
 			strings.Compare(a.Places[0].Path, b.Places[0].Path), cmp.Compare(a.Places[0].Line, b.Places[0].Line),
 			strings.Compare(a.Text, b.Text))
@@ -97,12 +57,12 @@ func (m *Memory) todos(ctx context.Context, c Call, r *TodosRequest) (*TodosAnsw
 }
 
 // todoDays counts tasks by the day since which they stand.
-func todoDays(todos []Todo) []TodoDay {
-	days := []TodoDay{}
+func todoDays(todos []api.Todo) []api.TodoDay {
+	days := []api.TodoDay{}
 	for _, t := range todos {
-		i, ok := slices.BinarySearchFunc(days, t.Since, func(d TodoDay, day string) int { return strings.Compare(d.Day, day) })
+		i, ok := slices.BinarySearchFunc(days, t.Since, func(d api.TodoDay, day string) int { return strings.Compare(d.Day, day) })
 		if !ok {
-			days = slices.Insert(days, i, TodoDay{Day: t.Since})
+			days = slices.Insert(days, i, api.TodoDay{Day: t.Since})
 		}
 		if t.State == memory.Done.String() {
 			days[i].Done++
@@ -126,8 +86,8 @@ func tasksOf(c Call, doc *memory.Document, shown memory.Shown, section string) [
 			continue
 		}
 		t := &e.Tasks[b.Task]
-		list = append(list, taskCopy{f.Copy(i), t.Text, e.ID, e.Block == memory.Item && t.Line == e.Line, f.Session, e.Untrusted(), TodoPlace{
-			Place: Place{ID: doc.Place.Path + "#" + e.ID, Path: doc.Place.Path, Line: shown.Line(t.Line)},
+		list = append(list, taskCopy{f.Copy(i), t.Text, e.ID, e.Block == memory.Item && t.Line == e.Line, f.Session, e.Untrusted(), api.TodoPlace{
+			Place: api.Place{ID: doc.Place.Path + "#" + e.ID, Path: doc.Place.Path, Line: shown.Line(t.Line)},
 			State: t.State.String(), Day: dayOf(doc, e),
 		}})
 	}
@@ -168,9 +128,9 @@ func dayOf(doc *memory.Document, e *memory.Entry) string {
 
 // todoOf is the task that copies, the newest first, have in common. It is done if
 // the newest copy is: a box that is open on a later day is a new task.
-func todoOf(copies []taskCopy) Todo {
+func todoOf(copies []taskCopy) api.Todo {
 	newest, done := copies[0], memory.Done.String()
-	t := Todo{Text: newest.text, State: memory.Open.String(), Untrusted: true}
+	t := api.Todo{Text: newest.text, State: memory.Open.String(), Untrusted: true}
 	for _, copied := range copies {
 		if copied.place.Day == newest.place.Day && copied.place.State == done {
 			t.State = done

@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+
+	"github.com/memwatchd/memwatchd/api"
 )
 
 // A Tool is what a model is given of an operation: its name, and when to use it.
@@ -22,16 +24,16 @@ type Tool struct {
 
 	// ops are the operations, mostly one. Another is meant where a parameter is
 	// given that only it has.
-	ops []*Operation
+	ops []*api.Operation
 }
 
 // Asks reports whether the tool may ask for an operation.
-func (t *Tool) Asks(op *Operation) bool { return slices.Contains(t.ops, op) }
+func (t *Tool) Asks(op *api.Operation) bool { return slices.Contains(t.ops, op) }
 
 // tool fills in a row for operations.
 func tool(t Tool, names ...string) *Tool {
 	for _, name := range names {
-		op, err := LookUp(name)
+		op, err := api.LookUp(name)
 		if err != nil {
 			panic(err) // a mistake in the table: every test would hit it
 		}
@@ -54,14 +56,14 @@ func ParseProfile(s string) (Profile, error) {
 	if p := Profile(s); p == CoreTools || p == AllTools {
 		return p, nil
 	}
-	return "", Errorf(Invalid, "tools: %q is not one of %s, %s", s, CoreTools, AllTools)
+	return "", api.Errorf(api.Invalid, "tools: %q is not one of %s, %s", s, CoreTools, AllTools)
 }
 
 func (p Profile) has(t *Tool) bool { return t.Core || p == AllTools }
 
 // allowed reports whether one of the tool's operations may be asked.
-func (t *Tool) allowed(may *OperationsAnswer) bool {
-	return may.Enabled && slices.ContainsFunc(t.ops, func(op *Operation) bool { return slices.Contains(may.Operations, op.Name) })
+func (t *Tool) allowed(may *api.OperationsAnswer) bool {
+	return may.Enabled && slices.ContainsFunc(t.ops, func(op *api.Operation) bool { return slices.Contains(may.Operations, op.Name) })
 }
 
 // aliases are names of parameters that models know from elsewhere.
@@ -69,11 +71,11 @@ var aliases = map[string]string{"maxResults": "limit", "k": "limit", "after": "s
 
 // params are the tool's parameters: those of its first operation, and what only
 // the others have.
-func (t *Tool) params() []*Param {
-	var list []*Param
+func (t *Tool) params() []*api.Param {
+	var list []*api.Param
 	for _, op := range t.ops {
 		for _, p := range op.Params {
-			if !p.Scope && !slices.ContainsFunc(list, func(q *Param) bool { return q.Name == p.Name }) {
+			if !p.Scope && !slices.ContainsFunc(list, func(q *api.Param) bool { return q.Name == p.Name }) {
 				list = append(list, p)
 			}
 		}
@@ -83,28 +85,28 @@ func (t *Tool) params() []*Param {
 
 // request is what a model asks for with some arguments, as strictly as programs
 // are heard.
-func (t *Tool) request(arguments json.RawMessage) (*Request, error) {
+func (t *Tool) request(arguments json.RawMessage) (*api.Request, error) {
 	if len(arguments) == 0 || string(arguments) == "null" {
 		arguments = json.RawMessage("{}")
 	}
 	params := t.params()
 	has := func(name string) bool {
-		return slices.ContainsFunc(params, func(p *Param) bool { return p.Name == name })
+		return slices.ContainsFunc(params, func(p *api.Param) bool { return p.Name == name })
 	}
 	fields := map[string]json.RawMessage{}
 	var names []string // in the order in which they are given
-	err := EachField(arguments, func(name string, raw json.RawMessage) error {
+	err := api.EachField(arguments, func(name string, raw json.RawMessage) error {
 		if meant := aliases[name]; has(meant) {
 			name = meant
 		}
 		if fields[name] != nil {
-			return Errorf(Invalid, "field %q is there twice", name)
+			return api.Errorf(api.Invalid, "field %q is there twice", name)
 		}
 		fields[name], names = raw, append(names, name)
-		if IsScope(name) {
-			return Errorf(Invalid, "unknown field %q", name).hint("who asks is not for a tool to say")
+		if api.IsScope(name) {
+			return api.Errorf(api.Invalid, "unknown field %q", name).WithHint("who asks is not for a tool to say")
 		}
-		_, err := find(params, name)
+		_, err := api.FindParam(params, name)
 		return err
 	})
 	if err != nil {
@@ -120,7 +122,7 @@ func (t *Tool) request(arguments json.RawMessage) (*Request, error) {
 		case isEmpty(fields[name]):
 			continue
 		default:
-			err = Errorf(Invalid, "%s does not go with %s", name, t.marks(op))
+			err = api.Errorf(api.Invalid, "%s does not go with %s", name, t.marks(op))
 		}
 		if err != nil {
 			return nil, err
@@ -140,7 +142,7 @@ func isEmpty(raw json.RawMessage) bool {
 }
 
 // meant is the operation that the fields are of.
-func (t *Tool) meant(fields map[string]json.RawMessage) *Operation {
+func (t *Tool) meant(fields map[string]json.RawMessage) *api.Operation {
 	for _, op := range t.ops[1:] {
 		for _, p := range t.own(op) {
 			if raw, ok := fields[p.Name]; ok && !isEmpty(raw) {
@@ -152,14 +154,14 @@ func (t *Tool) meant(fields map[string]json.RawMessage) *Operation {
 }
 
 // own are the parameters that only this one of the operations has.
-func (t *Tool) own(op *Operation) []*Param {
-	return slices.DeleteFunc(t.params(), func(p *Param) bool {
+func (t *Tool) own(op *api.Operation) []*api.Param {
+	return slices.DeleteFunc(t.params(), func(p *api.Param) bool {
 		return !slices.Contains(op.Params, p)
 	})
 }
 
 // marks names the parameters by which an operation is meant.
-func (t *Tool) marks(op *Operation) string {
+func (t *Tool) marks(op *api.Operation) string {
 	var names []string
 	for _, p := range t.own(op) {
 		names = append(names, p.Name)
@@ -168,8 +170,8 @@ func (t *Tool) marks(op *Operation) string {
 }
 
 // An askFunc asks for an operation, and gives the answer as it goes over the wire.
-// What is wrong is an [*Error].
-type askFunc func(context.Context, *Request) (json.RawMessage, error)
+// What is wrong is an [*api.Error].
+type askFunc func(context.Context, *api.Request) (json.RawMessage, error)
 
 // A toolAnswer is what a model is answered: a text for it, and what programs are
 // answered.
@@ -187,16 +189,16 @@ func (t *Tool) use(ctx context.Context, ask askFunc, arguments json.RawMessage) 
 	}
 	raw, err := ask(ctx, req)
 	if err != nil {
-		if get, ok := req.Value().(*GetRequest); ok && get.Path != "" && asError(err).Code == NotFound {
+		if get, ok := req.Value().(*api.GetRequest); ok && get.Path != "" && asError(err).Code == api.NotFound {
 			return toolAnswer{fields: redacted(&noFile{Path: get.Path, Missing: true})}
 		}
 		return failure(err)
 	}
 	answer := req.Operation().NewAnswer()
 	if err := json.Unmarshal(raw, answer); err != nil {
-		return failure(Errorf(Internal, "%s: the answer cannot be read: %v", req.Operation().Name, err))
+		return failure(api.Errorf(api.Internal, "%s: the answer cannot be read: %v", req.Operation().Name, err))
 	}
-	if found, ok := answer.(*SearchAnswer); ok {
+	if found, ok := answer.(*api.SearchAnswer); ok {
 		return toolAnswer{text: textOf(answer), fields: withLines(found)}
 	}
 	return toolAnswer{text: textOf(answer), fields: raw}
@@ -209,7 +211,7 @@ func failure(err error) toolAnswer {
 	if e.Hint != "" {
 		text += "\n" + e.Hint
 	}
-	return toolAnswer{text: text, fields: envelope{Error: e}, failed: true}
+	return toolAnswer{text: text, fields: api.Failure{Error: e}, failed: true}
 }
 
 // noFile is a file that is not there, or not to be read, as a model is answered
@@ -224,16 +226,16 @@ type noFile struct {
 // elsewhere.
 type toolHits struct {
 	Hits []toolHit `json:"hits"`
-	*SearchAnswer
+	*api.SearchAnswer
 }
 
 type toolHit struct {
-	Hit
+	api.Hit
 	First int `json:"startLine"`
 	Last  int `json:"endLine"`
 }
 
-func withLines(a *SearchAnswer) *toolHits {
+func withLines(a *api.SearchAnswer) *toolHits {
 	hits := make([]toolHit, len(a.Hits))
 	for i, h := range a.Hits {
 		hits[i] = toolHit{h, h.Line, h.EndLine}

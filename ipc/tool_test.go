@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"golang.org/x/tools/txtar"
+
+	"github.com/memwatchd/memwatchd/api"
 )
 
 // soundUse is a use of each tool that succeeds on what it is used on, in turn.
@@ -59,11 +61,11 @@ func TestToolNeeds(t *testing.T) {
 
 // askOf asks a memory as its owner, in private.
 func askOf(t testing.TB, m *Memory) askFunc {
-	call, err := m.call(nil, Scope{}, true)
+	call, err := m.call(nil, api.Scope{}, true)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return func(ctx context.Context, req *Request) (json.RawMessage, error) { return m.perform(ctx, call, req) }
+	return func(ctx context.Context, req *api.Request) (json.RawMessage, error) { return m.perform(ctx, call, req) }
 }
 
 // What models say in other words is understood; what makes no sense is told, with
@@ -105,7 +107,7 @@ func TestToolArguments(t *testing.T) {
 		got := ""
 		if err != nil {
 			got = err.Error()
-			if asError(err).Code != Invalid {
+			if asError(err).Code != api.Invalid {
 				t.Errorf("%s %s: the error is %s", c.tool, c.arguments, asError(err).Code)
 			}
 		} else {
@@ -119,8 +121,8 @@ func TestToolArguments(t *testing.T) {
 
 // What an operation needs is what the matrix shows that it is refused without.
 func TestNeedsAreTheRules(t *testing.T) {
-	for _, op := range Operations {
-		want := map[sort]Need{adds: Someone, changes: InPrivate, keeps: TheOwner}[aims[op.Name].sort]
+	for _, op := range api.Operations {
+		want := map[sort]api.Need{adds: api.Someone, changes: api.InPrivate, keeps: api.TheOwner}[aims[op.Name].sort]
 		if op.Needs != want {
 			t.Errorf("%s needs %d, and by the rule %d", op.Name, op.Needs, want)
 		}
@@ -145,11 +147,11 @@ func TestOperationsTellWhatIsRefused(t *testing.T) {
 		{&Fixed{Subject: "acct:42", Operations: []string{"get", "note"}}, "acct:42", "unknown", []string{"get", "note", "operations"}, []string{"search", "status", "complete"}},
 		{&Fixed{Subject: "acct:42", Operations: []string{"get", "note"}}, "", "public", []string{"get", "operations"}, []string{"search", "note"}},
 	} {
-		call, err := d.memory.call(c.fixed, Scope{Subject: &c.subject, Context: &c.context}, false)
+		call, err := d.memory.call(c.fixed, api.Scope{Subject: &c.subject, Context: &c.context}, false)
 		if err != nil {
 			t.Fatal(err)
 		}
-		answer, err := d.memory.operations(t.Context(), call, &OperationsRequest{})
+		answer, err := d.memory.operations(t.Context(), call, &api.OperationsRequest{})
 		if err != nil || !answer.Enabled {
 			t.Fatal(answer, err)
 		}
@@ -176,11 +178,11 @@ func FuzzToolArguments(f *testing.F) {
 	}})
 	m := c.memory(f)
 	public := "public"
-	call, err := m.call(nil, Scope{Subject: &m.Owner, Context: &public}, false)
+	call, err := m.call(nil, api.Scope{Subject: &m.Owner, Context: &public}, false)
 	if err != nil {
 		f.Fatal(err)
 	}
-	ask := func(ctx context.Context, req *Request) (json.RawMessage, error) { return m.perform(ctx, call, req) }
+	ask := func(ctx context.Context, req *api.Request) (json.RawMessage, error) { return m.perform(ctx, call, req) }
 	for _, arguments := range []string{
 		`{}`, `{"query":"words","k":3}`, `{"path":"MEMORY.md"}`, `{"path":"2026-02-04/cli.md","from":2,"lines":1}`, `{"subject":"owner","context":"private"}`,
 		`{"query":"` + secret + `","scope":{"context":"private"},"Context":"private"}`, `{"namespace":"fact","key":"a"}`, `{"draft":{"items":{"A":[{"text":"x"}]}},"session":"s"}`,

@@ -11,6 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"golang.org/x/tools/txtar"
+
+	"github.com/memwatchd/memwatchd/api"
 )
 
 // noTools are the operations that models are not given.
@@ -39,7 +41,7 @@ func TestToolsAreOperations(t *testing.T) {
 	if diff := cmp.Diff([]string{"search", "get", "recent", "context", "todos", "todo", "note", "remember"}, core); diff != "" {
 		t.Errorf("the core (-want +got):\n%s", diff)
 	}
-	for _, op := range Operations {
+	for _, op := range api.Operations {
 		tool := toolOf(op)
 		if (tool == nil) != slices.Contains(noTools, op.Name) {
 			t.Errorf("%s: it has the tool %v", op.Name, tool)

@@ -5,6 +5,8 @@ import (
 	"reflect"
 	"strconv"
 	"strings"
+
+	"github.com/memwatchd/memwatchd/api"
 )
 
 // A schema describes the value of a parameter, as JSON Schema does.
@@ -58,11 +60,11 @@ func (t *Tool) schema() *schema {
 	return s
 }
 
-func schemaOfParam(p *Param) *schema {
+func schemaOfParam(p *api.Param) *schema {
 	s := schemaOf(p.Type())
 	s.Description = p.Doc
 	if s.Type == "array" {
-		s.Items.Enum, s.MaxItems = p.Enum, MaxValues
+		s.Items.Enum, s.MaxItems = p.Enum, api.MaxValues
 	} else {
 		s.Enum = p.Enum
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/brief"
 )
 
@@ -14,42 +15,42 @@ import (
 func textOf(answer any) string {
 	var b toolText
 	switch a := answer.(type) {
-	case *SearchAnswer:
+	case *api.SearchAnswer:
 		b.found(a)
-	case *GetAnswer:
+	case *api.GetAnswer:
 		return a.Text
-	case *ContextAnswer:
+	case *api.ContextAnswer:
 		b.hints(a.Hints)
 		return strings.TrimSpace(a.Text + "\n" + b.String())
-	case *LoadAnswer:
+	case *api.LoadAnswer:
 		return a.Block
-	case *RelatedAnswer:
+	case *api.RelatedAnswer:
 		b.related(a)
-	case *TodosAnswer:
+	case *api.TodosAnswer:
 		b.todos(a)
-	case *TodoAnswer:
+	case *api.TodoAnswer:
 		b.todo(a)
-	case *NoteAnswer:
+	case *api.NoteAnswer:
 		b.written("noted", a.Path, a.Line, a.Disabled)
-	case *CaptureAnswer:
+	case *api.CaptureAnswer:
 		b.captured(a)
-	case *RememberAnswer:
+	case *api.RememberAnswer:
 		b.remembered(a)
-	case *ForgetAnswer:
+	case *api.ForgetAnswer:
 		b.forgotten(a)
-	case *SessionAnswer:
+	case *api.SessionAnswer:
 		b.session(a)
-	case *EditAnswer:
+	case *api.EditAnswer:
 		b.edited(a)
-	case *SummaryAnswer:
+	case *api.SummaryAnswer:
 		b.written("summed up", a.Path, a.Line, a.Disabled)
-	case *ItemAnswer:
+	case *api.ItemAnswer:
 		b.item(a)
-	case *ItemListAnswer:
+	case *api.ItemListAnswer:
 		b.items(a)
-	case *ItemDeleteAnswer:
+	case *api.ItemDeleteAnswer:
 		b.deleted(a)
-	case *StatusAnswer:
+	case *api.StatusAnswer:
 		b.status(a)
 	default:
 		text, err := json.Marshal(answer)
@@ -91,7 +92,7 @@ func (b *toolText) hints(hints []string) {
 }
 
 // state says why an answer may lack something.
-func (b *toolText) state(s IndexState) {
+func (b *toolText) state(s api.IndexState) {
 	if s.Degraded {
 		b.line("(the index is not whole now: there may be more)")
 	}
@@ -127,7 +128,7 @@ func (b *toolText) written(what, path string, line int, disabled bool) {
 // maxEntryText is how many characters of an entry a model is shown in a list.
 const maxEntryText = 600
 
-func (b *toolText) found(a *SearchAnswer) {
+func (b *toolText) found(a *api.SearchAnswer) {
 	for i, h := range a.Hits {
 		if i > 0 {
 			b.WriteByte('\n')
@@ -171,7 +172,7 @@ func placeOf(path string, from, to int) string {
 	return fmt.Sprintf("%s:%d", path, from)
 }
 
-func (b *toolText) related(a *RelatedAnswer) {
+func (b *toolText) related(a *api.RelatedAnswer) {
 	for _, l := range a.To {
 		b.facts(fmt.Sprintf("%s:%d -> %s", a.Path, l.Line, l.Target), brief.Quote(l.Text, l.Untrusted))
 	}
@@ -184,7 +185,7 @@ func (b *toolText) related(a *RelatedAnswer) {
 	b.state(a.Index)
 }
 
-func (b *toolText) todos(a *TodosAnswer) {
+func (b *toolText) todos(a *api.TodosAnswer) {
 	for _, t := range a.Todos {
 		since := ""
 		if t.Since != "" {
@@ -209,7 +210,7 @@ func box(state string) string {
 	return "[ ]"
 }
 
-func (b *toolText) todo(a *TodoAnswer) {
+func (b *toolText) todo(a *api.TodoAnswer) {
 	switch {
 	case a.Disabled:
 		b.line(off)
@@ -236,7 +237,7 @@ func (b *toolText) todo(a *TodoAnswer) {
 	}
 }
 
-func (b *toolText) captured(a *CaptureAnswer) {
+func (b *toolText) captured(a *api.CaptureAnswer) {
 	switch {
 	case a.Queued:
 		b.line("(a model is asked, and what it says is captured later)")
@@ -256,7 +257,7 @@ func (b *toolText) captured(a *CaptureAnswer) {
 	}
 }
 
-func (b *toolText) remembered(a *RememberAnswer) {
+func (b *toolText) remembered(a *api.RememberAnswer) {
 	what := "remembered"
 	if a.Replaced {
 		what = "remembered, in place of what was there"
@@ -265,7 +266,7 @@ func (b *toolText) remembered(a *RememberAnswer) {
 	b.hints(a.Hints)
 }
 
-func (b *toolText) forgotten(a *ForgetAnswer) {
+func (b *toolText) forgotten(a *api.ForgetAnswer) {
 	if a.Disabled {
 		b.line(off)
 		return
@@ -304,7 +305,7 @@ func (b *toolText) forgotten(a *ForgetAnswer) {
 	}
 }
 
-func (b *toolText) session(a *SessionAnswer) {
+func (b *toolText) session(a *api.SessionAnswer) {
 	switch {
 	case a.Disabled:
 		b.line(off)
@@ -316,7 +317,7 @@ func (b *toolText) session(a *SessionAnswer) {
 	}
 	for _, list := range []struct {
 		sign  string
-		items []SessionItem
+		items []api.SessionItem
 	}{{"+", a.Added}, {"~", a.Updated}, {"=", a.Merged}} {
 		for _, i := range list.items {
 			b.line("%s %s: %s", list.sign, i.Section, i.Text)
@@ -337,7 +338,7 @@ func (b *toolText) session(a *SessionAnswer) {
 	b.hints(a.Hints)
 }
 
-func (b *toolText) edited(a *EditAnswer) {
+func (b *toolText) edited(a *api.EditAnswer) {
 	switch {
 	case a.Disabled:
 		b.line(off)
@@ -348,7 +349,7 @@ func (b *toolText) edited(a *EditAnswer) {
 	}
 }
 
-func (b *toolText) item(a *ItemAnswer) {
+func (b *toolText) item(a *api.ItemAnswer) {
 	switch i := a.Item; {
 	case a.Disabled:
 		b.line(off)
@@ -359,7 +360,7 @@ func (b *toolText) item(a *ItemAnswer) {
 	}
 }
 
-func (b *toolText) itemLine(i *Item) {
+func (b *toolText) itemLine(i *api.Item) {
 	place := i.Path
 	if i.Line > 0 {
 		place = fmt.Sprintf("%s:%d", i.Path, i.Line)
@@ -367,7 +368,7 @@ func (b *toolText) itemLine(i *Item) {
 	b.facts(brief.Quote(i.Namespace+"/"+i.Key+": "+i.Value, i.Untrusted), i.Visibility, "id "+i.ID, place)
 }
 
-func (b *toolText) items(a *ItemListAnswer) {
+func (b *toolText) items(a *api.ItemListAnswer) {
 	for _, i := range a.Items {
 		b.itemLine(i)
 	}
@@ -380,7 +381,7 @@ func (b *toolText) items(a *ItemListAnswer) {
 	b.state(a.Index)
 }
 
-func (b *toolText) deleted(a *ItemDeleteAnswer) {
+func (b *toolText) deleted(a *api.ItemDeleteAnswer) {
 	if a.Disabled {
 		b.line(off)
 		return
@@ -391,7 +392,7 @@ func (b *toolText) deleted(a *ItemDeleteAnswer) {
 	}
 }
 
-func (b *toolText) status(a *StatusAnswer) {
+func (b *toolText) status(a *api.StatusAnswer) {
 	word := "memory works"
 	if !a.Healthy {
 		word = "memory is not healthy"

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/index"
 )
 
@@ -20,8 +21,8 @@ func (rebuildingKeeper) Rebuild(context.Context) error {
 // programs can act on.
 func TestRebuildTwice(t *testing.T) {
 	m := &Memory{Keeper: rebuildingKeeper{}}
-	_, err := m.rebuild(t.Context(), Call{}, &RebuildRequest{})
-	if e, ok := errors.AsType[*Error](err); !ok || e.Code != Busy || e.Hint == "" {
-		t.Errorf("rebuild returns %v, want an error with the code %s and a hint", err, Busy)
+	_, err := m.rebuild(t.Context(), Call{}, &api.RebuildRequest{})
+	if e, ok := errors.AsType[*api.Error](err); !ok || e.Code != api.Busy || e.Hint == "" {
+		t.Errorf("rebuild returns %v, want an error with the code %s and a hint", err, api.Busy)
 	}
 }

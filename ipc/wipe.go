@@ -7,30 +7,11 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/index"
 	"github.com/memwatchd/memwatchd/memory"
 	"github.com/memwatchd/memwatchd/vault"
 )
-
-// WipeRequest asks to delete all that is remembered of a subject: the one who
-// asks.
-type WipeRequest struct {
-	Confirm  string `json:"confirm" arg:"1" complete:"subject" doc:"the subject once more"`
-	Sessions bool   `json:"sessions" doc:"delete its sessions as well: those with its subject_id"`
-	Scope
-}
-
-// WipeAnswer says what is gone.
-type WipeAnswer struct {
-	Subjects []string `json:"subjects"` // the subject and its aliases
-	Deleted  []string `json:"deleted"`  // files
-	Left     []string `json:"left"`     // files in its directories that are not memory
-	Unlinked []string `json:"unlinked"` // external keys
-	Failed   []string `json:"failed,omitempty"`
-	Problem  string   `json:"problem,omitempty"` // what could not be cleared away yet
-	Beyond   string   `json:"beyond,omitempty"`  // what is not in reach
-	Disabled bool     `json:"disabled,omitempty"`
-}
 
 // A wiping is what is deleted of a subject.
 type wiping struct {
@@ -41,8 +22,8 @@ type wiping struct {
 
 // wipeSubject deletes all that is remembered of a subject and its aliases: their
 // directories, what is derived from them, and what the journal has of them.
-func (m *Memory) wipeSubject(ctx context.Context, c Call, r *WipeRequest) (*WipeAnswer, error) {
-	answer := &WipeAnswer{Subjects: []string{}, Deleted: []string{}, Left: []string{}, Unlinked: []string{}}
+func (m *Memory) wipeSubject(ctx context.Context, c Call, r *api.WipeRequest) (*api.WipeAnswer, error) {
+	answer := &api.WipeAnswer{Subjects: []string{}, Deleted: []string{}, Left: []string{}, Unlinked: []string{}}
 	if m.Disabled {
 		answer.Disabled = true
 		return answer, nil
@@ -52,9 +33,9 @@ func (m *Memory) wipeSubject(ctx context.Context, c Call, r *WipeRequest) (*Wipe
 	}
 	switch {
 	case r.Confirm != c.Scope.Subject:
-		return nil, Errorf(Invalid, "confirm: %q is not the subject that is asked for", r.Confirm).hint("name the same one in subject and in confirm")
+		return nil, api.Errorf(api.Invalid, "confirm: %q is not the subject that is asked for", r.Confirm).WithHint("name the same one in subject and in confirm")
 	case c.Scope.Subject == m.Owner:
-		return nil, Errorf(Invalid, "the owner's memory is all of the root and is not deleted").hint("remove its files yourself")
+		return nil, api.Errorf(api.Invalid, "the owner's memory is all of the root and is not deleted").WithHint("remove its files yourself")
 	}
 	m.forgetting.turn.Lock()
 	defer m.forgetting.turn.Unlock()
@@ -122,7 +103,7 @@ func (m *Memory) withAliases(c *Call) (err error) {
 		}
 	}
 	if c.View, err = m.Scopes.View(c.Scope); err != nil {
-		return Errorf(Invalid, "%v", err)
+		return api.Errorf(api.Invalid, "%v", err)
 	}
 	return nil
 }
@@ -142,8 +123,8 @@ func (m *Memory) wiping(c Call, sessions bool) (*wiping, error) {
 				return strings.HasPrefix(f.Path, dir+"/") && m.Layout.Place(f.Path).Owner == place.Owner
 			})
 			if owner := c.View.SubjectOf(memory.Partition{Owner: place.Owner}); owner != subject && owner == "" && len(files) > 0 {
-				return nil, Errorf(SubjectConflict, "the directory %s is another subject's", dir).
-					hint("its files name another subject_id: rename that directory first")
+				return nil, api.Errorf(api.SubjectConflict, "the directory %s is another subject's", dir).
+					WithHint("its files name another subject_id: rename that directory first")
 			} else if owner != subject {
 				continue
 			}

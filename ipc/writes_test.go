@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/tools/txtar"
 
+	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/memory"
 	"github.com/memwatchd/memwatchd/secrets"
 	"github.com/memwatchd/memwatchd/todosync"
@@ -56,7 +57,7 @@ func TestWrites(t *testing.T) {
 				a.request = []byte(strings.NewReplacer("$hash", hash, "$token", token).Replace(string(a.request)))
 				said, failure := a.direct(t.Context(), direct.memory)
 				if failure != nil {
-					if said, err = encode(envelope{Error: asError(failure)}); err != nil {
+					if said, err = encode(api.Failure{Error: asError(failure)}); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -287,12 +288,12 @@ func TestWriteBusy(t *testing.T) {
 		}
 		return parse(f)
 	}
-	call, err := d.memory.call(nil, Scope{}, true)
+	call, err := d.memory.call(nil, api.Scope{}, true)
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = d.memory.edit(context.Background(), call, &EditRequest{Path: "MEMORY.md", OldText: "- a", NewText: "- b"})
-	if got := asError(err).Code; got != Busy {
+	_, err = d.memory.edit(context.Background(), call, &api.EditRequest{Path: "MEMORY.md", OldText: "- a", NewText: "- b"})
+	if got := asError(err).Code; got != api.Busy {
 		t.Errorf("the error is %v", err)
 	}
 	if data, err := os.ReadFile(filepath.Join(d.dir, "MEMORY.md")); err != nil || string(data) != fmt.Sprintf("- a %d\n", n) {
@@ -340,7 +341,7 @@ func TestWritesAsIfTheRestDidNotExist(t *testing.T) {
 		for _, step := range steps {
 			var said [2]string
 			for i, d := range []*diskCase{a, b} {
-				op, err := LookUp(step[0])
+				op, err := api.LookUp(step[0])
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -379,18 +380,18 @@ func TestWriteRefused(t *testing.T) {
 	}
 	private, other := "private", "acct:42"
 	for _, c := range []struct {
-		scope Scope
-		code  Code
+		scope api.Scope
+		code  api.Code
 		says  string
 	}{
-		{Scope{}, Conflict, "hard links"},
-		{Scope{Subject: &other, Context: &private}, Busy, "cannot be changed now"},
+		{api.Scope{}, api.Conflict, "hard links"},
+		{api.Scope{Subject: &other, Context: &private}, api.Busy, "cannot be changed now"},
 	} {
 		call, err := d.memory.call(nil, c.scope, true)
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = d.memory.edit(t.Context(), call, &EditRequest{Path: path, OldText: "- a", NewText: "- b"})
+		_, err = d.memory.edit(t.Context(), call, &api.EditRequest{Path: path, OldText: "- a", NewText: "- b"})
 		if e := asError(err); e.Code != c.code || !strings.Contains(e.Message, c.says) {
 			t.Errorf("the error is %s %v", e.Code, err)
 		}

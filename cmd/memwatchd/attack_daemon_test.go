@@ -17,7 +17,7 @@ import (
 
 	"github.com/adrg/xdg"
 
-	"github.com/memwatchd/memwatchd/ipc"
+	"github.com/memwatchd/memwatchd/api"
 )
 
 // A target is a whole daemon in this process, to be attacked over its sockets.
@@ -206,9 +206,9 @@ func (g *target) answer(t testing.TB, c *http.Client, operation string, request 
 }
 
 // failure is the code of an answer that is an error.
-func failure(t testing.TB, body string) ipc.Code {
+func failure(t testing.TB, body string) api.Code {
 	t.Helper()
-	var e struct{ Error *ipc.Error }
+	var e struct{ Error *api.Error }
 	if err := json.Unmarshal([]byte(body), &e); err != nil || e.Error == nil {
 		t.Fatalf("this is no error: %s", body)
 	}

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/memwatchd/memwatchd/ipc"
+	"github.com/memwatchd/memwatchd/api"
 )
 
 // guarded is a memory with a secret of everybody's, and words that only the
@@ -146,7 +146,7 @@ func TestFixedScopeIsNotWidened(t *testing.T) {
 		`{"tags":[` + strings.Repeat(`"a",`, 200) + `"a"]}`, `{"path":"` + strings.Repeat("{a,a}", 40) + `"}`, `{"query":"` + strings.Repeat(`\"a\" \"b\" `, 1) + manyPhrases(40) + `"}`, `{"exclude":"` + strings.Repeat("a b ", 200) + `"}`,
 	} {
 		status, body := g.post(t, c, "/v1/search", trick, nil)
-		if status != http.StatusBadRequest || failure(t, body) != ipc.Invalid {
+		if status != http.StatusBadRequest || failure(t, body) != api.Invalid {
 			t.Errorf("%.100s: %d %.300s", trick, status, body)
 		}
 		within(strings.ReplaceAll(body, "zorbowner", "")) // a mistake may be quoted

@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/memwatchd/memwatchd/ipc"
+	"github.com/memwatchd/memwatchd/api"
 )
 
 // startSmall serves a small memory under small limits.
@@ -61,7 +61,7 @@ func TestMalformedRequests(t *testing.T) {
 	for name, c := range map[string]struct {
 		request string
 		status  int // 0 for any failure
-		code    ipc.Code
+		code    api.Code
 	}{
 		"nothing":             {"\r\n\r\n\r\n", 0, ""},
 		"noise":               {string(bytes.Repeat([]byte{0, 0xff, '\n', 0x16, 3, 1}, 2000)), 0, ""},
@@ -69,29 +69,29 @@ func TestMalformedRequests(t *testing.T) {
 		"a long URL":          {"GET /" + strings.Repeat("a", 10<<10) + " HTTP/1.1\r\nHost: m\r\n\r\n", http.StatusRequestHeaderFieldsTooLarge, ""},
 		"a long header":       {"GET /v1/status HTTP/1.1\r\nHost: m\r\nX: " + strings.Repeat("a", 10<<10) + "\r\n\r\n", http.StatusRequestHeaderFieldsTooLarge, ""},
 		"many headers":        {"GET /v1/status HTTP/1.1\r\nHost: m\r\n" + strings.Repeat("X: y\r\n", 5<<10) + "\r\n", http.StatusRequestHeaderFieldsTooLarge, ""},
-		"a long body":         {"POST /v1/search HTTP/1.1\r\nHost: m\r\nContent-Length: 100000\r\n\r\n" + `{"query":"` + strings.Repeat("a", 100000-12) + `"}`, http.StatusRequestEntityTooLarge, ipc.TooLarge},
-		"an endless body":     {"POST /v1/search HTTP/1.1\r\nHost: m\r\nTransfer-Encoding: chunked\r\n\r\n" + strings.Repeat("1000\r\n"+strings.Repeat(" ", 4096)+"\r\n", 40), http.StatusRequestEntityTooLarge, ipc.TooLarge},
-		"a huge length":       {"POST /v1/search HTTP/1.1\r\nHost: m\r\nContent-Length: 99999999999999\r\n\r\n{", 0, ipc.Invalid},
+		"a long body":         {"POST /v1/search HTTP/1.1\r\nHost: m\r\nContent-Length: 100000\r\n\r\n" + `{"query":"` + strings.Repeat("a", 100000-12) + `"}`, http.StatusRequestEntityTooLarge, api.TooLarge},
+		"an endless body":     {"POST /v1/search HTTP/1.1\r\nHost: m\r\nTransfer-Encoding: chunked\r\n\r\n" + strings.Repeat("1000\r\n"+strings.Repeat(" ", 4096)+"\r\n", 40), http.StatusRequestEntityTooLarge, api.TooLarge},
+		"a huge length":       {"POST /v1/search HTTP/1.1\r\nHost: m\r\nContent-Length: 99999999999999\r\n\r\n{", 0, api.Invalid},
 		"a wrong length":      {"POST /v1/search HTTP/1.1\r\nHost: m\r\nContent-Length: -1\r\n\r\n{}", http.StatusBadRequest, ""},
-		"a broken chunk":      {"POST /v1/search HTTP/1.1\r\nHost: m\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n{}\r\n0\r\n\r\n", http.StatusBadRequest, ipc.Invalid},
-		"half a body":         {"POST /v1/search HTTP/1.1\r\nHost: m\r\nContent-Length: 20\r\n\r\n{", http.StatusBadRequest, ipc.Invalid},
-		"deep JSON":           {"POST /v1/search HTTP/1.1\r\nHost: m\r\nContent-Length: 60000\r\n\r\n" + strings.Repeat("[", 60000), http.StatusBadRequest, ipc.Invalid},
+		"a broken chunk":      {"POST /v1/search HTTP/1.1\r\nHost: m\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n{}\r\n0\r\n\r\n", http.StatusBadRequest, api.Invalid},
+		"half a body":         {"POST /v1/search HTTP/1.1\r\nHost: m\r\nContent-Length: 20\r\n\r\n{", http.StatusBadRequest, api.Invalid},
+		"deep JSON":           {"POST /v1/search HTTP/1.1\r\nHost: m\r\nContent-Length: 60000\r\n\r\n" + strings.Repeat("[", 60000), http.StatusBadRequest, api.Invalid},
 		"a deep message":      {mcpHead + "Content-Length: 60000\r\n\r\n" + strings.Repeat("[", 60000), http.StatusBadRequest, ""},
 		"deep arguments":      {mcpHead + "Content-Length: 60001\r\n\r\n" + `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":` + strings.Repeat(`{"a":`, 11989) + "\n", http.StatusBadRequest, ""},
-		"a long message":      {mcpHead + "Content-Length: 100000\r\n\r\n" + strings.Repeat(" ", 100000), http.StatusRequestEntityTooLarge, ipc.TooLarge},
-		"an endless message":  {mcpHead + "Transfer-Encoding: chunked\r\n\r\n" + strings.Repeat("1000\r\n"+strings.Repeat(" ", 4096)+"\r\n", 40), http.StatusRequestEntityTooLarge, ipc.TooLarge},
-		"half a message":      {mcpHead + "Content-Length: 20\r\n\r\n{", http.StatusBadRequest, ipc.Invalid},
-		"a message of a page": {strings.Replace(mcpHead, "Host: m", "Host: m\r\nOrigin: null", 1) + "Content-Length: 2\r\n\r\n{}", http.StatusForbidden, ipc.Forbidden},
-		"a web page":          {"POST /v1/search HTTP/1.1\r\nHost: m\r\nOrigin: http://evil.example\r\nContent-Length: 2\r\n\r\n{}", http.StatusForbidden, ipc.Forbidden},
-		"a local web page":    {"POST /v1/search HTTP/1.1\r\nHost: m\r\nOrigin: null\r\nContent-Length: 2\r\n\r\n{}", http.StatusForbidden, ipc.Forbidden},
-		"an empty origin":     {"POST /v1/search HTTP/1.1\r\nHost: m\r\nOrigin:\r\nContent-Length: 2\r\n\r\n{}", http.StatusForbidden, ipc.Forbidden},
-		"a rebound name":      {"POST /v1/search HTTP/1.1\r\nHost: evil.example\r\nContent-Length: 2\r\n\r\n{}", http.StatusForbidden, ipc.Forbidden},
-		"an address":          {"GET /v1/status HTTP/1.1\r\nHost: 127.0.0.1:80\r\n\r\n", http.StatusForbidden, ipc.Forbidden},
-		"an unknown path":     {"GET /v2/status HTTP/1.1\r\nHost: m\r\n\r\n", http.StatusNotFound, ipc.NotFound},
-		"a wrong method":      {"GET /v1/search HTTP/1.1\r\nHost: m\r\n\r\n", http.StatusBadRequest, ipc.Invalid},
-		"two subjects":        {"GET /v1/status?subject=a&subject=b HTTP/1.1\r\nHost: m\r\n\r\n", http.StatusBadRequest, ipc.Invalid},
-		"a broken query":      {"GET /v1/status?subject=%zz HTTP/1.1\r\nHost: m\r\n\r\n", http.StatusBadRequest, ipc.Invalid},
-		"a POST with both":    {"POST /v1/search?subject=a HTTP/1.1\r\nHost: m\r\nContent-Length: 2\r\n\r\n{}", http.StatusBadRequest, ipc.Invalid},
+		"a long message":      {mcpHead + "Content-Length: 100000\r\n\r\n" + strings.Repeat(" ", 100000), http.StatusRequestEntityTooLarge, api.TooLarge},
+		"an endless message":  {mcpHead + "Transfer-Encoding: chunked\r\n\r\n" + strings.Repeat("1000\r\n"+strings.Repeat(" ", 4096)+"\r\n", 40), http.StatusRequestEntityTooLarge, api.TooLarge},
+		"half a message":      {mcpHead + "Content-Length: 20\r\n\r\n{", http.StatusBadRequest, api.Invalid},
+		"a message of a page": {strings.Replace(mcpHead, "Host: m", "Host: m\r\nOrigin: null", 1) + "Content-Length: 2\r\n\r\n{}", http.StatusForbidden, api.Forbidden},
+		"a web page":          {"POST /v1/search HTTP/1.1\r\nHost: m\r\nOrigin: http://evil.example\r\nContent-Length: 2\r\n\r\n{}", http.StatusForbidden, api.Forbidden},
+		"a local web page":    {"POST /v1/search HTTP/1.1\r\nHost: m\r\nOrigin: null\r\nContent-Length: 2\r\n\r\n{}", http.StatusForbidden, api.Forbidden},
+		"an empty origin":     {"POST /v1/search HTTP/1.1\r\nHost: m\r\nOrigin:\r\nContent-Length: 2\r\n\r\n{}", http.StatusForbidden, api.Forbidden},
+		"a rebound name":      {"POST /v1/search HTTP/1.1\r\nHost: evil.example\r\nContent-Length: 2\r\n\r\n{}", http.StatusForbidden, api.Forbidden},
+		"an address":          {"GET /v1/status HTTP/1.1\r\nHost: 127.0.0.1:80\r\n\r\n", http.StatusForbidden, api.Forbidden},
+		"an unknown path":     {"GET /v2/status HTTP/1.1\r\nHost: m\r\n\r\n", http.StatusNotFound, api.NotFound},
+		"a wrong method":      {"GET /v1/search HTTP/1.1\r\nHost: m\r\n\r\n", http.StatusBadRequest, api.Invalid},
+		"two subjects":        {"GET /v1/status?subject=a&subject=b HTTP/1.1\r\nHost: m\r\n\r\n", http.StatusBadRequest, api.Invalid},
+		"a broken query":      {"GET /v1/status?subject=%zz HTTP/1.1\r\nHost: m\r\n\r\n", http.StatusBadRequest, api.Invalid},
+		"a POST with both":    {"POST /v1/search?subject=a HTTP/1.1\r\nHost: m\r\nContent-Length: 2\r\n\r\n{}", http.StatusBadRequest, api.Invalid},
 	} {
 		t.Run(name, func(t *testing.T) {
 			start := time.Now()
@@ -243,7 +243,7 @@ func TestRate(t *testing.T) {
 	c := g.dial("other")
 	for range 40 {
 		if status, body := g.ask(t, c, "search", object{"query": "tea", "sync": false}); status == http.StatusTooManyRequests {
-			if failure(t, body) != ipc.RateLimited {
+			if failure(t, body) != api.RateLimited {
 				t.Errorf("%s", body)
 			}
 			limited++

@@ -15,12 +15,13 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/ipc"
 )
 
 // addOperations makes a command of every row of the table.
 func addOperations(root *cobra.Command, g *globals) {
-	for _, op := range ipc.Operations {
+	for _, op := range api.Operations {
 		for i := range op.Commands {
 			parent := root
 			words := strings.Fields(op.Commands[i].Words)
@@ -66,7 +67,7 @@ func group(parent *cobra.Command, name string) *cobra.Command {
 
 // operationCommand makes a command of a row: positional arguments and flags from
 // the parameters of its request.
-func operationCommand(op *ipc.Operation, way *ipc.Command, name string, g *globals) *cobra.Command {
+func operationCommand(op *api.Operation, way *api.Command, name string, g *globals) *cobra.Command {
 	req := op.NewRequest()
 	c := &cobra.Command{
 		Use:   strings.Join(append([]string{name}, positional(op, way)...), " "),
@@ -110,8 +111,8 @@ func operationCommand(op *ipc.Operation, way *ipc.Command, name string, g *globa
 
 // A paramFlag sets a parameter of a request.
 type paramFlag struct {
-	param *ipc.Param
-	req   *ipc.Request
+	param *api.Param
+	req   *api.Request
 	stdin func() io.Reader
 	text  []string
 }
@@ -160,7 +161,7 @@ func (f *paramFlag) Type() string {
 }
 
 // positional lists the arguments of a command, as its usage shows them.
-func positional(op *ipc.Operation, way *ipc.Command) []string {
+func positional(op *api.Operation, way *api.Command) []string {
 	var words []string
 	for _, p := range arguments(op, way) {
 		word := "[" + p.Name + "]"
@@ -173,7 +174,7 @@ func positional(op *ipc.Operation, way *ipc.Command) []string {
 }
 
 // withArguments is what a command does, and what its arguments mean.
-func withArguments(op *ipc.Operation, way *ipc.Command) string {
+func withArguments(op *api.Operation, way *api.Command) string {
 	list := arguments(op, way)
 	if len(list) == 0 {
 		return way.Summary
@@ -193,7 +194,7 @@ func withArguments(op *ipc.Operation, way *ipc.Command) string {
 }
 
 // explained is what a parameter means to whoever types it.
-func explained(p *ipc.Param) string {
+func explained(p *api.Param) string {
 	if p.Stdin {
 		return p.Doc + "; - reads it from the standard input"
 	}
@@ -201,18 +202,18 @@ func explained(p *ipc.Param) string {
 }
 
 // arguments are the positional parameters, in order.
-func arguments(op *ipc.Operation, way *ipc.Command) []*ipc.Param {
-	var list []*ipc.Param
+func arguments(op *api.Operation, way *api.Command) []*api.Param {
+	var list []*api.Param
 	for _, p := range op.Params {
 		if p.Arg != "" && way.Takes(p) {
 			list = append(list, p)
 		}
 	}
-	slices.SortStableFunc(list, func(a, b *ipc.Param) int { return strings.Compare(a.Arg, b.Arg) })
+	slices.SortStableFunc(list, func(a, b *api.Param) int { return strings.Compare(a.Arg, b.Arg) })
 	return list
 }
 
-func setArguments(op *ipc.Operation, way *ipc.Command, req *ipc.Request, args []string, stdin io.Reader) error {
+func setArguments(op *api.Operation, way *api.Command, req *api.Request, args []string, stdin io.Reader) error {
 	for _, p := range arguments(op, way) {
 		if len(args) == 0 {
 			return nil
@@ -241,7 +242,7 @@ func setArguments(op *ipc.Operation, way *ipc.Command, req *ipc.Request, args []
 // setTyped gives a parameter what was typed for it: for those that may be long,
 // a dash is what comes on the standard input, in a list line by line, otherwise
 // without the line break at its end, which commands put there.
-func setTyped(req *ipc.Request, p *ipc.Param, s string, stdin io.Reader) error {
+func setTyped(req *api.Request, p *api.Param, s string, stdin io.Reader) error {
 	if s != "-" || !p.Stdin {
 		return req.Set(p, s)
 	}
@@ -272,7 +273,7 @@ func setTyped(req *ipc.Request, p *ipc.Param, s string, stdin io.Reader) error {
 const maxStdin = 64 << 20
 
 // ask sends a request and prints the answer.
-func ask(cmd *cobra.Command, op *ipc.Operation, req *ipc.Request, g *globals) error {
+func ask(cmd *cobra.Command, op *api.Operation, req *api.Request, g *globals) error {
 	a, err := newAsking(cmd, op, req, g)
 	if err != nil {
 		return err
@@ -298,21 +299,21 @@ func ask(cmd *cobra.Command, op *ipc.Operation, req *ipc.Request, g *globals) er
 
 // An asking is what it takes to ask for an operation, and to show the answer.
 type asking struct {
-	op     *ipc.Operation
+	op     *api.Operation
 	g      *globals
 	client *ipc.Client
 	out    *printer
 }
 
 // newAsking finds whom to ask, and as whom.
-func newAsking(cmd *cobra.Command, op *ipc.Operation, req *ipc.Request, g *globals) (*asking, error) {
+func newAsking(cmd *cobra.Command, op *api.Operation, req *api.Request, g *globals) (*asking, error) {
 	c, client, err := g.connect(cmd)
 	if err != nil {
 		return nil, err
 	}
 	for _, p := range op.Params {
 		if _, given := req.Given(p); given && p.Name == "external_key" && client.Scope.Subject != nil {
-			return nil, ipc.Errorf(ipc.Invalid, "subject and external_key exclude each other") // as the daemon has it
+			return nil, api.Errorf(api.Invalid, "subject and external_key exclude each other") // as the daemon has it
 		}
 	}
 	out := newPrinter(g.stdout, g.stderr, c, g.noColor)
@@ -324,7 +325,7 @@ func newAsking(cmd *cobra.Command, op *ipc.Operation, req *ipc.Request, g *globa
 }
 
 // pageOf is which of all hits a request asks for.
-func pageOf(op *ipc.Operation, req *ipc.Request) (asked page) {
+func pageOf(op *api.Operation, req *api.Request) (asked page) {
 	for _, p := range op.Params {
 		given, _ := req.Given(p)
 		switch p.Name {
@@ -372,7 +373,7 @@ func (a *asking) show(raw json.RawMessage) error {
 }
 
 // verdict is the failure that an answer, which was shown, tells of.
-func verdict(op *ipc.Operation, raw json.RawMessage) error {
+func verdict(op *api.Operation, raw json.RawMessage) error {
 	var told struct {
 		Healthy bool
 		Refused int

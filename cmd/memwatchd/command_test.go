@@ -6,14 +6,14 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/memwatchd/memwatchd/ipc"
+	"github.com/memwatchd/memwatchd/api"
 )
 
 // What every command says of itself: each of its parameters is explained, and
 // none has the flag that means something else in all commands.
 func TestCommandsExplainThemselves(t *testing.T) {
 	root := newRoot(io.Discard, io.Discard)
-	for _, op := range ipc.Operations {
+	for _, op := range api.Operations {
 		for i := range op.Commands {
 			way := &op.Commands[i]
 			c, _, err := root.Find(strings.Fields(way.Words))

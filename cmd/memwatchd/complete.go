@@ -9,7 +9,7 @@ import (
 	"github.com/adrg/xdg"
 	"github.com/spf13/cobra"
 
-	"github.com/memwatchd/memwatchd/ipc"
+	"github.com/memwatchd/memwatchd/api"
 )
 
 // What may stand where somebody types is told by the tags of the parameters:
@@ -72,7 +72,7 @@ func configured(*cobra.Command, []string, string) (names []string, _ cobra.Shell
 }
 
 // completeArguments says what may stand where an argument of a command is typed.
-func completeArguments(op *ipc.Operation, way *ipc.Command, req *ipc.Request, g *globals) cobra.CompletionFunc {
+func completeArguments(op *api.Operation, way *api.Command, req *api.Request, g *globals) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 		for i, p := range arguments(op, way) {
 			if i == len(args) || i < len(args) && p.Arg == "rest" {
@@ -87,7 +87,7 @@ func completeArguments(op *ipc.Operation, way *ipc.Command, req *ipc.Request, g 
 }
 
 // completeFlag says what may stand behind a flag of a command.
-func completeFlag(p *ipc.Param, way *ipc.Command, req *ipc.Request, g *globals) cobra.CompletionFunc {
+func completeFlag(p *api.Param, way *api.Command, req *api.Request, g *globals) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 		n := naming{g: g, cmd: cmd, way: way, req: req, args: args}
 		return n.param(p, typed)
@@ -98,14 +98,14 @@ func completeFlag(p *ipc.Param, way *ipc.Command, req *ipc.Request, g *globals) 
 type naming struct {
 	g     *globals
 	cmd   *cobra.Command
-	way   *ipc.Command
-	req   *ipc.Request // with the flags that are there
+	way   *api.Command
+	req   *api.Request // with the flags that are there
 	args  []string     // the arguments before this one
 	words []string     // those of this one, if it may have several, before the one that is typed
 }
 
 // param completes a parameter: in a list, what stands behind the last comma.
-func (n *naming) param(p *ipc.Param, typed string) ([]string, cobra.ShellCompDirective) {
+func (n *naming) param(p *api.Param, typed string) ([]string, cobra.ShellCompDirective) {
 	before := ""
 	if p.Kind() == "strings" && p.Arg == "" {
 		before = typed[:strings.LastIndexByte(typed, ',')+1]

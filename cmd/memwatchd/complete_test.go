@@ -13,7 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/memwatchd/memwatchd/ipc"
+	"github.com/memwatchd/memwatchd/api"
 )
 
 // Whatever a parameter's tag says that it names can be asked for.
@@ -22,7 +22,7 @@ func TestEverySortOfNameIsKnown(t *testing.T) {
 	for sort := range namers {
 		known = append(known, sort)
 	}
-	for _, op := range ipc.Operations {
+	for _, op := range api.Operations {
 		for _, p := range op.Params {
 			if p.Complete != "" && !slices.Contains(known, p.Complete) {
 				t.Errorf("%s of %s names a %q, of which nobody knows what that is", p.Name, op.Name, p.Complete)

@@ -15,6 +15,7 @@ import (
 	"github.com/adrg/xdg"
 	"github.com/bmatcuk/doublestar/v4"
 
+	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/compactor"
 	"github.com/memwatchd/memwatchd/ipc"
 	"github.com/memwatchd/memwatchd/memory"
@@ -385,8 +386,8 @@ func within(path, dir string) bool {
 }
 
 func operationNames() []string {
-	names := make([]string, len(ipc.Operations))
-	for i, op := range ipc.Operations {
+	names := make([]string, len(api.Operations))
+	for i, op := range api.Operations {
 		names[i] = op.Name
 	}
 	return names

@@ -17,7 +17,7 @@ import (
 	"github.com/adrg/xdg"
 	"gopkg.in/yaml.v3"
 
-	"github.com/memwatchd/memwatchd/ipc"
+	"github.com/memwatchd/memwatchd/api"
 )
 
 // envPrefix begins the names of the variables that set keys.
@@ -226,7 +226,7 @@ func keyNames(keys []key) []string {
 }
 
 func suggestion(name string, names []string) string {
-	if near := ipc.Nearest(name, names); near != "" {
+	if near := api.Nearest(name, names); near != "" {
 		return ": did you mean " + near + "?"
 	}
 	return ""

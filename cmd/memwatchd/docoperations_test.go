@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/ipc"
 )
 
@@ -26,7 +27,7 @@ func TestPagesOperations(t *testing.T) {
 	r.contents()
 	r.errors()
 	r.scope()
-	for _, op := range ipc.Operations {
+	for _, op := range api.Operations {
 		r.operation(op)
 	}
 	r.parts()
@@ -63,7 +64,7 @@ func (r *reference) printf(format string, args ...any) { fmt.Fprintf(r, format, 
 // contents lists the operations.
 func (r *reference) contents() {
 	r.printf("| operation | what it does | command | tool |\n|---|---|---|---|\n")
-	for _, op := range ipc.Operations {
+	for _, op := range api.Operations {
 		var words []string
 		for _, c := range op.Commands {
 			words = append(words, "`"+c.Words+"`")
@@ -73,7 +74,7 @@ func (r *reference) contents() {
 	r.printf("\n◆ On listeners without a fixed scope only. * Among the tools that an agent is given unless all are asked for.\n")
 }
 
-func diamond(op *ipc.Operation) string {
+func diamond(op *api.Operation) string {
 	if op.Admin {
 		return " ◆"
 	}
@@ -81,7 +82,7 @@ func diamond(op *ipc.Operation) string {
 }
 
 // toolOf is the tool by which a model asks for an operation, if there is one.
-func toolOf(op *ipc.Operation) string {
+func toolOf(op *api.Operation) string {
 	for _, t := range ipc.Tools {
 		switch {
 		case t.Asks(op) && t.Core:
@@ -96,10 +97,10 @@ func toolOf(op *ipc.Operation) string {
 // errors lists the codes of errors.
 func (r *reference) errors() {
 	r.printf("\n## Errors\n\nAn error is `{\"error\": {\"code\", \"message\", \"hint\"}}`; the hint is there where there is one.\n\n| code | status | means |\n|---|---|---|\n")
-	says := r.of(reflect.TypeFor[ipc.Code]())
-	for _, code := range []ipc.Code{
-		ipc.Invalid, ipc.NoSubject, ipc.Forbidden, ipc.NotFound, ipc.Conflict, ipc.SubjectConflict, ipc.Busy, ipc.Limit,
-		ipc.Secret, ipc.TooLarge, ipc.RateLimited, ipc.Unavailable, ipc.Internal,
+	says := r.of(reflect.TypeFor[api.Code]())
+	for _, code := range []api.Code{
+		api.Invalid, api.NoSubject, api.Forbidden, api.NotFound, api.Conflict, api.SubjectConflict, api.Busy, api.Limit,
+		api.Secret, api.TooLarge, api.RateLimited, api.Unavailable, api.Internal,
 	} {
 		name := strings.ReplaceAll(titled(string(code)), "_", "")
 		status, meaning, ok := strings.Cut(says[name], ": ")
@@ -123,14 +124,14 @@ func titled(s string) string {
 func (r *reference) scope() {
 	r.printf("\n## Who asks\n\nEvery request has these fields beside its own. What is missing is what the listener fixes; without that, the request is\nnobody's, in an unknown context, which counts as public.\n\n")
 	r.printf("| field | kind | means |\n|---|---|---|\n")
-	for _, p := range ipc.Operations[0].Params {
+	for _, p := range api.Operations[0].Params {
 		if p.Scope {
 			r.printf("| `%s` | %s | %s |\n", p.Name, p.Kind(), cell(p.Doc))
 		}
 	}
 }
 
-func (r *reference) operation(op *ipc.Operation) {
+func (r *reference) operation(op *api.Operation) {
 	r.printf("\n## %s\n\n%s.%s\n", op.Name, op.Summary, facts(op))
 	rows := 0
 	for _, p := range op.Params {
@@ -167,21 +168,21 @@ func (r *reference) operation(op *ipc.Operation) {
 }
 
 // facts are what the table knows of an operation beside its fields.
-func facts(op *ipc.Operation) string {
+func facts(op *api.Operation) string {
 	var list []string
 	if op.ReadOnly {
 		list = append(list, "It changes nothing.")
 	}
 	switch {
-	case op.Needs == ipc.TheOwner:
+	case op.Needs == api.TheOwner:
 		list = append(list, "Only for the owner, in private, on listeners without a fixed scope.")
 	case op.Admin:
 		list = append(list, "Only on listeners without a fixed scope.")
 	}
 	switch op.Needs {
-	case ipc.Someone:
+	case api.Someone:
 		list = append(list, "It wants a subject.")
-	case ipc.InPrivate:
+	case api.InPrivate:
 		list = append(list, "It wants a subject, and a private context.")
 	}
 	if op.People {
@@ -204,7 +205,7 @@ func code(s string) string {
 }
 
 // meaning is what a field means, with its bounds.
-func meaning(p *ipc.Param) string {
+func meaning(p *api.Param) string {
 	s := p.Doc
 	switch {
 	case p.Min != "" && p.Max != "":

@@ -15,7 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/memwatchd/memwatchd/ipc"
+	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/memory"
 )
 
@@ -154,7 +154,7 @@ func TestPagesProse(t *testing.T) {
 		all[p.path] = p
 	}
 	key := regexp.MustCompile("^(" + strings.Join(sections(), "|") + `)\.[a-z_.]+$`)
-	status := jsonNames(reflect.TypeFor[ipc.Status]())
+	status := jsonNames(reflect.TypeFor[api.Status]())
 	for _, p := range pages(t) {
 		p.prose(func(number int, line string) {
 			where := fmt.Sprintf("%s:%d", p.path, number)

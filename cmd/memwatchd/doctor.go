@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/ipc"
 )
 
@@ -120,9 +121,9 @@ type examination struct {
 	tryWrite  bool // two files may be made in the memory directory, and removed
 
 	answered bool        // the daemon did
-	status   *ipc.Status // nil if it did not, or does not tell it there
+	status   *api.Status // nil if it did not, or does not tell it there
 	asked    error       // why it did not answer
-	check    *ipc.CheckAnswer
+	check    *api.CheckAnswer
 	checkErr error
 	tree     *survey
 	treeErr  error
@@ -192,8 +193,8 @@ func examine(ctx context.Context, g *globals, tryWrite bool) *examination {
 // ask asks the daemon how it is, and what it thinks of the files.
 func (e *examination) ask(ctx context.Context) {
 	client := &ipc.Client{Socket: e.socket, AsOwner: true}
-	answer, err := timely(ctx, statusTime, func(ctx context.Context) (*ipc.StatusAnswer, error) {
-		return client.Status(ctx, ipc.StatusRequest{})
+	answer, err := timely(ctx, statusTime, func(ctx context.Context) (*api.StatusAnswer, error) {
+		return client.Status(ctx, api.StatusRequest{})
 	})
 	if err != nil {
 		e.asked, e.checkErr = err, err
@@ -204,8 +205,8 @@ func (e *examination) ask(ctx context.Context) {
 		return // on a socket with a fixed scope, where check is not to be had, either
 	}
 	e.status.Healthy = answer.Healthy
-	e.check, e.checkErr = timely(ctx, checkTime, func(ctx context.Context) (*ipc.CheckAnswer, error) {
-		return client.Check(ctx, ipc.CheckRequest{})
+	e.check, e.checkErr = timely(ctx, checkTime, func(ctx context.Context) (*api.CheckAnswer, error) {
+		return client.Check(ctx, api.CheckRequest{})
 	})
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/memwatchd/memwatchd/agents"
+	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/ipc"
 	"github.com/memwatchd/memwatchd/memory"
 	"github.com/memwatchd/memwatchd/todosync"
@@ -26,7 +27,7 @@ import (
 func typed(words string) string { return "memwatchd " + words }
 
 // withStatus is an examination of a daemon that says this of itself.
-func withStatus(s *ipc.Status) *examination {
+func withStatus(s *api.Status) *examination {
 	c := defaultConfig()
 	c.location = time.UTC
 	c.LLM.Endpoint, c.LLM.Model, c.Capture.Ntfy.Topic = "https://models.example.org/v1", "small", "t"
@@ -39,8 +40,8 @@ func withStatus(s *ipc.Status) *examination {
 func TestJudgements(t *testing.T) {
 	ctx := context.Background()
 	now := time.Date(2026, 2, 5, 10, 30, 0, 0, time.UTC)
-	well := &ipc.Status{Healthy: true, RootState: "watched"}
-	sick := func(change func(*ipc.Status)) []finding {
+	well := &api.Status{Healthy: true, RootState: "watched"}
+	sick := func(change func(*api.Status)) []finding {
 		s := *well
 		s.Healthy = false
 		change(&s)
@@ -70,16 +71,16 @@ func TestJudgements(t *testing.T) {
 		want []string // mark, then parts of the text, the advice or the command
 	}{
 		{"healthy", healthOf(well), []string{"ok|healthy"}},
-		{"root missing", sick(func(s *ipc.Status) { s.RootState = "missing" }), []string{"problem|is missing|mount it"}},
-		{"root emptied", sick(func(s *ipc.Status) { s.RootState = "holding" }), []string{"problem|is holding|gone on purpose"}},
-		{"index", sick(func(s *ipc.Status) { s.Index.Problem = "no room" }), []string{"problem|no room|rebuild"}},
-		{"building", healthOf(&ipc.Status{Healthy: true, RootState: "watched", Index: ipc.IndexStatus{Degraded: true, Done: 3, Total: 9}}), []string{"note|3 of 9 files"}},
-		{"no writer", sick(func(s *ipc.Status) { s.Write.Problem = "no journal" }), []string{"problem|nothing is written|no journal"}},
-		{"not now", healthOf(&ipc.Status{Healthy: true, RootState: "watched", Write: ipc.WriteStatus{Problem: "disk full"}}), []string{"warning|disk full"}},
-		{"overflow", healthOf(&ipc.Status{Healthy: true, RootState: "watched", Watch: ipc.WatchStatus{Overflows: 2}}), []string{"note|lost 2 times|max_queued_events"}},
-		{"journal damaged", healthOf(&ipc.Status{Healthy: true, RootState: "watched", Problems: []ipc.FileProblem{
+		{"root missing", sick(func(s *api.Status) { s.RootState = "missing" }), []string{"problem|is missing|mount it"}},
+		{"root emptied", sick(func(s *api.Status) { s.RootState = "holding" }), []string{"problem|is holding|gone on purpose"}},
+		{"index", sick(func(s *api.Status) { s.Index.Problem = "no room" }), []string{"problem|no room|rebuild"}},
+		{"building", healthOf(&api.Status{Healthy: true, RootState: "watched", Index: api.IndexStatus{Degraded: true, Done: 3, Total: 9}}), []string{"note|3 of 9 files"}},
+		{"no writer", sick(func(s *api.Status) { s.Write.Problem = "no journal" }), []string{"problem|nothing is written|no journal"}},
+		{"not now", healthOf(&api.Status{Healthy: true, RootState: "watched", Write: api.WriteStatus{Problem: "disk full"}}), []string{"warning|disk full"}},
+		{"overflow", healthOf(&api.Status{Healthy: true, RootState: "watched", Watch: api.WatchStatus{Overflows: 2}}), []string{"note|lost 2 times|max_queued_events"}},
+		{"journal damaged", healthOf(&api.Status{Healthy: true, RootState: "watched", Problems: []api.FileProblem{
 			{Problem: memory.Problem{Code: "journal_damaged", Message: "journal: x"}}, {Path: "a.md", Problem: memory.Problem{Code: "c"}}}}), []string{"warning|journal: x|journal_damaged"}},
-		{"for no reason told", sick(func(*ipc.Status) {}), []string{"problem|not healthy|status"}},
+		{"for no reason told", sick(func(*api.Status) {}), []string{"problem|not healthy|status"}},
 
 		{"same version", versionOf("v1", "v1", false, 7, "s"), []string{"ok|v1"}},
 		{"another version", versionOf("v1", "v2", false, 7, "memwatchd serve"), []string{"warning|v1|v2|kill 7; memwatchd serve"}},
@@ -148,24 +149,24 @@ func TestJudgements(t *testing.T) {
 		{"completion: fish", completionOf("fish", "/h h", "/h/d", "/h h/c", func(string) bool { return false }), []string{"note|completion fish > '/h h/c/fish/completions/memwatchd.fish'"}},
 		{"completion: others", completionOf("sh", "/h", "/h/d", "/h/c", func(string) bool { return false }), nil},
 
-		{"model", lookAtModel(ctx, withStatus(&ipc.Status{LLM: &ipc.ModelStatus{Asked: 3}})), []string{"ok|small"}},
-		{"model: failed", lookAtModel(ctx, withStatus(&ipc.Status{LLM: &ipc.ModelStatus{Asked: 3, Failed: 2, Failure: "too slow", FailedAt: now}})),
+		{"model", lookAtModel(ctx, withStatus(&api.Status{LLM: &api.ModelStatus{Asked: 3}})), []string{"ok|small"}},
+		{"model: failed", lookAtModel(ctx, withStatus(&api.Status{LLM: &api.ModelStatus{Asked: 3, Failed: 2, Failure: "too slow", FailedAt: now}})),
 			[]string{"warning|of 3 questions to the model 2 failed|2026-02-05 10:30:00|too slow|rules"}},
-		{"topic", lookAtTopic(ctx, withStatus(&ipc.Status{Topic: &ipc.TopicStatus{Connected: true}})), []string{"ok|ntfy.sh"}},
-		{"topic: not heard", lookAtTopic(ctx, withStatus(&ipc.Status{Topic: &ipc.TopicStatus{Problem: "401"}})), []string{"warning|not heard: 401"}},
-		{"topic: away", lookAtTopic(ctx, withStatus(&ipc.Status{Topic: &ipc.TopicStatus{}})), []string{"warning|no connection to https://ntfy.sh"}},
+		{"topic", lookAtTopic(ctx, withStatus(&api.Status{Topic: &api.TopicStatus{Connected: true}})), []string{"ok|ntfy.sh"}},
+		{"topic: not heard", lookAtTopic(ctx, withStatus(&api.Status{Topic: &api.TopicStatus{Problem: "401"}})), []string{"warning|not heard: 401"}},
+		{"topic: away", lookAtTopic(ctx, withStatus(&api.Status{Topic: &api.TopicStatus{}})), []string{"warning|no connection to https://ntfy.sh"}},
 
-		{"writing", lookAtWriting(ctx, withStatus(&ipc.Status{Write: ipc.WriteStatus{Refused: []ipc.Skipped{{Path: "a.md", Reason: "it is read-only"}}, Waiting: []ipc.Skipped{{Path: "b.md", Reason: "it is open"}}}})),
+		{"writing", lookAtWriting(ctx, withStatus(&api.Status{Write: api.WriteStatus{Refused: []api.Skipped{{Path: "a.md", Reason: "it is read-only"}}, Waiting: []api.Skipped{{Path: "b.md", Reason: "it is open"}}}})),
 			[]string{"warning|a.md is not changed: it is read-only", "note|b.md waits to be changed: it is open"}},
-		{"room", lookAtRoom(ctx, withStatus(&ipc.Status{Compactor: &ipc.CompactorStatus{Passive: true, Host: "attic", Problem: "disk full", NearLimit: []ipc.NearLimit{
+		{"room", lookAtRoom(ctx, withStatus(&api.Status{Compactor: &api.CompactorStatus{Passive: true, Host: "attic", Problem: "disk full", NearLimit: []api.NearLimit{
 			{Path: "x/_index.md", Share: 0.9, Hint: "filling up"}, {Path: "y y/_index.md", Share: 1.2, Hint: "over its limit"}}}})),
 			[]string{"warning|disk full|compact --dry-run", "note|attic|compactor.host", "note|x/_index.md: filling up", "warning|over its limit|compact --dry-run 'y y/_index.md'"}},
-		{"tasks", lookAtTasks(ctx, withStatus(&ipc.Status{Todosync: &todosync.Status{Problem: "state is damaged", Unclear: 2, Waiting: []todosync.Waiting{{Path: "a.md", Reason: "it is open"}}}})),
+		{"tasks", lookAtTasks(ctx, withStatus(&api.Status{Todosync: &todosync.Status{Problem: "state is damaged", Unclear: 2, Waiting: []todosync.Waiting{{Path: "a.md", Reason: "it is open"}}}})),
 			[]string{"warning|state is damaged", "note|a.md waits", "note|2 tasks|todo plan"}},
 
 		{"check failed", lookAtCheck(ctx, &examination{status: well, checkErr: errSlow}), []string{"warning|not compared: it does not answer|memwatchd check"}},
-		{"check", checkOf(&ipc.CheckAnswer{Files: 3}, typed), []string{"ok|3 files compared"}},
-		{"check: differs", checkOf(&ipc.CheckAnswer{Differing: []ipc.Skipped{{Path: "a.md"}, {Path: "b.md"}, {Path: "c.md"}, {Path: "d.md"}}}, typed),
+		{"check", checkOf(&api.CheckAnswer{Files: 3}, typed), []string{"ok|3 files compared"}},
+		{"check: differs", checkOf(&api.CheckAnswer{Differing: []api.Skipped{{Path: "a.md"}, {Path: "b.md"}, {Path: "c.md"}, {Path: "d.md"}}}, typed),
 			[]string{"warning|4 files otherwise: a.md, b.md, c.md and 1 more|check --fix"}},
 
 		{"agent: has nothing", agentOf(found("claude-code"), nil, typed),
@@ -213,7 +214,7 @@ func TestJudgements(t *testing.T) {
 // sort.
 func TestDoctorQuotesNoText(t *testing.T) {
 	secret := "the text of a file"
-	for _, f := range problemsOf([]ipc.FileProblem{
+	for _, f := range problemsOf([]api.FileProblem{
 		{Path: "a.md", Problem: memory.Problem{Code: "counter_wrong", Line: 2, Message: secret}},
 		{Path: "b.md", Problem: memory.Problem{Code: "time_unreadable", Line: 3, Message: secret}},
 		{Path: "c.md", Problem: memory.Problem{Code: "unreadable", Message: secret}},

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/ipc"
 	"github.com/memwatchd/memwatchd/vault"
 )
@@ -75,7 +76,7 @@ func lookAtHealth(_ context.Context, e *examination) []finding {
 	return healthOf(s)
 }
 
-func healthOf(s *ipc.Status) (list []finding) {
+func healthOf(s *api.Status) (list []finding) {
 	add := func(m mark, text, advice string) { list = append(list, finding{Mark: m, Text: text, Advice: advice}) }
 	if s.RootState != "watched" && s.RootState != "starting" {
 		advice := "if it is a disk, mount it; the daemon goes on by itself"
@@ -239,7 +240,7 @@ func lookAtOthers(ctx context.Context, e *examination) (list []finding) {
 		if filepath.IsAbs(who.Socket) {
 			text += " at " + who.Socket
 			client := &ipc.Client{Socket: who.Socket, AsOwner: true}
-			if a, err := timely(ctx, time.Second, func(ctx context.Context) (*ipc.StatusAnswer, error) { return client.Status(ctx, ipc.StatusRequest{}) }); err == nil && a.Status != nil {
+			if a, err := timely(ctx, time.Second, func(ctx context.Context) (*api.StatusAnswer, error) { return client.Status(ctx, api.StatusRequest{}) }); err == nil && a.Status != nil {
 				text += ": " + a.Root
 			}
 		}

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/memwatchd/memwatchd/ipc"
+	"github.com/memwatchd/memwatchd/api"
 )
 
 // lookAtCheck tells what the daemon says of the files.
@@ -24,7 +24,7 @@ func lookAtCheck(_ context.Context, e *examination) []finding {
 }
 
 // checkOf sums up a comparison.
-func checkOf(a *ipc.CheckAnswer, command func(string) string) (list []finding) {
+func checkOf(a *api.CheckAnswer, command func(string) string) (list []finding) {
 	if n := len(a.Differing); n > 0 {
 		list = append(list, finding{Mark: warning, Text: fmt.Sprintf("the index holds %s otherwise: %s", plural(n, "file"), placesOf(a.Differing)),
 			Advice: "if they are not just being written", Command: command("check --fix")})
@@ -54,7 +54,7 @@ func checkOf(a *ipc.CheckAnswer, command func(string) string) (list []finding) {
 
 // problemsOf sums up problems of files. What is told of them are their places, and
 // what sort of problem it is: a message may quote the text.
-func problemsOf(problems []ipc.FileProblem, command func(string) string) (list []finding) {
+func problemsOf(problems []api.FileProblem, command func(string) string) (list []finding) {
 	grave := map[string]finding{
 		"counter_wrong":     {Mark: note, Text: "counters that do not agree with the boxes", Advice: "they are put right by night, or now", Command: command("check --fix")},
 		"secret":            {Mark: warning, Text: "live credentials", Advice: "revoke them, and take them out of the files", Command: command("check")},
@@ -88,7 +88,7 @@ func problemsOf(problems []ipc.FileProblem, command func(string) string) (list [
 	return list
 }
 
-func placesOf(list []ipc.Skipped) *counted {
+func placesOf(list []api.Skipped) *counted {
 	var c counted
 	for _, s := range list {
 		c.add(s.Path)

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/memwatchd/memwatchd/ipc"
+	"github.com/memwatchd/memwatchd/api"
 )
 
 // A way is how a file comes to have another content: an editor that somebody
@@ -255,7 +255,7 @@ func (e *edit) watch() (stop func()) {
 						hits = []string{fmt.Sprintf("a text of %d bytes", len(file.Text))}
 					}
 				} else {
-					var a ipc.SearchAnswer
+					var a api.SearchAnswer
 					if err := e.ask("search", who.with(fields{"query": "quince", "limit": 100}), &a); err != nil {
 						e.t.Errorf("%v, question %d: %v", who, asked, err)
 						return
@@ -433,7 +433,7 @@ func TestReplacedWhileAsked(t *testing.T) {
 	for _, who := range []fields{owner.with(fields{"sync": false}), public.with(fields{"sync": false}), owner, public} {
 		group.Go(func() {
 			for !over.Load() && !t.Failed() {
-				var a ipc.SearchAnswer
+				var a api.SearchAnswer
 				if err := e.ask("search", who.with(fields{"query": "quince", "limit": 100}), &a); err != nil {
 					t.Error(err)
 					return

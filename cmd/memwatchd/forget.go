@@ -12,13 +12,13 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
-	"github.com/memwatchd/memwatchd/ipc"
+	"github.com/memwatchd/memwatchd/api"
 )
 
 // addForget lets the command do both steps: it lists what has a text, asks, and
 // removes it. Where there is nobody to ask it only lists, unless it is told that
 // the answer is yes.
-func addForget(c *cobra.Command, op *ipc.Operation, req *ipc.Request, g *globals) {
+func addForget(c *cobra.Command, op *api.Operation, req *api.Request, g *globals) {
 	yes := c.Flags().Bool("yes", false, "remove everything that is listed, without asking")
 	c.RunE = func(cmd *cobra.Command, _ []string) error {
 		for _, step := range []string{"ids", "token"} {
@@ -37,13 +37,13 @@ func addForget(c *cobra.Command, op *ipc.Operation, req *ipc.Request, g *globals
 // forgetAtOnce is how many entries can be removed with one request.
 const forgetAtOnce = 20
 
-func (a *asking) forget(cmd *cobra.Command, req *ipc.Request, yes bool) error {
+func (a *asking) forget(cmd *cobra.Command, req *api.Request, yes bool) error {
 	for first := true; ; first = false {
 		raw, err := a.client.Do(cmd.Context(), req)
 		if err != nil {
 			return err
 		}
-		var list ipc.ForgetAnswer
+		var list api.ForgetAnswer
 		if err := json.Unmarshal(raw, &list); err != nil {
 			return fmt.Errorf("forget: the answer cannot be read: %w", err)
 		}
@@ -67,7 +67,7 @@ func (a *asking) forget(cmd *cobra.Command, req *ipc.Request, yes bool) error {
 		if raw, err = a.remove(cmd, req, ids, list.Token); err != nil {
 			return err
 		}
-		var done ipc.ForgetAnswer
+		var done api.ForgetAnswer
 		if err := json.Unmarshal(raw, &done); err != nil {
 			return fmt.Errorf("forget: the answer cannot be read: %w", err)
 		}
@@ -86,7 +86,7 @@ func (a *asking) forget(cmd *cobra.Command, req *ipc.Request, yes bool) error {
 }
 
 // remove asks for what was listed to be removed, in the scope of the list.
-func (a *asking) remove(cmd *cobra.Command, list *ipc.Request, ids []string, token string) (json.RawMessage, error) {
+func (a *asking) remove(cmd *cobra.Command, list *api.Request, ids []string, token string) (json.RawMessage, error) {
 	req := a.op.NewRequest()
 	for _, p := range a.op.Params {
 		switch value, given := list.Given(p); {

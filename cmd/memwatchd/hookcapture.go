@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"unicode/utf8"
 
-	"github.com/memwatchd/memwatchd/ipc"
+	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/memory"
 	"github.com/memwatchd/memwatchd/secrets"
 	"github.com/memwatchd/memwatchd/transcript"
@@ -46,10 +46,10 @@ func saveMarks(ctx context.Context, h *hook) error {
 		return errors.New("nothing is to be saved")
 	}
 	for some := range slices.Chunk(bullets, atOneGo) {
-		err := h.capture(ctx, ipc.CaptureRequest{Bullets: some, Type: "crumb"})
+		err := h.capture(ctx, api.CaptureRequest{Bullets: some, Type: "crumb"})
 		if refused(err) { // one of them, and perhaps not the others
 			for _, one := range some {
-				if err = h.capture(ctx, ipc.CaptureRequest{Bullets: []string{one}, Type: "crumb"}); refused(err) {
+				if err = h.capture(ctx, api.CaptureRequest{Bullets: []string{one}, Type: "crumb"}); refused(err) {
 					h.tell(err)
 					err = nil
 				}
@@ -65,8 +65,8 @@ func saveMarks(ctx context.Context, h *hook) error {
 // refused reports whether a failure is one of what was asked for, so that
 // something else may be taken.
 func refused(err error) bool {
-	e, ok := errors.AsType[*ipc.Error](err)
-	return ok && (e.Code == ipc.Secret || e.Code == ipc.Invalid || e.Code == ipc.TooLarge)
+	e, ok := errors.AsType[*api.Error](err)
+	return ok && (e.Code == api.Secret || e.Code == api.Invalid || e.Code == api.TooLarge)
 }
 
 // saveAnswer saves what an answer has achieved, unless the agent was only kept
@@ -96,11 +96,11 @@ func saveAnswer(ctx context.Context, h *hook) error {
 		}
 		message = message[at:]
 	}
-	return h.capture(ctx, ipc.CaptureRequest{Text: message, Type: "result"})
+	return h.capture(ctx, api.CaptureRequest{Text: message, Type: "result"})
 }
 
 // capture saves something of the session, for private contexts.
-func (h *hook) capture(ctx context.Context, r ipc.CaptureRequest) error {
+func (h *hook) capture(ctx context.Context, r api.CaptureRequest) error {
 	r.Source, r.Session = hookSource, h.input.Session
 	a, err := h.client.Capture(ctx, r)
 	if err == nil && a.Note != "" {

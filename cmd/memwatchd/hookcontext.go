@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/memwatchd/memwatchd/ipc"
+	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/transcript"
 )
 
@@ -29,7 +29,7 @@ func sessionStart(ctx context.Context, h *hook) error {
 	if began[h.input.Source] {
 		return fmt.Errorf("the session was given its memory when it began: this is a %s", h.input.Source)
 	}
-	r := ipc.ContextRequest{Format: h.format, Fresh: atOnce}
+	r := api.ContextRequest{Format: h.format, Fresh: atOnce}
 	if h.format == "summary" {
 		r.Session = h.input.Session
 	} else {
@@ -53,14 +53,14 @@ func prompt(ctx context.Context, h *hook) error {
 	if strings.TrimSpace(query) == "" {
 		return errors.New("the prompt says nothing")
 	}
-	return h.inject(ctx, ipc.ContextRequest{
+	return h.inject(ctx, api.ContextRequest{
 		Format: "relevant", Query: query, MinCover: minCover,
 		Limit: h.config.Hooks.ContextLimit, MaxChars: &h.config.Hooks.ContextMaxChars, Fresh: atOnce,
 	})
 }
 
 // inject prints a block of memory for the agent.
-func (h *hook) inject(ctx context.Context, r ipc.ContextRequest) error {
+func (h *hook) inject(ctx context.Context, r api.ContextRequest) error {
 	a, err := h.client.Context(ctx, r)
 	if err != nil {
 		return err

@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/ipc"
 )
 
@@ -61,7 +62,7 @@ func (h *hub) subscribe(ctx context.Context, f func(ipc.Change) error) error {
 		delete(h.listeners, l)
 		h.mu.Unlock()
 	}()
-	if err := f(ipc.Change{Event: ipc.Event{Event: ipc.Listening, Time: time.Now().UTC()}}); err != nil {
+	if err := f(ipc.Change{Event: api.Event{Event: api.Listening, Time: time.Now().UTC()}}); err != nil {
 		return err
 	}
 	for {
@@ -73,7 +74,7 @@ func (h *hub) subscribe(ctx context.Context, f func(ipc.Change) error) error {
 				return err
 			}
 			if h.caughtUp(l) {
-				if err := f(ipc.Change{Event: ipc.Event{
+				if err := f(ipc.Change{Event: api.Event{
 					Event: "lost", Time: time.Now().UTC(), Message: "some events were left out because they were not read in time",
 				}}); err != nil {
 					return err

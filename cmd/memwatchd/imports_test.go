@@ -26,8 +26,9 @@ var floors = map[string]int{
 	"memory": 0,
 	"vault":  1, "watcher": 1, "index": 1, "secrets": 1, "ntfy": 1, "llm": 1, "agents": 1, "transcript": 1, "service": 1,
 	"todosync": 2, "compactor": 2, "brief": 2,
-	"ipc":           3,
-	"cmd/memwatchd": 4,
+	"api":           3,
+	"ipc":           4,
+	"cmd/memwatchd": 5,
 }
 
 // technology says which packages may import a library. A prefix stands for
@@ -41,7 +42,7 @@ var technology = map[string][]string{
 	"github.com/spf13/":                {"cmd/memwatchd"},
 	"github.com/sashabaranov/":         {"llm"},
 	"net":                              {"ipc", "llm"},
-	"net/http":                         {"ipc", "ntfy", "llm"},
+	"net/http":                         {"api", "ipc", "ntfy", "llm"},
 	"github.com/robfig/":               {"compactor"},
 	"os/exec":                          {"cmd/memwatchd"},
 	"os":                               {"vault", "watcher", "index", "ipc", "cmd/memwatchd"},

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/memwatchd/memwatchd/agents"
+	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/ipc"
 )
 
@@ -19,7 +20,7 @@ type change struct {
 	File    string         `json:"file"`
 	Action  string         `json:"action"` // create, change or none
 	Command agents.Command `json:"command,omitempty"`
-	Diff    []ipc.DiffHunk `json:"diff,omitempty"`
+	Diff    []api.DiffHunk `json:"diff,omitempty"`
 	Warning string         `json:"warning,omitempty"` // why the agent does not read the file
 	Note    string         `json:"note,omitempty"`    // what else the agent wants
 	Written bool           `json:"written"`
@@ -27,7 +28,7 @@ type change struct {
 	title    string // of the agent
 	settings *settings
 	after    []byte
-	diff     ipc.FileDiff
+	diff     api.FileDiff
 }
 
 func (c *change) needed() bool { return c.Action != "none" }

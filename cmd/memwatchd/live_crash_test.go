@@ -17,7 +17,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/memwatchd/memwatchd/ipc"
+	"github.com/memwatchd/memwatchd/api"
 )
 
 // kill ends the daemon as nobody should.
@@ -138,7 +138,7 @@ func TestKilled(t *testing.T) {
 			want[path] = "- medlar\n- " + word + "\n"
 			l.write(path, want[path])
 			delete(found, path)
-			var a ipc.SyncAnswer
+			var a api.SyncAnswer
 			if n%4 == 0 && l.ask("sync", owner.with(fields{"timeout": "100ms"}), &a) == nil {
 				found[path] = word
 			}

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/memwatchd/memwatchd/ipc"
+	"github.com/memwatchd/memwatchd/api"
 )
 
 // indexDir is where the daemon keeps what it can make anew.
@@ -41,7 +41,7 @@ func (l *live) segments() []string {
 func (l *live) wantFirst(files int) {
 	l.t.Helper()
 	l.launch()
-	var a ipc.SearchAnswer
+	var a api.SearchAnswer
 	l.until("it answers", func() bool {
 		err := l.ask("search", owner.with(fields{"query": "quince", "limit": 100}), &a)
 		return err == nil && (a.Total == files || a.Index.Synced) // else it takes its time
@@ -288,7 +288,7 @@ func TestDamagedInUse(t *testing.T) {
 				l.restartIfKilled()
 				l.until("the new one is found too", func() bool {
 					l.restartIfKilled()
-					var a ipc.SearchAnswer
+					var a api.SearchAnswer
 					err := l.ask("search", owner.with(fields{"query": "quince", "limit": 100}), &a)
 					return err == nil && a.Total == files+1
 				})

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/memwatchd/memwatchd/ipc"
+	"github.com/memwatchd/memwatchd/api"
 )
 
 // wantShortLog checks that what went wrong very often was not logged each time.
@@ -46,7 +46,7 @@ func TestManyBrokenFiles(t *testing.T) {
 		t.Errorf("status lists %d problems, of %d files", len(s.Problems), s.Files)
 	}
 	for code, dir := range map[string]string{"unreadable": "closed", "frontmatter_broken": "broken"} {
-		if n := len(slices.DeleteFunc(l.check().Problems, func(p ipc.FileProblem) bool {
+		if n := len(slices.DeleteFunc(l.check().Problems, func(p api.FileProblem) bool {
 			return p.Code != code || !strings.HasPrefix(p.Path, dir)
 		})); n != files {
 			t.Errorf("check lists %d files as %s, want %d", n, code, files)

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/memwatchd/memwatchd/ipc"
+	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/vault"
 )
 
@@ -70,9 +70,9 @@ func (l *live) wantHeld(text string, places ...string) {
 }
 
 // forget removes all that has a text, and returns what is left.
-func (l *live) forget(who fields, text string) *ipc.ForgetAnswer {
+func (l *live) forget(who fields, text string) *api.ForgetAnswer {
 	l.t.Helper()
-	var list, done ipc.ForgetAnswer
+	var list, done api.ForgetAnswer
 	l.must("forget", who.with(fields{"match": text}), &list)
 	ids := []string{}
 	for _, e := range list.Entries {
@@ -103,12 +103,12 @@ func TestForgottenEverywhere(t *testing.T) {
 	l.write("memory/"+ago(0)+".md", "# "+ago(0)+"\n\n## 10:30 AM - Words\n\nAmong others "+quark+", at least.\n")
 	l.start()
 
-	var edited ipc.EditAnswer
+	var edited api.EditAnswer
 	l.must("edit", owner.with(fields{"path": "MEMORY.md", "old_text": "a word", "new_text": "the word " + quark}), &edited)
 	l.must("edit", owner.with(fields{"path": "MEMORY.md", "old_text": "the word " + quark, "new_text": "a word, and " + quark}), &edited)
 	l.must("edit", owner.with(fields{"path": "notes.md", "old_text": "x", "new_text": "y"}), &edited)
 	l.must("edit", owner.with(fields{"path": "notes.md", "old_text": "- y " + quark, "new_text": "- y"}), &edited)
-	var compacted ipc.CompactAnswer
+	var compacted api.CompactAnswer
 	l.must("compact", owner, &compacted)
 	l.sync()
 	l.search(owner, quark, nil)
@@ -150,13 +150,13 @@ func TestForgottenEverywhere(t *testing.T) {
 			t.Errorf("%s is %q, %v", path, data, err)
 		}
 	}
-	var journal ipc.JournalAnswer
+	var journal api.JournalAnswer
 	l.must("journal", owner, &journal)
 	for _, w := range journal.Writes {
 		if w.Cause == "host" {
 			continue // it has nothing to do with it
 		}
-		var undone ipc.UndoAnswer
+		var undone api.UndoAnswer
 		l.must("undo", owner.with(fields{"id": w.ID, "dry_run": true}), &undone)
 		if undone.Refused == 0 || !w.Forgotten {
 			t.Errorf("it can be brought back: %+v", w)
@@ -188,7 +188,7 @@ func TestForgottenByOne(t *testing.T) {
 	l.write(mixed, "- for all: "+quark+"\n"+rest+"- the owner's: "+quark+" <!-- visibility=private_only -->\n")
 	l.write("gone.md", "- x\n")
 	l.start()
-	var edited ipc.EditAnswer
+	var edited api.EditAnswer
 	l.must("edit", owner.with(fields{"path": mixed, "old_text": "the owner's", "new_text": "only the owner's"}), &edited)
 	l.must("edit", owner.with(fields{"path": "gone.md", "old_text": "x", "new_text": quark}), &edited)
 	if err := os.Remove(l.path("gone.md")); err != nil {
@@ -215,7 +215,7 @@ func TestForgottenByOne(t *testing.T) {
 	if a := l.search(owner, quark, nil); a.Total != 2 {
 		t.Errorf("what is the owner's is not found: %+v", a.Hits)
 	}
-	var journal ipc.JournalAnswer
+	var journal api.JournalAnswer
 	l.must("journal", owner.with(fields{"path": "_longterms/acct_42/_index.md"}), &journal)
 	for _, w := range journal.Writes {
 		if !w.Forgotten {
@@ -223,7 +223,7 @@ func TestForgottenByOne(t *testing.T) {
 		}
 	}
 	for _, path := range []string{mixed, "gone.md"} {
-		var journal ipc.JournalAnswer
+		var journal api.JournalAnswer
 		l.must("journal", owner.with(fields{"path": path}), &journal)
 		for _, w := range journal.Writes {
 			if w.Forgotten != (w.Cause == "forget") {
@@ -245,7 +245,7 @@ func TestForgetKilled(t *testing.T) {
 	pause, rounds := time.Millisecond, 8
 	for n := range rounds {
 		for _, path := range []string{"MEMORY.md", "notes.md"} {
-			var edited ipc.EditAnswer
+			var edited api.EditAnswer
 			data, err := os.ReadFile(l.path(path))
 			if err != nil {
 				t.Fatal(err)
@@ -254,14 +254,14 @@ func TestForgetKilled(t *testing.T) {
 				l.must("edit", owner.with(fields{"path": path, "old_text": string(data), "new_text": string(data) + "- the " + quark + "\n"}), &edited)
 			}
 		}
-		var list ipc.ForgetAnswer
+		var list api.ForgetAnswer
 		l.must("forget", owner.with(fields{"match": quark}), &list)
 		if len(list.Entries) != 2 {
 			t.Fatalf("round %d: %+v", n, list.Entries)
 		}
 		answered := make(chan error, 1)
 		go func() {
-			answered <- l.ask("forget", owner.with(fields{"ids": []string{list.Entries[0].ID, list.Entries[1].ID}, "token": list.Token}), new(ipc.ForgetAnswer))
+			answered <- l.ask("forget", owner.with(fields{"ids": []string{list.Entries[0].ID, list.Entries[1].ID}, "token": list.Token}), new(api.ForgetAnswer))
 		}()
 		time.Sleep(pause)
 		pause = pause * 2
@@ -297,13 +297,13 @@ func TestWiped(t *testing.T) {
 	l.write(ago(1)+"/ann.md", "---\nsubject_id: acct:42\n---\n- said "+quark+"\n")
 	l.write(ago(1)+"/all.md", "- said by others\n")
 	l.start()
-	var edited ipc.EditAnswer
+	var edited api.EditAnswer
 	l.must("edit", ann.with(fields{"path": "_longterms/acct_42/_index.md", "old_text": "two", "new_text": "**Two " + quark + "**: two"}), &edited)
 	l.must("edit", ann.with(fields{"path": "_longterms/acct_42/gone.md", "old_text": "x", "new_text": quark}), &edited)
 	if err := os.Remove(l.path("_longterms/acct_42/gone.md")); err != nil {
 		t.Fatal(err)
 	}
-	var compacted ipc.CompactAnswer
+	var compacted api.CompactAnswer
 	l.must("compact", owner, &compacted)
 	l.sync()
 	l.search(ann, quark, nil)
@@ -312,7 +312,7 @@ func TestWiped(t *testing.T) {
 	}
 	l.start()
 	l.wantHeld(quark, "_archive", "profile.md", "ann.md", "journal", "uses.json")
-	var wiped ipc.WipeAnswer
+	var wiped api.WipeAnswer
 	l.must("wipe_subject", ann.with(fields{"confirm": "acct:42", "sessions": true}), &wiped)
 	if wiped.Problem != "" || len(wiped.Failed) > 0 || len(wiped.Deleted) != 5 || !slices.Equal(wiped.Unlinked, []string{"telegram:1"}) || !slices.Equal(wiped.Left, []string{"_longterms/acct_42/photo.txt"}) {
 		t.Errorf("%+v", wiped)

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/memwatchd/memwatchd/ipc"
+	"github.com/memwatchd/memwatchd/api"
 )
 
 // faults tells whether the tests that take long, or that need the machine for
@@ -374,7 +374,7 @@ func TestVerySlowWriter(t *testing.T) {
 		// A program that another test has just started may still hold the file.
 		l.until("all is found when it is closed", func() bool { return l.search(who, "quince", nil).Total == 20 })
 	}
-	var gone ipc.SearchAnswer
+	var gone api.SearchAnswer
 	l.must("search", owner.with(fields{"query": `"old version"`}), &gone)
 	if gone.Total != 0 {
 		t.Errorf("the old version is still found: %q", texts(&gone))

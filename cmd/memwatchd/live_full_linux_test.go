@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/memwatchd/memwatchd/ipc"
+	"github.com/memwatchd/memwatchd/api"
 )
 
 // wantFailing checks that everything works while nothing can be written, and
@@ -207,7 +207,7 @@ func TestFullDisk(t *testing.T) {
 			l.kill()
 			l.wantFirst(all)
 			l.until("it says that it is whole", func() bool {
-				var a ipc.SearchAnswer
+				var a api.SearchAnswer
 				err := l.ask("search", owner.with(fields{"query": "quince"}), &a)
 				return err == nil && !a.Index.Degraded
 			})
@@ -223,7 +223,7 @@ func TestFullDisk(t *testing.T) {
 			fillAll()
 			l.launch()
 			l.until("it answers", func() bool {
-				var a ipc.SearchAnswer
+				var a api.SearchAnswer
 				err := l.ask("search", owner.with(fields{"query": "quince", "limit": 1}), &a)
 				return err == nil && a.Total == all
 			})

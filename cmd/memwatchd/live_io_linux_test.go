@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/memwatchd/memwatchd/ipc"
+	"github.com/memwatchd/memwatchd/api"
 )
 
 // A failing is which system calls fail, and how: see strace(1).
@@ -205,7 +205,7 @@ func TestFailingAtStart(t *testing.T) {
 					// process that cannot write to its own event descriptor.
 					well := false
 					for deadline := time.Now().Add(time.Minute); !well && l.done != nil; time.Sleep(5 * time.Millisecond) {
-						var a ipc.SearchAnswer
+						var a api.SearchAnswer
 						err := l.ask("search", owner.with(fields{"query": "quince", "limit": 1}), &a)
 						well = err == nil && a.Total == files && !a.Index.Degraded
 						select {

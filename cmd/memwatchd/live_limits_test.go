@@ -14,7 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/memwatchd/memwatchd/ipc"
+	"github.com/memwatchd/memwatchd/api"
 )
 
 // More directories than may be watched are polled, and status says what to do,
@@ -156,7 +156,7 @@ func TestFewOpenFiles(t *testing.T) {
 	}
 	short := func() bool {
 		s, err := l.status()
-		return err == nil && slices.ContainsFunc(s.Problems, func(p ipc.FileProblem) bool {
+		return err == nil && slices.ContainsFunc(s.Problems, func(p api.FileProblem) bool {
 			return p.Code == "too_many_files" && strings.Contains(p.Message, "ulimit -n")
 		})
 	}
@@ -165,7 +165,7 @@ func TestFewOpenFiles(t *testing.T) {
 		path := fmt.Sprintf("2026-02-%02d/new.md", n+1)
 		l.write(path, fmt.Sprintf("- quince new %d\n", n))
 		l.until("a save is found", func() bool {
-			var a ipc.SearchAnswer
+			var a api.SearchAnswer
 			err := l.ask("search", owner.with(fields{"query": "new", "path": path}), &a)
 			return err == nil && a.Total == 1
 		})

@@ -16,6 +16,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/ipc"
 )
 
@@ -201,7 +202,7 @@ func (l *live) forgetFirst(t *testing.T, session *mcp.ClientSession, listed *mcp
 	if err != nil {
 		t.Fatal(err)
 	}
-	var list ipc.ForgetAnswer
+	var list api.ForgetAnswer
 	if err := json.Unmarshal(raw, &list); err != nil || len(list.Entries) != 1 {
 		t.Fatalf("%s: %v", raw, err)
 	}

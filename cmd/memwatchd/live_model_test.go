@@ -13,7 +13,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/memwatchd/memwatchd/ipc"
+	"github.com/memwatchd/memwatchd/api"
 )
 
 // A modelService speaks the OpenAI protocol. It says what it is told to.
@@ -72,9 +72,9 @@ func TestLiveModel(t *testing.T) {
 	}
 	l.configure(fmt.Sprintf("llm: {endpoint: %q, model: tiny, key_file: %q, timeout: 30s}\n", service.URL+"/v1", key))
 	l.start()
-	write := func(draft fields) *ipc.SessionAnswer {
+	write := func(draft fields) *api.SessionAnswer {
 		t.Helper()
-		var a ipc.SessionAnswer
+		var a api.SessionAnswer
 		l.must("session", owner.with(fields{"session": "s", "draft": draft}), &a)
 		return &a
 	}
@@ -109,7 +109,7 @@ func TestLiveModel(t *testing.T) {
 	}
 
 	service.say(`{"summary":"They chose PostgreSQL 17."}`)
-	var c ipc.CompressAnswer
+	var c api.CompressAnswer
 	l.must("compress", owner, &c)
 	if c.Applied != 1 || !strings.Contains(text("_longterms/owner/profile.md"), "They chose PostgreSQL 17. <!--") ||
 		!strings.Contains(text("_longterms/owner/profile.md"), "Rent is 900. <!--") {

@@ -13,7 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/memwatchd/memwatchd/ipc"
+	"github.com/memwatchd/memwatchd/api"
 )
 
 // front is a frontmatter that is in order.
@@ -320,7 +320,7 @@ func (l *live) wantOdd(files, reasons map[string]string) {
 		if err != nil || !strings.Contains(a.Text, "marker") || strings.HasPrefix(text, "- marker ") && len(text) < 100 && a.Text != text {
 			l.t.Errorf("get %q: %.100q, %v", name, a.Text, err)
 		}
-		var found ipc.SearchAnswer
+		var found api.SearchAnswer
 		l.must("search", owner.with(fields{"query": "marker", "limit": 100, "path": globOf(name), "include_archived": true, "sync": false}), &found)
 		if found.Total == 0 {
 			l.t.Errorf("nothing is found in %q", name)
@@ -351,14 +351,14 @@ func (l *live) wantUnsayable(files map[string]string) {
 			want++
 		}
 	}
-	var a ipc.SearchAnswer
+	var a api.SearchAnswer
 	l.must("search", owner.with(fields{"query": "unsayable", "limit": 100}), &a)
 	if a.Total != want {
 		l.t.Errorf("in files with names that cannot be said %d entries are found, want %d", a.Total, want)
 	}
 	got := map[string]bool{}
 	for _, h := range a.Hits {
-		var file ipc.GetAnswer
+		var file api.GetAnswer
 		if err := l.ask("get", owner.with(fields{"id": h.ID}), &file); err != nil || !strings.Contains(file.Text, "unsayable") {
 			l.t.Errorf("get the entry %q of %q: %q, %v", h.ID, h.Path, file.Text, err)
 		}

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/memwatchd/memwatchd/ipc"
+	"github.com/memwatchd/memwatchd/api"
 )
 
 // mustRun runs a command that has to succeed.
@@ -184,7 +184,7 @@ func TestPowerCut(t *testing.T) {
 func (l *live) wantPower(cut, files int) {
 	l.t.Helper()
 	l.launch()
-	var a ipc.SearchAnswer
+	var a api.SearchAnswer
 	l.until("it answers", func() bool {
 		return l.ask("search", owner.with(fields{"query": "quince", "limit": 1}), &a) == nil
 	})

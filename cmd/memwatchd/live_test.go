@@ -23,7 +23,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/memwatchd/memwatchd/ipc"
+	"github.com/memwatchd/memwatchd/api"
 )
 
 // A live is a daemon in a process of its own, so that it can be killed, starved
@@ -227,22 +227,22 @@ func (l *live) must(op string, req fields, answer any) {
 }
 
 // search asks for at most 100 hits.
-func (l *live) search(who fields, query string, more fields) *ipc.SearchAnswer {
+func (l *live) search(who fields, query string, more fields) *api.SearchAnswer {
 	l.t.Helper()
-	var a ipc.SearchAnswer
+	var a api.SearchAnswer
 	l.must("search", who.with(fields{"query": query, "limit": 100}).with(more), &a)
 	return &a
 }
 
-func (l *live) get(who fields, path string) (*ipc.GetAnswer, error) {
-	var a ipc.GetAnswer
+func (l *live) get(who fields, path string) (*api.GetAnswer, error) {
+	var a api.GetAnswer
 	return &a, l.ask("get", who.with(fields{"path": path}), &a)
 }
 
 // status is the daemon's, with whether it is healthy.
-func (l *live) status() (ipc.Status, error) {
+func (l *live) status() (api.Status, error) {
 	var s struct {
-		ipc.Status
+		api.Status
 		Healthy bool `json:"healthy"`
 	}
 	err := l.ask("status", fields{}, &s)
@@ -250,7 +250,7 @@ func (l *live) status() (ipc.Status, error) {
 	return s.Status, err
 }
 
-func (l *live) mustStatus() ipc.Status {
+func (l *live) mustStatus() api.Status {
 	l.t.Helper()
 	s, err := l.status()
 	if err != nil {
@@ -259,9 +259,9 @@ func (l *live) mustStatus() ipc.Status {
 	return s
 }
 
-func (l *live) check() *ipc.CheckAnswer {
+func (l *live) check() *api.CheckAnswer {
 	l.t.Helper()
-	var a ipc.CheckAnswer
+	var a api.CheckAnswer
 	l.must("check", owner, &a)
 	return &a
 }
@@ -269,7 +269,7 @@ func (l *live) check() *ipc.CheckAnswer {
 // sync waits until everything is found that was saved.
 func (l *live) sync() {
 	l.t.Helper()
-	var a ipc.SyncAnswer
+	var a api.SyncAnswer
 	l.must("sync", owner.with(fields{"timeout": "2m"}), &a)
 }
 
@@ -375,7 +375,7 @@ func needs(t *testing.T, programs ...string) {
 }
 
 // texts are those of hits, with their places, in order of place.
-func texts(a *ipc.SearchAnswer) []string {
+func texts(a *api.SearchAnswer) []string {
 	var list []string
 	for _, h := range a.Hits {
 		list = append(list, fmt.Sprintf("%s:%d-%d %s", h.Path, h.Line, h.EndLine, h.Text))

@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/memwatchd/memwatchd/ipc"
+	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/todosync"
 )
 
@@ -94,7 +94,7 @@ func (c *chores) planned() int { return c.mustStatus().Todosync.Planned }
 // writes lists what was written to files that are not sentinels, by path.
 func (c *chores) writes() []string {
 	c.t.Helper()
-	var a ipc.JournalAnswer
+	var a api.JournalAnswer
 	c.must("journal", owner.with(fields{"limit": 100}), &a)
 	paths := []string{}
 	for _, w := range a.Writes {
@@ -314,7 +314,7 @@ func TestTodoWritingOff(t *testing.T) {
 	c.sync()
 	tree := c.tree()
 	c.until("it is told", func() bool { return len(c.mustStatus().Todosync.Waiting) == 1 })
-	var plan ipc.TodoAnswer
+	var plan api.TodoAnswer
 	c.must("todo", owner.with(fields{"dry_run": true}), &plan)
 	if len(plan.Plan.Waiting) != 1 || plan.Plan.Waiting[0].Places[0].Path != c.before || plan.Plan.Waiting[0].Reason != "writing is turned off" {
 		t.Errorf("the plan is %+v", plan.Plan)
@@ -323,7 +323,7 @@ func TestTodoWritingOff(t *testing.T) {
 		t.Errorf("written although it is turned off:\n%s", diff)
 	}
 	c.wrote()
-	var done ipc.TodoAnswer
+	var done api.TodoAnswer
 	c.must("todo", owner.with(fields{"text": "renew the certificate"}), &done)
 	if len(done.Changed) != 1 || done.Changed[0].Path != c.before || !strings.Contains(c.read(c.before), "[x]") {
 		t.Errorf("what was asked for is %+v", done)

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/memwatchd/memwatchd/ipc"
+	"github.com/memwatchd/memwatchd/api"
 )
 
 // A file that grows over the limit is not read any more, and says so; when it
@@ -36,7 +36,7 @@ func TestGrowsTooLarge(t *testing.T) {
 	if a := l.search(owner, "quince medlar", nil); a.Total != 0 {
 		t.Errorf("a file that is too large is found: %d entries", a.Total)
 	}
-	is := func(s ipc.Skipped) bool { return s.Path == "grows.md" && strings.Contains(s.Reason, "too large") }
+	is := func(s api.Skipped) bool { return s.Path == "grows.md" && strings.Contains(s.Reason, "too large") }
 	if s := l.mustStatus(); !slices.ContainsFunc(s.Skipped, is) {
 		t.Errorf("status does not list it: %+v", s.Skipped)
 	}
@@ -87,7 +87,7 @@ func TestHugeFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	l.until("it is listed as too large", func() bool {
-		return slices.ContainsFunc(l.mustStatus().Skipped, func(s ipc.Skipped) bool {
+		return slices.ContainsFunc(l.mustStatus().Skipped, func(s api.Skipped) bool {
 			return s.Path == "huge.md" && strings.Contains(s.Reason, "too large")
 		})
 	})
@@ -154,7 +154,7 @@ func TestUnreadable(t *testing.T) {
 	// A directory likewise.
 	chmod("2026-02-05", 0)
 	l.until("the directory is listed", func() bool {
-		return slices.ContainsFunc(l.mustStatus().Skipped, func(s ipc.Skipped) bool {
+		return slices.ContainsFunc(l.mustStatus().Skipped, func(s api.Skipped) bool {
 			return s.Path == "2026-02-05" && strings.Contains(s.Reason, "permission denied")
 		})
 	})
@@ -171,7 +171,7 @@ func TestUnreadable(t *testing.T) {
 	chmod("2026-02-04/a.md", 0o600)
 	l.until("all is found", func() bool {
 		a := l.search(owner, "quince", nil)
-		return a.Total == 3 && !slices.ContainsFunc(a.Hits, func(h ipc.Hit) bool { return h.Stale })
+		return a.Total == 3 && !slices.ContainsFunc(a.Hits, func(h api.Hit) bool { return h.Stale })
 	})
 	l.until("nothing is reported", func() bool {
 		s := l.mustStatus()

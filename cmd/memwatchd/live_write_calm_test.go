@@ -14,7 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/memwatchd/memwatchd/ipc"
+	"github.com/memwatchd/memwatchd/api"
 )
 
 // stamps are what is below the root, to the last bit of it.
@@ -323,7 +323,7 @@ func TestWriteTwoCopies(t *testing.T) {
 	}
 	for n, c := range both {
 		c.wantStill("when both are the same")
-		var a ipc.JournalAnswer
+		var a api.JournalAnswer
 		c.must("journal", owner.with(fields{"limit": 1000}), &a)
 		times := map[string]int{}
 		for _, w := range a.Writes {

@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/memwatchd/memwatchd/ipc"
+	"github.com/memwatchd/memwatchd/api"
 )
 
 // wantHeld checks that nothing comes of what is wished while something is wrong:
@@ -83,7 +83,7 @@ func TestWriteReadOnlyDirectory(t *testing.T) {
 	w.come()
 	w.wantHeld("directories are read-only", "allow memwatchd to write the file and its directory")
 	refused := c.mustStatus().Write.Refused
-	if len(refused) != w.files || !slices.ContainsFunc(refused, func(s ipc.Skipped) bool { return s.Path == w.path(0) }) {
+	if len(refused) != w.files || !slices.ContainsFunc(refused, func(s api.Skipped) bool { return s.Path == w.path(0) }) {
 		t.Errorf("refused are %+v", refused)
 	}
 	chmod(0o700)

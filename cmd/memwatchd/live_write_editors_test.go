@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/memwatchd/memwatchd/ipc"
+	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/todosync"
 )
 
@@ -110,7 +110,7 @@ func TestWriteAskedBesideEditor(t *testing.T) {
 		t.Run(e.name, func(t *testing.T) {
 			t.Parallel()
 			c, s := e.sit(t)
-			var a ipc.TodoAnswer
+			var a api.TodoAnswer
 			c.must("todo", owner.with(fields{"text": "renew the certificate"}), &a)
 			if len(a.Changed) != 2 || c.read(c.before) != tickedTask {
 				t.Errorf("it was asked for, and is not done: %+v\n%s", a, c.read(c.before))

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/memwatchd/memwatchd/ipc"
+	"github.com/memwatchd/memwatchd/api"
 )
 
 // A wave is a task in many files, done in one of them.
@@ -49,7 +49,7 @@ func (c *chores) newWave(name string, files int) *wave {
 	}
 	c.write(w.source(), "## Tasks\n- [ ] Send "+name+"\n")
 	if c.done != nil { // it runs, or is about to run with another configuration
-		c.until("all of it is indexed", func() bool { return c.ask("sync", owner, new(ipc.SyncAnswer)) == nil })
+		c.until("all of it is indexed", func() bool { return c.ask("sync", owner, new(api.SyncAnswer)) == nil })
 	}
 	return w
 }
@@ -94,7 +94,7 @@ func (w *wave) wantOnce() {
 	w.t.Helper()
 	w.until("all are ticked", func() bool { return w.done() == w.files })
 	w.wantSettled()
-	var a ipc.JournalAnswer
+	var a api.JournalAnswer
 	w.must("journal", owner.with(fields{"limit": 1000}), &a)
 	var got, want []string
 	for _, j := range a.Writes {

@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/memwatchd/memwatchd/ipc"
+	"github.com/memwatchd/memwatchd/api"
 )
 
 // eager writes as soon as it can, and as often as there is something to write.
@@ -144,13 +144,13 @@ func (p saver) race(t *testing.T, rounds int) {
 	defer over.Store(true)
 	group.Go(func() {
 		for ; !over.Load(); asked++ {
-			var a ipc.TodoAnswer
+			var a api.TodoAnswer
 			req := fields{"text": "renew the certificate", "state": []string{"done", "open"}[asked%2], "sync": false}
 			if err := c.ask("todo", owner.with(req), &a); err != nil && !strings.Contains(err.Error(), `"busy"`) && !strings.Contains(err.Error(), `"not_found"`) {
 				t.Error(err)
 				return
 			}
-			if slices.ContainsFunc(a.Changed, func(p ipc.TodoPlace) bool { return p.Path == c.before }) {
+			if slices.ContainsFunc(a.Changed, func(p api.TodoPlace) bool { return p.Path == c.before }) {
 				changed++
 			}
 		}
@@ -273,7 +273,7 @@ func (p saver) raceTicks(t *testing.T, files int) {
 	for n := range files {
 		text := c.read(path(n))
 		// One that is open was saved by somebody who had not seen it ticked.
-		var journal ipc.JournalAnswer
+		var journal api.JournalAnswer
 		if c.must("journal", owner.with(fields{"path": path(n), "limit": 1}), &journal); len(journal.Writes) == 0 {
 			t.Errorf("%s was never ticked:\n%s", path(n), text)
 		}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/ipc"
 )
 
@@ -73,10 +74,10 @@ func execute(ctx context.Context, root *cobra.Command, args []string, stderr io.
 	if _, ok := cmd.Annotations[neverFails]; ok {
 		return 0
 	}
-	switch failure, failed := errors.AsType[*ipc.Error](err); {
+	switch failure, failed := errors.AsType[*api.Error](err); {
 	case errors.Is(err, ipc.ErrNoDaemon):
 		return exitNoDaemon
-	case isUsage(err), failed && failure.Code == ipc.Invalid:
+	case isUsage(err), failed && failure.Code == api.Invalid:
 		return exitUsage
 	}
 	return exitFailed

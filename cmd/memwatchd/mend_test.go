@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/index"
-	"github.com/memwatchd/memwatchd/ipc"
 	"github.com/memwatchd/memwatchd/memory"
 )
 
@@ -37,7 +37,7 @@ func TestMendIndex(t *testing.T) {
 		t.Fatal(err)
 	}
 	client := g.dial("s")
-	check := func(fix bool) (a ipc.CheckAnswer) {
+	check := func(fix bool) (a api.CheckAnswer) {
 		t.Helper()
 		status, body := g.ask(t, client, "check", object{"fix": fix, "subject": "owner", "context": "private"})
 		if err := json.Unmarshal([]byte(body), &a); err != nil || status != 200 {

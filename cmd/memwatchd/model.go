@@ -8,7 +8,7 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/memwatchd/memwatchd/ipc"
+	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/llm"
 	"github.com/memwatchd/memwatchd/memory"
 	"github.com/memwatchd/memwatchd/secrets"
@@ -110,12 +110,12 @@ func readKey(path string) (string, error) {
 }
 
 // modelStatus is how asking the model goes; nil if there is none.
-func (d *daemon) modelStatus() *ipc.ModelStatus {
+func (d *daemon) modelStatus() *api.ModelStatus {
 	if d.model == nil {
 		return nil
 	}
 	s, l := d.model.Status(), &d.config.LLM
-	return &ipc.ModelStatus{
+	return &api.ModelStatus{
 		Endpoint: l.Endpoint, Model: l.Model, Private: l.Private,
 		Asked: s.Asked, Failed: s.Failed, Failure: s.Failure, FailedAt: s.FailedAt.UTC(),
 	}

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/memwatchd/memwatchd/ipc"
+	"github.com/memwatchd/memwatchd/api"
 )
 
 // What of the keys llm.* is fine, and what is made of it.
@@ -83,8 +83,8 @@ func TestReadKey(t *testing.T) {
 func TestPrintModel(t *testing.T) {
 	var b strings.Builder
 	p := &printer{}
-	p.model(&b, &ipc.ModelStatus{Endpoint: "http://127.0.0.1:1/v1", Model: "m"})
-	p.model(&b, &ipc.ModelStatus{
+	p.model(&b, &api.ModelStatus{Endpoint: "http://127.0.0.1:1/v1", Model: "m"})
+	p.model(&b, &api.ModelStatus{
 		Endpoint: "http://127.0.0.1:1/v1", Model: "m", Private: true, Asked: 3, Failed: 1,
 		Failure: "the model gave no answer within 20s", FailedAt: time.Date(2026, 2, 4, 12, 0, 0, 0, time.Local),
 	})

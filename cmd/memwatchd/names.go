@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/ipc"
 )
 
@@ -97,7 +98,7 @@ func shortly(text string) string {
 // directory after the other.
 func listed(what string) func(context.Context, *ipc.Client, *naming, string) ([]name, error) {
 	return func(ctx context.Context, c *ipc.Client, _ *naming, typed string) (list []name, err error) {
-		answer, err := c.Complete(ctx, ipc.CompleteRequest{What: what, Prefix: typed, Steps: what == "path", Limit: maxNames, Fresh: atOnce})
+		answer, err := c.Complete(ctx, api.CompleteRequest{What: what, Prefix: typed, Steps: what == "path", Limit: maxNames, Fresh: atOnce})
 		if err != nil {
 			return nil, err
 		}
@@ -110,11 +111,11 @@ func listed(what string) func(context.Context, *ipc.Client, *naming, string) ([]
 
 // atOnce asks for an answer in time, rather than for one with what was saved in
 // the last moments.
-var atOnce = ipc.Fresh{Sync: new(bool)}
+var atOnce = api.Fresh{Sync: new(bool)}
 
 // keys are those of items, of the namespace that stands before.
 func keys(ctx context.Context, c *ipc.Client, n *naming, typed string) (list []name, err error) {
-	r := ipc.ItemListRequest{Prefix: typed, Limit: maxNames, Fresh: atOnce}
+	r := api.ItemListRequest{Prefix: typed, Limit: maxNames, Fresh: atOnce}
 	if len(n.args) > 0 {
 		r.Namespace = n.args[0]
 	}
@@ -136,7 +137,7 @@ func tasks(ctx context.Context, c *ipc.Client, n *naming, typed string) (begin [
 	if n.way.Set["state"] == state {
 		state = "done"
 	}
-	answer, err := c.Todos(ctx, ipc.TodosRequest{State: state, Fresh: atOnce})
+	answer, err := c.Todos(ctx, api.TodosRequest{State: state, Fresh: atOnce})
 	if err != nil {
 		return nil, err
 	}
@@ -163,7 +164,7 @@ func tasks(ctx context.Context, c *ipc.Client, n *naming, typed string) (begin [
 
 // externalKeys are those that are linked to somebody.
 func externalKeys(ctx context.Context, c *ipc.Client, _ *naming, typed string) (list []name, err error) {
-	answer, err := c.Links(ctx, ipc.LinksRequest{})
+	answer, err := c.Links(ctx, api.LinksRequest{})
 	if err != nil {
 		return nil, err
 	}
@@ -177,7 +178,7 @@ func externalKeys(ctx context.Context, c *ipc.Client, _ *naming, typed string) (
 
 // changes are those in the journal that can be taken back, the newest first.
 func changes(ctx context.Context, c *ipc.Client, _ *naming, typed string) (list []name, err error) {
-	answer, err := c.Journal(ctx, ipc.JournalRequest{Limit: maxTexts})
+	answer, err := c.Journal(ctx, api.JournalRequest{Limit: maxTexts})
 	if err != nil {
 		return nil, err
 	}
@@ -195,7 +196,7 @@ func archived(ctx context.Context, c *ipc.Client, _ *naming, typed string) (list
 	if !strings.HasSuffix(file, ".md") {
 		file = ""
 	}
-	answer, err := c.Search(ctx, ipc.SearchRequest{
+	answer, err := c.Search(ctx, api.SearchRequest{
 		Mode: "overlap", All: true, Kinds: []string{"archive"}, Path: file, Limit: maxTexts, Count: new(bool), Fresh: atOnce,
 	})
 	if err != nil {

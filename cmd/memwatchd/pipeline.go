@@ -17,6 +17,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/compactor"
 	"github.com/memwatchd/memwatchd/index"
 	"github.com/memwatchd/memwatchd/ipc"
@@ -318,7 +319,7 @@ func (p *pipeline) apply(ctx context.Context, updates []index.Update) error {
 				now = before[i]
 			}
 			p.events.publish(ipc.Change{
-				Event: ipc.Event{Path: u.Path, Kind: now.Kind.String(), Day: now.Day}, Before: before[i], After: after,
+				Event: api.Event{Path: u.Path, Kind: now.Kind.String(), Day: now.Day}, Before: before[i], After: after,
 			})
 		}
 	}
@@ -436,6 +437,6 @@ func (p *pipeline) unreadable(path string, err error) {
 	p.mu.Unlock()
 	if news {
 		p.logger.Warn("file cannot be read, what was read of it last stays", "path", path, "err", reason)
-		p.events.publish(ipc.Change{Event: ipc.Event{Event: "problem", Path: path, Message: "cannot be read: " + reason}})
+		p.events.publish(ipc.Change{Event: api.Event{Event: "problem", Path: path, Message: "cannot be read: " + reason}})
 	}
 }

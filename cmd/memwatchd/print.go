@@ -13,7 +13,7 @@ import (
 
 	"golang.org/x/term"
 
-	"github.com/memwatchd/memwatchd/ipc"
+	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/vault"
 )
 
@@ -69,66 +69,66 @@ const (
 func (p *printer) print(answer any) error {
 	var b strings.Builder
 	switch a := answer.(type) {
-	case *ipc.StatusAnswer:
+	case *api.StatusAnswer:
 		p.status(&b, a)
-	case *ipc.SearchAnswer:
+	case *api.SearchAnswer:
 		p.hits(&b, a)
-	case *ipc.GetAnswer:
+	case *api.GetAnswer:
 		b.WriteString(escapeText(a.Text))
 		if a.Stale {
 			p.say(asBad, "the file cannot be read: this is what it said last")
 		}
-	case *ipc.RelatedAnswer:
+	case *api.RelatedAnswer:
 		p.related(&b, a)
-	case *ipc.LoadAnswer:
+	case *api.LoadAnswer:
 		b.WriteString(escapeText(a.Block))
-	case *ipc.ContextAnswer:
+	case *api.ContextAnswer:
 		p.context(&b, a)
-	case *ipc.TodosAnswer:
+	case *api.TodosAnswer:
 		p.todos(&b, a)
-	case *ipc.CompactAnswer:
+	case *api.CompactAnswer:
 		p.compact(&b, a)
-	case *ipc.RestoreAnswer:
+	case *api.RestoreAnswer:
 		fmt.Fprintln(&b, p.paintedPlace(a.Path, a.Line))
-	case *ipc.TodoAnswer:
+	case *api.TodoAnswer:
 		p.todo(&b, a)
-	case *ipc.NoteAnswer:
+	case *api.NoteAnswer:
 		p.noted(&b, a.Path, []int{a.Line}, a.Disabled)
-	case *ipc.CaptureAnswer:
+	case *api.CaptureAnswer:
 		p.captured(&b, a)
-	case *ipc.SessionAnswer:
+	case *api.SessionAnswer:
 		p.session(&b, a)
-	case *ipc.CheckAnswer:
+	case *api.CheckAnswer:
 		p.check(&b, a)
-	case *ipc.SyncAnswer:
+	case *api.SyncAnswer:
 		fmt.Fprintln(&b, "everything that was saved is found")
-	case *ipc.RebuildAnswer:
+	case *api.RebuildAnswer:
 		fmt.Fprintf(&b, "%s indexed in %.1f s\n", plural(a.Entries, "entry"), a.TookMS/1000)
-	case *ipc.SummaryAnswer:
+	case *api.SummaryAnswer:
 		p.summary(&b, a)
-	case *ipc.CompressAnswer:
+	case *api.CompressAnswer:
 		p.compress(&b, a)
-	case *ipc.JournalAnswer:
+	case *api.JournalAnswer:
 		p.journal(&b, a)
-	case *ipc.UndoAnswer:
+	case *api.UndoAnswer:
 		p.undo(&b, a)
-	case *ipc.RememberAnswer:
+	case *api.RememberAnswer:
 		p.remember(&b, a)
-	case *ipc.ForgetAnswer:
+	case *api.ForgetAnswer:
 		p.forget(&b, a)
-	case *ipc.WipeAnswer:
+	case *api.WipeAnswer:
 		p.wipe(&b, a)
-	case *ipc.Event:
+	case *api.Event:
 		p.event(&b, a)
-	case *ipc.ItemAnswer:
+	case *api.ItemAnswer:
 		p.item(&b, a)
-	case *ipc.ItemListAnswer:
+	case *api.ItemListAnswer:
 		p.items(&b, a)
-	case *ipc.ItemDeleteAnswer:
+	case *api.ItemDeleteAnswer:
 		p.itemsDeleted(&b, a)
-	case *ipc.IdentityAnswer:
+	case *api.IdentityAnswer:
 		p.identity(&b, a)
-	case *ipc.LinksAnswer:
+	case *api.LinksAnswer:
 		p.links(&b, a)
 	default:
 		if err := p.other(&b, a); err != nil {

@@ -7,13 +7,13 @@ import (
 
 	"github.com/rivo/uniseg"
 
-	"github.com/memwatchd/memwatchd/ipc"
+	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/memory"
 )
 
 // check shows what is wrong, each a line that editors can open, and then what
 // can be done about it.
-func (p *printer) check(b *strings.Builder, a *ipc.CheckAnswer) {
+func (p *printer) check(b *strings.Builder, a *api.CheckAnswer) {
 	for _, s := range a.Mended {
 		p.finding(b, s.Path, 0, s.Reason, "mended")
 	}
@@ -38,11 +38,11 @@ func (p *printer) check(b *strings.Builder, a *ipc.CheckAnswer) {
 
 // advised is what can be done about what was found, where that does not say so
 // itself.
-func advised(a *ipc.CheckAnswer) []string {
+func advised(a *api.CheckAnswer) []string {
 	because := func(reason string) bool {
-		return slices.ContainsFunc(a.Skipped, func(s ipc.Skipped) bool { return strings.Contains(s.Reason, reason) })
+		return slices.ContainsFunc(a.Skipped, func(s api.Skipped) bool { return strings.Contains(s.Reason, reason) })
 	}
-	wrong := slices.ContainsFunc(a.Problems, func(f ipc.FileProblem) bool { return f.Code == memory.CounterWrong })
+	wrong := slices.ContainsFunc(a.Problems, func(f api.FileProblem) bool { return f.Code == memory.CounterWrong })
 	var list []string
 	for _, advice := range []struct {
 		fits bool
@@ -61,7 +61,7 @@ func advised(a *ipc.CheckAnswer) []string {
 }
 
 // problem shows a problem of a file, or of the daemon.
-func (p *printer) problem(b *strings.Builder, f ipc.FileProblem) {
+func (p *printer) problem(b *strings.Builder, f api.FileProblem) {
 	p.finding(b, f.Path, f.Line, f.Message, f.Code)
 }
 

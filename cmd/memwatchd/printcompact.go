@@ -6,16 +6,16 @@ import (
 	"strings"
 	"time"
 
+	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/compactor"
-	"github.com/memwatchd/memwatchd/ipc"
 )
 
 // compact shows what goes to the archive and why, and what a dry run would make
 // of the files.
-func (p *printer) compact(b *strings.Builder, a *ipc.CompactAnswer) {
+func (p *printer) compact(b *strings.Builder, a *api.CompactAnswer) {
 	planned, files := 0, 0
 	for _, plan := range a.Plan {
-		i := slices.IndexFunc(a.Diff, func(f ipc.FileDiff) bool { return f.Path == plan.Path })
+		i := slices.IndexFunc(a.Diff, func(f api.FileDiff) bool { return f.Path == plan.Path })
 		p.plan(b, plan, a.Since, i >= 0)
 		if i >= 0 {
 			p.diff(b, plan.Path, plan.Path, a.Diff[i].Hunks)

@@ -4,12 +4,12 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/memwatchd/memwatchd/ipc"
+	"github.com/memwatchd/memwatchd/api"
 )
 
 // compress shows what is summed up of each file, where that is written, and what
 // stays as it is.
-func (p *printer) compress(b *strings.Builder, a *ipc.CompressAnswer) {
+func (p *printer) compress(b *strings.Builder, a *api.CompressAnswer) {
 	for _, f := range a.Plan.Files {
 		t := plainText(asPath, f.From)
 		t.add(asText, " -> ")

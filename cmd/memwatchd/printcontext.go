@@ -3,13 +3,13 @@ package main
 import (
 	"strings"
 
+	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/brief"
-	"github.com/memwatchd/memwatchd/ipc"
 )
 
 // context shows a block as it is, since it is made to be piped into a prompt;
 // and, aside, what is not in it, and what its owner should know.
-func (p *printer) context(b *strings.Builder, a *ipc.ContextAnswer) {
+func (p *printer) context(b *strings.Builder, a *api.ContextAnswer) {
 	if p.width > 0 {
 		b.WriteString(escapeText(a.Text))
 	} else {

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/memwatchd/memwatchd/ipc"
+	"github.com/memwatchd/memwatchd/api"
 )
 
 // Differences are shown as git and patch read them, when these are run in the
@@ -15,7 +15,7 @@ import (
 
 // diff shows what changed in a file. A file that was not there before, or is not
 // afterwards, has no name.
-func (p *printer) diff(b *strings.Builder, before, after string, hunks []ipc.DiffHunk) {
+func (p *printer) diff(b *strings.Builder, before, after string, hunks []api.DiffHunk) {
 	if len(hunks) == 0 {
 		return
 	}
@@ -43,7 +43,7 @@ const maxDiffLine = 400
 
 // outsideDiff shows what would change in a file that is none of memory, by its
 // whole path. It is there to be looked at.
-func (p *printer) outsideDiff(b *strings.Builder, before, after string, d ipc.FileDiff) {
+func (p *printer) outsideDiff(b *strings.Builder, before, after string, d api.FileDiff) {
 	p.diffHead(b, before, after)
 	for _, h := range d.Hunks {
 		head, lines, _ := strings.Cut(h.Diff, "\n")
@@ -120,7 +120,7 @@ func diffName(name string) string {
 
 // createdBy is the name of a file before its first hunk, which is none if there
 // was nothing in it.
-func createdBy(path string, hunks []ipc.DiffHunk) string {
+func createdBy(path string, hunks []api.DiffHunk) string {
 	if len(hunks) > 0 && strings.HasPrefix(hunks[0].Diff, "@@ -0,0 ") {
 		return ""
 	}

@@ -7,12 +7,12 @@ import (
 
 	"github.com/rivo/uniseg"
 
-	"github.com/memwatchd/memwatchd/ipc"
+	"github.com/memwatchd/memwatchd/api"
 )
 
 // event shows one thing that happened, on one line: when, what, where, and what
 // there is to say of it. On a terminal the first two make columns.
-func (p *printer) event(b *strings.Builder, e *ipc.Event) {
+func (p *printer) event(b *strings.Builder, e *api.Event) {
 	detail := e.Message
 	switch e.Event {
 	case "indexed":

@@ -4,11 +4,11 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/memwatchd/memwatchd/ipc"
+	"github.com/memwatchd/memwatchd/api"
 )
 
 // remember shows where something is kept.
-func (p *printer) remember(b *strings.Builder, a *ipc.RememberAnswer) {
+func (p *printer) remember(b *strings.Builder, a *api.RememberAnswer) {
 	if a.Disabled {
 		p.say(asText, unwritten)
 		return
@@ -24,7 +24,7 @@ func (p *printer) remember(b *strings.Builder, a *ipc.RememberAnswer) {
 }
 
 // forget shows what has a text, or what of it is gone.
-func (p *printer) forget(b *strings.Builder, a *ipc.ForgetAnswer) {
+func (p *printer) forget(b *strings.Builder, a *api.ForgetAnswer) {
 	if a.Disabled {
 		p.say(asText, unwritten)
 		return
@@ -56,7 +56,7 @@ func (p *printer) forget(b *strings.Builder, a *ipc.ForgetAnswer) {
 }
 
 // trace shows all of what would be removed: nobody can agree to less.
-func (p *printer) trace(b *strings.Builder, e *ipc.Trace) {
+func (p *printer) trace(b *strings.Builder, e *api.Trace) {
 	note := ""
 	if e.ID == "" {
 		note = "cannot be removed from here: edit the file (" + e.What + ")"
@@ -70,7 +70,7 @@ func (p *printer) trace(b *strings.Builder, e *ipc.Trace) {
 }
 
 // wipe shows what is gone of a subject.
-func (p *printer) wipe(b *strings.Builder, a *ipc.WipeAnswer) {
+func (p *printer) wipe(b *strings.Builder, a *api.WipeAnswer) {
 	if a.Disabled {
 		p.say(asText, unwritten)
 		return

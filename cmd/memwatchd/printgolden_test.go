@@ -15,7 +15,7 @@ import (
 	"github.com/rivo/uniseg"
 	"golang.org/x/tools/txtar"
 
-	"github.com/memwatchd/memwatchd/ipc"
+	"github.com/memwatchd/memwatchd/api"
 )
 
 // An archive of testdata/print holds an answer as it comes over the wire, in a
@@ -30,7 +30,7 @@ func TestPrintGolden(t *testing.T) {
 	}
 	looked := map[reflect.Type]bool{}
 	defer func() {
-		for _, op := range ipc.Operations {
+		for _, op := range api.Operations {
 			if len(op.Commands) > 0 && !looked[reflect.TypeOf(op.NewAnswer())] {
 				t.Errorf("nobody has looked at an answer to %s", op.Name)
 			}
@@ -187,15 +187,15 @@ func (l looker) look(width int, color bool) (text, aside string) {
 }
 
 // operationOf is the operation that a file has the answer to.
-func operationOf(t *testing.T, file string) *ipc.Operation {
+func operationOf(t *testing.T, file string) *api.Operation {
 	t.Helper()
 	asked, ok := strings.CutSuffix(file, ".json")
 	name, _, _ := strings.Cut(asked, " ")
-	i := slices.IndexFunc(ipc.Operations, func(op *ipc.Operation) bool { return op.Name == name })
+	i := slices.IndexFunc(api.Operations, func(op *api.Operation) bool { return op.Name == name })
 	if !ok || i < 0 {
 		t.Fatalf("%s is not the answer to an operation", file)
 	}
-	return ipc.Operations[i]
+	return api.Operations[i]
 }
 
 // asTheyAre are the operations whose answers are text of files, as it is.

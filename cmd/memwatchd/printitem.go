@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/memwatchd/memwatchd/ipc"
+	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/memory"
 )
 
@@ -13,7 +13,7 @@ import (
 const unwritten = "memory is turned off: nothing was written"
 
 // item shows the value of an item that was asked for, or where one was written.
-func (p *printer) item(b *strings.Builder, a *ipc.ItemAnswer) {
+func (p *printer) item(b *strings.Builder, a *api.ItemAnswer) {
 	switch {
 	case a.Disabled || a.Item == nil:
 		p.say(asText, unwritten)
@@ -27,7 +27,7 @@ func (p *printer) item(b *strings.Builder, a *ipc.ItemAnswer) {
 
 // items lists items by namespace: a key with its value, or with the value below
 // it if that has several lines.
-func (p *printer) items(b *strings.Builder, a *ipc.ItemListAnswer) {
+func (p *printer) items(b *strings.Builder, a *api.ItemListAnswer) {
 	namespace := ""
 	for _, item := range a.Items {
 		if item.Namespace != namespace {
@@ -57,7 +57,7 @@ func (p *printer) items(b *strings.Builder, a *ipc.ItemListAnswer) {
 }
 
 // itemNotes are the id of an item, and that it may be shown in public.
-func itemNotes(item *ipc.Item) []string {
+func itemNotes(item *api.Item) []string {
 	notes := []string{item.ID}
 	if item.Visibility == memory.PublicOK.String() {
 		notes = append(notes, "public")
@@ -66,7 +66,7 @@ func itemNotes(item *ipc.Item) []string {
 }
 
 // itemsDeleted tells how many items are gone, and from where.
-func (p *printer) itemsDeleted(b *strings.Builder, a *ipc.ItemDeleteAnswer) {
+func (p *printer) itemsDeleted(b *strings.Builder, a *api.ItemDeleteAnswer) {
 	if a.Disabled {
 		p.say(asText, unwritten)
 		return
@@ -78,7 +78,7 @@ func (p *printer) itemsDeleted(b *strings.Builder, a *ipc.ItemDeleteAnswer) {
 }
 
 // identity tells who an external key is.
-func (p *printer) identity(b *strings.Builder, a *ipc.IdentityAnswer) {
+func (p *printer) identity(b *strings.Builder, a *api.IdentityAnswer) {
 	switch {
 	case a.Disabled:
 		p.say(asText, unwritten)
@@ -93,7 +93,7 @@ func (p *printer) identity(b *strings.Builder, a *ipc.IdentityAnswer) {
 }
 
 // links lists what is linked to whom.
-func (p *printer) links(b *strings.Builder, a *ipc.LinksAnswer) {
+func (p *printer) links(b *strings.Builder, a *api.LinksAnswer) {
 	for _, l := range a.Links {
 		fmt.Fprintf(b, "%s is %s\n", escapeLine(l.ExternalKey), escapeLine(l.Subject))
 	}

@@ -5,11 +5,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/memwatchd/memwatchd/ipc"
+	"github.com/memwatchd/memwatchd/api"
 )
 
 // journal shows what was written, newest first, as differences.
-func (p *printer) journal(b *strings.Builder, a *ipc.JournalAnswer) {
+func (p *printer) journal(b *strings.Builder, a *api.JournalAnswer) {
 	for i, w := range a.Writes {
 		if i > 0 {
 			b.WriteByte('\n')
@@ -27,7 +27,7 @@ func (p *printer) journal(b *strings.Builder, a *ipc.JournalAnswer) {
 
 // undo shows what was taken back, as the differences that this makes: of what was
 // not, only where it is.
-func (p *printer) undo(b *strings.Builder, a *ipc.UndoAnswer) {
+func (p *printer) undo(b *strings.Builder, a *api.UndoAnswer) {
 	by := "" // what the first of it was taken back by
 	for _, u := range a.Undone {
 		switch {
@@ -57,7 +57,7 @@ func (p *printer) undo(b *strings.Builder, a *ipc.UndoAnswer) {
 }
 
 // backwards is a change as it is taken back: its hunks are told so already.
-func backwards(w ipc.Wrote) ipc.Wrote {
+func backwards(w api.Wrote) api.Wrote {
 	switch w.What {
 	case "created":
 		w.What = "removed"
@@ -71,7 +71,7 @@ func backwards(w ipc.Wrote) ipc.Wrote {
 
 // wrote shows one change: what it was, what became of it, and the lines that it
 // took and put.
-func (p *printer) wrote(b *strings.Builder, w ipc.Wrote, as style, state string) {
+func (p *printer) wrote(b *strings.Builder, w api.Wrote, as style, state string) {
 	p.change(b, w, as, state)
 	before, after := w.Path, or(w.To, w.Path)
 	switch w.What {
@@ -100,7 +100,7 @@ func (p *printer) wrote(b *strings.Builder, w ipc.Wrote, as style, state string)
 }
 
 // change is the line of a change: what it was, and what became of it.
-func (p *printer) change(b *strings.Builder, w ipc.Wrote, as style, state string) {
+func (p *printer) change(b *strings.Builder, w api.Wrote, as style, state string) {
 	var t text
 	t.add(asText, w.Time.In(p.zone()).Format(time.DateTime)+"  "+w.Cause)
 	if w.Reason != "" {

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/memwatchd/memwatchd/ipc"
+	"github.com/memwatchd/memwatchd/api"
 )
 
 // noted shows where something was noted, or that whoever asked may not see it
@@ -24,7 +24,7 @@ func (p *printer) noted(b *strings.Builder, path string, lines []int, disabled b
 }
 
 // captured shows where bullets were noted, and how many were there before.
-func (p *printer) captured(b *strings.Builder, a *ipc.CaptureAnswer) {
+func (p *printer) captured(b *strings.Builder, a *api.CaptureAnswer) {
 	switch {
 	case a.Queued:
 		p.say(asMuted, "a model is asked what it comes to, and that is noted later")
@@ -39,7 +39,7 @@ func (p *printer) captured(b *strings.Builder, a *ipc.CaptureAnswer) {
 }
 
 // summary shows where a summary stands.
-func (p *printer) summary(b *strings.Builder, a *ipc.SummaryAnswer) {
+func (p *printer) summary(b *strings.Builder, a *api.SummaryAnswer) {
 	replaced := ""
 	if a.Replaced {
 		replaced = "replaced"

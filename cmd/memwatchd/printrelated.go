@@ -5,12 +5,12 @@ import (
 
 	"github.com/rivo/uniseg"
 
-	"github.com/memwatchd/memwatchd/ipc"
+	"github.com/memwatchd/memwatchd/api"
 )
 
 // related shows links, in both directions: where one stands, where it leads to or
 // that it leads here, and what it says.
-func (p *printer) related(b *strings.Builder, a *ipc.RelatedAnswer) {
+func (p *printer) related(b *strings.Builder, a *api.RelatedAnswer) {
 	for _, l := range a.To {
 		target := l.Target
 		if l.Path != "" {

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/memwatchd/memwatchd/ipc"
+	"github.com/memwatchd/memwatchd/api"
 )
 
 // A page is which of all hits were asked for.
@@ -21,7 +21,7 @@ const (
 
 // hits shows what was found: a place with its section and age, and indented
 // below it what matched.
-func (p *printer) hits(b *strings.Builder, a *ipc.SearchAnswer) {
+func (p *printer) hits(b *strings.Builder, a *api.SearchAnswer) {
 	for i := range a.Hits {
 		if i > 0 {
 			b.WriteByte('\n')
@@ -34,7 +34,7 @@ func (p *printer) hits(b *strings.Builder, a *ipc.SearchAnswer) {
 	p.note(a.Note, a.Index)
 }
 
-func (p *printer) hit(b *strings.Builder, h *ipc.Hit) {
+func (p *printer) hit(b *strings.Builder, h *api.Hit) {
 	stale := ""
 	if h.Stale {
 		stale = "stale: the file cannot be read"
@@ -66,7 +66,7 @@ func (p *printer) hit(b *strings.Builder, h *ipc.Hit) {
 }
 
 // more says how many there are, if they are not all shown, and how to see them.
-func (p *printer) more(a *ipc.SearchAnswer) bool {
+func (p *printer) more(a *api.SearchAnswer) bool {
 	shown := p.page.offset // entries: those of equal text stand for each other
 	for _, h := range a.Hits {
 		shown += 1 + len(h.AlsoAt)
@@ -85,7 +85,7 @@ func (p *printer) more(a *ipc.SearchAnswer) bool {
 }
 
 // why is a score taken apart, on one line.
-func why(h *ipc.Hit) string {
+func why(h *api.Hit) string {
 	w := h.Why
 	var parts []string
 	for _, part := range []struct {
@@ -110,7 +110,7 @@ func why(h *ipc.Hit) string {
 }
 
 // note tells what a person should know of an answer.
-func (p *printer) note(note string, state ipc.IndexState) {
+func (p *printer) note(note string, state api.IndexState) {
 	if note != "" {
 		p.say(asMuted, "%s", note)
 	}

@@ -4,12 +4,12 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/memwatchd/memwatchd/ipc"
+	"github.com/memwatchd/memwatchd/api"
 )
 
 // session shows what became of a draft: a plus is new, a tilde changed, an equals
 // sign was there, and a minus is left out.
-func (p *printer) session(b *strings.Builder, a *ipc.SessionAnswer) {
+func (p *printer) session(b *strings.Builder, a *api.SessionAnswer) {
 	if a.Disabled {
 		p.say(asText, unwritten)
 		return
@@ -20,7 +20,7 @@ func (p *printer) session(b *strings.Builder, a *ipc.SessionAnswer) {
 	for _, list := range []struct {
 		sign  string
 		as    style
-		items []ipc.SessionItem
+		items []api.SessionItem
 	}{{"+", asAdded, a.Added}, {"~", asChanged, a.Updated}, {"=", asMuted, a.Merged}} {
 		for _, i := range list.items {
 			var t text

@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/memwatchd/memwatchd/ipc"
+	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/todosync"
 	"github.com/memwatchd/memwatchd/watcher"
 )
@@ -24,7 +24,7 @@ const maxNotices = 3
 // status shows what is wrong, if something is; then how the memory is doing, in
 // a few lines; then which files want to be looked at. The rest is for those who
 // ask for it.
-func (p *printer) status(b *strings.Builder, a *ipc.StatusAnswer) {
+func (p *printer) status(b *strings.Builder, a *api.StatusAnswer) {
 	state := plainText(asGood, "healthy")
 	if !a.Healthy {
 		state = plainText(asBad, "not healthy")
@@ -78,7 +78,7 @@ func (p *printer) status(b *strings.Builder, a *ipc.StatusAnswer) {
 }
 
 // wrongs are what does not work, each once.
-func wrongs(s *ipc.Status) []string {
+func wrongs(s *api.Status) []string {
 	var list []string
 	told := map[string]bool{"": true}
 	add := func(where, text string) {
@@ -125,7 +125,7 @@ func (p *printer) rows(b *strings.Builder, list []string) {
 	}
 }
 
-func (p *printer) index(b *strings.Builder, x *ipc.IndexStatus) {
+func (p *printer) index(b *strings.Builder, x *api.IndexStatus) {
 	if !p.verbose && !x.Degraded && x.Total == 0 && x.Pending == 0 {
 		return
 	}
@@ -139,7 +139,7 @@ func (p *printer) index(b *strings.Builder, x *ipc.IndexStatus) {
 	p.row(b, "index", "%s", line)
 }
 
-func (p *printer) watch(b *strings.Builder, w *ipc.WatchStatus) {
+func (p *printer) watch(b *strings.Builder, w *api.WatchStatus) {
 	if !p.verbose && len(w.Polled) == 0 {
 		return
 	}
@@ -151,7 +151,7 @@ func (p *printer) watch(b *strings.Builder, w *ipc.WatchStatus) {
 }
 
 // writing says how writing to files is going, and what a person may do about it.
-func (p *printer) writing(b *strings.Builder, w *ipc.WriteStatus) {
+func (p *printer) writing(b *strings.Builder, w *api.WriteStatus) {
 	line := plural(w.Applied, "change") + " made"
 	if !w.Enabled {
 		line += ", none that nobody asked for"
@@ -191,7 +191,7 @@ func (p *printer) todosync(b *strings.Builder, s *todosync.Status) {
 }
 
 // tidying says when room is made in long-term files, and which have little.
-func (p *printer) tidying(b *strings.Builder, c *ipc.CompactorStatus) {
+func (p *printer) tidying(b *strings.Builder, c *api.CompactorStatus) {
 	var list []string
 	for _, f := range c.NearLimit {
 		list = append(list, f.Path+": "+f.Hint)
@@ -214,7 +214,7 @@ func (p *printer) tidying(b *strings.Builder, c *ipc.CompactorStatus) {
 }
 
 // model says which model is asked, and what was wrong the last time.
-func (p *printer) model(b *strings.Builder, m *ipc.ModelStatus) {
+func (p *printer) model(b *strings.Builder, m *api.ModelStatus) {
 	line := fmt.Sprintf("%s at %s, %s", m.Model, m.Endpoint, plural(m.Asked, "question"))
 	if m.Failed > 0 {
 		line += fmt.Sprintf(", %d failed", m.Failed)
@@ -229,7 +229,7 @@ func (p *printer) model(b *strings.Builder, m *ipc.ModelStatus) {
 }
 
 // heard shows how listening to the topic goes.
-func (p *printer) heard(b *strings.Builder, s *ipc.TopicStatus) {
+func (p *printer) heard(b *strings.Builder, s *api.TopicStatus) {
 	line := "not connected"
 	if s.Connected {
 		line = "connected"

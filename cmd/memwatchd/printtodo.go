@@ -5,13 +5,13 @@ import (
 	"strings"
 	"time"
 
-	"github.com/memwatchd/memwatchd/ipc"
+	"github.com/memwatchd/memwatchd/api"
 )
 
 // todos shows tasks by the day since which they stand, with how many of that day
 // are done, and below each the places of its copies, the newest first.
-func (p *printer) todos(b *strings.Builder, a *ipc.TodosAnswer) {
-	days := map[string]ipc.TodoDay{}
+func (p *printer) todos(b *strings.Builder, a *api.TodosAnswer) {
+	days := map[string]api.TodoDay{}
 	for _, d := range a.Days {
 		days[d.Day] = d
 	}
@@ -68,7 +68,7 @@ func (p *printer) away(day string) string {
 }
 
 // todo shows where a task was changed, or would be.
-func (p *printer) todo(b *strings.Builder, a *ipc.TodoAnswer) {
+func (p *printer) todo(b *strings.Builder, a *api.TodoAnswer) {
 	if a.Plan != nil {
 		p.todoPlan(b, a.Plan)
 		return
@@ -101,7 +101,7 @@ func (p *printer) box(state string) string {
 }
 
 // todoPlan shows which boxes are going to be ticked, which are not, and why.
-func (p *printer) todoPlan(b *strings.Builder, plan *ipc.TodoPlan) {
+func (p *printer) todoPlan(b *strings.Builder, plan *api.TodoPlan) {
 	if plan.Off {
 		p.say(asText, "todosync is turned off: nothing is ticked by itself")
 	}
@@ -123,7 +123,7 @@ func (p *printer) todoPlan(b *strings.Builder, plan *ipc.TodoPlan) {
 }
 
 // ticks lists boxes that a task is done for elsewhere.
-func (p *printer) ticks(b *strings.Builder, title string, ticks []ipc.TodoTick) {
+func (p *printer) ticks(b *strings.Builder, title string, ticks []api.TodoTick) {
 	if len(ticks) > 0 {
 		fmt.Fprintf(b, "%s\n", p.style(asTitle, title+":"))
 	}

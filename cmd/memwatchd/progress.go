@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/memwatchd/memwatchd/ipc"
+	"github.com/memwatchd/memwatchd/api"
 )
 
 const (
@@ -65,7 +65,7 @@ func (a *asking) watchRebuild(ctx context.Context) (done func()) {
 	go func() {
 		defer close(gone)
 		follow(ctx, a.g.stderr, func() (int, int, bool) {
-			s, err := a.client.Status(ctx, ipc.StatusRequest{})
+			s, err := a.client.Status(ctx, api.StatusRequest{})
 			if err != nil || s.Status == nil {
 				return 0, 0, true // nothing to show yet
 			}

@@ -14,7 +14,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/memwatchd/memwatchd/ipc"
+	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/memory"
 	"github.com/memwatchd/memwatchd/secrets"
 	"github.com/memwatchd/memwatchd/vault"
@@ -31,11 +31,11 @@ const rootHolding = "holding"
 
 // State says how far answers can be trusted. It is asked for with each of them,
 // and looks at nothing that takes time.
-func (d *daemon) State() ipc.IndexStatus { return d.state(d.watcher.Status()) }
+func (d *daemon) State() api.IndexStatus { return d.state(d.watcher.Status()) }
 
-func (d *daemon) state(w watcher.Status) ipc.IndexStatus {
+func (d *daemon) state(w watcher.Status) api.IndexStatus {
 	x := d.index.Status()
-	s := ipc.IndexStatus{
+	s := api.IndexStatus{
 		Revision: x.Revision, Pending: w.Pending, Generation: x.Generation, Degraded: x.Degraded, Problem: x.Problem,
 	}
 	switch {
@@ -63,20 +63,20 @@ func rootState(w watcher.Status) string {
 }
 
 // Report says how things are going.
-func (d *daemon) Report() ipc.Status {
+func (d *daemon) Report() api.Status {
 	x, w := d.index.Status(), d.watcher.Status()
-	s := ipc.Status{
+	s := api.Status{
 		Version: version(), PID: os.Getpid(), Started: d.started.UTC().Truncate(time.Second),
 		Uptime: time.Since(d.started).Truncate(time.Second).String(),
 		Root:   d.config.Memory.Dir, RootState: rootState(w),
 		Files: x.Files, Entries: x.Entries, Saves: int(d.pipeline.saves.Load()),
 		Index: d.state(w),
-		Watch: ipc.WatchStatus{
+		Watch: api.WatchStatus{
 			Directories: w.Directories, Limit: w.Limit, Polled: []string{}, Overflows: w.Overflows,
 			LastReconcile: w.LastReconcile, Problem: strings.Join(w.Warnings, "; "),
 		},
-		Latency: ipc.Latency{SaveToSearch: d.pipeline.latency.Quantiles()},
-		Skipped: []ipc.Skipped{}, Problems: d.problems(), Sockets: d.sockets,
+		Latency: api.Latency{SaveToSearch: d.pipeline.latency.Quantiles()},
+		Skipped: []api.Skipped{}, Problems: d.problems(), Sockets: d.sockets,
 		OpenFiles: openFiles(), MemoryBytes: heldMemory(), Goroutines: runtime.NumGoroutine(),
 	}
 	s.Index.Size = d.index.Size()
@@ -87,7 +87,7 @@ func (d *daemon) Report() ipc.Status {
 	skipped := d.vault.Catalogue.Skipped()
 	s.SkippedFiles = len(skipped)
 	for _, k := range skipped[:min(len(skipped), maxListed)] {
-		s.Skipped = append(s.Skipped, ipc.Skipped{Path: k.Path, Reason: k.Reason})
+		s.Skipped = append(s.Skipped, api.Skipped{Path: k.Path, Reason: k.Reason})
 	}
 	s.ProblemCount = len(s.Problems)
 	s.Problems = s.Problems[:min(len(s.Problems), maxListed)]
@@ -98,8 +98,8 @@ func (d *daemon) Report() ipc.Status {
 }
 
 // writing is how writing to files is going.
-func (d *daemon) writing() ipc.WriteStatus {
-	s := ipc.WriteStatus{Enabled: d.config.Write.Enabled, Waiting: []ipc.Skipped{}, Refused: []ipc.Skipped{}, Kept: []string{}}
+func (d *daemon) writing() api.WriteStatus {
+	s := api.WriteStatus{Enabled: d.config.Write.Enabled, Waiting: []api.Skipped{}, Refused: []api.Skipped{}, Kept: []string{}}
 	if d.writer == nil {
 		s.Problem = "no file is changed without a journal: " + d.unwritable.Error()
 		return s
@@ -107,10 +107,10 @@ func (d *daemon) writing() ipc.WriteStatus {
 	w := d.writer.Status()
 	s.Applied, s.LostRaces, s.Problem = w.Applied, w.LostRaces, w.Unable
 	for _, h := range w.Waiting[:min(len(w.Waiting), maxListed)] {
-		s.Waiting = append(s.Waiting, ipc.Skipped{Path: h.Path, Reason: h.Reason})
+		s.Waiting = append(s.Waiting, api.Skipped{Path: h.Path, Reason: h.Reason})
 	}
 	for _, h := range w.Refused[:min(len(w.Refused), maxListed)] {
-		s.Refused = append(s.Refused, ipc.Skipped{Path: h.Path, Reason: h.Reason})
+		s.Refused = append(s.Refused, api.Skipped{Path: h.Path, Reason: h.Reason})
 	}
 	s.Kept = append(s.Kept, w.Kept...)
 	return s
@@ -124,21 +124,21 @@ func (p *pipeline) lastFailure() error {
 
 // problems lists what a person should know: of the memory as a whole, then of
 // files by path and line.
-func (d *daemon) problems() []ipc.FileProblem {
-	var list []ipc.FileProblem
+func (d *daemon) problems() []api.FileProblem {
+	var list []api.FileProblem
 	if text := d.people.problem(); text != "" {
-		list = append(list, ipc.FileProblem{Path: memory.IdentitiesPath, Problem: memory.Problem{
+		list = append(list, api.FileProblem{Path: memory.IdentitiesPath, Problem: memory.Problem{
 			Code: "identities_broken", Message: text + "; the last links that were read hold",
 		}})
 	}
 	for _, c := range d.people.conflicts() {
-		list = append(list, ipc.FileProblem{Path: c.Dir, Problem: memory.Problem{
+		list = append(list, api.FileProblem{Path: c.Dir, Problem: memory.Problem{
 			Code: "subject_conflict", Message: "its files name more than one subject: " + strings.Join(c.Subjects, ", "),
 		}})
 	}
 	if d.writer != nil {
 		for _, text := range d.writer.Journal.Problems() {
-			list = append(list, ipc.FileProblem{Problem: memory.Problem{Code: "journal_damaged", Message: "journal: " + text}})
+			list = append(list, api.FileProblem{Problem: memory.Problem{Code: "journal_damaged", Message: "journal: " + text}})
 		}
 	}
 	p := d.pipeline
@@ -146,17 +146,17 @@ func (d *daemon) problems() []ipc.FileProblem {
 	p.mu.Lock()
 	for path, k := range p.known {
 		if k.day > tomorrow {
-			list = append(list, ipc.FileProblem{Path: path, Problem: memory.Problem{
+			list = append(list, api.FileProblem{Path: path, Problem: memory.Problem{
 				Code: "day_in_future", Message: k.day + " is later than tomorrow; if it is not meant, rename it",
 			}})
 		}
 		if k.reading != "" {
-			list = append(list, ipc.FileProblem{Path: path, Problem: memory.Problem{
+			list = append(list, api.FileProblem{Path: path, Problem: memory.Problem{
 				Code: "unreadable", Message: "cannot be read, what was read of it last stays: " + k.reading,
 			}})
 		}
 		for _, problem := range k.problems {
-			list = append(list, ipc.FileProblem{Path: path, Problem: problem})
+			list = append(list, api.FileProblem{Path: path, Problem: problem})
 		}
 	}
 	p.mu.Unlock()
@@ -164,25 +164,25 @@ func (d *daemon) problems() []ipc.FileProblem {
 	return list
 }
 
-func byPlace(a, b ipc.FileProblem) int {
+func byPlace(a, b api.FileProblem) int {
 	return cmp.Or(strings.Compare(a.Path, b.Path), cmp.Compare(a.Line, b.Line),
 		strings.Compare(a.Code, b.Code), strings.Compare(a.Message, b.Message))
 }
 
 // Check compares files and index by content.
-func (d *daemon) Check(ctx context.Context, path string) (*ipc.CheckAnswer, error) {
+func (d *daemon) Check(ctx context.Context, path string) (*api.CheckAnswer, error) {
 	path = strings.TrimSuffix(path, "/")
 	among := func(p string) bool { return path == "" || p == path || strings.HasPrefix(p, path+"/") }
-	a := &ipc.CheckAnswer{Problems: []ipc.FileProblem{}, Conflicts: []ipc.Contest{}, Skipped: []ipc.Skipped{}, Differing: []ipc.Skipped{}}
+	a := &api.CheckAnswer{Problems: []api.FileProblem{}, Conflicts: []api.Contest{}, Skipped: []api.Skipped{}, Differing: []api.Skipped{}}
 	tree, err := d.vault.Walk(ctx, "", nil)
 	if errors.Is(err, vault.ErrRoot) {
-		return nil, ipc.Errorf(ipc.Unavailable, "%v", err)
+		return nil, api.Errorf(api.Unavailable, "%v", err)
 	}
 	if err != nil {
 		return nil, err
 	}
 	differs := func(path, how string, args ...any) {
-		a.Differing = append(a.Differing, ipc.Skipped{Path: path, Reason: fmt.Sprintf(how, args...)})
+		a.Differing = append(a.Differing, api.Skipped{Path: path, Reason: fmt.Sprintf(how, args...)})
 	}
 	found := map[string]bool{}
 	for _, f := range tree.Files {
@@ -215,10 +215,10 @@ func (d *daemon) Check(ctx context.Context, path string) (*ipc.CheckAnswer, erro
 			differs(p, "is in the index and not in the directory")
 		}
 	}
-	slices.SortFunc(a.Differing, func(x, y ipc.Skipped) int { return strings.Compare(x.Path, y.Path) })
+	slices.SortFunc(a.Differing, func(x, y api.Skipped) int { return strings.Compare(x.Path, y.Path) })
 	for _, s := range tree.Skipped {
 		if among(s.Path) {
-			a.Skipped = append(a.Skipped, ipc.Skipped{Path: s.Path, Reason: s.Reason})
+			a.Skipped = append(a.Skipped, api.Skipped{Path: s.Path, Reason: s.Reason})
 		}
 	}
 	for _, f := range d.problems() {
@@ -229,16 +229,16 @@ func (d *daemon) Check(ctx context.Context, path string) (*ipc.CheckAnswer, erro
 	slices.SortStableFunc(a.Problems, byPlace)
 	for _, c := range d.people.conflicts() {
 		if among(c.Dir) {
-			a.Conflicts = append(a.Conflicts, ipc.Contest(c))
+			a.Conflicts = append(a.Conflicts, api.Contest(c))
 		}
 	}
 	return a, nil
 }
 
 // credentials tells where a file has live credentials: line 0 is its name.
-func credentials(path string, text []byte) (list []ipc.FileProblem) {
+func credentials(path string, text []byte) (list []api.FileProblem) {
 	tell := func(line int, rule string) {
-		list = append(list, ipc.FileProblem{Path: path, Problem: memory.Problem{
+		list = append(list, api.FileProblem{Path: path, Problem: memory.Problem{
 			Code: "secret", Line: line, Message: "it has a live credential (" + rule + "), which is masked wherever it is shown; revoke it, and take it out",
 		}})
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/adrg/xdg"
 
+	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/ipc"
 	"github.com/memwatchd/memwatchd/service"
 )
@@ -246,7 +247,7 @@ func (in *installation) serving(ctx context.Context) int {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	client := &ipc.Client{Socket: in.config.socket(), AsOwner: true}
-	status, err := client.Status(ctx, ipc.StatusRequest{})
+	status, err := client.Status(ctx, api.StatusRequest{})
 	if err != nil || status.Status == nil {
 		return 0
 	}

@@ -29,6 +29,7 @@ import (
 	"errors"
 	"fmt"
 	"log"
+	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/ipc"
 )
 

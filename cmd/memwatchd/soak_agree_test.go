@@ -19,7 +19,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/memwatchd/memwatchd/ipc"
+	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/memory"
 )
 
@@ -193,8 +193,8 @@ func (s *soak) compare(tr, common *truth, differs *differences) error {
 	c := client(s.socket)
 	defer c.CloseIdleConnections()
 	everything := tr.who.with(fields{"include_archived": true, "sync": false, "limit": 100})
-	ask := func(query string, more fields) (*ipc.SearchAnswer, error) {
-		var a ipc.SearchAnswer
+	ask := func(query string, more fields) (*api.SearchAnswer, error) {
+		var a api.SearchAnswer
 		err := s.question(context.Background(), c, http.MethodPost, "/v1/search", everything.with(fields{"query": query}).with(more), &a)
 		return &a, err
 	}
@@ -242,7 +242,7 @@ func (s *soak) compare(tr, common *truth, differs *differences) error {
 	}
 	for path, hash := range tr.hashes {
 		group.Go(func() error {
-			var a ipc.GetAnswer
+			var a api.GetAnswer
 			err := s.question(context.Background(), c, http.MethodPost, "/v1/get", tr.who.with(fields{"path": path, "sync": false}), &a)
 			if err != nil || a.Hash != hash {
 				differs.add("%v gets %s with %s, want %s; %v", tr.who, path, cmp.Or(a.Hash, "nothing"), hash, err)

@@ -16,7 +16,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/memwatchd/memwatchd/ipc"
+	"github.com/memwatchd/memwatchd/api"
 )
 
 // Who asks, beside the owner and the public.
@@ -51,7 +51,7 @@ type errCode struct {
 func (e *errCode) Error() string { return e.text }
 
 // is reports whether an answer is an error of a sort.
-func is(err error, code ipc.Code) bool {
+func is(err error, code api.Code) bool {
 	e, ok := errors.AsType[*errCode](err)
 	return ok && e.code == string(code)
 }
@@ -98,10 +98,10 @@ func do(c *http.Client, r *http.Request) ([]byte, int, error) {
 }
 
 // find searches, over a connection of its own.
-func (s *soak) find(ctx context.Context, who fields, query string, more fields) (*ipc.SearchAnswer, error) {
+func (s *soak) find(ctx context.Context, who fields, query string, more fields) (*api.SearchAnswer, error) {
 	c := client(s.socket)
 	defer c.CloseIdleConnections()
-	var a ipc.SearchAnswer
+	var a api.SearchAnswer
 	err := s.question(ctx, c, http.MethodPost, "/v1/search", who.with(fields{"query": query}).with(more), &a)
 	return &a, err
 }
@@ -127,17 +127,17 @@ func (s *soak) searcher(n int, socket string, who fields) *actor {
 			req := who.with(fields{"query": query}).with(filters[d.IntN(len(filters))])
 			if d.IntN(5) == 0 {
 				req = who.with(fields{"hours": 876000, "limit": 5})
-				var a ipc.SearchAnswer
+				var a api.SearchAnswer
 				return s.question(ctx, c, http.MethodPost, "/v1/recent", req, &a)
 			}
 			if len(who) == 0 && d.IntN(10) == 0 {
 				err := s.question(ctx, c, http.MethodPost, "/v1/search", req.with(secret), nil)
-				if !is(err, ipc.Forbidden) {
+				if !is(err, api.Forbidden) {
 					return fmt.Errorf("a fixed scope was left: %w", err)
 				}
 				return nil
 			}
-			var a ipc.SearchAnswer
+			var a api.SearchAnswer
 			if err := s.question(ctx, c, http.MethodPost, "/v1/search", req, &a); err != nil {
 				return err
 			}
@@ -173,7 +173,7 @@ func (s *soak) reader(n int) *actor {
 				return errors.Join(s.question(ctx, c, http.MethodGet, "/v1/status", nil, nil), s.health(ctx, c))
 			case len(asks) + 1:
 				err := s.question(ctx, c, http.MethodPost, "/v1/check", owner, nil)
-				if is(err, ipc.Unavailable) {
+				if is(err, api.Unavailable) {
 					return nil
 				}
 				return err
@@ -181,22 +181,22 @@ func (s *soak) reader(n int) *actor {
 				_, err := s.figures(ctx, c)
 				return err
 			case len(asks) + 3: // what was found is gone a moment later, or not
-				var found ipc.SearchAnswer
+				var found api.SearchAnswer
 				err := s.question(ctx, c, http.MethodPost, "/v1/search", who.with(fields{"query": d.some(2)}), &found)
 				for _, h := range found.Hits {
 					err := s.question(ctx, c, http.MethodPost, "/v1/get", who.with(fields{"id": h.ID}), nil)
-					if err != nil && !is(err, ipc.NotFound) {
+					if err != nil && !is(err, api.NotFound) {
 						return err
 					}
 				}
 				return err
 			default:
 				err := s.question(ctx, c, http.MethodPost, "/v1/"+asks[k].op, who.with(asks[k].req), nil)
-				if is(err, ipc.NotFound) { // the daemon begins anew, and has not seen every file
+				if is(err, api.NotFound) { // the daemon begins anew, and has not seen every file
 					err = errors.Join(s.question(ctx, c, http.MethodPost, "/v1/sync", fields{"timeout": "1m"}, nil),
 						s.question(ctx, c, http.MethodPost, "/v1/"+asks[k].op, who.with(asks[k].req), nil))
 				}
-				if is(err, ipc.Unavailable) {
+				if is(err, api.Unavailable) {
 					return nil // sync, while it begins
 				}
 				return err
@@ -243,7 +243,7 @@ func (s *soak) listener(n int) *actor {
 			}
 			lines := bufio.NewScanner(res.Body)
 			for lines.Scan() {
-				var e ipc.Event
+				var e api.Event
 				data, ok := strings.CutPrefix(lines.Text(), "data: ")
 				if !ok {
 					continue

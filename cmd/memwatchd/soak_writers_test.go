@@ -13,7 +13,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/memwatchd/memwatchd/ipc"
+	"github.com/memwatchd/memwatchd/api"
 )
 
 // writers are those who change files.
@@ -367,7 +367,7 @@ func (s *soak) operator() *actor {
 			c := client(s.socket)
 			defer c.CloseIdleConnections()
 			err := s.question(ctx, c, http.MethodPost, "/v1/rebuild", nil, nil)
-			if is(err, ipc.Busy) {
+			if is(err, api.Busy) {
 				return nil // the last one took longer than the client waits
 			}
 			return err

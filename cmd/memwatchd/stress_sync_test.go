@@ -19,7 +19,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/memwatchd/memwatchd/ipc"
+	"github.com/memwatchd/memwatchd/api"
 )
 
 // stressing reports whether stress tests run in full, as make stress does.
@@ -296,8 +296,8 @@ func (s *syncStress) newcomer(n int) *actor {
 	}}
 }
 
-func (s *syncStress) search(ctx context.Context, c *http.Client, who fields, word string) (*ipc.SearchAnswer, error) {
-	var a ipc.SearchAnswer
+func (s *syncStress) search(ctx context.Context, c *http.Client, who fields, word string) (*api.SearchAnswer, error) {
+	var a api.SearchAnswer
 	err := s.question(ctx, c, http.MethodPost, "/v1/search", who.with(fields{"query": word}), &a)
 	return &a, err
 }

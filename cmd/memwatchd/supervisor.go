@@ -14,6 +14,7 @@ import (
 	"github.com/coreos/go-systemd/v22/activation"
 	sd "github.com/coreos/go-systemd/v22/daemon"
 
+	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/ipc"
 )
 
@@ -67,7 +68,7 @@ func (s *supervisor) listen(e ipc.Endpoint) (*ipc.Listener, error) {
 // attend says that we are ready as soon as our own socket answers, and from then
 // on that we are alive each time that it does: whatever keeps us from answering
 // clients keeps us from saying so.
-func (s *supervisor) attend(ctx context.Context, listeners []*ipc.Listener, state func() ipc.IndexStatus, logger *slog.Logger) error {
+func (s *supervisor) attend(ctx context.Context, listeners []*ipc.Listener, state func() api.IndexStatus, logger *slog.Logger) error {
 	if !s.listens {
 		return nil
 	}

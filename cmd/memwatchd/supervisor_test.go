@@ -19,6 +19,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/ipc"
 )
 
@@ -154,12 +155,12 @@ func monotonic(t *testing.T) int64 {
 func TestSupervisorIsToldHowFar(t *testing.T) {
 	s, l, m := attended(t, time.Hour)
 	serveOn(t, l)
-	index := make(chan ipc.IndexStatus, 3)
-	index <- ipc.IndexStatus{Degraded: true, Done: 3, Total: 12}
-	index <- ipc.IndexStatus{Problem: "the disk is full\n"}
-	index <- ipc.IndexStatus{}
+	index := make(chan api.IndexStatus, 3)
+	index <- api.IndexStatus{Degraded: true, Done: 3, Total: 12}
+	index <- api.IndexStatus{Problem: "the disk is full\n"}
+	index <- api.IndexStatus{}
 	s.watchdog = 40 * time.Millisecond
-	attend(t, s, l, m, func() ipc.IndexStatus { return <-index }, slog.New(slog.DiscardHandler))
+	attend(t, s, l, m, func() api.IndexStatus { return <-index }, slog.New(slog.DiscardHandler))
 	for _, want := range [][]string{
 		{"READY=1", "WATCHDOG=1", "STATUS=indexing: 3 of 12 files"},
 		{"WATCHDOG=1", `STATUS=the disk is full\n`},
@@ -182,7 +183,7 @@ func TestSupervisorIsToldHowFar(t *testing.T) {
 func TestSilenceIsNoSignOfLife(t *testing.T) {
 	s, l, m := attended(t, 200*time.Millisecond)
 	var log printed
-	attend(t, s, l, m, func() ipc.IndexStatus { return ipc.IndexStatus{} }, slog.New(slog.NewTextHandler(&log, nil)))
+	attend(t, s, l, m, func() api.IndexStatus { return api.IndexStatus{} }, slog.New(slog.NewTextHandler(&log, nil)))
 	silences := func() int { return strings.Count(log.String(), "own socket does not answer") }
 	silent := func(n int) {
 		t.Helper()
@@ -229,7 +230,7 @@ func attended(t *testing.T, watchdog time.Duration) (*supervisor, net.Listener, 
 }
 
 // attend runs the supervisor's side of a daemon until the test ends.
-func attend(t *testing.T, s *supervisor, l net.Listener, m *manager, state func() ipc.IndexStatus, logger *slog.Logger) {
+func attend(t *testing.T, s *supervisor, l net.Listener, m *manager, state func() api.IndexStatus, logger *slog.Logger) {
 	ctx, cancel := context.WithCancel(context.Background())
 	own := []*ipc.Listener{{Endpoint: ipc.Endpoint{Address: "127.0.0.1:1"}}, {Endpoint: ipc.Endpoint{Path: l.Addr().String()}}}
 	ended := make(chan error, 1)

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/memwatchd/memwatchd/ipc"
+	"github.com/memwatchd/memwatchd/api"
 )
 
 // As long as it cannot be known that everything is indexed nobody is told that
@@ -50,7 +50,7 @@ func TestNotSynced(t *testing.T) {
 		for range 3 {
 			began := time.Now()
 			status, body, fresh := synced()
-			if status != http.StatusServiceUnavailable || failure(t, body) != ipc.Unavailable {
+			if status != http.StatusServiceUnavailable || failure(t, body) != api.Unavailable {
 				t.Errorf("while %s: sync answers %d %s", name, status, body)
 			}
 			if fresh {

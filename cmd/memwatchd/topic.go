@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"sync/atomic"
 
+	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/ipc"
 	"github.com/memwatchd/memwatchd/memory"
 	"github.com/memwatchd/memwatchd/ntfy"
@@ -74,7 +75,7 @@ func (d *daemon) hear(ctx context.Context, m *ipc.Memory) error {
 		err := m.Receive(ctx, ipc.Received{
 			Source: memory.TopicSource + d.topic.Topic + ":" + msg.ID, Time: msg.Time, Title: msg.Title, Text: msg.Body(),
 		})
-		if e, ok := errors.AsType[*ipc.Error](err); ok && (e.Code == ipc.Secret || e.Code == ipc.Invalid) {
+		if e, ok := errors.AsType[*api.Error](err); ok && (e.Code == api.Secret || e.Code == api.Invalid) {
 			d.topic.refused.Add(1)
 			d.logger.Warn("message is never noted", "id", msg.ID, "err", err)
 			return nil
@@ -85,12 +86,12 @@ func (d *daemon) hear(ctx context.Context, m *ipc.Memory) error {
 }
 
 // topicStatus is how listening goes; nil if there is no topic.
-func (d *daemon) topicStatus() *ipc.TopicStatus {
+func (d *daemon) topicStatus() *api.TopicStatus {
 	if d.topic == nil {
 		return nil
 	}
 	s := d.topic.Status()
-	return &ipc.TopicStatus{
+	return &api.TopicStatus{
 		Server: d.topic.Server, Topic: d.topic.Topic, Connected: s.Connected,
 		Messages: s.Messages, Refused: int(d.topic.refused.Load()), Last: s.Last, Problem: s.Problem,
 	}

@@ -7,7 +7,7 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/memwatchd/memwatchd/ipc"
+	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/vault"
 )
 
@@ -17,7 +17,7 @@ import (
 
 // setPaths gives a request the paths that were typed for it as the daemon has
 // them. What is no file of the memory, such as a pattern, stays as it is.
-func setPaths(op *ipc.Operation, req *ipc.Request, root *vault.Vault) error {
+func setPaths(op *api.Operation, req *api.Request, root *vault.Vault) error {
 	for _, p := range op.Params {
 		typed, given := req.Given(p)
 		if !given || p.Complete != "path" || p.Kind() != "string" {

@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/compactor"
 	"github.com/memwatchd/memwatchd/ipc"
 	"github.com/memwatchd/memwatchd/memory"
@@ -45,7 +46,7 @@ func (d *daemon) openUpkeep() (*upkeep, error) {
 		Location: c.location, Logger: d.logger, Now: clock,
 	}
 	u.compactor.Moved = func(path, archive string, items int) {
-		p.events.publish(ipc.Change{Event: ipc.Event{Event: "compacted", Path: path, Message: plural(items, "item") + " moved to " + archive}})
+		p.events.publish(ipc.Change{Event: api.Event{Event: "compacted", Path: path, Message: plural(items, "item") + " moved to " + archive}})
 	}
 	for _, l := range c.Compactor.Limits {
 		u.compactor.Limits = append(u.compactor.Limits, compactor.Limit{Pattern: l.Path, Items: l.Items, Characters: l.Characters})
@@ -171,11 +172,11 @@ func (d *daemon) runUpkeep(ctx context.Context) error {
 }
 
 // status is how it is going; nil where nothing is written.
-func (u *upkeep) status(enabled bool) *ipc.CompactorStatus {
+func (u *upkeep) status(enabled bool) *api.CompactorStatus {
 	if u == nil {
 		return nil
 	}
-	s := &ipc.CompactorStatus{Enabled: enabled, NearLimit: []ipc.NearLimit{}}
+	s := &api.CompactorStatus{Enabled: enabled, NearLimit: []api.NearLimit{}}
 	if enabled {
 		runs := u.scheduler.Status()
 		s.LastRun, s.NextRun, s.Problem = runs.LastRun, runs.NextRun, runs.Problem
@@ -185,7 +186,7 @@ func (u *upkeep) status(enabled bool) *ipc.CompactorStatus {
 		s.Passive, s.Host = !duty.Ours, duty.Host
 	}
 	for _, f := range u.compactor.Near() {
-		s.NearLimit = append(s.NearLimit, ipc.NearLimit{Path: f.Path, Share: f.Share, Hint: f.Hint()})
+		s.NearLimit = append(s.NearLimit, api.NearLimit{Path: f.Path, Share: f.Share, Hint: f.Hint()})
 	}
 	return s
 }

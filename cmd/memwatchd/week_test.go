@@ -17,7 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/tools/txtar"
 
-	"github.com/memwatchd/memwatchd/ipc"
+	"github.com/memwatchd/memwatchd/api"
 )
 
 // A bot serves two people and a group for a week, and people edit its files in
@@ -99,7 +99,7 @@ func (w *week) byHand() {
 	} {
 		for _, q := range weekQuestions(slices.Sorted(maps.Keys(filesBelow(t, w.root)))) {
 			op, req := operationNamed(q.op), who.with(q.fields)
-			if slices.ContainsFunc(op.Params, func(p *ipc.Param) bool { return p.Name == "count" }) {
+			if slices.ContainsFunc(op.Params, func(p *api.Param) bool { return p.Name == "count" }) {
 				req["count"] = false // or the first to be asked counts for the next question
 			}
 			a, b := w.post(op, req), typed.post(op, req)

@@ -18,7 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/tools/txtar"
 
-	"github.com/memwatchd/memwatchd/ipc"
+	"github.com/memwatchd/memwatchd/api"
 )
 
 // varies is what may differ between two answers to one question.
@@ -62,7 +62,7 @@ func TestCommandsWriteAsHTTP(t *testing.T) {
 		for _, l := range []*live{over, typed} {
 			l.ready()
 			l.until("tasks are known", func() bool {
-				var a ipc.TodoAnswer
+				var a api.TodoAnswer
 				l.must("todo", owner.with(fields{"dry_run": true}), &a)
 				return a.Plan == nil || a.Plan.Problem == ""
 			})
@@ -117,7 +117,7 @@ type wiresCase struct {
 type wiresAsk struct {
 	t      *testing.T
 	name   string
-	op     *ipc.Operation
+	op     *api.Operation
 	text   string
 	fields fields
 }
@@ -163,8 +163,8 @@ func eachArchive(t *testing.T, dir string, test func(*testing.T, *wiresCase)) {
 	}
 }
 
-func operationNamed(name string) *ipc.Operation {
-	for _, op := range ipc.Operations {
+func operationNamed(name string) *api.Operation {
+	for _, op := range api.Operations {
 		if op.Name == name {
 			return op
 		}
@@ -225,7 +225,7 @@ func (a *wiresAsk) compare(over, typed said) {
 }
 
 // post asks over HTTP.
-func (l *live) post(op *ipc.Operation, f fields) said {
+func (l *live) post(op *api.Operation, f fields) said {
 	l.t.Helper()
 	body, err := json.Marshal(f)
 	if err != nil {
@@ -248,7 +248,7 @@ func (l *live) post(op *ipc.Operation, f fields) said {
 	if res.StatusCode == http.StatusOK {
 		return said{answer: string(answer)}
 	}
-	var failure struct{ Error *ipc.Error }
+	var failure struct{ Error *api.Error }
 	if err := json.Unmarshal(answer, &failure); err != nil || failure.Error == nil {
 		l.t.Fatalf("the answer is no error: %s", answer)
 	}
@@ -278,7 +278,7 @@ func (l *live) typed(line typedLine) said {
 // commandLine says in flags and arguments what a request says in JSON, if it
 // can: a command has no fields that are unknown, or of another type. If it is
 // piped, what may be long comes on the standard input.
-func commandLine(op *ipc.Operation, f fields, piped bool) (line typedLine, ok bool) {
+func commandLine(op *api.Operation, f fields, piped bool) (line typedLine, ok bool) {
 	way := wayOf(op, f)
 	if way == nil {
 		return line, false
@@ -321,7 +321,7 @@ func commandLine(op *ipc.Operation, f fields, piped bool) (line typedLine, ok bo
 		}
 	}
 	for name := range f {
-		if !slices.ContainsFunc(op.Params, func(p *ipc.Param) bool { return p.Name == name }) {
+		if !slices.ContainsFunc(op.Params, func(p *api.Param) bool { return p.Name == name }) {
 			return line, false
 		}
 	}
@@ -338,7 +338,7 @@ func commandLine(op *ipc.Operation, f fields, piped bool) (line typedLine, ok bo
 }
 
 // wayOf is the command that says what a request says, nil if none does.
-func wayOf(op *ipc.Operation, f fields) *ipc.Command {
+func wayOf(op *api.Operation, f fields) *api.Command {
 	for i := range op.Commands {
 		way := &op.Commands[i]
 		fits := true
@@ -358,7 +358,7 @@ func wayOf(op *ipc.Operation, f fields) *ipc.Command {
 }
 
 // typedAs is what is typed for a value of a parameter, if it can be.
-func typedAs(p *ipc.Param, v any, isList bool) (text string, ok bool) {
+func typedAs(p *api.Param, v any, isList bool) (text string, ok bool) {
 	switch x := v.(type) {
 	case string:
 		commas := isList && p.Arg == "" && strings.Contains(x, ",") // would be taken apart

@@ -1,37 +1,37 @@
-package ipc
+package api
 
 // Operations is the table: everything that can be asked, in the order in which
 // help lists it.
 var Operations = []*Operation{
-	describe[SearchRequest, SearchAnswer](Operation{
+	Describe[SearchRequest, SearchAnswer](Operation{
 		Name: "search", Summary: "Find entries by their words",
 		Example: `certificate expired`, ReadOnly: true,
 	}),
-	describe[GetRequest, GetAnswer](Operation{
+	Describe[GetRequest, GetAnswer](Operation{
 		Name: "get", Summary: "Show a file, some of its lines, or one entry",
 		Example: "MEMORY.md", ReadOnly: true,
 	}),
-	describe[RecentRequest, SearchAnswer](Operation{
+	Describe[RecentRequest, SearchAnswer](Operation{
 		Name: "recent", Summary: "List the newest entries",
 		Example: "48", ReadOnly: true,
 	}),
-	describe[RelatedRequest, RelatedAnswer](Operation{
+	Describe[RelatedRequest, RelatedAnswer](Operation{
 		Name: "related", Summary: "List the links from and to a file or an entry",
 		Example: "MEMORY.md", ReadOnly: true,
 	}),
-	describe[LoadRequest, LoadAnswer](Operation{
+	Describe[LoadRequest, LoadAnswer](Operation{
 		Name: "load", Summary: "Show what an agent reads when a session starts",
 		Example: "--session cli_1", ReadOnly: true,
 	}),
-	describe[ContextRequest, ContextAnswer](Operation{
+	Describe[ContextRequest, ContextAnswer](Operation{
 		Name: "context", Summary: "Render a block of memory for a prompt",
 		Example: "--format summary", ReadOnly: true,
 	}),
-	describe[TodosRequest, TodosAnswer](Operation{
+	Describe[TodosRequest, TodosAnswer](Operation{
 		Name: "todos", Summary: "List tasks, the same ones together",
 		Command: "todo list", Example: "--state open", ReadOnly: true,
 	}),
-	describe[TodoRequest, TodoAnswer](Operation{
+	Describe[TodoRequest, TodoAnswer](Operation{
 		Name: "todo", Summary: "Tick a task wherever it stands, or open it again", Needs: InPrivate,
 		Commands: []Command{{
 			Words: "todo done", Summary: "Tick a task wherever it stands", Example: "Add an index on reports.created_at", Set: map[string]string{"state": "done"},
@@ -42,132 +42,132 @@ var Operations = []*Operation{
 			Set: map[string]string{"dry_run": "true"}, Without: []string{"text", "id", "state", "session"},
 		}},
 	}),
-	describe[CompleteRequest, CompleteAnswer](Operation{
+	Describe[CompleteRequest, CompleteAnswer](Operation{
 		Name: "complete", Summary: "List names that begin with a text: of files, subjects, namespaces, sessions, headings or tags",
 		ReadOnly: true, Programs: true,
 	}),
-	describe[NoteRequest, NoteAnswer](Operation{
+	Describe[NoteRequest, NoteAnswer](Operation{
 		Name: "note", Summary: "Append a note to the log of the day", Needs: Someone,
 		Example: `--topic "API design" REST, not GraphQL: the clients are simple`,
 	}),
-	describe[CaptureRequest, CaptureAnswer](Operation{
+	Describe[CaptureRequest, CaptureAnswer](Operation{
 		Name: "capture", Summary: "Append one to three bullets to the log of the day: what was asked for, or achieved", Needs: Someone,
 		Example: `"The login works again" "It was the clock of the server"`,
 	}),
-	describe[RememberRequest, RememberAnswer](Operation{
+	Describe[RememberRequest, RememberAnswer](Operation{
 		Name: "remember", Summary: "Keep one thing for long, because the user asked for it", Needs: InPrivate,
 		Commands: []Command{{
 			Words: "remember", Summary: "Keep one thing for long", Example: `--title Editor "Neovim, since 2019"`,
 			Set: map[string]string{"explicit": "true"}, // who types it asks for it
 		}},
 	}),
-	describe[ForgetRequest, ForgetAnswer](Operation{
+	Describe[ForgetRequest, ForgetAnswer](Operation{
 		Name: "forget", Summary: "Forget something for good: list what has a text, then remove some of it", Needs: InPrivate,
 		Example: `"the old phone number"`, Long: true,
 	}),
-	describe[SessionRequest, SessionAnswer](Operation{
+	Describe[SessionRequest, SessionAnswer](Operation{
 		Name: "session", Summary: "Merge what a session has to say into its file, which everybody may read", Needs: Someone,
 		Command: "session write", Example: `--session cli_1 '{"summary": "Chose a layout", "tasks": [{"text": "Write it down"}]}'`,
 	}),
-	describe[EditRequest, EditAnswer](Operation{
+	Describe[EditRequest, EditAnswer](Operation{
 		Name: "edit", Summary: "Replace a text in a file that has it once", Needs: InPrivate, Programs: true,
 	}),
-	describe[WriteRequest, EditAnswer](Operation{
+	Describe[WriteRequest, EditAnswer](Operation{
 		Name: "write", Summary: "Make a file, or replace what is in one", Needs: InPrivate, Programs: true,
 	}),
-	describe[ProfileRequest, SummaryAnswer](Operation{
+	Describe[ProfileRequest, SummaryAnswer](Operation{
 		Name: "profile", Summary: "Sum up what is known of somebody, and say what that is based on", Needs: InPrivate,
 		Example: "--evidence 2026-02-04/cli_1.md Prefers short answers",
 	}),
-	describe[ProjectRequest, SummaryAnswer](Operation{
+	Describe[ProjectRequest, SummaryAnswer](Operation{
 		Name: "project", Summary: "Sum up a project, and say what that is based on", Needs: InPrivate,
 		Example: "--evidence 2026-02-04/cli_1.md atlas Ships in May",
 	}),
-	describe[ItemPutRequest, ItemAnswer](Operation{
+	Describe[ItemPutRequest, ItemAnswer](Operation{
 		Name: "item_put", Summary: "Keep something by a key", Needs: Someone,
 		Command: "item put", Example: "profile timezone Asia/Shanghai",
 	}),
-	describe[ItemGetRequest, ItemAnswer](Operation{
+	Describe[ItemGetRequest, ItemAnswer](Operation{
 		Name: "item_get", Summary: "Show what is kept by a key",
 		Command: "item get", Example: "profile timezone", ReadOnly: true,
 	}),
-	describe[ItemListRequest, ItemListAnswer](Operation{
+	Describe[ItemListRequest, ItemListAnswer](Operation{
 		Name: "item_list", Summary: "List what is kept by keys",
 		Command: "item list", Example: "preference", ReadOnly: true,
 	}),
-	describe[ItemDeleteRequest, ItemDeleteAnswer](Operation{
+	Describe[ItemDeleteRequest, ItemDeleteAnswer](Operation{
 		Name: "item_delete", Summary: "Delete what is kept by a key", Needs: InPrivate,
 		Command: "item delete", Example: "profile timezone",
 	}),
-	describe[ItemDeleteNamespaceRequest, ItemDeleteAnswer](Operation{
+	Describe[ItemDeleteNamespaceRequest, ItemDeleteAnswer](Operation{
 		Name: "item_delete_namespace", Summary: "Delete all that is kept by keys of a namespace", Needs: InPrivate,
 		Command: "item delete-namespace", Example: "task_state",
 	}),
-	describe[ItemVisibilityRequest, ItemAnswer](Operation{
+	Describe[ItemVisibilityRequest, ItemAnswer](Operation{
 		Name: "item_visibility", Summary: "Say where what is kept by a key may be shown", Needs: InPrivate,
 		Command: "item visibility", Example: "k3f9ab public_ok",
 	}),
-	describe[ResolveRequest, IdentityAnswer](Operation{
+	Describe[ResolveRequest, IdentityAnswer](Operation{
 		Name: "resolve", Summary: "Tell whose memory belongs to what a channel calls a user",
 		Command: "identity resolve", Example: "telegram:123456", ReadOnly: true,
 	}),
-	describe[LinkRequest, IdentityAnswer](Operation{
+	Describe[LinkRequest, IdentityAnswer](Operation{
 		Name: "link", Summary: "Link what a channel calls a user to a subject",
 		Command: "identity link", Example: "telegram:123456 acct:42", Admin: true,
 	}),
-	describe[UnlinkRequest, IdentityAnswer](Operation{
+	Describe[UnlinkRequest, IdentityAnswer](Operation{
 		Name: "unlink", Summary: "Take a link away",
 		Command: "identity unlink", Example: "telegram:123456", Admin: true,
 	}),
-	describe[LinksRequest, LinksAnswer](Operation{
+	Describe[LinksRequest, LinksAnswer](Operation{
 		Name: "links", Summary: "List what is linked to whom",
 		Command: "identity list", Admin: true, ReadOnly: true,
 	}),
-	describe[CompressRequest, CompressAnswer](Operation{
+	Describe[CompressRequest, CompressAnswer](Operation{
 		Name: "compress", Summary: "Sum up old sessions and daily notes, and archive them", Needs: TheOwner,
 		Example: "--cutoff 7d --dry-run", Admin: true, Long: true,
 	}),
-	describe[JournalRequest, JournalAnswer](Operation{
+	Describe[JournalRequest, JournalAnswer](Operation{
 		Name: "journal", Summary: "List what was written to files, and why", Needs: TheOwner,
 		Example: "--since 7d", Admin: true, ReadOnly: true,
 	}),
-	describe[UndoRequest, UndoAnswer](Operation{
+	Describe[UndoRequest, UndoAnswer](Operation{
 		Name: "undo", Summary: "Take back what was written to files", Needs: TheOwner,
 		Example: "--since 1h --dry-run", Admin: true, Long: true,
 	}),
-	describe[CompactRequest, CompactAnswer](Operation{
+	Describe[CompactRequest, CompactAnswer](Operation{
 		Name: "compact", Summary: "Make room in long-term files: move what is least used to the archive", Needs: TheOwner,
 		Example: "--dry-run --explain", Admin: true, Long: true,
 	}),
-	describe[RestoreRequest, RestoreAnswer](Operation{
+	Describe[RestoreRequest, RestoreAnswer](Operation{
 		Name: "restore", Summary: "Bring an archived entry back to where it was", Needs: InPrivate,
 		Example: "_longterms/owner/_archive/2026-02.desk.md#wifi", Admin: true, Long: true,
 	}),
-	describe[WipeRequest, WipeAnswer](Operation{
+	Describe[WipeRequest, WipeAnswer](Operation{
 		Name: "wipe_subject", Summary: "Delete all that is remembered of a subject", Needs: InPrivate, Command: "item wipe",
 		Example: "--subject acct:42 acct:42", Admin: true, Long: true, People: true,
 	}),
-	describe[CheckRequest, CheckAnswer](Operation{
+	Describe[CheckRequest, CheckAnswer](Operation{
 		Name: "check", Summary: "Compare files and index, and list what is wrong with files",
 		Example: "--fix", Admin: true, Long: true,
 	}),
-	describe[SyncRequest, SyncAnswer](Operation{
+	Describe[SyncRequest, SyncAnswer](Operation{
 		Name: "sync", Summary: "Wait until everything that was saved is found",
 		ReadOnly: true, Long: true,
 	}),
-	describe[RebuildRequest, RebuildAnswer](Operation{
+	Describe[RebuildRequest, RebuildAnswer](Operation{
 		Name: "rebuild", Summary: "Make the index anew from the files",
 		Admin: true, Long: true,
 	}),
-	describe[StatusRequest, StatusAnswer](Operation{
+	Describe[StatusRequest, StatusAnswer](Operation{
 		Name: "status", Summary: "Tell how the daemon, its files and its index are doing",
 		ReadOnly: true,
 	}),
-	describe[OperationsRequest, OperationsAnswer](Operation{
+	Describe[OperationsRequest, OperationsAnswer](Operation{
 		Name: "operations", Summary: "Tell what may be asked here, by this scope",
 		ReadOnly: true, Programs: true, Always: true,
 	}),
-	describe[EventsRequest, Event](Operation{
+	Describe[EventsRequest, Event](Operation{
 		Name: "events", Summary: "Tell what happens, as it happens",
 		Admin: true, ReadOnly: true, Long: true, Stream: true,
 	}),

@@ -1,4 +1,4 @@
-package ipc
+package api
 
 import (
 	"bytes"
@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
-
-	"github.com/memwatchd/memwatchd/memory"
 )
 
 // An Operation is one thing that can be asked: a row of the table.
@@ -45,19 +43,6 @@ const (
 	TheOwner       // the root's owner, on a listener without a fixed scope
 )
 
-// meets reports whether the caller has what an operation needs.
-func (c Call) meets(n Need) bool {
-	switch n {
-	case Someone:
-		return c.Scope.Subject != ""
-	case InPrivate:
-		return c.Scope.Subject != "" && c.Scope.Context == memory.Private
-	case TheOwner:
-		return c.Whole
-	}
-	return true
-}
-
 // A Command is one of several ways in which people ask for an operation.
 type Command struct {
 	Words   string            // of the command
@@ -73,25 +58,9 @@ func (c *Command) Takes(p *Param) bool {
 	return !set && !slices.Contains(c.Without, p.Name)
 }
 
-// A Call is who asks, as decided for one request.
-type Call struct {
-	Scope memory.Scope
-	View  memory.View // what the scope may read
-
-	// Whole is true for the owner, in private, on a listener without a fixed
-	// scope: the one who may know how the memory as a whole is doing.
-	Whole bool
-
-	// Fixed is what the listener holds its callers to; nil without a fixed scope.
-	Fixed *Fixed
-
-	anonymous bool // on a listener without a fixed scope, and nothing says who asks
-	degraded  bool // the index was not whole when the view was made
-}
-
-// describe completes a row of the table with the types of its request and its
+// Describe completes a row of the table with the types of its request and its
 // answer, or of one part of an answer that is a stream.
-func describe[Request, Answer any](op Operation) *Operation {
+func Describe[Request, Answer any](op Operation) *Operation {
 	op.request, op.answer = reflect.TypeFor[Request](), reflect.TypeFor[Answer]()
 	op.Params = paramsOf(op.request)
 	if op.Command == "" {
@@ -103,9 +72,8 @@ func describe[Request, Answer any](op Operation) *Operation {
 	return &op
 }
 
-// Param finds a parameter by its name. The error is an [*Error] that names the
-// nearest one.
-func (op *Operation) Param(name string) (*Param, error) { return find(op.Params, name) }
+// Param is [FindParam] among the parameters of the operation.
+func (op *Operation) Param(name string) (*Param, error) { return FindParam(op.Params, name) }
 
 // NewAnswer is a pointer to an empty answer, to decode one into.
 func (op *Operation) NewAnswer() any { return reflect.New(op.answer).Interface() }
@@ -252,13 +220,7 @@ func LookUp(name string) (*Operation, error) {
 	}
 	e := Errorf(NotFound, "there is no operation %q", name)
 	if near := nearest(name, names); near != "" {
-		e.hint("did you mean %q?", near)
+		e.WithHint("did you mean %q?", near)
 	}
 	return nil, e
-}
-
-// allows reports whether a listener's fixed scope, if it has one, leaves room for
-// an operation.
-func (f *Fixed) allows(op *Operation) bool {
-	return f == nil || !op.Admin && (op.Always || len(f.Operations) == 0 || slices.Contains(f.Operations, op.Name))
 }

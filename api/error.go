@@ -1,7 +1,6 @@
-package ipc
+package api
 
 import (
-	"errors"
 	"fmt"
 	"net/http"
 )
@@ -65,8 +64,8 @@ func (e *Error) Error() string {
 	return e.Message + " (" + e.Hint + ")"
 }
 
-// envelope is the body of every answer that is an error.
-type envelope struct {
+// Failure is the body of every answer that is an error.
+type Failure struct {
 	Error *Error `json:"error"`
 }
 
@@ -75,23 +74,8 @@ func Errorf(code Code, format string, args ...any) *Error {
 	return &Error{Code: code, Message: fmt.Sprintf(format, args...)}
 }
 
-// hint returns e with advice.
-func (e *Error) hint(format string, args ...any) *Error {
+// WithHint returns e with advice.
+func (e *Error) WithHint(format string, args ...any) *Error {
 	e.Hint = fmt.Sprintf(format, args...)
 	return e
-}
-
-// asError is err as the wire shows it. What is not an [Error] is internal and
-// keeps its text to itself: it may name things that the asking scope may not
-// know of.
-func asError(err error) *Error {
-	if e, ok := errors.AsType[*Error](redactedError(err)); ok {
-		return e
-	}
-	return Errorf(Internal, "something went wrong").hint("the daemon's log says what")
-}
-
-// notFound is the one answer for what is not there and for what may not be read.
-func notFound(what, name string) *Error {
-	return Errorf(NotFound, "%s %q not found", what, name)
 }

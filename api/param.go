@@ -1,4 +1,4 @@
-package ipc
+package api
 
 import (
 	"bytes"
@@ -199,7 +199,7 @@ func (p *Param) check(req reflect.Value) error {
 		if !slices.Contains(p.Enum, v) {
 			e := Errorf(Invalid, "%s: %q is not one of %s", p.Name, v, strings.Join(p.Enum, ", "))
 			if near := nearest(v, p.Enum); near != "" {
-				e.hint("did you mean %q?", near)
+				e.WithHint("did you mean %q?", near)
 			}
 			return e
 		}
@@ -252,7 +252,9 @@ func syntax(err error) error {
 	return err
 }
 
-func find(params []*Param, name string) (*Param, error) {
+// FindParam finds a parameter by its name. The error is an [*Error] that names the
+// nearest one.
+func FindParam(params []*Param, name string) (*Param, error) {
 	names := make([]string, len(params))
 	for i, p := range params {
 		if p.Name == name {
@@ -262,7 +264,7 @@ func find(params []*Param, name string) (*Param, error) {
 	}
 	e := Errorf(Invalid, "unknown field %q", name)
 	if near := nearest(name, names); near != "" {
-		e.hint("did you mean %q?", near)
+		e.WithHint("did you mean %q?", near)
 	}
 	return nil, e
 }
