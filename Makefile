@@ -63,7 +63,7 @@ PURE = agents|brief|memory|service|transcript
 
 # Tests that do less with -short: they measure time or memory, or compute for
 # long in one goroutine. TestMakefileListsShortTests compares the list.
-FULL = TestCoverageModel|TestExcerpts|TestFixedScopesAllowNoMore|TestForgetInTheirFiles|TestInterference|TestLargeFilesComeWithinTheirLimits|TestManyBrokenFiles|TestNonInterference|TestNonInterferenceOfWrites|TestPrivacyMatrix|TestQueriesOfDeath|TestSoak|TestTheirFiles
+FULL = TestCoverageModel|TestExcerpts|TestFixedScopesAllowNoMore|TestForgetInTheirFiles|TestInterference|TestLargeFilesComeWithinTheirLimits|TestMCPMatrix|TestManyBrokenFiles|TestNonInterference|TestNonInterferenceOfWrites|TestPrivacyMatrix|TestQueriesOfDeath|TestSoak|TestTheirFiles
 
 # Each test runs once: with the race detector, which -short leaves time for, or
 # without it where it finds nothing or changes the result. Most tests wait for

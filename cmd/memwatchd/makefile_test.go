@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -27,17 +26,15 @@ func TestMakefileListsShortTests(t *testing.T) {
 		t.Fatal("the Makefile does not set FULL")
 	}
 	listed := strings.Split(string(list[1]), "|")
-	files, err := filepath.Glob("../../*/*_test.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	own, err := filepath.Glob("*_test.go")
-	if err != nil {
-		t.Fatal(err)
-	}
 	var short []string
-	for _, file := range slices.Concat(files, own) {
-		short = append(short, shortTests(t, file)...)
+	for _, pattern := range []string{"../../*", "../../cmd/memwatchd"} {
+		dirs, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, dir := range dirs {
+			short = append(short, shortTests(t, dir)...)
+		}
 	}
 	slices.Sort(short)
 	if diff := cmp.Diff(short, listed); diff != "" {
@@ -45,35 +42,61 @@ func TestMakefileListsShortTests(t *testing.T) {
 	}
 }
 
-// shortTests returns the tests of a file that call testing.Short, or a function
-// of the same file that does.
-func shortTests(t *testing.T, file string) (tests []string) {
-	src, err := os.ReadFile(file)
+// shortTests returns the tests of a directory that call testing.Short, directly
+// or through other functions of its tests.
+func shortTests(t *testing.T, dir string) (tests []string) {
+	files, err := filepath.Glob(filepath.Join(dir, "*_test.go"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !bytes.Contains(src, []byte("testing.Short()")) {
-		return nil
-	}
-	tree, err := parser.ParseFile(token.NewFileSet(), file, src, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	calls := []string{"Short"}
-	for range 2 { // the functions, then their callers
+	calls := map[string]map[string]bool{} // by function, the names that it uses
+	for _, file := range files {
+		tree, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
 		for _, decl := range tree.Decls {
 			f, ok := decl.(*ast.FuncDecl)
-			if !ok || slices.Contains(calls, f.Name.Name) {
+			if !ok || f.Recv != nil {
 				continue
 			}
-			ast.Inspect(f, func(n ast.Node) bool {
-				id, ok := n.(*ast.Ident)
-				if ok && id != f.Name && slices.Contains(calls, id.Name) && !slices.Contains(calls, f.Name.Name) {
-					calls = append(calls, f.Name.Name)
+			names := map[string]bool{}
+			ast.Inspect(f.Body, func(n ast.Node) bool {
+				switch n := n.(type) {
+				case *ast.SelectorExpr:
+					if x, ok := n.X.(*ast.Ident); ok && x.Name == "testing" && n.Sel.Name == "Short" {
+						names["testing.Short"] = true
+					}
+					ast.Inspect(n.X, func(n ast.Node) bool {
+						if id, ok := n.(*ast.Ident); ok {
+							names[id.Name] = true
+						}
+						return true
+					})
+					return false // a method may have the name of a function
+				case *ast.Ident:
+					names[n.Name] = true
 				}
 				return true
 			})
+			calls[f.Name.Name] = names
 		}
 	}
-	return slices.DeleteFunc(calls, func(name string) bool { return !strings.HasPrefix(name, "Test") })
+	short := map[string]bool{"testing.Short": true}
+	for found := true; found; {
+		found = false
+		for name, uses := range calls {
+			for use := range uses {
+				if short[use] && !short[name] {
+					short[name], found = true, true
+				}
+			}
+		}
+	}
+	for name := range short {
+		if strings.HasPrefix(name, "Test") {
+			tests = append(tests, name)
+		}
+	}
+	return tests
 }
