@@ -1,8 +1,6 @@
 package api
 
-import (
-	"slices"
-)
+import "slices"
 
 // Scope is the part of every request that says who asks, and where the answer
 // will be shown. A field that is missing takes what the listener fixes; without

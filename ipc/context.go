@@ -15,7 +15,7 @@ import (
 )
 
 func (m *Memory) context(ctx context.Context, c Call, r *api.ContextRequest) (*api.ContextAnswer, error) {
-	if err := m.fits(r); err != nil {
+	if err := fitsFormat(r); err != nil {
 		return nil, err
 	}
 	synced, err := m.sync(ctx, &c, r.Fresh)
@@ -38,7 +38,7 @@ func (m *Memory) context(ctx context.Context, c Call, r *api.ContextRequest) (*a
 }
 
 // fits says no to a request whose parts do not go together.
-func (m *Memory) fits(r *api.ContextRequest) error {
+func fitsFormat(r *api.ContextRequest) error {
 	switch {
 	case r.Format == "relevant" && strings.TrimSpace(r.Query) == "":
 		return api.Errorf(api.Invalid, "query: the format relevant needs one")

@@ -80,7 +80,7 @@ func (m *Memory) forget(ctx context.Context, c Call, r *api.ForgetRequest) (*api
 		return nil, err
 	}
 	traces := m.traces(c, match)
-	m.showTraces(answer, traces)
+	showTraces(answer, traces)
 	answer.Token, answer.Beyond = m.forgetting.keep(list{c.Scope.Subject, match, traces, m.now()}), beyond
 	return answer, nil
 }
@@ -98,7 +98,8 @@ func (m *Memory) allKnown(ctx context.Context, c *Call) error {
 	return m.whole(ctx, c)
 }
 
-func (m *Memory) showTraces(a *api.ForgetAnswer, traces []trace) {
+// showTraces adds the first traces to an answer, with their text cut short.
+func showTraces(a *api.ForgetAnswer, traces []trace) {
 	a.Total = len(traces)
 	for _, t := range traces[:min(len(traces), maxTraces)] {
 		if r := []rune(t.Text); len(r) > maxTraceText {

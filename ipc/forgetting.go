@@ -89,7 +89,7 @@ func (m *Memory) forgetListed(ctx context.Context, c Call, r *api.ForgetRequest,
 	if _, err := m.sync(ctx, &c, api.Fresh{}); err != nil {
 		return err
 	}
-	m.showTraces(answer, m.traces(c, l.match))
+	showTraces(answer, m.traces(c, l.match))
 	answer.Beyond = beyond
 	return nil
 }

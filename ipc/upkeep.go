@@ -41,11 +41,11 @@ func (m *Memory) rebuild(ctx context.Context, _ Call, _ *api.RebuildRequest) (*a
 	return &api.RebuildAnswer{Entries: m.Index.Status().Entries, TookMS: milliseconds(time.Since(start))}, nil
 }
 
-// A Change is an event with what the index held and holds of its file. An event
-// without either concerns the memory as a whole.
+// A Change is an event with the records of its file before and after it. An event
+// without either concerns the memory as a whole. The records are not for the wire.
 type Change struct {
 	api.Event
-	Before, After index.FileInfo
+	Before, After index.FileInfo `json:"-"`
 }
 
 // events tells a caller what happens to the files it can read, and the owner

@@ -13,9 +13,10 @@ type barrier struct {
 }
 
 // flush makes every entry due that the newest barrier waits for and that only
-// waits to be quiet, or for its first retry. Each costs a look at the file, so
-// flush runs once for all barriers that arrive together, and skips entries that
-// were looked at before: those have a time of their own.
+// waits to be quiet, to be closed, or for its first retry. Each costs a look at
+// the file, so flush runs once for all barriers that arrive together, and skips
+// files that were seen to be gone: an event reports their return. No event
+// reports that a file was closed.
 func (s *settler) flush(now time.Time) {
 	newest := s.barriers[len(s.barriers)-1].seq
 	for _, e := range s.entries {
