@@ -45,7 +45,7 @@ func (g *target) answers(t *testing.T, socket string) time.Duration {
 	start := time.Now()
 	const request = "POST /v1/search HTTP/1.1\r\nHost: memwatchd\r\nContent-Length: 31\r\nConnection: close\r\n\r\n" + `{"query":"tea","subject":"own"}`
 	status, body := g.raw(t, socket, request)
-	for (status == http.StatusServiceUnavailable || status == 0) && time.Since(start) < 2*time.Second {
+	for (status == http.StatusServiceUnavailable || status == 0) && time.Since(start) < 30*time.Second { // eight may be at work, and not slow
 		status, body = g.raw(t, socket, request)
 	}
 	if status != http.StatusOK {
@@ -154,10 +154,10 @@ func TestSlowClients(t *testing.T) {
 				group.Go(func() { dawdle(c, over) })
 			}
 			for range 10 {
-				if took := g.answers(t, "s"); took > 20*usual+2*time.Second {
+				if took := g.answers(t, "s"); took > 20*usual+10*time.Second {
 					t.Errorf("another client waits %v, alone it waited %v", took, usual)
 				}
-				if took := g.answers(t, "other"); took > 20*usual+2*time.Second {
+				if took := g.answers(t, "other"); took > 20*usual+10*time.Second {
 					t.Errorf("a client of another socket waits %v, alone it waited %v", took, usual)
 				}
 			}

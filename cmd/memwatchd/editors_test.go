@@ -203,9 +203,10 @@ func (e *edit) wantOnly(content string) {
 	}
 	// The first question has to wait for the save, the others need not.
 	for _, who := range []fields{public, owner} {
-		a := e.search(who, "quince", nil)
-		if !a.Index.Synced {
-			e.t.Errorf("not synced: %+v", a.Index)
+		var a *api.SearchAnswer
+		e.until("an answer is synced", func() bool { a = e.search(who, "quince", nil); return a.Index.Synced })
+		if a.Index.Degraded {
+			e.t.Errorf("degraded: %+v", a.Index)
 		}
 		if got, want := texts(a), e.want(content); !slices.Equal(got, want) {
 			e.t.Errorf("after the save %v finds\n%s\nwant\n%s", who, first(got), first(want))

@@ -17,6 +17,10 @@ import (
 // there is time enough to ask before it.
 const quick = "watch: {reconcile: 5s, poll: 100ms}\n"
 
+// With slow, a state that lasts until the next reconcile lasts for several
+// commands on a busy machine.
+const slow = "watch: {reconcile: 20s, poll: 100ms}\n"
+
 // fill makes a memory of so many files.
 func (l *live) fill(files int) {
 	l.t.Helper()
@@ -146,7 +150,7 @@ func TestRootReplaced(t *testing.T) {
 	t.Parallel()
 	base := t.TempDir()
 	root := filepath.Join(base, "root")
-	l := newLive(t, root, quick)
+	l := newLive(t, root, slow)
 	l.fill(40)
 	l.start()
 	// In one step: what is removed one by one is gone one by one.
@@ -187,7 +191,7 @@ func TestHalfGone(t *testing.T) {
 	t.Parallel()
 	base := t.TempDir()
 	root := filepath.Join(base, "root")
-	l := newLive(t, root, quick)
+	l := newLive(t, root, slow)
 	l.fill(56)
 	l.start()
 	moved := filepath.Join(base, "moved")
@@ -248,7 +252,7 @@ func TestUnmounted(t *testing.T) {
 	}
 	mount()
 	t.Cleanup(func() { exec.Command("umount", "-l", root).Run() })
-	l := newLive(t, root, quick)
+	l := newLive(t, root, slow)
 	l.fill(40)
 	l.start()
 	l.wantWell(40)
