@@ -1,9 +1,5 @@
 package api
 
-import (
-	"github.com/memwatchd/memwatchd/brief"
-)
-
 // ContextRequest asks for a block of text for a prompt.
 type ContextRequest struct {
 	Query    string  `json:"query" arg:"rest" doc:"relevant: what the entries should be about, such as what a person has just said; quotes mean nothing in it"`
@@ -27,9 +23,21 @@ type ContextAnswer struct {
 	Items   int        `json:"items"`  // lines, files, items or entries
 	Chars   int        `json:"chars"`  // characters
 	Tokens  int        `json:"tokens"` // roughly
-	LeftOut brief.Left `json:"left_out"`
+	LeftOut Left       `json:"left_out"`
 	Hints   []string   `json:"hints"`
 	Index   IndexState `json:"index"`
 
 	Redaction
+}
+
+// Left counts what was left out of a block, because there was no room or because
+// it is untrusted.
+type Left struct {
+	LongTerm   int `json:"long_term,omitempty"`  // lines of summaries of long-term memory
+	Recent     int `json:"recent,omitempty"`     // summaries of sessions and daily notes
+	Files      int `json:"files,omitempty"`      // whole files
+	Items      int `json:"items,omitempty"`      // keyed items
+	Entries    int `json:"entries,omitempty"`    // entries that matched
+	Characters int `json:"characters,omitempty"` // in the middle of MEMORY.md
+	Untrusted  int `json:"untrusted,omitempty"`  // summaries, items or entries
 }

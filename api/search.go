@@ -2,8 +2,6 @@ package api
 
 import (
 	"time"
-
-	"github.com/memwatchd/memwatchd/index"
 )
 
 // SearchRequest asks for entries.
@@ -59,32 +57,32 @@ type SearchAnswer struct {
 // A Hit is an entry that was found, as its file is now. Its lines are those of
 // the file as the asking scope may see it.
 type Hit struct {
-	ID         string     `json:"id"` // path#id, which get takes
-	Path       string     `json:"path"`
-	Line       int        `json:"line"`
-	EndLine    int        `json:"end_line"`
-	Score      float64    `json:"score"`
-	Kind       string     `json:"kind"`
-	Subject    string     `json:"subject,omitempty"`
-	Day        string     `json:"day,omitempty"`
-	Session    string     `json:"session,omitempty"`
-	Section    string     `json:"section,omitempty"`
-	Title      string     `json:"title,omitempty"`
-	Text       string     `json:"text"`
-	Truncated  bool       `json:"truncated,omitempty"`
-	Snippet    string     `json:"snippet,omitempty"`
-	Highlights [][2]int   `json:"highlights,omitempty"` // of the snippet, in characters
-	Type       string     `json:"type"`
-	Tags       []string   `json:"tags,omitempty"`
-	Importance float64    `json:"importance,omitempty"`
-	Visibility string     `json:"visibility"`
-	Task       string     `json:"task,omitempty"` // open while one of its tasks is, else done
-	Added      string     `json:"added,omitempty"`
-	Time       time.Time  `json:"time,omitzero"`
-	Untrusted  bool       `json:"untrusted,omitempty"` // written by others than the subject: in public, or to a topic
-	AlsoAt     []Place    `json:"also_at,omitempty"`   // where the same text stands too
-	Stale      bool       `json:"stale,omitempty"`     // the file cannot be read: this is what it said last
-	Why        *index.Why `json:"why,omitempty"`
+	ID         string    `json:"id"` // path#id, which get takes
+	Path       string    `json:"path"`
+	Line       int       `json:"line"`
+	EndLine    int       `json:"end_line"`
+	Score      float64   `json:"score"`
+	Kind       string    `json:"kind"`
+	Subject    string    `json:"subject,omitempty"`
+	Day        string    `json:"day,omitempty"`
+	Session    string    `json:"session,omitempty"`
+	Section    string    `json:"section,omitempty"`
+	Title      string    `json:"title,omitempty"`
+	Text       string    `json:"text"`
+	Truncated  bool      `json:"truncated,omitempty"`
+	Snippet    string    `json:"snippet,omitempty"`
+	Highlights [][2]int  `json:"highlights,omitempty"` // of the snippet, in characters
+	Type       string    `json:"type"`
+	Tags       []string  `json:"tags,omitempty"`
+	Importance float64   `json:"importance,omitempty"`
+	Visibility string    `json:"visibility"`
+	Task       string    `json:"task,omitempty"` // open while one of its tasks is, else done
+	Added      string    `json:"added,omitempty"`
+	Time       time.Time `json:"time,omitzero"`
+	Untrusted  bool      `json:"untrusted,omitempty"` // written by others than the subject: in public, or to a topic
+	AlsoAt     []Place   `json:"also_at,omitempty"`   // where the same text stands too
+	Stale      bool      `json:"stale,omitempty"`     // the file cannot be read: this is what it said last
+	Why        *Why      `json:"why,omitempty"`
 }
 
 // A Place is where an entry stands.
@@ -92,4 +90,24 @@ type Place struct {
 	ID   string `json:"id"`
 	Path string `json:"path"`
 	Line int    `json:"line"`
+}
+
+// Why is a score taken apart. Score = Own + Near + File + Recency in Relevance,
+// Text*(1-bias) + Recency*bias + Importance*0.15 in Overlap.
+type Why struct {
+	Terms      []TermScore `json:"terms,omitempty"`
+	Own        float64     `json:"own,omitempty"`
+	Near       float64     `json:"near,omitempty"`
+	File       float64     `json:"file,omitempty"`
+	Recency    float64     `json:"recency,omitempty"`
+	Text       float64     `json:"text,omitempty"`
+	Importance float64     `json:"importance,omitempty"`
+}
+
+// TermScore is one term's part of an entry's own score.
+type TermScore struct {
+	Term  string  `json:"term"`
+	Idf   float64 `json:"idf"`
+	Tf    float64 `json:"tf"`
+	Score float64 `json:"score"`
 }

@@ -2,9 +2,6 @@ package api
 
 import (
 	"time"
-
-	"github.com/memwatchd/memwatchd/memory"
-	"github.com/memwatchd/memwatchd/todosync"
 )
 
 // StatusRequest asks how the memory is doing.
@@ -38,7 +35,7 @@ type Status struct {
 	Latency Latency     `json:"latency"`
 
 	Write     WriteStatus      `json:"write"`
-	Todosync  *todosync.Status `json:"todosync,omitempty"`
+	Todosync  *TodosyncStatus  `json:"todosync,omitempty"`
 	Compactor *CompactorStatus `json:"compactor,omitempty"`
 	LLM       *ModelStatus     `json:"llm,omitempty"`   // nil if no model is asked
 	Topic     *TopicStatus     `json:"topic,omitempty"` // nil if none is listened to
@@ -149,5 +146,22 @@ type Skipped struct {
 // FileProblem is a problem with the file that has it.
 type FileProblem struct {
 	Path string `json:"path,omitempty"`
-	memory.Problem
+	Problem
+}
+
+// A Problem is a defect of a file, or of the daemon.
+type Problem struct {
+	Code    string `json:"code"` // stable, e.g. "frontmatter_broken"
+	Line    int    `json:"line,omitempty"`
+	Message string `json:"message"` // what is wrong and what to do, for a person
+}
+
+// TodosyncStatus is how reconciling tasks is going.
+type TodosyncStatus struct {
+	Planned int       `json:"planned"` // boxes that are going to be ticked
+	Waiting []Skipped `json:"waiting"` // files that could not be written so far, by path
+	Unclear int       `json:"unclear"` // boxes that are left alone because another of their file fits equally
+	Known   int       `json:"known"`   // boxes that are left alone because they were open when their task was first seen done
+	Off     bool      `json:"off"`
+	Problem string    `json:"problem,omitempty"`
 }

@@ -30,18 +30,18 @@ type CompressTerms struct {
 // A CompressPlan says which sessions and daily notes are summed up and archived,
 // in the order of days and paths, and what stays although it is as old.
 type CompressPlan struct {
-	Files []Compressed `json:"files"`
-	Stay  []DayStay    `json:"stay"`
+	Files []Compressed
+	Stay  []DayStay
 }
 
 // Compressed is one file that is summed up. What is summed up moves to the
 // archive; if there is an open task in the file, the entries with one stay.
 type Compressed struct {
-	Day   string        `json:"day"`
-	From  string        `json:"from"`
-	To    string        `json:"to"`
-	Part  bool          `json:"part"` // entries with open tasks stay
-	Lines []SummaryLine `json:"lines"`
+	Day   string
+	From  string
+	To    string
+	Part  bool // entries with open tasks stay
+	Lines []SummaryLine
 
 	archived, stays []byte // the two files that it becomes, if it is parted
 	subject         string // whose summary it goes into
@@ -50,12 +50,12 @@ type Compressed struct {
 // A SummaryLine is what is said of the entries of one file with one project, or
 // with none, that the same people may read.
 type SummaryLine struct {
-	Path       string   `json:"path"` // of the summary
-	Project    string   `json:"project,omitempty"`
-	Visibility string   `json:"visibility"`
-	Text       string   `json:"text"` // the sentences
-	Evidence   []string `json:"evidence"`
-	Model      bool     `json:"model,omitempty"` // the sentences are a model's
+	Path       string // of the summary
+	Project    string
+	Visibility string
+	Text       string // the sentences
+	Evidence   []string
+	Model      bool // the sentences are a model's
 
 	summary memory.Summary
 	notes   []string // that a model may be asked about

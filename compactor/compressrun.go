@@ -42,9 +42,9 @@ type Compress struct {
 
 // A CompressReport says what became of a plan.
 type CompressReport struct {
-	Plan    CompressPlan `json:"plan"`
-	Applied int          `json:"applied"` // files that were summed up and archived
-	Left    []DayStay    `json:"left"`    // what could not be, this time
+	Plan    CompressPlan
+	Applied int       // files that were summed up and archived
+	Left    []DayStay // what could not be, this time
 }
 
 // errOtherwise: what was planned does not hold any more.

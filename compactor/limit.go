@@ -14,9 +14,9 @@ import (
 // A Limit is how much the long-term files that match a pattern may hold. Zero
 // for a measure means that it is not limited.
 type Limit struct {
-	Pattern    string `json:"pattern"`              // of paths below the root: * within a name, ** across directories, {a,b}
-	Items      int    `json:"items,omitempty"`      // top-level list items
-	Characters int    `json:"characters,omitempty"` // as [Measure] counts them
+	Pattern    string // of paths below the root: * within a name, ** across directories, {a,b}
+	Items      int    // top-level list items
+	Characters int    // as [Measure] counts them
 }
 
 // DefaultLimits bound the long-term files of subjects: what is read at the start
@@ -43,8 +43,8 @@ func matching(limits []Limit, path string) (Limit, bool) {
 
 // Size is how much a long-term file holds.
 type Size struct {
-	Items      int `json:"items"`
-	Characters int `json:"characters"`
+	Items      int
+	Characters int
 }
 
 // Measure counts the top-level list items of a file, and the characters of its

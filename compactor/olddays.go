@@ -36,9 +36,9 @@ type DayMove struct {
 
 // A DayStay is one file that stays, and why.
 type DayStay struct {
-	Day    string `json:"day"`
-	Path   string `json:"path"`
-	Reason string `json:"reason"` // for a person
+	Day    string
+	Path   string
+	Reason string // for a person
 }
 
 // PlanDays plans what moves to the archive. It is a pure function of the files,

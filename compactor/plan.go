@@ -34,30 +34,30 @@ const (
 
 // A Plan says what goes from one file, and why.
 type Plan struct {
-	Path    string `json:"path"`
-	Archive string `json:"archive,omitempty"` // where it goes, as far as is known before
-	State   State  `json:"state"`
-	Problem string `json:"problem,omitempty"` // why it is left alone, or why something could not be done
-	Limit   Limit  `json:"limit"`
-	Before  Size   `json:"before"`
-	After   Size   `json:"after"`
+	Path    string
+	Archive string // where it goes, as far as is known before
+	State   State
+	Problem string // why it is left alone, or why something could not be done
+	Limit   Limit
+	Before  Size
+	After   Size
 
-	Steps []Step `json:"steps"`          // what goes, in the order of lines
-	Kept  []Step `json:"kept,omitempty"` // the items that stay, when that is asked for
+	Steps []Step // what goes, in the order of lines
+	Kept  []Step // the items that stay, when that is asked for
 
-	Hunks []vault.Hunk `json:"-"` // of a dry run: what would change in the file
+	Hunks []vault.Hunk // of a dry run: what would change in the file
 }
 
 // A Step is what becomes of one entry.
 type Step struct {
-	ID      string   `json:"id"` // path#id
-	Line    int      `json:"line"`
-	EndLine int      `json:"end_line"`
-	Section []string `json:"section,omitempty"`
-	Text    string   `json:"text"` // as it is written, without comments
-	Action  Action   `json:"action"`
-	Reason  string   `json:"reason"` // for a person
-	Score   *Score   `json:"score,omitempty"`
+	ID      string // path#id
+	Line    int
+	EndLine int
+	Section []string
+	Text    string // as it is written, without comments
+	Action  Action
+	Reason  string // for a person
+	Score   *Score
 
 	entry int    // in the document
 	copy  []byte // as it is written into an archive

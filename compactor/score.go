@@ -28,12 +28,12 @@ type Use struct {
 // nobody ever saw scores 1, and so does an old one that was used once just now;
 // each doubling of its use adds 1.
 type Score struct {
-	Uses    float64 `json:"uses"`
-	Links   int     `json:"links"`
-	AgeDays float64 `json:"age_days"`
-	Use     float64 `json:"use"`
-	Recency float64 `json:"recency"`
-	Total   float64 `json:"total"`
+	Uses    float64
+	Links   int
+	AgeDays float64
+	Use     float64
+	Recency float64
+	Total   float64
 }
 
 // scoreOf scores an entry.

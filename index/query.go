@@ -85,21 +85,21 @@ type Ref struct {
 // Why is a score taken apart. Score = Own + Near + File + Recency in Relevance,
 // Text*(1-bias) + Recency*bias + Importance*0.15 in Overlap.
 type Why struct {
-	Terms      []TermScore `json:"terms,omitempty"`
-	Own        float64     `json:"own,omitempty"`
-	Near       float64     `json:"near,omitempty"`
-	File       float64     `json:"file,omitempty"`
-	Recency    float64     `json:"recency,omitempty"`
-	Text       float64     `json:"text,omitempty"`
-	Importance float64     `json:"importance,omitempty"`
+	Terms      []TermScore
+	Own        float64
+	Near       float64
+	File       float64
+	Recency    float64
+	Text       float64
+	Importance float64
 }
 
 // TermScore is one term's part of an entry's own score.
 type TermScore struct {
-	Term  string  `json:"term"`
-	Idf   float64 `json:"idf"`
-	Tf    float64 `json:"tf"`
-	Score float64 `json:"score"`
+	Term  string
+	Idf   float64
+	Tf    float64
+	Score float64
 }
 
 // A Result is one page of hits.

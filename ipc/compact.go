@@ -36,7 +36,7 @@ func (m *Memory) compact(ctx context.Context, c Call, r *api.CompactRequest) (*a
 	case err != nil:
 		return nil, tidyError(err)
 	}
-	answer := &api.CompactAnswer{Plan: report.Plans, Applied: report.Applied, DryRun: r.DryRun, AsOf: report.Time, Since: report.Since}
+	answer := &api.CompactAnswer{Plan: convertEach(report.Plans, convertPlan), Applied: report.Applied, DryRun: r.DryRun, AsOf: report.Time, Since: report.Since}
 	var differ differ
 	for _, p := range report.Plans {
 		if len(p.Hunks) > 0 {

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/memwatchd/memwatchd/api"
-	"github.com/memwatchd/memwatchd/compactor"
 )
 
 // minCutoff: what is younger may still be written to.
@@ -32,7 +31,7 @@ func (m *Memory) compress(ctx context.Context, c Call, r *api.CompressRequest) (
 	}
 	if r.DryRun {
 		plan, err := m.Compress.Plan(ctx, cutoff)
-		return &api.CompressAnswer{CompressReport: compactor.CompressReport{Plan: plan, Left: []compactor.DayStay{}}, DryRun: true}, err
+		return &api.CompressAnswer{Plan: convertCompressPlan(plan), Left: []api.DayStay{}, DryRun: true}, err
 	}
 	back, err := m.Turn.Take(ctx)
 	if err != nil {
@@ -43,5 +42,7 @@ func (m *Memory) compress(ctx context.Context, c Call, r *api.CompressRequest) (
 	if err != nil {
 		return nil, tidyError(err)
 	}
-	return &api.CompressAnswer{CompressReport: *report}, nil
+	return &api.CompressAnswer{
+		Plan: convertCompressPlan(report.Plan), Applied: report.Applied, Left: convertEach(report.Left, convertStay),
+	}, nil
 }

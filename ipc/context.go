@@ -31,7 +31,7 @@ func (m *Memory) context(ctx context.Context, c Call, r *api.ContextRequest) (*a
 	if err != nil {
 		return nil, err
 	}
-	answer.Text, answer.Items, answer.LeftOut = block.Text, block.Items, block.Left
+	answer.Text, answer.Items, answer.LeftOut = block.Text, block.Items, api.Left(block.Left)
 	answer.Chars, answer.Tokens = brief.Chars(block.Text), brief.Tokens(block.Text)
 	answer.Hints = append(append(answer.Hints, m.nearLimits(c)...), block.Hints...)
 	return answer, nil

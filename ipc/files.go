@@ -11,7 +11,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/memwatchd/memwatchd/api"
-	"github.com/memwatchd/memwatchd/memory"
 )
 
 // maxReserve is how many of the files that we may have open are not for clients,
@@ -68,7 +67,7 @@ func (s *shortage) problem(now time.Time) (api.FileProblem, bool) {
 	if now.Sub(s.last) >= shortageLasts {
 		return api.FileProblem{}, false
 	}
-	return api.FileProblem{Problem: memory.Problem{
+	return api.FileProblem{Problem: api.Problem{
 		Code:    "too_many_files",
 		Message: fmt.Sprintf("clients are sent away because too many files are open: %d may be (raise ulimit -n)", fileLimit()),
 	}}, true

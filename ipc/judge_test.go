@@ -53,14 +53,14 @@ session_id: s
 - **Lunch**: soup
 `
 
-var judgedDraft = memory.Draft{
-	Facts: []memory.DraftItem{
+var judgedDraft = api.Draft{
+	Facts: []api.DraftItem{
 		{Title: "Where it listens", Text: "the service moved to port 8081"},
 		{Title: "Host", Text: "it runs on hermes"},
 		{Title: "New token", Text: "now " + testKey},
 		{Title: "Mood", Text: "Alice is happy again", Visibility: "private_only"},
 	},
-	Tasks: []memory.DraftTask{{Text: "Finish the report for Bob", Done: true}},
+	Tasks: []api.DraftTask{{Text: "Finish the report for Bob", Done: true}},
 }
 
 // A judgedCase is a memory in which a session writes while a model does as it
@@ -342,7 +342,7 @@ func TestTellJudge(t *testing.T) {
 // what is there in the same words.
 func TestNothingToJudge(t *testing.T) {
 	c := newJudgedCase(t, judgedFile, proposes(judgedWell))
-	same := memory.Draft{Facts: []memory.DraftItem{{Title: "host", Text: "it runs on atlas"}}, Tasks: []memory.DraftTask{{Text: "write the report for Bob"}, {Text: "A new one"}}}
+	same := api.Draft{Facts: []api.DraftItem{{Title: "host", Text: "it runs on atlas"}}, Tasks: []api.DraftTask{{Text: "write the report for Bob"}, {Text: "A new one"}}}
 	if answer, _ := c.write("owner", memory.Private, api.SessionRequest{Draft: same}); answer.Merge != "rules" || len(c.asked()) > 0 {
 		t.Errorf("%+v, asked %q", answer, c.asked())
 	}

@@ -96,7 +96,7 @@ func (m *Memory) readDraft(c Call, r *api.SessionRequest, answer *api.SessionAns
 		}
 		d.head.SubjectID = subject
 	}
-	parts, err := r.Draft.Parts()
+	parts, err := convertDraft(&r.Draft).Parts()
 	switch {
 	case err != nil:
 		return nil, api.Errorf(api.Invalid, "draft: %v", err)

@@ -25,8 +25,7 @@ func (m *Memory) Status() api.Status {
 	s := m.Keeper.Report()
 	s.Latency.Query = m.queries.Quantiles()
 	if m.Todos != nil {
-		todos := m.Todos.Status()
-		s.Todosync = &todos
+		s.Todosync = convertTodosync(m.Todos.Status())
 	}
 	if p, ok := m.shortage.problem(time.Now()); ok {
 		s.ProblemCount++

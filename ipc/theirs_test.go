@@ -41,10 +41,10 @@ var theirOperations = []theirs{
 		return err
 	}},
 	{name: "session", path: "2026-02-05/cli.md", front: completed, ask: func(t *testing.T, m *Memory, c Call) error {
-		_, err := m.session(t.Context(), c, &api.SessionRequest{Session: "cli", Draft: memory.Draft{
-			Summary: "zebra", Facts: []memory.DraftItem{{Title: "zebra", Text: "zebra\nzebra too"}}, Tasks: []memory.DraftTask{{Text: "zebra one"}, {Text: "zebra two", Done: true}},
-			FollowUps: []memory.DraftTask{{Text: "zebra three"}}, Links: []memory.DraftLink{{Text: "zebra", Target: "zebra.md"}},
-			Items: map[string][]memory.DraftItem{"A": {{Text: "zebra four"}}},
+		_, err := m.session(t.Context(), c, &api.SessionRequest{Session: "cli", Draft: api.Draft{
+			Summary: "zebra", Facts: []api.DraftItem{{Title: "zebra", Text: "zebra\nzebra too"}}, Tasks: []api.DraftTask{{Text: "zebra one"}, {Text: "zebra two", Done: true}},
+			FollowUps: []api.DraftTask{{Text: "zebra three"}}, Links: []api.DraftLink{{Text: "zebra", Target: "zebra.md"}},
+			Items: map[string][]api.DraftItem{"A": {{Text: "zebra four"}}},
 		}})
 		return err
 	}},

@@ -11,31 +11,31 @@ import (
 // A Draft is what a session has to say of itself: text from outside, which
 // becomes items of the session's file (see [Draft.Parts]).
 type Draft struct {
-	Summary         string                 `json:"summary,omitempty" doc:"what the session was about, in a sentence or two"`
-	Source          string                 `json:"source,omitempty" doc:"what started the session, such as cli or telegram"`
-	Channel         string                 `json:"channel,omitempty" doc:"in which it goes on"`
-	ContactID       string                 `json:"contact_id,omitempty" doc:"with whom, as a stable id"`
-	ContactNickname string                 `json:"contact_nickname,omitempty" doc:"what they are called; needs contact_id"`
-	SubjectID       string                 `json:"subject_id,omitempty" doc:"whose the session is; nobody's if not given"`
-	Items           map[string][]DraftItem `json:"items,omitempty" doc:"what there is to say, by section"`
-	Facts           []DraftItem            `json:"facts,omitempty" doc:"what holds for a while"`
-	Tasks           []DraftTask            `json:"tasks,omitempty" doc:"what is to be done"`
-	FollowUps       []DraftTask            `json:"follow_ups,omitempty" doc:"what is to be come back to"`
-	Links           []DraftLink            `json:"links,omitempty" doc:"files of memory, or anything else"`
-	Promote         *Promotion             `json:"promote,omitempty" doc:"one thing to keep for long"`
+	Summary         string                 `json:"summary,omitempty"`
+	Source          string                 `json:"source,omitempty"`
+	Channel         string                 `json:"channel,omitempty"`
+	ContactID       string                 `json:"contact_id,omitempty"`
+	ContactNickname string                 `json:"contact_nickname,omitempty"`
+	SubjectID       string                 `json:"subject_id,omitempty"`
+	Items           map[string][]DraftItem `json:"items,omitempty"`
+	Facts           []DraftItem            `json:"facts,omitempty"`
+	Tasks           []DraftTask            `json:"tasks,omitempty"`
+	FollowUps       []DraftTask            `json:"follow_ups,omitempty"`
+	Links           []DraftLink            `json:"links,omitempty"`
+	Promote         *Promotion             `json:"promote,omitempty"`
 }
 
 // A DraftItem is a title and what there is to say, or an event: its topic, who
 // took part, when, what happened and what came of it.
 type DraftItem struct {
-	Title      string `json:"title,omitempty" doc:"a few words; an item of the same title is replaced"`
+	Title      string `json:"title,omitempty"`
 	Text       string `json:"text,omitempty"`
-	Topic      string `json:"topic,omitempty" doc:"of an event, in place of a title"`
-	Users      string `json:"users,omitempty" doc:"who took part"`
-	Datetime   string `json:"datetime,omitempty" doc:"when it was"`
-	Event      string `json:"event,omitempty" doc:"what happened"`
-	Result     string `json:"result,omitempty" doc:"what came of it"`
-	Visibility string `json:"visibility,omitempty" doc:"anything but public_ok is private, and is left out"`
+	Topic      string `json:"topic,omitempty"`
+	Users      string `json:"users,omitempty"`
+	Datetime   string `json:"datetime,omitempty"`
+	Event      string `json:"event,omitempty"`
+	Result     string `json:"result,omitempty"`
+	Visibility string `json:"visibility,omitempty"`
 }
 
 // A DraftTask is a task. One that is done already stays done, unless it is
@@ -43,22 +43,22 @@ type DraftItem struct {
 type DraftTask struct {
 	Text       string `json:"text,omitempty"`
 	Done       bool   `json:"done,omitempty"`
-	Reopen     bool   `json:"reopen,omitempty" doc:"it is open again, though it was done"`
-	Visibility string `json:"visibility,omitempty" doc:"anything but public_ok is private, and is left out"`
+	Reopen     bool   `json:"reopen,omitempty"`
+	Visibility string `json:"visibility,omitempty"`
 }
 
 // A DraftLink is a link to a file of memory or to anything else.
 type DraftLink struct {
 	Text       string `json:"text,omitempty"`
-	Target     string `json:"target,omitempty" doc:"a path of memory, or a URL"`
-	Visibility string `json:"visibility,omitempty" doc:"anything but public_ok is private, and is left out"`
+	Target     string `json:"target,omitempty"`
+	Visibility string `json:"visibility,omitempty"`
 }
 
 // A Promotion is what is to be remembered for long.
 type Promotion struct {
 	Title    string `json:"title,omitempty"`
 	Text     string `json:"text,omitempty"`
-	Explicit bool   `json:"explicit,omitempty" doc:"the user has asked for it"`
+	Explicit bool   `json:"explicit,omitempty"`
 }
 
 // A Part is one item of a draft.

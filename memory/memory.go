@@ -102,7 +102,7 @@ const CounterWrong = "counter_wrong"
 // A Problem is something a person should know about a file: what is wrong and
 // where. Line is 1-based, 0 for the file as a whole.
 type Problem struct {
-	Code    string `json:"code"` // stable, e.g. "frontmatter_broken"
-	Line    int    `json:"line,omitempty"`
-	Message string `json:"message"` // what is wrong and what to do, for a person
+	Code    string // stable, e.g. "frontmatter_broken"
+	Line    int
+	Message string // what is wrong and what to do, for a person
 }

@@ -67,18 +67,18 @@ func (s *Syncer) Plan() Plan {
 
 // Status is how reconciliation is doing.
 type Status struct {
-	Planned int       `json:"planned"` // boxes that are going to be ticked
-	Waiting []Waiting `json:"waiting"` // files that could not be written so far, by path
-	Unclear int       `json:"unclear"` // boxes that are left alone because another of their file fits equally
-	Known   int       `json:"known"`   // boxes that are left alone because they were open when their task was first seen done
-	Off     bool      `json:"off"`
-	Problem string    `json:"problem,omitempty"`
+	Planned int       // boxes that are going to be ticked
+	Waiting []Waiting // files that could not be written so far, by path
+	Unclear int       // boxes that are left alone because another of their file fits equally
+	Known   int       // boxes that are left alone because they were open when their task was first seen done
+	Off     bool
+	Problem string
 }
 
 // Waiting is a file that could not be written so far, and why.
 type Waiting struct {
-	Path   string `json:"path"`
-	Reason string `json:"reason"`
+	Path   string
+	Reason string
 }
 
 // Status says how reconciliation is doing.

@@ -18,8 +18,6 @@ import (
 	"github.com/memwatchd/memwatchd/agents"
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/ipc"
-	"github.com/memwatchd/memwatchd/memory"
-	"github.com/memwatchd/memwatchd/todosync"
 	"github.com/memwatchd/memwatchd/vault"
 )
 
@@ -79,7 +77,7 @@ func TestJudgements(t *testing.T) {
 		{"not now", healthOf(&api.Status{Healthy: true, RootState: "watched", Write: api.WriteStatus{Problem: "disk full"}}), []string{"warning|disk full"}},
 		{"overflow", healthOf(&api.Status{Healthy: true, RootState: "watched", Watch: api.WatchStatus{Overflows: 2}}), []string{"note|lost 2 times|max_queued_events"}},
 		{"journal damaged", healthOf(&api.Status{Healthy: true, RootState: "watched", Problems: []api.FileProblem{
-			{Problem: memory.Problem{Code: "journal_damaged", Message: "journal: x"}}, {Path: "a.md", Problem: memory.Problem{Code: "c"}}}}), []string{"warning|journal: x|journal_damaged"}},
+			{Problem: api.Problem{Code: "journal_damaged", Message: "journal: x"}}, {Path: "a.md", Problem: api.Problem{Code: "c"}}}}), []string{"warning|journal: x|journal_damaged"}},
 		{"for no reason told", sick(func(*api.Status) {}), []string{"problem|not healthy|status"}},
 
 		{"same version", versionOf("v1", "v1", false, 7, "s"), []string{"ok|v1"}},
@@ -161,7 +159,7 @@ func TestJudgements(t *testing.T) {
 		{"room", lookAtRoom(ctx, withStatus(&api.Status{Compactor: &api.CompactorStatus{Passive: true, Host: "attic", Problem: "disk full", NearLimit: []api.NearLimit{
 			{Path: "x/_index.md", Share: 0.9, Hint: "filling up"}, {Path: "y y/_index.md", Share: 1.2, Hint: "over its limit"}}}})),
 			[]string{"warning|disk full|compact --dry-run", "note|attic|compactor.host", "note|x/_index.md: filling up", "warning|over its limit|compact --dry-run 'y y/_index.md'"}},
-		{"tasks", lookAtTasks(ctx, withStatus(&api.Status{Todosync: &todosync.Status{Problem: "state is damaged", Unclear: 2, Waiting: []todosync.Waiting{{Path: "a.md", Reason: "it is open"}}}})),
+		{"tasks", lookAtTasks(ctx, withStatus(&api.Status{Todosync: &api.TodosyncStatus{Problem: "state is damaged", Unclear: 2, Waiting: []api.Skipped{{Path: "a.md", Reason: "it is open"}}}})),
 			[]string{"warning|state is damaged", "note|a.md waits", "note|2 tasks|todo plan"}},
 
 		{"check failed", lookAtCheck(ctx, &examination{status: well, checkErr: errSlow}), []string{"warning|not compared: it does not answer|memwatchd check"}},
@@ -215,9 +213,9 @@ func TestJudgements(t *testing.T) {
 func TestDoctorQuotesNoText(t *testing.T) {
 	secret := "the text of a file"
 	for _, f := range problemsOf([]api.FileProblem{
-		{Path: "a.md", Problem: memory.Problem{Code: "counter_wrong", Line: 2, Message: secret}},
-		{Path: "b.md", Problem: memory.Problem{Code: "time_unreadable", Line: 3, Message: secret}},
-		{Path: "c.md", Problem: memory.Problem{Code: "unreadable", Message: secret}},
+		{Path: "a.md", Problem: api.Problem{Code: "counter_wrong", Line: 2, Message: secret}},
+		{Path: "b.md", Problem: api.Problem{Code: "time_unreadable", Line: 3, Message: secret}},
+		{Path: "c.md", Problem: api.Problem{Code: "unreadable", Message: secret}},
 	}, typed) {
 		if strings.Contains(fmt.Sprint(f), secret) {
 			t.Errorf("%+v", f)

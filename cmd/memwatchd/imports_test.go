@@ -23,12 +23,11 @@ const module = "github.com/memwatchd/memwatchd"
 // floors says on which floor a package stands. A package imports those of lower
 // floors only: the machines of one floor know nothing of each other.
 var floors = map[string]int{
-	"memory": 0,
-	"vault":  1, "watcher": 1, "index": 1, "secrets": 1, "ntfy": 1, "llm": 1, "agents": 1, "transcript": 1, "service": 1,
+	"api": 0, "memory": 0,
+	"vault": 1, "watcher": 1, "index": 1, "secrets": 1, "ntfy": 1, "llm": 1, "agents": 1, "transcript": 1, "service": 1,
 	"todosync": 2, "compactor": 2, "brief": 2,
-	"api":           3,
-	"ipc":           4,
-	"cmd/memwatchd": 5,
+	"ipc":           3,
+	"cmd/memwatchd": 4,
 }
 
 // technology says which packages may import a library. A prefix stands for

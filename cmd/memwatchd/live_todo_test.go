@@ -12,7 +12,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/memwatchd/memwatchd/api"
-	"github.com/memwatchd/memwatchd/todosync"
 )
 
 // ago is the day so many days ago. A test that runs over midnight is as right
@@ -347,7 +346,7 @@ func TestTodoRefused(t *testing.T) {
 	c.edit(c.now, "[ ]", "[x]")
 	c.until("the others are refused", func() bool {
 		s := c.mustStatus().Todosync
-		return strings.Contains(c.read(c.before), "[x]") && slices.ContainsFunc(s.Waiting, func(w todosync.Waiting) bool { return w.Path == linked })
+		return strings.Contains(c.read(c.before), "[x]") && slices.ContainsFunc(s.Waiting, func(w api.Skipped) bool { return w.Path == linked })
 	})
 	if got := []string{c.read(broken), c.read(linked)}; !slices.Equal(got, was) {
 		t.Errorf("changed: %q", got)

@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/memwatchd/memwatchd/api"
-	"github.com/memwatchd/memwatchd/todosync"
 )
 
 // A sitting is an editor in which somebody has a file open.
@@ -72,7 +71,7 @@ func (e sitting) sit(t *testing.T) (*chores, *screen) {
 func (c *chores) waitsFor(path, reason string) {
 	c.t.Helper()
 	c.until(path+" waits: "+reason, func() bool {
-		return slices.ContainsFunc(c.mustStatus().Todosync.Waiting, func(w todosync.Waiting) bool {
+		return slices.ContainsFunc(c.mustStatus().Todosync.Waiting, func(w api.Skipped) bool {
 			return w.Path == path && strings.Contains(w.Reason, reason)
 		})
 	})

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/memwatchd/memwatchd/api"
-	"github.com/memwatchd/memwatchd/compactor"
 )
 
 // compact shows what goes to the archive and why, and what a dry run would make
@@ -16,7 +15,7 @@ func (p *printer) compact(b *strings.Builder, a *api.CompactAnswer) {
 	planned, files := 0, 0
 	for _, plan := range a.Plan {
 		i := slices.IndexFunc(a.Diff, func(f api.FileDiff) bool { return f.Path == plan.Path })
-		p.plan(b, plan, a.Since, i >= 0)
+		p.plan(b, &plan, a.Since, i >= 0)
 		if i >= 0 {
 			p.diff(b, plan.Path, plan.Path, a.Diff[i].Hunks)
 		}
@@ -37,18 +36,18 @@ func (p *printer) compact(b *strings.Builder, a *api.CompactAnswer) {
 }
 
 // states say how a file is doing, as far as that is worth a word.
-var states = map[compactor.State]string{
-	compactor.Near:      "nearly full",
-	compactor.More:      "still over its limit: the next run goes on",
-	compactor.OverLimit: "over its limit, and all that is left is protected: tidy it up",
-	compactor.LeftAlone: "left alone",
+var states = map[string]string{
+	api.Near:      "nearly full",
+	api.More:      "still over its limit: the next run goes on",
+	api.OverLimit: "over its limit, and all that is left is protected: tidy it up",
+	api.LeftAlone: "left alone",
 }
 
 // plan shows what goes from one file: each item with its reason, and its text
 // where no difference shows that.
-func (p *printer) plan(b *strings.Builder, plan *compactor.Plan, since time.Time, short bool) {
+func (p *printer) plan(b *strings.Builder, plan *api.CompactPlan, since time.Time, short bool) {
 	state := states[plan.State]
-	if plan.State == compactor.Waiting {
+	if plan.State == api.Waiting {
 		state = "over its limit; what is used is known two weeks after counting began"
 		if !since.IsZero() {
 			state += ", on " + since.AddDate(0, 0, 14).In(p.zone()).Format(time.DateOnly)
@@ -73,7 +72,7 @@ func (p *printer) plan(b *strings.Builder, plan *compactor.Plan, since time.Time
 }
 
 // step shows what becomes of one item.
-func (p *printer) step(b *strings.Builder, path string, s compactor.Step, short bool) {
+func (p *printer) step(b *strings.Builder, path string, s api.CompactStep, short bool) {
 	p.titled(b, indent, path, s.Line, strings.Join(s.Section, sectionMark), s.Reason)
 	if s.Score != nil {
 		p.hanging(b, indent+"  ", "", 0, plainText(asMuted, fmt.Sprintf("score %.3f = use %.3f (%.2f uses, %s) + recency %.3f (%.0f days old)",
@@ -83,7 +82,7 @@ func (p *printer) step(b *strings.Builder, path string, s compactor.Step, short 
 		return
 	}
 	mark, as := "- ", asRemoved
-	if s.Action == compactor.Keep {
+	if s.Action == api.Keep {
 		mark, as = "  ", asText
 	}
 	for line := range strings.SplitSeq(s.Text, "\n") {
@@ -92,7 +91,7 @@ func (p *printer) step(b *strings.Builder, path string, s compactor.Step, short 
 }
 
 // sizes are how much a file holds before and after, of how much it may.
-func sizes(plan *compactor.Plan) string {
+func sizes(plan *api.CompactPlan) string {
 	of := func(before, after, limit int, what string) string {
 		s := fmt.Sprint(before)
 		if after != before {

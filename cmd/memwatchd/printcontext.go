@@ -4,7 +4,6 @@ import (
 	"strings"
 
 	"github.com/memwatchd/memwatchd/api"
-	"github.com/memwatchd/memwatchd/brief"
 )
 
 // context shows a block as it is, since it is made to be piped into a prompt;
@@ -24,7 +23,7 @@ func (p *printer) context(b *strings.Builder, a *api.ContextAnswer) {
 }
 
 // leftOut says how much of what was left out.
-func leftOut(l brief.Left) string {
+func leftOut(l api.Left) string {
 	var parts []string
 	for _, c := range []struct {
 		n   int

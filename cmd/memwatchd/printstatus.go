@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/memwatchd/memwatchd/api"
-	"github.com/memwatchd/memwatchd/todosync"
 	"github.com/memwatchd/memwatchd/watcher"
 )
 
@@ -174,7 +173,7 @@ func (p *printer) writing(b *strings.Builder, w *api.WriteStatus) {
 }
 
 // todosync shows how reconciliation is doing.
-func (p *printer) todosync(b *strings.Builder, s *todosync.Status) {
+func (p *printer) todosync(b *strings.Builder, s *api.TodosyncStatus) {
 	switch {
 	case s.Off && p.verbose:
 		p.row(b, "tasks", "turned off")

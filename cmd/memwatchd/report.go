@@ -127,18 +127,18 @@ func (p *pipeline) lastFailure() error {
 func (d *daemon) problems() []api.FileProblem {
 	var list []api.FileProblem
 	if text := d.people.problem(); text != "" {
-		list = append(list, api.FileProblem{Path: memory.IdentitiesPath, Problem: memory.Problem{
+		list = append(list, api.FileProblem{Path: memory.IdentitiesPath, Problem: api.Problem{
 			Code: "identities_broken", Message: text + "; the last links that were read hold",
 		}})
 	}
 	for _, c := range d.people.conflicts() {
-		list = append(list, api.FileProblem{Path: c.Dir, Problem: memory.Problem{
+		list = append(list, api.FileProblem{Path: c.Dir, Problem: api.Problem{
 			Code: "subject_conflict", Message: "its files name more than one subject: " + strings.Join(c.Subjects, ", "),
 		}})
 	}
 	if d.writer != nil {
 		for _, text := range d.writer.Journal.Problems() {
-			list = append(list, api.FileProblem{Problem: memory.Problem{Code: "journal_damaged", Message: "journal: " + text}})
+			list = append(list, api.FileProblem{Problem: api.Problem{Code: "journal_damaged", Message: "journal: " + text}})
 		}
 	}
 	p := d.pipeline
@@ -146,17 +146,17 @@ func (d *daemon) problems() []api.FileProblem {
 	p.mu.Lock()
 	for path, k := range p.known {
 		if k.day > tomorrow {
-			list = append(list, api.FileProblem{Path: path, Problem: memory.Problem{
+			list = append(list, api.FileProblem{Path: path, Problem: api.Problem{
 				Code: "day_in_future", Message: k.day + " is later than tomorrow; if it is not meant, rename it",
 			}})
 		}
 		if k.reading != "" {
-			list = append(list, api.FileProblem{Path: path, Problem: memory.Problem{
+			list = append(list, api.FileProblem{Path: path, Problem: api.Problem{
 				Code: "unreadable", Message: "cannot be read, what was read of it last stays: " + k.reading,
 			}})
 		}
 		for _, problem := range k.problems {
-			list = append(list, api.FileProblem{Path: path, Problem: problem})
+			list = append(list, api.FileProblem{Path: path, Problem: api.Problem(problem)})
 		}
 	}
 	p.mu.Unlock()
@@ -238,7 +238,7 @@ func (d *daemon) Check(ctx context.Context, path string) (*api.CheckAnswer, erro
 // credentials tells where a file has live credentials: line 0 is its name.
 func credentials(path string, text []byte) (list []api.FileProblem) {
 	tell := func(line int, rule string) {
-		list = append(list, api.FileProblem{Path: path, Problem: memory.Problem{
+		list = append(list, api.FileProblem{Path: path, Problem: api.Problem{
 			Code: "secret", Line: line, Message: "it has a live credential (" + rule + "), which is masked wherever it is shown; revoke it, and take it out",
 		}})
 	}
