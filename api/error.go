@@ -1,6 +1,7 @@
 package api
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 )
@@ -78,4 +79,14 @@ func Errorf(code Code, format string, args ...any) *Error {
 func (e *Error) WithHint(format string, args ...any) *Error {
 	e.Hint = fmt.Sprintf(format, args...)
 	return e
+}
+
+// AsError returns err as it is answered. What is not an *Error becomes one with
+// the code [Internal] and without its text: that may name things that the caller
+// may not know of.
+func AsError(err error) *Error {
+	if e, ok := errors.AsType[*Error](err); ok {
+		return e
+	}
+	return Errorf(Internal, "something went wrong").WithHint("the daemon's log says what")
 }

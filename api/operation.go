@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"time"
 )
 
 // An Operation is one thing that can be asked: a row of the table.
@@ -223,4 +224,18 @@ func LookUp(name string) (*Operation, error) {
 		e.WithHint("did you mean %q?", near)
 	}
 	return nil, e
+}
+
+// MaxAnswerTime bounds an operation that is not [Operation.Long], so that a
+// question which is hard to answer does not keep a processor for ever.
+const MaxAnswerTime = time.Minute
+
+// Encode returns v as it goes over the wire: one line of JSON, and text as it is,
+// for programs that do not unescape <, > and &.
+func Encode(v any) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	err := enc.Encode(v)
+	return b.Bytes(), err
 }

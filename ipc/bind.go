@@ -15,6 +15,40 @@ type binding struct {
 	stream func(context.Context, *Memory, Call, any, func(any) error) error
 }
 
+// Do does what is asked for, and returns the answer: a pointer to the operation's
+// type of answer. An operation that is not [api.Operation.Long] ends after
+// [api.MaxAnswerTime]. What is told to the caller is an [*api.Error].
+func (m *Memory) Do(ctx context.Context, by api.Caller, req *api.Request) (any, error) {
+	c, err := m.call(by)
+	if err != nil {
+		return nil, err
+	}
+	op := req.Operation()
+	if !op.Long {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, api.MaxAnswerTime)
+		defer cancel()
+	}
+	answer, err := bindings[op.Name].do(ctx, m, c, req.Value())
+	if err != nil && ctx.Err() != nil {
+		return nil, api.Errorf(api.Unavailable, "%s took too long", op.Name)
+	}
+	return answer, err
+}
+
+// Stream decides about an operation whose answer is a stream. The function that
+// it returns sends the parts of the answer until the context ends, or send
+// returns an error.
+func (m *Memory) Stream(ctx context.Context, by api.Caller, req *api.Request) (run func(send func(any) error) error, err error) {
+	c, err := m.call(by)
+	if err != nil {
+		return nil, err
+	}
+	return func(send func(any) error) error {
+		return bindings[req.Operation().Name].stream(ctx, m, c, req.Value(), send)
+	}, nil
+}
+
 // bindings are the functions of all operations, by name.
 var bindings = map[string]binding{
 	"search":                bind((*Memory).search),

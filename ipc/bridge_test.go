@@ -17,7 +17,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/memwatchd/memwatchd/api"
-	"github.com/memwatchd/memwatchd/memory"
 )
 
 // bridged is a session over a bridge.
@@ -150,7 +149,7 @@ func TestBridgeScope(t *testing.T) {
 	m := someMemory(t, privateFiles...)
 	plain := serveOps(t, m)
 	fixed := serveAs(t, m, func(e *Endpoint, _ *Server) {
-		e.Fixed = &Fixed{Subject: "acct:42", Context: memory.Private, Operations: []string{"search", "session"}}
+		e.Fixed = &api.Fixed{Subject: "acct:42", Context: "private", Operations: []string{"search", "session"}}
 	})
 	for _, c := range []struct {
 		name   string

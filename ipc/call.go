@@ -1,8 +1,6 @@
 package ipc
 
 import (
-	"slices"
-
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/memory"
 )
@@ -30,14 +28,8 @@ type Call struct {
 	Whole bool
 
 	// Fixed is what the listener holds its callers to; nil without a fixed scope.
-	Fixed *Fixed
+	Fixed *api.Fixed
 
 	anonymous bool // on a listener without a fixed scope, and nothing says who asks
 	degraded  bool // the index was not whole when the view was made
-}
-
-// allows reports whether a listener's fixed scope, if it has one, leaves room for
-// an operation.
-func (f *Fixed) allows(op *api.Operation) bool {
-	return f == nil || !op.Admin && (op.Always || len(f.Operations) == 0 || slices.Contains(f.Operations, op.Name))
 }

@@ -144,7 +144,7 @@ func TestClientLosesNothing(t *testing.T) {
 				}
 				out[0] = reflect.ValueOf(api.Failure{Error: e})
 			}
-			got, err := encode(out[0].Interface())
+			got, err := api.Encode(out[0].Interface())
 			if err != nil {
 				t.Fatal(err)
 			}

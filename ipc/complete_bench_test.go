@@ -19,7 +19,7 @@ func BenchmarkComplete(b *testing.B) {
 		})
 	}
 	m := readOpsCase(b, &txtar.Archive{Files: files}).memory(b)
-	call, err := m.call(nil, api.Scope{}, true)
+	call, err := m.call(api.Caller{AsOwner: true})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -30,7 +30,7 @@ func BenchmarkContext(b *testing.B) {
 		files = append(files, txtar.File{Name: "_longterms/owner/" + namespace + ".md", Data: []byte(text.String())})
 	}
 	m := readOpsCase(b, &txtar.Archive{Files: files}).memory(b)
-	call, err := m.call(nil, api.Scope{}, true)
+	call, err := m.call(api.Caller{AsOwner: true})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/memwatchd/memwatchd/api"
-	"github.com/memwatchd/memwatchd/memory"
 )
 
 // On a listener with a fixed scope every operation does what it does for that scope
@@ -18,9 +17,9 @@ import (
 // asked otherwise.
 func TestFixedScopesAllowNoMore(t *testing.T) {
 	leaves, targets := matrixLeaves()
-	scopes := []Fixed{
-		{Subject: "acct:42", Context: memory.Private}, {Subject: "acct:42", Context: memory.Public}, {Subject: "ext:telegram:1", Context: memory.Private},
-		{Subject: "bob", Context: memory.Unknown}, {Subject: "owner", Context: memory.Private}, {Subject: "", Context: memory.Private},
+	scopes := []api.Fixed{
+		{Subject: "acct:42", Context: "private"}, {Subject: "acct:42", Context: "public"}, {Subject: "ext:telegram:1", Context: "private"},
+		{Subject: "bob", Context: "unknown"}, {Subject: "owner", Context: "private"}, {Subject: "", Context: "private"},
 	}
 	const stride = 7 // of every kind and visibility
 	for n, fixed := range scopes {
@@ -57,9 +56,9 @@ func encoded(t *testing.T, request fields) string {
 }
 
 // fixedAsk asks on a listener with a fixed scope, in it and, if it is to, beyond it.
-func (g *grove) fixedAsk(t *testing.T, fixed *Fixed, op *api.Operation, request fields, beyond bool) {
+func (g *grove) fixedAsk(t *testing.T, fixed *api.Fixed, op *api.Operation, request fields, beyond bool) {
 	t.Helper()
-	ask := func(fixed *Fixed, scope fields) (string, *api.Error) {
+	ask := func(fixed *api.Fixed, scope fields) (string, *api.Error) {
 		full := maps.Clone(request)
 		maps.Copy(full, scope)
 		answer, failure := g.ask(t, fixed, op, encoded(t, full))
@@ -89,7 +88,7 @@ func (g *grove) fixedAsk(t *testing.T, fixed *Fixed, op *api.Operation, request 
 		g.ownSubjects(t, fixed, got)
 	case op.Name == "sync", op.Name == "operations": // what may be asked here is not what may be asked elsewhere
 	default:
-		if want, _ := ask(nil, fields{"subject": fixed.Subject, "context": fixed.Context.String()}); got != want {
+		if want, _ := ask(nil, fields{"subject": fixed.Subject, "context": fixed.Context}); got != want {
 			t.Errorf("%s %v answers %s, and elsewhere %s", op.Name, request, got, want)
 		}
 	}
@@ -108,9 +107,9 @@ func (g *grove) fixedAsk(t *testing.T, fixed *Fixed, op *api.Operation, request 
 			subject = g.Resolve(key)
 		}
 		if s, ok := wider["context"].(string); ok {
-			context, _ = memory.ParseContext(s)
+			context = s
 		}
-		within := (subject == "" || subject == fixed.Subject) && (context != memory.Private || fixed.Context == memory.Private)
+		within := (subject == "" || subject == fixed.Subject) && (context != "private" || fixed.Context == "private")
 		_, failure := ask(fixed, wider)
 		if is := failure != nil && failure.Error() == errFixed.Error(); is == within {
 			t.Errorf("%s %v, asked as %v: %v", op.Name, request, wider, failure)
@@ -120,9 +119,9 @@ func (g *grove) fixedAsk(t *testing.T, fixed *Fixed, op *api.Operation, request 
 
 // ownSubjects makes sure that an answer names nobody but those whose memory a fixed
 // scope reads.
-func (g *grove) ownSubjects(t *testing.T, fixed *Fixed, answer string) {
+func (g *grove) ownSubjects(t *testing.T, fixed *api.Fixed, answer string) {
 	t.Helper()
-	v, err := g.View(g.Scope(fixed.Subject, fixed.Context))
+	v, err := g.View(g.Scope(fixed.Subject, contextOf(fixed)))
 	if err != nil {
 		t.Fatal(err)
 	}

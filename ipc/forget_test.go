@@ -27,7 +27,7 @@ func forgetter(t *testing.T, files map[string]string) (*diskCase, Call) {
 	}
 	d := readOpsCase(t, archive).disk(t)
 	d.memory.Forgetting = filepath.Join(t.TempDir(), "forget.json")
-	call, err := d.memory.call(nil, api.Scope{}, true)
+	call, err := d.memory.call(api.Caller{AsOwner: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -254,7 +254,7 @@ func TestForgetCredential(t *testing.T) {
 	if err != nil || a.Total != 3 {
 		t.Fatalf("%+v, %v", a, err)
 	}
-	if said, err := encode(redacted(a)); err != nil || bytes.Contains(said, []byte(key)) {
+	if said, err := api.Encode(redacted(a)); err != nil || bytes.Contains(said, []byte(key)) {
 		t.Errorf("it is shown: %s, %v", said, err)
 	}
 	var ids []string
@@ -303,7 +303,7 @@ func TestForgetNotYet(t *testing.T) {
 		}
 	}
 	subject, private := "acct:42", "private"
-	c, err := d.memory.call(nil, api.Scope{Subject: &subject, Context: &private}, true)
+	c, err := d.memory.call(api.Caller{Scope: api.Scope{Subject: &subject, Context: &private}, AsOwner: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -340,7 +340,7 @@ func TestForgetBesideOthers(t *testing.T) {
 	for word, gone := range map[string]string{"one": "- one: 555\n", "two": "- two: 555\n", "three": "- three: 555\n", "four": "- four: 555\n", "five": "\nfive: 555\n"} {
 		d, _ := forgetter(t, map[string]string{path: before})
 		bob, private := "bob", "private"
-		c, err := d.memory.call(nil, api.Scope{Subject: &bob, Context: &private}, false)
+		c, err := d.memory.call(api.Caller{Scope: api.Scope{Subject: &bob, Context: &private}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -106,7 +106,7 @@ func (g *gate) Accept() (net.Conn, error) {
 func (g *gate) admit(c net.Conn) (*guest, *api.Error) {
 	if err := g.admits(c); err != nil {
 		g.refused("credentials")
-		return nil, asError(err)
+		return nil, api.AsError(err)
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -333,13 +333,13 @@ func (g *grove) Subscribe(_ context.Context, f func(Change) error) error {
 
 // ask asks for an operation, on a listener with a fixed scope or without one, and
 // returns the answer as it goes over the wire without what it took, or the error.
-func (g *grove) ask(t testing.TB, fixed *Fixed, op *api.Operation, request string) (answer string, failure *api.Error) {
+func (g *grove) ask(t testing.TB, fixed *api.Fixed, op *api.Operation, request string) (answer string, failure *api.Error) {
 	t.Helper()
 	g.still = g.still && op.ReadOnly
 	answer, err := g.asked(t.Context(), fixed, op, request)
 	if err != nil {
 		failure = asError(err)
-		body, err := encode(api.Failure{Error: failure})
+		body, err := api.Encode(api.Failure{Error: failure})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -348,8 +348,8 @@ func (g *grove) ask(t testing.TB, fixed *Fixed, op *api.Operation, request strin
 	return opsTook.ReplaceAllString(answer, `"took_ms":0`), failure
 }
 
-func (g *grove) asked(ctx context.Context, fixed *Fixed, op *api.Operation, request string) (string, error) {
-	if fixed != nil && !fixed.allows(op) {
+func (g *grove) asked(ctx context.Context, fixed *api.Fixed, op *api.Operation, request string) (string, error) {
+	if fixed != nil && !fixed.Allows(op) {
 		return "", api.Errorf(api.Forbidden, "%s is not served on this listener", op.Name)
 	}
 	req := op.NewRequest()
@@ -359,24 +359,25 @@ func (g *grove) asked(ctx context.Context, fixed *Fixed, op *api.Operation, requ
 	if err := req.Check(); err != nil {
 		return "", err
 	}
-	call, err := g.memory.call(fixed, req.Scope(), false)
-	if err != nil {
-		return "", err
-	}
+	by := api.Caller{Scope: req.Scope(), Fixed: fixed}
 	if op.Stream {
+		run, err := g.memory.Stream(ctx, by, req)
+		if err != nil {
+			return "", err
+		}
 		var all strings.Builder
-		err := bindings[op.Name].stream(ctx, g.memory, call, req.Value(), func(part any) error {
-			body, err := encode(part)
+		err = run(func(part any) error {
+			body, err := api.Encode(part)
 			all.Write(body)
 			return err
 		})
 		return all.String(), err
 	}
-	got, err := bindings[op.Name].do(ctx, g.memory, call, req.Value())
+	got, err := g.memory.Do(ctx, by, req)
 	if err != nil {
 		return "", err
 	}
-	body, err := encode(got)
+	body, err := api.Encode(got)
 	return string(body), err
 }
 

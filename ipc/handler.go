@@ -1,10 +1,9 @@
 package ipc
 
 import (
-	"bytes"
+	"cmp"
 	"context"
 	"crypto/subtle"
-	"encoding/json"
 	"errors"
 	"io"
 	"log/slog"
@@ -20,22 +19,19 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/secrets"
 )
-
-// maxAnswerTime bounds an operation that is not expected to take long, so that
-// a question which is hard to answer does not keep a processor for ever.
-const maxAnswerTime = time.Minute
 
 // A handler answers the requests of one listener.
 type handler struct {
-	memory   *Memory
+	backend  Backend
 	logger   *slog.Logger
 	limits   Limits
 	endpoint Endpoint
 	counters *counters
 	registry *prometheus.Registry
 	bucket   bucket
-	models   *models
+	mcp      *Handler        // of /mcp
 	ending   context.Context // over when streams must end
 }
 
@@ -48,8 +44,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	op := "other"
 	defer func() {
 		if v := recover(); v != nil {
-			h.counters.panics.Inc()
-			h.logger.Error("panic in a request", "operation", op, "err", v, "stack", string(debug.Stack()))
+			h.panicked(op, v, debug.Stack())
 			a.fail(api.Errorf(api.Internal, "something went wrong").WithHint("the daemon's log says what"))
 		}
 		h.counters.requests.WithLabelValues(op, a.code).Inc()
@@ -106,7 +101,13 @@ func (h *handler) admit(r *http.Request) error {
 		return api.Errorf(api.Forbidden, "the host %q has a dot", r.Host).WithHint("any name without one will do, such as memwatchd or localhost")
 	case h.endpoint.Address != "" && !h.knowsToken(r):
 		return api.Errorf(api.Forbidden, "the token is missing or wrong").WithHint("send it as Authorization: Bearer <token>")
-	case !h.bucket.take(time.Now()):
+	}
+	return h.admitAnother()
+}
+
+// admitAnother refuses what comes too fast.
+func (h *handler) admitAnother() error {
+	if !h.bucket.take(time.Now()) {
 		return api.Errorf(api.RateLimited, "more than %v requests a second", h.bucket.rate)
 	}
 	return nil
@@ -117,11 +118,45 @@ func (h *handler) knowsToken(r *http.Request) bool {
 	return subtle.ConstantTimeCompare([]byte(got), []byte(h.endpoint.Token)) == 1
 }
 
+// speak answers a request to /mcp. It notes which operation was asked for.
+func (h *handler) speak(a *answer, r *http.Request, op *string) error {
+	done := serving(r.Context())
+	defer done()
+	got, err := h.mcp.Answer(r, func() ([]byte, error) { return h.body(a, r) })
+	if err != nil {
+		return err
+	}
+	done()
+	*op, a.code = cmp.Or(got.Operation, *op), got.Code
+	for name, values := range got.Header {
+		if name != "Content-Type" {
+			a.w.Header()[name] = values
+		}
+	}
+	a.send(got.Status, got.Header.Get("Content-Type"), got.Body)
+	return nil
+}
+
+// speaker answers requests to /mcp.
+func (h *handler) speaker(version string) *Handler {
+	return &Handler{
+		Fixed: h.endpoint.Fixed, Version: version, MaxRequest: h.limits.MaxRequest,
+		Do: h.backend.Do, Admit: h.admitAnother, Failed: h.note,
+		Panicked: func(v any, stack []byte) { h.panicked("mcp", v, stack) },
+	}
+}
+
+// panicked notes a panic.
+func (h *handler) panicked(op string, v any, stack []byte) {
+	h.counters.panics.Inc()
+	h.logger.Error("panic in a request", "operation", op, "err", v, "stack", string(stack))
+}
+
 // health is for supervisors: a status, and one word.
 func (h *handler) health(a *answer) {
 	a.code = "ok"
 	status, word := http.StatusOK, "ok\n"
-	if !h.memory.Status().Healthy {
+	if !h.backend.Status().Healthy {
 		status, word = http.StatusServiceUnavailable, "unhealthy\n"
 	}
 	a.send(status, "text/plain; charset=utf-8", []byte(word))
@@ -129,26 +164,25 @@ func (h *handler) health(a *answer) {
 
 // operate reads a request, decides whose it is, and answers it.
 func (h *handler) operate(a *answer, r *http.Request, op *api.Operation) error {
-	fixed := h.endpoint.Fixed
-	if !fixed.allows(op) {
+	if !h.endpoint.Fixed.Allows(op) {
 		return api.Errorf(api.Forbidden, "%s is not served on this listener", op.Name)
 	}
 	req, err := h.read(a, r, op)
 	if err != nil {
 		return err
 	}
-	call, err := h.memory.call(fixed, req.Scope(), r.Header.Get(api.OwnerHeader) != "")
-	if err != nil {
-		return err
-	}
+	caller := api.Caller{Scope: req.Scope(), Fixed: h.endpoint.Fixed, AsOwner: r.Header.Get(api.OwnerHeader) != ""}
 	ctx := r.Context()
 	done := serving(ctx)
 	defer done()
 	if op.Stream {
-		listening(ctx)
-		return h.stream(a, r, op, call, req)
+		return h.stream(a, r, caller, req)
 	}
-	body, err := h.memory.perform(ctx, call, req)
+	got, err := h.backend.Do(ctx, caller, req)
+	if err != nil {
+		return err
+	}
+	body, err := api.Encode(got)
 	if err != nil {
 		return err
 	}
@@ -156,23 +190,6 @@ func (h *handler) operate(a *answer, r *http.Request, op *api.Operation) error {
 	a.code = "ok"
 	a.send(http.StatusOK, "application/json", body)
 	return nil
-}
-
-// perform does what is asked for, and encodes the answer.
-func (m *Memory) perform(ctx context.Context, call Call, req *api.Request) (json.RawMessage, error) {
-	if !req.Operation().Long {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, maxAnswerTime)
-		defer cancel()
-	}
-	got, err := bindings[req.Operation().Name].do(ctx, m, call, req.Value())
-	if err != nil {
-		if ctx.Err() != nil {
-			return nil, api.Errorf(api.Unavailable, "%s took too long", req.Operation().Name)
-		}
-		return nil, err
-	}
-	return encode(got)
 }
 
 // read is the request, from the body of a POST or the query of a GET.
@@ -243,9 +260,9 @@ type answer struct {
 }
 
 func (a *answer) fail(err error) {
-	e := asError(err)
+	e, _ := secrets.RedactValue(api.AsError(err))
 	a.code = string(e.Code)
-	body, err := encode(api.Failure{Error: e})
+	body, err := api.Encode(api.Failure{Error: e})
 	if err != nil {
 		return
 	}
@@ -263,14 +280,4 @@ func (a *answer) send(status int, mediaType string, body []byte) {
 	header.Set("X-Content-Type-Options", "nosniff")
 	a.w.WriteHeader(status)
 	a.w.Write(body)
-}
-
-// encode is JSON as it goes over the wire: one line, and text as it is, for
-// programs that do not unescape <, > and &.
-func encode(v any) ([]byte, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	err := enc.Encode(v)
-	return b.Bytes(), err
 }

@@ -18,7 +18,7 @@ import (
 // callAs is a call of a subject, as it would be made now.
 func (d *diskCase) callAs(t testing.TB, subject, context string) Call {
 	t.Helper()
-	c, err := d.memory.call(nil, api.Scope{Subject: &subject, Context: &context}, true)
+	c, err := d.memory.call(api.Caller{Scope: api.Scope{Subject: &subject, Context: &context}, AsOwner: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -228,8 +228,8 @@ func TestNamespacesOfOperations(t *testing.T) {
 // whether they are linked.
 func TestResolveOnFixedListener(t *testing.T) {
 	d := readOpsCase(t, &txtar.Archive{Files: []txtar.File{{Name: memory.IdentitiesPath, Data: []byte("links:\n  telegram:1: acct:42\n  telegram:2: acct:43\n")}}}).disk(t)
-	fixed := &Fixed{Subject: "acct:42"}
-	c, err := d.memory.call(fixed, api.Scope{}, false)
+	fixed := &api.Fixed{Subject: "acct:42"}
+	c, err := d.memory.call(api.Caller{Fixed: fixed})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -242,7 +242,7 @@ func TestResolveOnFixedListener(t *testing.T) {
 		}
 	}
 	for _, name := range []string{"link", "unlink", "links"} {
-		if op, err := api.LookUp(name); err != nil || fixed.allows(op) {
+		if op, err := api.LookUp(name); err != nil || fixed.Allows(op) {
 			t.Errorf("%s is allowed: %v", name, err)
 		}
 	}
@@ -271,7 +271,7 @@ func TestItemPutTellsOfNoOther(t *testing.T) {
 	d := readOpsCase(t, &txtar.Archive{Files: []txtar.File{{Name: path, Data: []byte(
 		"- **pin**: 1234 <!-- id=k1 visibility=private_only created=2026-01-01T00:00:00Z -->\n- **tea**: green <!-- id=k1 visibility=public_ok -->\n")}}}).disk(t)
 	owner, public := "owner", "public"
-	c, err := d.memory.call(nil, api.Scope{Subject: &owner, Context: &public}, false)
+	c, err := d.memory.call(api.Caller{Scope: api.Scope{Subject: &owner, Context: &public}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -31,8 +31,8 @@ type Endpoint struct {
 	Address string // of a TCP listener instead: a loopback address with a port
 	Token   string // which its clients must send
 
-	Fixed *Fixed  // nil: no fixed scope, the owner's own programs
-	Rate  float64 // requests a second; zero is no limit
+	Fixed *api.Fixed // nil: no fixed scope, the owner's own programs
+	Rate  float64    // requests a second; zero is no limit
 }
 
 // Name is the endpoint as messages and metrics name it.

@@ -65,7 +65,7 @@ func TestNoteTimes(t *testing.T) {
 	d := readOpsCase(t, &txtar.Archive{Comment: []byte("now: 2026-10-25T12:00:00Z\ntimezone: Europe/Berlin\n")}).disk(t)
 	for _, who := range []string{"owner", "acct:42"} {
 		private := "private"
-		call, err := d.memory.call(nil, api.Scope{Subject: &who, Context: &private}, false)
+		call, err := d.memory.call(api.Caller{Scope: api.Scope{Subject: &who, Context: &private}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -99,7 +99,7 @@ func TestNotesAtOnce(t *testing.T) {
 	const n = 12
 	d := readOpsCase(t, &txtar.Archive{}).disk(t)
 	private, owner := "private", "owner"
-	call, err := d.memory.call(nil, api.Scope{Subject: &owner, Context: &private}, false)
+	call, err := d.memory.call(api.Caller{Scope: api.Scope{Subject: &owner, Context: &private}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,10 +12,10 @@ import (
 	"github.com/memwatchd/memwatchd/api"
 )
 
-// An mcpServer speaks the Model Context Protocol for whoever answers its
+// An server speaks the Model Context Protocol for whoever answers its
 // questions: the daemon itself, or a client of one. It keeps nothing from one
 // request to the next.
-type mcpServer struct {
+type server struct {
 	*mcp.Server
 	profile Profile
 	version string
@@ -30,7 +30,7 @@ type mcpServer struct {
 }
 
 // start makes the server that the fields describe.
-func (s *mcpServer) start() *mcpServer {
+func (s *server) start() *server {
 	s.Server = mcp.NewServer(&mcp.Implementation{Name: "memwatchd", Title: "Memory", Version: s.version}, &mcp.ServerOptions{
 		Capabilities: &mcp.ServerCapabilities{
 			Tools: &mcp.ToolCapabilities{}, Resources: &mcp.ResourceCapabilities{}, Completions: &mcp.CompletionCapabilities{},
@@ -66,14 +66,14 @@ func (t *Tool) described() *mcp.Tool {
 
 // handler answers the calls of a tool. What goes wrong is for the model to read:
 // it is no error of the protocol.
-func (s *mcpServer) handler(t *Tool) mcp.ToolHandler {
+func (s *server) handler(t *Tool) mcp.ToolHandler {
 	return func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		return t.use(ctx, s.ask, req.Params.Arguments).result()
 	}
 }
 
 func (a toolAnswer) result() (*mcp.CallToolResult, error) {
-	fields, err := encode(a.fields)
+	fields, err := api.Encode(a.fields)
 	if err != nil {
 		return nil, err
 	}
@@ -84,7 +84,7 @@ func (a toolAnswer) result() (*mcp.CallToolResult, error) {
 
 // receive stands before everything that is asked for: a panic is an answer, the
 // next request must not notice; and who may not use a tool is not shown it.
-func (s *mcpServer) receive(next mcp.MethodHandler) mcp.MethodHandler {
+func (s *server) receive(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (result mcp.Result, err error) {
 		defer func() {
 			if v := recover(); v != nil {
@@ -137,7 +137,7 @@ func toolNamed(name string) *Tool {
 }
 
 // instructions are empty where there is no memory.
-func (s *mcpServer) instructions(ctx context.Context) string {
+func (s *server) instructions(ctx context.Context) string {
 	may, known := s.welcome(ctx)
 	if known && !may.Enabled {
 		return ""
@@ -151,8 +151,8 @@ func (s *mcpServer) instructions(ctx context.Context) string {
 // rpcError is an error of an operation where the protocol has no other place for
 // it.
 func rpcError(err error) error {
-	e := asError(err)
-	data, err := encode(api.Failure{Error: e})
+	e := errorOf(err)
+	data, err := api.Encode(api.Failure{Error: e})
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/memwatchd/memwatchd/api"
 )
 
 // Whatever a model asks, by a tool, of a resource or for a name, in whatever
@@ -23,7 +25,7 @@ func TestMCPMatrix(t *testing.T) {
 			t.Parallel()
 			x := newMatrix(t, leaves, a)
 			says := as(a.subject, a.context.String())
-			fix := func(e *Endpoint, _ *Server) { e.Fixed = &Fixed{Subject: a.subject, Context: a.context} }
+			fix := func(e *Endpoint, _ *Server) { e.Fixed = &api.Fixed{Subject: a.subject, Context: a.context.String()} }
 			told := 0
 			for _, way := range []struct {
 				name        string

@@ -18,7 +18,6 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"github.com/memwatchd/memwatchd/api"
-	"github.com/memwatchd/memwatchd/memory"
 )
 
 // someMemory has something of everybody's.
@@ -119,7 +118,7 @@ func TestMCPTools(t *testing.T) {
 	reading := []string{"context", "get", "recent", "search", "todos"}
 	for _, c := range []struct {
 		name  string
-		fixed *Fixed
+		fixed *api.Fixed
 		off   bool
 		query string
 		who   http.Header
@@ -129,10 +128,10 @@ func TestMCPTools(t *testing.T) {
 		{"the owner, in public", nil, false, "", as("owner", "public"), slices.Sorted(slices.Values(append([]string{"note"}, reading...)))},
 		{"nobody", nil, false, "?tools=core", nil, reading},
 		{"nobody, of all", nil, false, "?tools=all", nil, slices.Sorted(slices.Values(append([]string{"related", "load", "list", "status"}, reading...)))},
-		{"a scope", &Fixed{Subject: "acct:42", Context: memory.Private}, false, "", nil, core},
-		{"a scope, narrowed", &Fixed{Subject: "acct:42", Context: memory.Private}, false, "", http.Header{contextHeader: {"public"}}, slices.Sorted(slices.Values(append([]string{"note"}, reading...)))},
-		{"some operations", &Fixed{Subject: "acct:42", Context: memory.Private, Operations: []string{"search", "session", "item_get"}}, false, "", nil, []string{"get", "search", "session"}},
-		{"some operations, of the core", &Fixed{Subject: "acct:42", Context: memory.Private, Operations: []string{"search", "session"}}, false, "?tools=core", nil, []string{"search"}},
+		{"a scope", &api.Fixed{Subject: "acct:42", Context: "private"}, false, "", nil, core},
+		{"a scope, narrowed", &api.Fixed{Subject: "acct:42", Context: "private"}, false, "", http.Header{contextHeader: {"public"}}, slices.Sorted(slices.Values(append([]string{"note"}, reading...)))},
+		{"some operations", &api.Fixed{Subject: "acct:42", Context: "private", Operations: []string{"search", "session", "item_get"}}, false, "", nil, []string{"get", "search", "session"}},
+		{"some operations, of the core", &api.Fixed{Subject: "acct:42", Context: "private", Operations: []string{"search", "session"}}, false, "?tools=core", nil, []string{"search"}},
 		{"no memory", nil, true, "?tools=all", as("owner", "private"), nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -166,7 +165,7 @@ func TestMCPTools(t *testing.T) {
 func TestMCPFixed(t *testing.T) {
 	m := someMemory(t, privateFiles...)
 	socket := serveAs(t, m, func(e *Endpoint, _ *Server) {
-		e.Fixed = &Fixed{Subject: "acct:42", Context: memory.Private, Operations: []string{"search", "get"}}
+		e.Fixed = &api.Fixed{Subject: "acct:42", Context: "private", Operations: []string{"search", "get"}}
 	})
 	found := func(header http.Header) string {
 		return post(t, socket, "", call("memory_search", fields{"query": "words"}), header).body
@@ -198,7 +197,7 @@ func TestMCPFixed(t *testing.T) {
 		}
 	}
 	finding := serveAs(t, m, func(e *Endpoint, _ *Server) {
-		e.Fixed = &Fixed{Subject: "acct:42", Context: memory.Private, Operations: []string{"search"}}
+		e.Fixed = &api.Fixed{Subject: "acct:42", Context: "private", Operations: []string{"search"}}
 	})
 	read := func(uri string) string {
 		return strings.ReplaceAll(post(t, finding, "", rpc(1, "resources/read", fields{"uri": uri}), nil).body, uri, "")
@@ -356,7 +355,7 @@ func TestMCPClientGoes(t *testing.T) {
 	c.Close()
 	select {
 	case <-stuck.ended:
-	case <-time.After(maxAnswerTime / 2):
+	case <-time.After(api.MaxAnswerTime / 2):
 		t.Error("it is still worked on")
 	}
 }

@@ -185,7 +185,7 @@ func scopeless(request []byte) (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
-	return encode(arguments)
+	return api.Encode(arguments)
 }
 
 func orNull(raw json.RawMessage) json.RawMessage {

@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"net/url"
 	"sync"
-	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -33,37 +32,53 @@ const (
 // revision of the protocol send: each of them is worked on at the same time.
 const maxBatch = 20
 
-// models are the servers for models on one listener.
-type models struct {
-	handler *handler
-	servers map[Profile]*mcpServer
+// A Handler answers POST /mcp on one listener.
+type Handler struct {
+	Fixed      *api.Fixed // what the listener holds its callers to
+	Version    string     // of the program
+	MaxRequest int64      // bytes of a request's body
+
+	Do       func(context.Context, api.Caller, *api.Request) (any, error)
+	Admit    func() error               // before each operation of a request but the first
+	Failed   func(op string, err error) // is told of every failure
+	Panicked func(v any, stack []byte)  // is told of a panic
+
+	once    sync.Once
+	servers map[Profile]*server
 	http    *mcp.StreamableHTTPHandler
 }
 
-func newModels(h *handler) *models {
-	m := &models{handler: h, servers: map[Profile]*mcpServer{}}
-	may := func(ctx context.Context) (*api.OperationsAnswer, bool) {
-		answer, err := h.memory.operations(ctx, speechOf(ctx).call, nil)
-		return answer, err == nil
-	}
+func (h *Handler) start() {
+	h.servers = map[Profile]*server{}
+	may := func(ctx context.Context) (*api.OperationsAnswer, bool) { return exchangeOf(ctx).may, true }
 	for _, p := range []Profile{CoreTools, AllTools} {
-		s := &mcpServer{profile: p, version: h.memory.Keeper.Report().Version, ask: m.ask, may: may, welcome: may, broken: m.broken}
-		m.servers[p] = s.start()
+		s := &server{profile: p, version: h.Version, ask: h.ask, may: may, welcome: may, broken: h.broken}
+		h.servers[p] = s.start()
 	}
-	m.http = mcp.NewStreamableHTTPHandler(func(r *http.Request) *mcp.Server {
-		return m.servers[speechOf(r.Context()).profile].Server
+	h.http = mcp.NewStreamableHTTPHandler(func(r *http.Request) *mcp.Server {
+		return h.servers[exchangeOf(r.Context()).profile].Server
 	}, &mcp.StreamableHTTPOptions{
-		Stateless: true, JSONResponse: true, MaxRequestBodyBytes: h.limits.MaxRequest,
-		DisableLocalhostProtection: true, // admit has its own
+		Stateless: true, JSONResponse: true, MaxRequestBodyBytes: h.MaxRequest,
+		DisableLocalhostProtection: true, // the listener has its own
 	})
-	return m
 }
 
-// A speech is one request to /mcp.
-type speech struct {
+// An Answer is what a request to /mcp is answered, and what it asked for.
+type Answer struct {
+	Status int
+	Header http.Header
+	Body   []byte
+
+	Operation string // the last that was asked for; empty for none
+	Code      string // what became of it: ok, or the code of an error
+}
+
+// An exchange is one request to /mcp.
+type exchange struct {
 	profile Profile
-	call    Call
-	ctx     context.Context // over when its client has gone
+	caller  api.Caller
+	may     *api.OperationsAnswer // what the caller may ask
+	ctx     context.Context       // over when the client has gone
 
 	mu    sync.Mutex
 	asked int    // operations
@@ -71,51 +86,41 @@ type speech struct {
 	code  string // what became of it
 }
 
-type speechKey struct{}
+type exchangeKey struct{}
 
-func speechOf(ctx context.Context) *speech { return ctx.Value(speechKey{}).(*speech) }
+func exchangeOf(ctx context.Context) *exchange { return ctx.Value(exchangeKey{}).(*exchange) }
 
-// speak answers a request to /mcp. It notes which operation was asked for.
-func (h *handler) speak(a *answer, r *http.Request, op *string) error {
-	s, err := h.speech(r)
+// Answer answers a request, whose body is read by a function once it is known
+// who asks. An error is for the client.
+func (h *Handler) Answer(r *http.Request, read func() ([]byte, error)) (*Answer, error) {
+	h.once.Do(h.start)
+	e, err := h.exchange(r)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	var body []byte
 	if r.Method == http.MethodPost {
-		if body, err = h.body(a, r); err != nil {
-			return err
+		if body, err = read(); err != nil {
+			return nil, err
 		}
 		if n := batched(body); n > maxBatch {
-			return api.Errorf(api.TooLarge, "the batch has %d messages and may have %d", n, maxBatch)
+			return nil, api.Errorf(api.TooLarge, "the batch has %d messages and may have %d", n, maxBatch)
 		}
 	}
-	done := serving(r.Context())
-	defer done()
-	s.ctx = r.Context()
-	r = r.WithContext(context.WithValue(r.Context(), speechKey{}, s))
+	r = r.WithContext(context.WithValue(r.Context(), exchangeKey{}, e))
 	r.Body = io.NopCloser(bytes.NewReader(body))
 	w := &recorder{header: http.Header{}, status: http.StatusOK}
-	h.models.http.ServeHTTP(w, r)
-	done()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	*op, a.code = cmp.Or(s.op, *op), cmp.Or(s.code, w.code())
-	for name, values := range w.header {
-		if name != "Content-Type" {
-			a.w.Header()[name] = values
-		}
-	}
-	a.send(w.status, w.header.Get("Content-Type"), w.body.Bytes())
-	return nil
+	h.http.ServeHTTP(w, r)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return &Answer{Status: w.status, Header: w.header, Body: w.body.Bytes(), Operation: e.op, Code: cmp.Or(e.code, w.code())}, nil
 }
 
-// speech is who asks, and which tools there are.
-func (h *handler) speech(r *http.Request) (*speech, error) {
-	s := &speech{profile: CoreTools}
-	fixed := h.endpoint.Fixed
-	if fixed != nil && len(fixed.Operations) > 0 {
-		s.profile = AllTools // of these
+// exchange decides who asks, and which tools there are.
+func (h *Handler) exchange(r *http.Request) (*exchange, error) {
+	e := &exchange{profile: CoreTools, caller: api.Caller{Fixed: h.Fixed, Model: true}, ctx: r.Context()}
+	if h.Fixed != nil && len(h.Fixed.Operations) > 0 {
+		e.profile = AllTools // of these
 	}
 	query, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
@@ -125,15 +130,14 @@ func (h *handler) speech(r *http.Request) (*speech, error) {
 		if name != "tools" || len(values) != 1 {
 			return nil, api.Errorf(api.Invalid, "the query string of /mcp is tools=core, tools=all, or none")
 		}
-		if s.profile, err = ParseProfile(values[0]); err != nil {
+		if e.profile, err = ParseProfile(values[0]); err != nil {
 			return nil, err
 		}
 	}
-	var scope api.Scope
 	for _, f := range []struct {
 		name  string
 		value **string
-	}{{subjectHeader, &scope.Subject}, {contextHeader, &scope.Context}} {
+	}{{subjectHeader, &e.caller.Scope.Subject}, {contextHeader, &e.caller.Scope.Context}} {
 		switch values := r.Header.Values(f.name); len(values) {
 		case 0:
 		case 1:
@@ -142,11 +146,12 @@ func (h *handler) speech(r *http.Request) (*speech, error) {
 			return nil, api.Errorf(api.Invalid, "the header %s is there twice", f.name)
 		}
 	}
-	if s.call, err = h.memory.call(fixed, scope, false); err != nil {
+	answer, err := h.Do(e.ctx, e.caller, api.RequestOf(api.OperationsRequest{}))
+	if err != nil {
 		return nil, err
 	}
-	s.call.anonymous = false // a model asks for those who talk with it
-	return s, nil
+	e.may = answer.(*api.OperationsAnswer)
+	return e, nil
 }
 
 // batched is how many messages a batch has.
@@ -161,40 +166,45 @@ func batched(body []byte) int {
 }
 
 // ask asks for an operation as a request to /mcp may.
-func (m *models) ask(ctx context.Context, req *api.Request) (answer json.RawMessage, err error) {
-	h, s := m.handler, speechOf(ctx)
-	s.mu.Lock()
-	s.asked++
-	more := s.asked > 1 // than the one that the request was admitted for
-	s.mu.Unlock()
+func (h *Handler) ask(ctx context.Context, req *api.Request) (body json.RawMessage, err error) {
+	e := exchangeOf(ctx)
+	e.mu.Lock()
+	e.asked++
+	more := e.asked > 1 // than the one that the request was admitted for
+	e.mu.Unlock()
 	defer func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		if s.op, s.code = req.Operation().Name, "ok"; err != nil {
-			h.note(req.Operation().Name, err)
-			s.code = string(asError(err).Code)
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		if e.op, e.code = req.Operation().Name, "ok"; err != nil {
+			h.Failed(req.Operation().Name, err)
+			e.code = string(api.AsError(err).Code)
 		}
 	}()
-	switch {
-	case more && !h.bucket.take(time.Now()):
-		return nil, api.Errorf(api.RateLimited, "more than %v requests a second", h.bucket.rate)
-	case !h.endpoint.Fixed.allows(req.Operation()):
+	if more {
+		if err := h.Admit(); err != nil {
+			return nil, err
+		}
+	}
+	if !h.Fixed.Allows(req.Operation()) {
 		return nil, api.Errorf(api.Forbidden, "%s is not served on this listener", req.Operation().Name)
 	}
 	// The protocol's library does not end what is done for a client that has gone.
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	defer context.AfterFunc(s.ctx, cancel)()
-	return h.memory.perform(ctx, s.call, req)
+	defer context.AfterFunc(e.ctx, cancel)()
+	answer, err := h.Do(ctx, e.caller, req)
+	if err != nil {
+		return nil, err
+	}
+	return api.Encode(answer)
 }
 
-func (m *models) broken(ctx context.Context, v any, stack []byte) {
-	m.handler.counters.panics.Inc()
-	m.handler.logger.Error("panic in a request", "operation", "mcp", "err", v, "stack", string(stack))
-	s := speechOf(ctx)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.code = string(api.Internal)
+func (h *Handler) broken(ctx context.Context, v any, stack []byte) {
+	h.Panicked(v, stack)
+	e := exchangeOf(ctx)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.code = string(api.Internal)
 }
 
 // A recorder keeps an answer until it is whole.

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/memwatchd/memwatchd/api"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
 
@@ -112,7 +113,7 @@ const firstWithoutBatches = "2025-06-18"
 
 // refuse answers what has no id by which it could be answered.
 func (l *lineWire) refuse(problem *jsonrpc.Error) error {
-	answer, err := encode(map[string]any{"jsonrpc": "2.0", "id": nil, "error": problem})
+	answer, err := api.Encode(map[string]any{"jsonrpc": "2.0", "id": nil, "error": problem})
 	if err != nil {
 		return err
 	}

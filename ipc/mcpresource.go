@@ -52,11 +52,11 @@ func noResource(uri string) error {
 }
 
 // readResource shows a file.
-func (s *mcpServer) readResource(ctx context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
+func (s *server) readResource(ctx context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
 	path, _ := resourcePath(req.Params.URI)
 	answer, err := askFor[api.GetAnswer](ctx, s.ask, api.GetRequest{Path: path})
 	if err != nil {
-		if code := asError(err).Code; code == api.NotFound || code == api.Forbidden {
+		if code := api.AsError(err).Code; code == api.NotFound || code == api.Forbidden {
 			return nil, noResource(req.Params.URI)
 		}
 		return nil, rpcError(err)
@@ -73,7 +73,7 @@ const (
 
 // listResources lists the files that the caller can read, in the order of their
 // paths. The cursor is the last path of the page before.
-func (s *mcpServer) listResources(ctx context.Context, after string, list *mcp.ListResourcesResult) error {
+func (s *server) listResources(ctx context.Context, after string, list *mcp.ListResourcesResult) error {
 	page, err := s.paths(ctx, api.CompleteRequest{After: after, Limit: resourcePage})
 	if err != nil {
 		return err
@@ -86,7 +86,7 @@ func (s *mcpServer) listResources(ctx context.Context, after string, list *mcp.L
 }
 
 // complete completes the path of a resource.
-func (s *mcpServer) complete(ctx context.Context, req *mcp.CompleteRequest) (*mcp.CompleteResult, error) {
+func (s *server) complete(ctx context.Context, req *mcp.CompleteRequest) (*mcp.CompleteResult, error) {
 	page := &api.CompleteAnswer{Values: []string{}}
 	if req.Params.Ref.URI == resourceTemplate && req.Params.Argument.Name == "path" {
 		var err error
@@ -100,13 +100,13 @@ func (s *mcpServer) complete(ctx context.Context, req *mcp.CompleteRequest) (*mc
 }
 
 // paths lists paths. There are none where they may not be asked for.
-func (s *mcpServer) paths(ctx context.Context, r api.CompleteRequest) (*api.CompleteAnswer, error) {
+func (s *server) paths(ctx context.Context, r api.CompleteRequest) (*api.CompleteAnswer, error) {
 	r.What = "path"
 	page, err := askFor[api.CompleteAnswer](ctx, s.ask, r)
 	switch {
 	case err == nil:
 		return page, nil
-	case asError(err).Code == api.Forbidden:
+	case api.AsError(err).Code == api.Forbidden:
 		return &api.CompleteAnswer{Values: []string{}}, nil
 	}
 	return nil, rpcError(err)

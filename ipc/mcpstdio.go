@@ -39,7 +39,7 @@ const (
 
 // Run answers until the agent ends its side, or the context does.
 func (b *Bridge) Run(ctx context.Context, in io.Reader, out io.Writer) error {
-	s := &mcpServer{profile: b.Profile, version: b.Version, ask: b.ask, may: b.may, welcome: b.welcome, broken: b.broken}
+	s := &server{profile: b.Profile, version: b.Version, ask: b.ask, may: b.may, welcome: b.welcome, broken: b.broken}
 	if s.profile == "" {
 		s.profile = CoreTools
 	}
@@ -78,7 +78,7 @@ func (b *Bridge) welcome(context.Context) (*api.OperationsAnswer, bool) {
 func (b *Bridge) ask(ctx context.Context, req *api.Request) (json.RawMessage, error) {
 	if !req.Operation().Long {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, maxAnswerTime+bridgeGrace)
+		ctx, cancel = context.WithTimeout(ctx, api.MaxAnswerTime+bridgeGrace)
 		defer cancel()
 	}
 	raw, err := b.Client.Do(ctx, req)

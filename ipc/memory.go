@@ -57,8 +57,7 @@ type Memory struct {
 
 	Now func() time.Time // time.Now if nil
 
-	queries  Window
-	shortage shortage
+	queries Window
 
 	forgetting forgetting
 	reductions reductions

@@ -17,7 +17,7 @@ type counters struct {
 	panics   prometheus.Counter
 }
 
-func newCounters(r prometheus.Registerer, m *Memory) (*counters, error) {
+func newCounters(r prometheus.Registerer, b Backend) (*counters, error) {
 	c := &counters{
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "memwatchd_requests_total", Help: "Requests answered, by operation and code.",
@@ -34,11 +34,11 @@ func newCounters(r prometheus.Registerer, m *Memory) (*counters, error) {
 		}),
 	}
 	return c, errors.Join(r.Register(c.requests), r.Register(c.seconds), r.Register(c.refused),
-		r.Register(c.panics), r.Register(gauges{m}))
+		r.Register(c.panics), r.Register(gauges{b}))
 }
 
 // gauges shows the status as metrics.
-type gauges struct{ memory *Memory }
+type gauges struct{ backend Backend }
 
 type gauge struct {
 	desc  *prometheus.Desc
@@ -83,7 +83,7 @@ func (g gauges) Describe(ch chan<- *prometheus.Desc) {
 
 // Collect implements [prometheus.Collector].
 func (g gauges) Collect(ch chan<- prometheus.Metric) {
-	s := g.memory.Status()
+	s := g.backend.Status()
 	for _, d := range allGauges {
 		ch <- prometheus.MustNewConstMetric(d.desc, prometheus.GaugeValue, d.value(&s))
 	}

@@ -9,7 +9,7 @@ import (
 func (m *Memory) operations(_ context.Context, c Call, _ *api.OperationsRequest) (*api.OperationsAnswer, error) {
 	answer := &api.OperationsAnswer{Enabled: !m.Disabled, Operations: []string{}}
 	for _, op := range api.Operations {
-		if c.Fixed.allows(op) && c.meets(op.Needs) {
+		if c.Fixed.Allows(op) && c.meets(op.Needs) {
 			answer.Operations = append(answer.Operations, op.Name)
 		}
 	}

@@ -243,7 +243,7 @@ func (a *opsAsk) answer(t *testing.T, m *Memory, socket string, model *model) st
 	direct, failure := a.direct(t.Context(), m)
 	if failure != nil {
 		var err error
-		if direct, err = encode(api.Failure{Error: asError(failure)}); err != nil {
+		if direct, err = api.Encode(api.Failure{Error: asError(failure)}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -287,15 +287,11 @@ func (a *opsAsk) direct(ctx context.Context, m *Memory) ([]byte, error) {
 	if err := req.Check(); err != nil {
 		return nil, err
 	}
-	call, err := m.call(nil, req.Scope(), true)
+	got, err := m.Do(ctx, api.Caller{Scope: req.Scope(), AsOwner: true}, req)
 	if err != nil {
 		return nil, err
 	}
-	got, err := bindings[a.op.Name].do(ctx, m, call, req.Value())
-	if err != nil {
-		return nil, err
-	}
-	return encode(got)
+	return api.Encode(got)
 }
 
 // opsHits is what was found, a line a hit.
@@ -362,7 +358,7 @@ func serveAs(t testing.TB, m *Memory, change func(*Endpoint, *Server)) string {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
-	e, server := Endpoint{Path: filepath.Join(dir, "s")}, &Server{Memory: m, Logger: slog.New(slog.DiscardHandler)}
+	e, server := Endpoint{Path: filepath.Join(dir, "s")}, &Server{Backend: m, Logger: slog.New(slog.DiscardHandler)}
 	change(&e, server)
 	l, err := e.Listen()
 	if err != nil {

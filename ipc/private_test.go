@@ -44,7 +44,7 @@ func serveOn(t *testing.T, logger *slog.Logger, endpoints ...Endpoint) {
 		listeners = append(listeners, l)
 	}
 	root := &opsRoot{}
-	s := &Server{Memory: &Memory{Keeper: root, Scopes: root}, Logger: logger, Registry: prometheus.NewRegistry()}
+	s := &Server{Backend: &Memory{Keeper: root, Scopes: root}, Logger: logger, Registry: prometheus.NewRegistry()}
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- s.Run(ctx, listeners...) }()

@@ -35,7 +35,7 @@ func (m *Memory) Receive(ctx context.Context, r Received) error {
 		return nil
 	}
 	private := memory.Private.String()
-	c, err := m.call(nil, api.Scope{Subject: &m.Owner, Context: &private}, false)
+	c, err := m.call(api.Caller{Scope: api.Scope{Subject: &m.Owner, Context: &private}})
 	if err != nil {
 		return err
 	}

@@ -15,11 +15,10 @@ import (
 // redacted is an answer without credentials. What is in it already is not
 // changed: parts of it may be shared.
 func redacted[T any](answer T) T {
-	v := clean(reflect.ValueOf(&answer).Elem())
-	answer = v.value.Interface().(T)
-	if s := reflect.Indirect(reflect.ValueOf(&answer).Elem()); v.masks > 0 && s.Kind() == reflect.Struct {
+	answer, masks := secrets.RedactValue(answer)
+	if s := reflect.Indirect(reflect.ValueOf(&answer).Elem()); masks > 0 && s.Kind() == reflect.Struct {
 		if f := s.FieldByName("Redaction"); f.IsValid() {
-			f.Set(reflect.ValueOf(api.Redaction{Redacted: v.masks}))
+			f.Set(reflect.ValueOf(api.Redaction{Redacted: masks}))
 		}
 	}
 	return answer
@@ -31,90 +30,6 @@ func redactedError(err error) error {
 		return redacted(e)
 	}
 	return err
-}
-
-// A cleaned value has no credentials.
-type cleaned struct {
-	value   reflect.Value
-	masks   int  // in it
-	changed bool // it is not what it was
-}
-
-func clean(v reflect.Value) cleaned {
-	same := cleaned{value: v}
-	switch v.Kind() {
-	case reflect.String:
-		text, n := secrets.Redact(v.String())
-		if same.masks = n; text == v.String() {
-			return same
-		}
-		out := reflect.New(v.Type()).Elem()
-		out.SetString(text)
-		return cleaned{out, n, true}
-	case reflect.Pointer, reflect.Interface:
-		if v.IsNil() {
-			return same
-		}
-		in := clean(v.Elem())
-		if same.masks = in.masks; !in.changed {
-			return same
-		}
-		if v.Kind() == reflect.Interface {
-			return in
-		}
-		out := reflect.New(in.value.Type())
-		out.Elem().Set(in.value)
-		return cleaned{out, in.masks, true}
-	case reflect.Struct:
-		return cleanParts(v, v.NumField(), reflect.Value.Field)
-	case reflect.Slice, reflect.Array:
-		if v.Type().Elem().Kind() == reflect.Uint8 {
-			return same // no text
-		}
-		return cleanParts(v, v.Len(), reflect.Value.Index)
-	case reflect.Map:
-		return cleanMap(v)
-	}
-	return same
-}
-
-// cleanParts is clean for what has parts by number.
-func cleanParts(v reflect.Value, parts int, part func(reflect.Value, int) reflect.Value) cleaned {
-	out := cleaned{value: v}
-	for i := range parts {
-		if v.Kind() == reflect.Struct && !v.Type().Field(i).IsExported() {
-			continue // is not sent
-		}
-		in := clean(part(v, i))
-		out.masks += in.masks
-		if !in.changed {
-			continue
-		}
-		if !out.changed {
-			out.value, out.changed = reflect.New(v.Type()).Elem(), true
-			out.value.Set(v)
-			if v.Kind() == reflect.Slice {
-				out.value.Set(reflect.AppendSlice(reflect.MakeSlice(v.Type(), 0, v.Len()), v))
-			}
-		}
-		part(out.value, i).Set(in.value)
-	}
-	return out
-}
-
-func cleanMap(v reflect.Value) cleaned {
-	same, out := cleaned{value: v}, cleaned{value: reflect.MakeMapWithSize(v.Type(), v.Len()), changed: true}
-	changed := false
-	for it := v.MapRange(); it.Next(); {
-		key, value := clean(it.Key()), clean(it.Value())
-		out.masks += key.masks + value.masks
-		changed = changed || key.changed || value.changed
-		out.value.SetMapIndex(key.value, value.value)
-	}
-	if same.masks = out.masks; !changed {
-		return same
-	}
-	return out
 }
 
 // maskHunk is a change without credentials. They are looked for in the lines as

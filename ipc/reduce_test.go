@@ -71,7 +71,7 @@ func newReducedCase(t *testing.T) *reducedCase {
 
 func (c *reducedCase) capture(r api.CaptureRequest) *api.CaptureAnswer {
 	c.t.Helper()
-	call, err := c.memory.call(nil, api.Scope{}, true)
+	call, err := c.memory.call(api.Caller{AsOwner: true})
 	if err != nil {
 		c.t.Fatal(err)
 	}

@@ -5,13 +5,6 @@ import (
 	"github.com/memwatchd/memwatchd/memory"
 )
 
-// Fixed is what a listener holds its callers to.
-type Fixed struct {
-	Subject    string         // empty is nobody
-	Context    memory.Context //
-	Operations []string       // the only ones; empty for all that a fixed scope may have
-}
-
 // Scopes turns names into scopes, and scopes into what they may read.
 type Scopes interface {
 	// Resolve is the subject that an external key stands for.
@@ -29,15 +22,16 @@ type Scopes interface {
 var errFixed = api.Errorf(api.Forbidden, "this listener's scope is fixed and can only be narrowed")
 
 // call decides whose request it is.
-func (m *Memory) call(fixed *Fixed, s api.Scope, owner bool) (Call, error) {
+func (m *Memory) call(by api.Caller) (Call, error) {
+	s, fixed := by.Scope, by.Fixed
 	if s.Subject != nil && s.ExternalKey != nil {
 		return Call{}, api.Errorf(api.Invalid, "subject and external_key exclude each other")
 	}
 	subject, context := "", memory.Unknown
 	switch {
 	case fixed != nil:
-		subject, context = fixed.Subject, fixed.Context
-	case owner:
+		subject, context = fixed.Subject, contextOf(fixed)
+	case by.AsOwner:
 		subject, context = m.Owner, memory.Private
 	}
 	if s.Subject != nil {
@@ -56,7 +50,7 @@ func (m *Memory) call(fixed *Fixed, s api.Scope, owner bool) (Call, error) {
 		}
 		context = c
 	}
-	if fixed != nil && !fixed.covers(subject, context) {
+	if fixed != nil && !covers(fixed, subject, context) {
 		// Whatever was asked for: that it exists is not told.
 		return Call{}, errFixed
 	}
@@ -65,15 +59,21 @@ func (m *Memory) call(fixed *Fixed, s api.Scope, owner bool) (Call, error) {
 		Whole: fixed == nil && subject == m.Owner && context == memory.Private,
 		Fixed: fixed,
 
-		anonymous: fixed == nil && !owner && s == api.Scope{},
+		anonymous: fixed == nil && !by.AsOwner && !by.Model && s == api.Scope{},
 	}
 	return c, m.look(&c)
 }
 
+// contextOf is the context of a fixed scope: unknown if it names none.
+func contextOf(f *api.Fixed) memory.Context {
+	c, _ := memory.ParseContext(f.Context)
+	return c
+}
+
 // covers reports whether a scope is no wider than the fixed one.
-func (f *Fixed) covers(subject string, context memory.Context) bool {
+func covers(f *api.Fixed, subject string, context memory.Context) bool {
 	if subject != "" && subject != f.Subject {
 		return false
 	}
-	return context != memory.Private || f.Context == memory.Private
+	return context != memory.Private || contextOf(f) == memory.Private
 }

@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"time"
 
+	"github.com/memwatchd/memwatchd/api"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"golang.org/x/sync/errgroup"
@@ -40,12 +41,27 @@ func (l Limits) withDefaults() Limits {
 	}
 }
 
+// A Backend does operations. It must be safe for concurrent use.
+type Backend interface {
+	// Do does what is asked for, and returns the answer, to be encoded.
+	Do(ctx context.Context, by api.Caller, req *api.Request) (any, error)
+	// Stream returns a function that sends the parts of an answer until the
+	// context ends, or send returns an error. What is wrong with the request is
+	// said before.
+	Stream(ctx context.Context, by api.Caller, req *api.Request) (run func(send func(any) error) error, err error)
+	// Status is how the backend is doing.
+	Status() api.Status
+}
+
 // A Server answers on listeners. Its fields must not change while it runs.
 type Server struct {
-	Memory   *Memory
+	Backend  Backend
+	Version  string // of the program, as models are told
 	Logger   *slog.Logger
 	Limits   Limits
 	Registry *prometheus.Registry // served as /metrics; nil for one of its own
+
+	shortage shortage
 }
 
 // liveHeap is what the last collection found in use: the one figure of the
@@ -64,7 +80,7 @@ func (s *Server) Run(ctx context.Context, listeners ...*Listener) error {
 			collectors.NewGoCollector(collectors.WithGoCollectorRuntimeMetrics(liveHeap)),
 			collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	}
-	counters, err := newCounters(registry, s.Memory)
+	counters, err := newCounters(registry, s.Backend)
 	if err != nil {
 		return err
 	}
@@ -76,11 +92,11 @@ func (s *Server) Run(ctx context.Context, listeners ...*Listener) error {
 			return err
 		}
 		h := &handler{
-			memory: s.Memory, logger: s.Logger, limits: limits, endpoint: l.Endpoint,
+			backend: s.Backend, logger: s.Logger, limits: limits, endpoint: l.Endpoint,
 			counters: counters, registry: registry, ending: ctx,
 			bucket: bucket{rate: l.Rate},
 		}
-		h.models = newModels(h)
+		h.mcp = h.speaker(s.Version)
 		group.Go(func() error { return s.serve(ctx, g, h, limits) })
 	}
 	return group.Wait()
@@ -88,9 +104,17 @@ func (s *Server) Run(ctx context.Context, listeners ...*Listener) error {
 
 // short is called when clients have to go because too many files are open.
 func (s *Server) short() {
-	if s.Memory.shortage.begins(time.Now()) {
+	if s.shortage.begins(time.Now()) {
 		s.Logger.Warn("too many files are open, clients have to go", "limit", fileLimit())
 	}
+}
+
+// Problems lists what a person should know of the listeners.
+func (s *Server) Problems() []api.FileProblem {
+	if p, ok := s.shortage.problem(time.Now()); ok {
+		return []api.FileProblem{p}
+	}
+	return nil
 }
 
 func (s *Server) serve(ctx context.Context, g *gate, h *handler, limits Limits) error {

@@ -27,10 +27,6 @@ func (m *Memory) Status() api.Status {
 	if m.Todos != nil {
 		s.Todosync = convertTodosync(m.Todos.Status())
 	}
-	if p, ok := m.shortage.problem(time.Now()); ok {
-		s.ProblemCount++
-		s.Problems = slices.Insert(s.Problems, 0, p)
-	}
 	return s
 }
 

@@ -9,10 +9,15 @@ import (
 )
 
 // stream answers with server-sent events until the client or the daemon goes.
-func (h *handler) stream(a *answer, r *http.Request, op *api.Operation, call Call, req *api.Request) error {
+func (h *handler) stream(a *answer, r *http.Request, caller api.Caller, req *api.Request) error {
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
 	defer context.AfterFunc(h.ending, cancel)()
+	run, err := h.backend.Stream(ctx, caller, req)
+	if err != nil {
+		return err
+	}
+	listening(ctx)
 	a.sent, a.code = true, "ok"
 	header := a.w.Header()
 	header.Set("Content-Type", "text/event-stream")
@@ -31,15 +36,15 @@ func (h *handler) stream(a *answer, r *http.Request, op *api.Operation, call Cal
 	if err := write([]byte(": hello\n\n")); err != nil {
 		return nil // the client went: nobody is left to be told
 	}
-	err := bindings[op.Name].stream(ctx, h.memory, call, req.Value(), func(event any) error {
-		body, err := encode(event)
+	err = run(func(event any) error {
+		body, err := api.Encode(event)
 		if err != nil {
 			return err
 		}
 		return write(append(append([]byte("data: "), body...), '\n'))
 	})
 	if err != nil && ctx.Err() == nil {
-		h.note(op.Name, err)
+		h.note(req.Operation().Name, err)
 	}
 	return nil
 }

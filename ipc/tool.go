@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/secrets"
 )
 
 // A Tool is what a model is given of an operation: its name, and when to use it.
@@ -189,8 +190,8 @@ func (t *Tool) use(ctx context.Context, ask askFunc, arguments json.RawMessage) 
 	}
 	raw, err := ask(ctx, req)
 	if err != nil {
-		if get, ok := req.Value().(*api.GetRequest); ok && get.Path != "" && asError(err).Code == api.NotFound {
-			return toolAnswer{fields: redacted(&noFile{Path: get.Path, Missing: true})}
+		if get, ok := req.Value().(*api.GetRequest); ok && get.Path != "" && api.AsError(err).Code == api.NotFound {
+			return toolAnswer{fields: missing(get.Path)}
 		}
 		return failure(err)
 	}
@@ -206,12 +207,18 @@ func (t *Tool) use(ctx context.Context, ask askFunc, arguments json.RawMessage) 
 
 // failure is an error that a model can do something about.
 func failure(err error) toolAnswer {
-	e := asError(err)
+	e := errorOf(err)
 	text := string(e.Code) + ": " + e.Message
 	if e.Hint != "" {
 		text += "\n" + e.Hint
 	}
 	return toolAnswer{text: text, fields: api.Failure{Error: e}, failed: true}
+}
+
+// errorOf is an error as a model is told it, without credentials.
+func errorOf(err error) *api.Error {
+	e, _ := secrets.RedactValue(api.AsError(err))
+	return e
 }
 
 // noFile is a file that is not there, or not to be read, as a model is answered
@@ -220,6 +227,11 @@ type noFile struct {
 	Path    string `json:"path"`
 	Text    string `json:"text"`
 	Missing bool   `json:"missing"`
+}
+
+func missing(path string) noFile {
+	path, _ = secrets.Redact(path)
+	return noFile{Path: path, Missing: true}
 }
 
 // toolHits are hits whose lines have the names, too, that models know from

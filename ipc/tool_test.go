@@ -46,7 +46,7 @@ func TestToolNeeds(t *testing.T) {
 		use := func(without string) toolAnswer {
 			arguments := maps.Clone(sound)
 			delete(arguments, without)
-			return tool.use(t.Context(), askOf(t, d.memory), json.RawMessage(encoded(t, arguments)))
+			return tool.use(t.Context(), askOf(d.memory), json.RawMessage(encoded(t, arguments)))
 		}
 		for _, name := range needed {
 			if a := use(name); !a.failed {
@@ -60,12 +60,17 @@ func TestToolNeeds(t *testing.T) {
 }
 
 // askOf asks a memory as its owner, in private.
-func askOf(t testing.TB, m *Memory) askFunc {
-	call, err := m.call(nil, api.Scope{}, true)
-	if err != nil {
-		t.Fatal(err)
+func askOf(m *Memory) askFunc { return askBy(m, api.Caller{AsOwner: true}) }
+
+// askBy asks a memory as a caller.
+func askBy(m *Memory, by api.Caller) askFunc {
+	return func(ctx context.Context, req *api.Request) (json.RawMessage, error) {
+		answer, err := m.Do(ctx, by, req)
+		if err != nil {
+			return nil, err
+		}
+		return api.Encode(answer)
 	}
-	return func(ctx context.Context, req *api.Request) (json.RawMessage, error) { return m.perform(ctx, call, req) }
 }
 
 // What models say in other words is understood; what makes no sense is told, with
@@ -133,7 +138,7 @@ func TestNeedsAreTheRules(t *testing.T) {
 func TestOperationsTellWhatIsRefused(t *testing.T) {
 	d := readOpsCase(t, &txtar.Archive{Files: []txtar.File{{Name: "notes/a.md", Data: []byte("some words\n")}}}).disk(t)
 	for _, c := range []struct {
-		fixed   *Fixed
+		fixed   *api.Fixed
 		subject string
 		context string
 		has     []string
@@ -143,11 +148,11 @@ func TestOperationsTellWhatIsRefused(t *testing.T) {
 		{nil, "acct:42", "private", []string{"search", "note", "todo", "forget", "check"}, []string{"compact", "undo"}},
 		{nil, "owner", "public", []string{"search", "note", "session", "item_put"}, []string{"todo", "remember", "forget", "edit", "compact", "undo", "item_delete"}},
 		{nil, "", "private", []string{"search", "get"}, []string{"note", "todo", "remember"}},
-		{&Fixed{Subject: "acct:42"}, "acct:42", "unknown", []string{"search", "note", "resolve", "status", "operations"}, []string{"todo", "check", "links", "events"}},
-		{&Fixed{Subject: "acct:42", Operations: []string{"get", "note"}}, "acct:42", "unknown", []string{"get", "note", "operations"}, []string{"search", "status", "complete"}},
-		{&Fixed{Subject: "acct:42", Operations: []string{"get", "note"}}, "", "public", []string{"get", "operations"}, []string{"search", "note"}},
+		{&api.Fixed{Subject: "acct:42"}, "acct:42", "unknown", []string{"search", "note", "resolve", "status", "operations"}, []string{"todo", "check", "links", "events"}},
+		{&api.Fixed{Subject: "acct:42", Operations: []string{"get", "note"}}, "acct:42", "unknown", []string{"get", "note", "operations"}, []string{"search", "status", "complete"}},
+		{&api.Fixed{Subject: "acct:42", Operations: []string{"get", "note"}}, "", "public", []string{"get", "operations"}, []string{"search", "note"}},
 	} {
-		call, err := d.memory.call(c.fixed, api.Scope{Subject: &c.subject, Context: &c.context}, false)
+		call, err := d.memory.call(api.Caller{Scope: api.Scope{Subject: &c.subject, Context: &c.context}, Fixed: c.fixed})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -178,11 +183,7 @@ func FuzzToolArguments(f *testing.F) {
 	}})
 	m := c.memory(f)
 	public := "public"
-	call, err := m.call(nil, api.Scope{Subject: &m.Owner, Context: &public}, false)
-	if err != nil {
-		f.Fatal(err)
-	}
-	ask := func(ctx context.Context, req *api.Request) (json.RawMessage, error) { return m.perform(ctx, call, req) }
+	ask := askBy(m, api.Caller{Scope: api.Scope{Subject: &m.Owner, Context: &public}})
 	for _, arguments := range []string{
 		`{}`, `{"query":"words","k":3}`, `{"path":"MEMORY.md"}`, `{"path":"2026-02-04/cli.md","from":2,"lines":1}`, `{"subject":"owner","context":"private"}`,
 		`{"query":"` + secret + `","scope":{"context":"private"},"Context":"private"}`, `{"namespace":"fact","key":"a"}`, `{"draft":{"items":{"A":[{"text":"x"}]}},"session":"s"}`,
@@ -195,7 +196,7 @@ func FuzzToolArguments(f *testing.F) {
 	f.Fuzz(func(t *testing.T, i int, arguments string) {
 		tool := Tools[uint(i)%uint(len(Tools))]
 		a := tool.use(t.Context(), ask, json.RawMessage(arguments))
-		fields, err := encode(a.fields)
+		fields, err := api.Encode(a.fields)
 		if err != nil {
 			t.Fatalf("%s %q: %v", tool.Name, arguments, err)
 		}

@@ -57,7 +57,7 @@ func TestWrites(t *testing.T) {
 				a.request = []byte(strings.NewReplacer("$hash", hash, "$token", token).Replace(string(a.request)))
 				said, failure := a.direct(t.Context(), direct.memory)
 				if failure != nil {
-					if said, err = encode(api.Failure{Error: asError(failure)}); err != nil {
+					if said, err = api.Encode(api.Failure{Error: asError(failure)}); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -288,7 +288,7 @@ func TestWriteBusy(t *testing.T) {
 		}
 		return parse(f)
 	}
-	call, err := d.memory.call(nil, api.Scope{}, true)
+	call, err := d.memory.call(api.Caller{AsOwner: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -387,7 +387,7 @@ func TestWriteRefused(t *testing.T) {
 		{api.Scope{}, api.Conflict, "hard links"},
 		{api.Scope{Subject: &other, Context: &private}, api.Busy, "cannot be changed now"},
 	} {
-		call, err := d.memory.call(nil, c.scope, true)
+		call, err := d.memory.call(api.Caller{Scope: c.scope, AsOwner: true})
 		if err != nil {
 			t.Fatal(err)
 		}

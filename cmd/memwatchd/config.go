@@ -328,8 +328,7 @@ func (l *listenerConfig) endpoint(rate float64) (ipc.Endpoint, error) {
 		e.Token = strings.TrimSpace(string(token))
 	}
 	if l.Subject != "" || l.Context != "" || len(l.Operations) > 0 {
-		context, _ := memory.ParseContext(l.Context)
-		e.Fixed = &ipc.Fixed{Subject: l.Subject, Context: context, Operations: l.Operations}
+		e.Fixed = &api.Fixed{Subject: l.Subject, Context: l.Context, Operations: l.Operations}
 	}
 	return e, nil
 }

@@ -41,6 +41,7 @@ type daemon struct {
 	index    *index.Index
 	pipeline *pipeline
 	watcher  *watcher.Watcher
+	server   *ipc.Server
 	writer   *vault.Writer    // nil if there is no journal, without which nothing is written
 	todos    *todosync.Syncer // nil if there is no writer
 
@@ -200,26 +201,26 @@ func (d *daemon) close() error {
 // run watches, indexes and answers until the context ends.
 func (d *daemon) run(ctx context.Context, listeners []*ipc.Listener) error {
 	c := d.config
-	server := &ipc.Server{
-		Logger: d.logger,
-		Memory: &ipc.Memory{
-			Index: d.index, Files: catalogued{d.pipeline.documents}, Scopes: d.people, Keeper: d,
-			Owner: c.Memory.Owner, Location: c.location, Recent: c.Memory.ShortTermDays,
-			Injection: c.Memory.Enabled && c.Memory.Injection.Enabled, MaxItems: c.Memory.Injection.MaxItems,
-			MaxChars: c.Memory.Injection.MaxChars, MaxFull: c.Memory.FullMaxChars, OmitUntrusted: c.Context.Untrusted == "omit",
-			Patience: c.IPC.SyncTimeout, Parse: d.pipeline.parse, Layout: d.pipeline.layout, DaysIn: c.Memory.Layout, Disabled: !c.Memory.Enabled, Now: clock,
-			Forgetting: filepath.Join(c.State.Dir, "forget.json"),
-		},
+	m := &ipc.Memory{
+		Index: d.index, Files: catalogued{d.pipeline.documents}, Scopes: d.people, Keeper: d,
+		Owner: c.Memory.Owner, Location: c.location, Recent: c.Memory.ShortTermDays,
+		Injection: c.Memory.Enabled && c.Memory.Injection.Enabled, MaxItems: c.Memory.Injection.MaxItems,
+		MaxChars: c.Memory.Injection.MaxChars, MaxFull: c.Memory.FullMaxChars, OmitUntrusted: c.Context.Untrusted == "omit",
+		Patience: c.IPC.SyncTimeout, Parse: d.pipeline.parse, Layout: d.pipeline.layout, DaysIn: c.Memory.Layout, Disabled: !c.Memory.Enabled, Now: clock,
+		Forgetting: filepath.Join(c.State.Dir, "forget.json"),
+	}
+	d.server = &ipc.Server{
+		Logger: d.logger, Backend: m, Version: version(),
 		Limits: ipc.Limits{
 			MaxRequest: int64(c.IPC.MaxRequest), MaxHeader: int(c.IPC.MaxHeader),
 			ReadHeader: c.IPC.ReadHeader, ReadBody: c.IPC.ReadBody, Write: c.IPC.Write, Idle: c.IPC.Idle,
 			MaxConnections: c.IPC.MaxConnections, Drain: c.IPC.Drain,
 		},
 	}
-	d.lend(server.Memory)
+	d.lend(m)
 	if d.model != nil {
-		server.Memory.Judge, server.Memory.JudgePrivate = d.model, c.LLM.Private
-		server.Memory.Reducer = d.model
+		m.Judge, m.JudgePrivate = d.model, c.LLM.Private
+		m.Reducer = d.model
 	}
 	d.recall()
 	epoch := d.index.Status().Epoch // before the watcher's first scan
@@ -228,12 +229,12 @@ func (d *daemon) run(ctx context.Context, listeners []*ipc.Listener) error {
 	group.Go(func() error { return d.complete(working, epoch) })
 	group.Go(func() error { return d.lookAtUsers(working) })
 	group.Go(func() error { return d.runWriting(working) })
-	group.Go(func() error { return server.Run(working, listeners...) })
+	group.Go(func() error { return d.server.Run(working, listeners...) })
 	group.Go(func() error { return d.supervisor.attend(working, listeners, d.State, d.logger) })
-	group.Go(func() error { return d.forget(working, server.Memory) })
-	group.Go(func() error { return d.hear(working, server.Memory) })
+	group.Go(func() error { return d.forget(working, m) })
+	group.Go(func() error { return d.hear(working, m) })
 	group.Go(func() error {
-		return server.Memory.Reduce(working, func(err error) { d.logger.Warn("captured text", "err", err) })
+		return m.Reduce(working, func(err error) { d.logger.Warn("captured text", "err", err) })
 	})
 	err := group.Wait()
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {

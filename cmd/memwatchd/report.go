@@ -125,7 +125,7 @@ func (p *pipeline) lastFailure() error {
 // problems lists what a person should know: of the memory as a whole, then of
 // files by path and line.
 func (d *daemon) problems() []api.FileProblem {
-	var list []api.FileProblem
+	list := d.server.Problems()
 	if text := d.people.problem(); text != "" {
 		list = append(list, api.FileProblem{Path: memory.IdentitiesPath, Problem: api.Problem{
 			Code: "identities_broken", Message: text + "; the last links that were read hold",
