@@ -159,8 +159,8 @@ func TestClientLosesNothing(t *testing.T) {
 }
 
 func TestClientWithoutDaemon(t *testing.T) {
-	client := &Client{Socket: filepath.Join(t.TempDir(), "s")}
-	if _, err := client.Status(t.Context(), api.StatusRequest{}); !errors.Is(err, ErrNoDaemon) {
+	c := &Client{Socket: filepath.Join(t.TempDir(), "s")}
+	if _, err := c.Status(t.Context(), api.StatusRequest{}); !errors.Is(err, ErrNoDaemon) {
 		t.Errorf("the error is %v", err)
 	}
 }

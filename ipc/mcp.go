@@ -20,7 +20,7 @@ type server struct {
 	profile Profile
 	version string
 
-	ask askFunc
+	ask AskFunc
 	// may is what the caller of a context may ask; false if that is not known.
 	may func(context.Context) (*api.OperationsAnswer, bool)
 	// welcome is may, for the first answer of all, which must not wait.
@@ -46,7 +46,7 @@ func (s *server) start() *server {
 	}
 	s.AddResourceTemplate(&mcp.ResourceTemplate{
 		Name: "file", Title: "A file of memory", Description: "A Markdown file of memory, by its path",
-		MIMEType: markdown, URITemplate: resourceTemplate,
+		MIMEType: markdown, URITemplate: ResourceTemplate,
 	}, s.readResource)
 	s.AddReceivingMiddleware(s.receive)
 	return s
@@ -68,17 +68,17 @@ func (t *Tool) described() *mcp.Tool {
 // it is no error of the protocol.
 func (s *server) handler(t *Tool) mcp.ToolHandler {
 	return func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		return t.use(ctx, s.ask, req.Params.Arguments).result()
+		return t.Use(ctx, s.ask, req.Params.Arguments).result()
 	}
 }
 
-func (a toolAnswer) result() (*mcp.CallToolResult, error) {
-	fields, err := api.Encode(a.fields)
+func (a Result) result() (*mcp.CallToolResult, error) {
+	fields, err := api.Encode(a.Fields)
 	if err != nil {
 		return nil, err
 	}
 	return &mcp.CallToolResult{
-		Content: []mcp.Content{&mcp.TextContent{Text: a.text}}, StructuredContent: json.RawMessage(fields), IsError: a.failed,
+		Content: []mcp.Content{&mcp.TextContent{Text: a.Text}}, StructuredContent: json.RawMessage(fields), IsError: a.Failed,
 	}, nil
 }
 

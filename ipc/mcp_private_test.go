@@ -72,7 +72,7 @@ func mcpMessages(leaves []*leaf, targets []*target) (list []string) {
 	add := func(method string, params fields) { list = append(list, rpc(1, method, params)) }
 	ask := func(tool string, arguments fields) { list = append(list, call(tool, arguments)) }
 	typed := func(value string) {
-		add("completion/complete", fields{"ref": fields{"type": "ref/resource", "uri": resourceTemplate}, "argument": fields{"name": "path", "value": value}})
+		add("completion/complete", fields{"ref": fields{"type": "ref/resource", "uri": ResourceTemplate}, "argument": fields{"name": "path", "value": value}})
 	}
 	add("initialize", fields{"protocolVersion": "2025-06-18", "capabilities": fields{}, "clientInfo": fields{"name": "x", "version": "1"}})
 	for _, method := range []string{"tools/list", "resources/list", "resources/templates/list"} {
@@ -105,7 +105,7 @@ func mcpMessages(leaves []*leaf, targets []*target) (list []string) {
 	dirs := map[string]bool{}
 	for i, l := range leaves {
 		file := l.path
-		add("resources/read", fields{"uri": resourceURI(file)})
+		add("resources/read", fields{"uri": ResourceURI(file)})
 		ask("memory_get", fields{"path": file})
 		ask("memory_related", fields{"path": file})
 		add("resources/list", fields{"cursor": file})
@@ -113,7 +113,7 @@ func mcpMessages(leaves []*leaf, targets []*target) (list []string) {
 			if file[at] == '/' && !dirs[file[:at+1]] {
 				dirs[file[:at+1]] = true
 				typed(file[:at+1])
-				add("resources/read", fields{"uri": resourceURI(file[:at])})
+				add("resources/read", fields{"uri": ResourceURI(file[:at])})
 			}
 		}
 		if i%4 > 0 && !thorough {
@@ -142,7 +142,7 @@ func mcpMessages(leaves []*leaf, targets []*target) (list []string) {
 		ask("memory_get", fields{"path": e.path + "#" + e.id()})
 		ask("memory_related", fields{"id": e.path + "#" + e.id()})
 		add("resources/read", fields{"uri": "memory://" + e.path + "#" + e.id()})
-		add("resources/read", fields{"uri": resourceURI(e.path + "#" + e.id())})
+		add("resources/read", fields{"uri": ResourceURI(e.path + "#" + e.id())})
 		ask("memory_get", fields{"namespace": "fact", "key": e.word()})
 		ask("memory_context", fields{"format": "relevant", "query": e.word() + " " + e.proof()})
 	}

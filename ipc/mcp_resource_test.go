@@ -3,7 +3,9 @@ package ipc
 import (
 	"encoding/json"
 	"fmt"
+	"net/url"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -14,7 +16,7 @@ import (
 // completed by path.
 func TestMCPResources(t *testing.T) {
 	var many []txtar.File
-	for i := range resourcePage + 5 {
+	for i := range 1005 {
 		many = append(many, txtar.File{Name: fmt.Sprintf("notes/n%04d.md", i), Data: []byte("---\nvisibility: public_ok\n---\n\n- a note\n")})
 	}
 	m := someMemory(t, append(privateFiles, many...)...)
@@ -26,7 +28,7 @@ func TestMCPResources(t *testing.T) {
 			t.Fatal(err)
 		}
 		names = append(names, r.Name)
-		if path, ok := resourcePath(r.URI); !ok || path != r.Name || r.MIMEType != markdown {
+		if r.URI != ResourceURI(r.Name) || r.MIMEType != "text/markdown" {
 			t.Errorf("%s is %s, of type %s", r.Name, r.URI, r.MIMEType)
 		}
 	}
@@ -35,12 +37,12 @@ func TestMCPResources(t *testing.T) {
 	}
 	for uri, want := range map[string]string{
 		"memory://MEMORY.md":                   "# Long-Term Memory\n\n- words of the owner\n",
-		resourceURI("2026-02-05/zoë 你好 #1.md"): "- more words for all\n",
+		ResourceURI("2026-02-05/zoë 你好 #1.md"): "- more words for all\n",
 		"memory://2026-02-05/zoë 你好 %231.md":   "- more words for all\n",
 		"memory://%4DEMORY.md":                 "# Long-Term Memory\n\n- words of the owner\n",
 	} {
 		got, err := model.session.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: uri})
-		if err != nil || len(got.Contents) != 1 || got.Contents[0].Text != want || got.Contents[0].MIMEType != markdown {
+		if err != nil || len(got.Contents) != 1 || got.Contents[0].Text != want || got.Contents[0].MIMEType != "text/markdown" {
 			t.Errorf("%s is %+v, %v", uri, got, err)
 		}
 	}
@@ -51,11 +53,11 @@ func TestMCPResources(t *testing.T) {
 		}
 		return &got.Completion
 	}
-	file := mcp.CompleteReference{Type: "ref/resource", URI: resourceTemplate}
+	file := mcp.CompleteReference{Type: "ref/resource", URI: ResourceTemplate}
 	if got := complete(file, "path", "notes/n000"); len(got.Values) != 10 || got.Total != 10 || got.HasMore {
 		t.Errorf("completed is %+v", got)
 	}
-	if got := complete(file, "path", "notes/"); len(got.Values) != maxCompletions || got.Total != len(many) || !got.HasMore {
+	if got := complete(file, "path", "notes/"); len(got.Values) != 100 || got.Total != len(many) || !got.HasMore {
 		t.Errorf("completed is %+v", got)
 	}
 	for _, other := range []*mcp.CompletionResultDetails{
@@ -85,8 +87,9 @@ func TestMCPNoResource(t *testing.T) {
 		if err := json.Unmarshal([]byte(got.body), &failed); err != nil || failed.Error.Code != -32602 || failed.Error.Message != "Resource not found" {
 			t.Errorf("%q: %v, %v", uri, got, err)
 		}
-		if path, ok := resourcePath(uri); ok {
-			uri = resourceURI(path)
+		escaped, ours := strings.CutPrefix(uri, "memory://")
+		if path, err := url.PathUnescape(escaped); ours && err == nil && path != "" {
+			uri = ResourceURI(path)
 		}
 		if failed.Error.Data.URI != uri {
 			t.Errorf("%q: it is said of %q", uri, failed.Error.Data.URI)

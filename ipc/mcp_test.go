@@ -93,7 +93,7 @@ func call(name string, arguments fields) string {
 
 // as are the headers that say who asks.
 func as(subject, context string) http.Header {
-	return http.Header{subjectHeader: {subject}, contextHeader: {context}}
+	return http.Header{SubjectHeader: {subject}, ContextHeader: {context}}
 }
 
 // toolsListed are the tools that there are.
@@ -129,7 +129,7 @@ func TestMCPTools(t *testing.T) {
 		{"nobody", nil, false, "?tools=core", nil, reading},
 		{"nobody, of all", nil, false, "?tools=all", nil, slices.Sorted(slices.Values(append([]string{"related", "load", "list", "status"}, reading...)))},
 		{"a scope", &api.Fixed{Subject: "acct:42", Context: "private"}, false, "", nil, core},
-		{"a scope, narrowed", &api.Fixed{Subject: "acct:42", Context: "private"}, false, "", http.Header{contextHeader: {"public"}}, slices.Sorted(slices.Values(append([]string{"note"}, reading...)))},
+		{"a scope, narrowed", &api.Fixed{Subject: "acct:42", Context: "private"}, false, "", http.Header{ContextHeader: {"public"}}, slices.Sorted(slices.Values(append([]string{"note"}, reading...)))},
 		{"some operations", &api.Fixed{Subject: "acct:42", Context: "private", Operations: []string{"search", "session", "item_get"}}, false, "", nil, []string{"get", "search", "session"}},
 		{"some operations, of the core", &api.Fixed{Subject: "acct:42", Context: "private", Operations: []string{"search", "session"}}, false, "?tools=core", nil, []string{"search"}},
 		{"no memory", nil, true, "?tools=all", as("owner", "private"), nil},
@@ -173,12 +173,12 @@ func TestMCPFixed(t *testing.T) {
 	if got := found(nil); !strings.Contains(got, "words that are private") || strings.Contains(got, "of the owner") || strings.Contains(got, "of bob") {
 		t.Errorf("in the scope: %s", got)
 	}
-	for _, header := range []http.Header{{contextHeader: {"public"}}, {contextHeader: {"unknown"}}, {subjectHeader: {""}}, as("acct:42", "public")} {
+	for _, header := range []http.Header{{ContextHeader: {"public"}}, {ContextHeader: {"unknown"}}, {SubjectHeader: {""}}, as("acct:42", "public")} {
 		if got := found(header); strings.Contains(got, "private_only") || !strings.Contains(got, "words for all") {
 			t.Errorf("narrowed by %v: %s", header, got)
 		}
 	}
-	for _, header := range []http.Header{{subjectHeader: {"bob"}}, {subjectHeader: {"nobody-knows"}}, as("owner", "private")} {
+	for _, header := range []http.Header{{SubjectHeader: {"bob"}}, {SubjectHeader: {"nobody-knows"}}, as("owner", "private")} {
 		got := post(t, socket, "", call("memory_search", fields{"query": "words"}), header)
 		if got.status != http.StatusForbidden || !strings.Contains(got.body, errFixed.Message) || strings.Contains(got.body, "words") {
 			t.Errorf("widened by %v: %v", header, got)
@@ -208,7 +208,7 @@ func TestMCPFixed(t *testing.T) {
 	if got := post(t, socket, "", rpc(1, "resources/list", fields{}), nil).body; !strings.Contains(got, `"resources":[]`) {
 		t.Errorf("files are listed where names are not served: %s", got)
 	}
-	got := post(t, socket, "", rpc(1, "completion/complete", fields{"ref": fields{"type": "ref/resource", "uri": resourceTemplate}, "argument": fields{"name": "path", "value": ""}}), nil).body
+	got := post(t, socket, "", rpc(1, "completion/complete", fields{"ref": fields{"type": "ref/resource", "uri": ResourceTemplate}, "argument": fields{"name": "path", "value": ""}}), nil).body
 	if !strings.Contains(got, `"values":[]`) {
 		t.Errorf("files are completed where names are not served: %s", got)
 	}
@@ -228,7 +228,7 @@ func TestMCPRefuses(t *testing.T) {
 	m := someMemory(t)
 	socket := serveAs(t, m, func(_ *Endpoint, s *Server) { s.Limits.MaxRequest = 4000 })
 	ping := rpc(1, "ping", fields{})
-	batch := "[" + strings.Repeat(ping+",", maxBatch) + ping + "]"
+	batch := "[" + strings.Repeat(ping+",", 20) + ping + "]"
 	for _, c := range []struct {
 		name, method, path, body string
 		header                   http.Header
@@ -248,9 +248,9 @@ func TestMCPRefuses(t *testing.T) {
 		{"tools twice", "POST", "/mcp?tools=all&tools=core", ping, nil, 400, `"invalid"`},
 		{"another query", "POST", "/mcp?subject=owner", ping, nil, 400, `"invalid"`},
 		{"a query that is none", "POST", "/mcp?%zz", ping, nil, 400, `"invalid"`},
-		{"two subjects", "POST", "/mcp", ping, http.Header{subjectHeader: {"a", "b"}}, 400, "the header Memwatchd-Subject is there twice"},
-		{"two contexts", "POST", "/mcp", ping, http.Header{contextHeader: {"public", "private"}}, 400, "the header Memwatchd-Context is there twice"},
-		{"another context", "POST", "/mcp", ping, http.Header{contextHeader: {"secret"}}, 400, `context: \"secret\" is not one of`},
+		{"two subjects", "POST", "/mcp", ping, http.Header{SubjectHeader: {"a", "b"}}, 400, "the header Memwatchd-Subject is there twice"},
+		{"two contexts", "POST", "/mcp", ping, http.Header{ContextHeader: {"public", "private"}}, 400, "the header Memwatchd-Context is there twice"},
+		{"another context", "POST", "/mcp", ping, http.Header{ContextHeader: {"secret"}}, 400, `context: \"secret\" is not one of`},
 		{"another revision", "POST", "/mcp", ping, http.Header{"Mcp-Protocol-Version": {"1999-01-01"}}, 400, ""},
 		{"another path", "POST", "/mcp/", ping, nil, 404, ""},
 		{"another type", "POST", "/mcp", ping, http.Header{"Content-Type": {"text/plain"}}, 415, ""},
@@ -310,7 +310,7 @@ func TestMCPPanic(t *testing.T) {
 	socket := serveOps(t, m)
 	for _, message := range []string{
 		call("memory_search", fields{"query": "words"}), rpc(1, "resources/read", fields{"uri": "memory://a.md"}), rpc(1, "resources/list", fields{}),
-		rpc(1, "completion/complete", fields{"ref": fields{"type": "ref/resource", "uri": resourceTemplate}, "argument": fields{"name": "path", "value": ""}}),
+		rpc(1, "completion/complete", fields{"ref": fields{"type": "ref/resource", "uri": ResourceTemplate}, "argument": fields{"name": "path", "value": ""}}),
 	} {
 		if got := post(t, socket, "", message, nil); got.status != 200 || !strings.Contains(got.body, "something went wrong") {
 			t.Errorf("%s: %v", message, got)
@@ -391,7 +391,7 @@ func TestMCPRevisions(t *testing.T) {
 			t.Errorf("%s: a search is answered %s", version, got)
 		}
 		batch := post(t, socket, "", "["+rpc(1, "ping", fields{})+","+rpc(2, "tools/call", fields{"name": "memory_todos", "arguments": fields{}})+"]", header)
-		if ok := strings.Contains(batch.body, `"id":1`) && strings.Contains(batch.body, `"id":2`); ok != (agreed < firstWithoutBatches) {
+		if ok := strings.Contains(batch.body, `"id":1`) && strings.Contains(batch.body, `"id":2`); ok != (agreed < "2025-06-18") {
 			t.Errorf("%s: a batch is answered %v", version, batch)
 		}
 	}
@@ -422,7 +422,7 @@ func TestMCPRevisions(t *testing.T) {
 func TestMCPAsIfTheRestDidNotExist(t *testing.T) {
 	with := serveOps(t, someMemory(t, privateFiles...))
 	without := serveOps(t, someMemory(t))
-	ref := fields{"type": "ref/resource", "uri": resourceTemplate}
+	ref := fields{"type": "ref/resource", "uri": ResourceTemplate}
 	messages := []string{
 		rpc(1, "tools/list", fields{}), rpc(1, "resources/list", fields{}), rpc(1, "resources/list", fields{"cursor": "2026-02-04/cli.md"}), rpc(1, "resources/templates/list", fields{}),
 		rpc(1, "initialize", fields{"protocolVersion": "2025-06-18", "capabilities": fields{}, "clientInfo": fields{"name": "x", "version": "1"}}),
@@ -434,7 +434,7 @@ func TestMCPAsIfTheRestDidNotExist(t *testing.T) {
 		messages = append(messages, rpc(1, "completion/complete", fields{"ref": ref, "argument": fields{"name": "path", "value": value}}))
 	}
 	for _, f := range privateFiles {
-		messages = append(messages, rpc(1, "resources/read", fields{"uri": resourceURI(f.Name)}), rpc(1, "resources/list", fields{"cursor": f.Name}),
+		messages = append(messages, rpc(1, "resources/read", fields{"uri": ResourceURI(f.Name)}), rpc(1, "resources/list", fields{"cursor": f.Name}),
 			call("memory_get", fields{"path": f.Name}), call("memory_related", fields{"path": f.Name}), call("memory_edit", fields{"path": f.Name, "old_text": "words", "new_text": "x"}))
 	}
 	for _, who := range []http.Header{nil, as("owner", "public"), as("acct:42", "unknown"), as("", "private"), as("carol", "private")} {

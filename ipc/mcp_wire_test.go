@@ -72,12 +72,12 @@ func (c *model) over(socket string) http.RoundTripper {
 
 // as says who asks from now on.
 func (c *model) as(subject, context string) {
-	c.says = http.Header{subjectHeader: {subject}, contextHeader: {context}}
+	c.says = http.Header{SubjectHeader: {subject}, ContextHeader: {context}}
 }
 
 // toolOf is the tool of an operation, if it has one.
 func toolOf(op *api.Operation) *Tool {
-	if i := slices.IndexFunc(Tools, func(t *Tool) bool { return slices.Contains(t.ops, op) }); i >= 0 {
+	if i := slices.IndexFunc(Tools, func(t *Tool) bool { return t.Asks(op) }); i >= 0 {
 		return Tools[i]
 	}
 	return nil
@@ -96,7 +96,7 @@ func (c *model) sameOver(t *testing.T, a *opsAsk, wire []byte) bool {
 	if json.Unmarshal(a.request, &request) != nil && len(a.request) > 0 || !c.introduce(request) {
 		return false
 	}
-	if a.op != tool.ops[0] && isEmpty(orNull(request["namespace"])) && isEmpty(orNull(request["key"])) {
+	if a.op != tool.Operations()[0] && saysNothing(orNull(request["namespace"])) && saysNothing(orNull(request["key"])) {
 		return false // that is another question
 	}
 	arguments, err := scopeless(a.request)
@@ -116,7 +116,7 @@ func (c *model) sameOver(t *testing.T, a *opsAsk, wire []byte) bool {
 	is, want := jsonOf(t, fields), jsonOf(t, wire)
 	failure, failed := want["error"].(map[string]any)
 	switch {
-	case failed && failure["code"] == string(api.NotFound) && a.op.Name == "get" && !isEmpty(orNull(request["path"])):
+	case failed && failure["code"] == string(api.NotFound) && a.op.Name == "get" && !saysNothing(orNull(request["path"])):
 		path, _ := jsonOf(t, a.request)["path"].(string)
 		if path = string(secrets.Mask([]byte(path))); is["missing"] != true || got.IsError || is["text"] != "" || is["path"] != path || textIn(got) != "" {
 			t.Errorf("%s: a model is answered %s, where HTTP says %s", a.name, fields, wire)
@@ -186,6 +186,11 @@ func scopeless(request []byte) (json.RawMessage, error) {
 		return nil, err
 	}
 	return api.Encode(arguments)
+}
+
+// saysNothing reports whether a value says as much as none.
+func saysNothing(raw json.RawMessage) bool {
+	return slices.Contains([]string{"null", `""`, "[]", "{}"}, string(raw))
 }
 
 func orNull(raw json.RawMessage) json.RawMessage {

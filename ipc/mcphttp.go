@@ -23,9 +23,11 @@ import (
 //
 // and never by a tool's arguments. /mcp?tools=all gives all tools; without that
 // it is the core of them, or what the listener is restricted to.
+
+// The headers by which a request to /mcp says who asks.
 const (
-	subjectHeader = "Memwatchd-Subject"
-	contextHeader = "Memwatchd-Context"
+	SubjectHeader = "Memwatchd-Subject"
+	ContextHeader = "Memwatchd-Context"
 )
 
 // maxBatch is how many messages one request may have, which only clients of an old
@@ -137,7 +139,7 @@ func (h *Handler) exchange(r *http.Request) (*exchange, error) {
 	for _, f := range []struct {
 		name  string
 		value **string
-	}{{subjectHeader, &e.caller.Scope.Subject}, {contextHeader, &e.caller.Scope.Context}} {
+	}{{SubjectHeader, &e.caller.Scope.Subject}, {ContextHeader, &e.caller.Scope.Context}} {
 		switch values := r.Header.Values(f.name); len(values) {
 		case 0:
 		case 1:

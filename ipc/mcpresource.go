@@ -3,6 +3,7 @@ package ipc
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/url"
 	"strings"
 
@@ -15,12 +16,15 @@ import (
 // Files of memory are resources: memory://<path>, with what cannot stand in a URI
 // escaped.
 const (
-	resourcePrefix   = "memory://"
-	resourceTemplate = resourcePrefix + "{+path}"
-	markdown         = "text/markdown"
+	resourcePrefix = "memory://"
+	markdown       = "text/markdown"
 )
 
-func resourceURI(path string) string {
+// ResourceTemplate is the template of the URIs of files.
+const ResourceTemplate = resourcePrefix + "{+path}"
+
+// ResourceURI returns the URI of the file at a path of memory.
+func ResourceURI(path string) string {
 	parts := strings.Split(path, "/")
 	for i, part := range parts {
 		parts[i] = url.PathEscape(part)
@@ -38,7 +42,7 @@ func resourcePath(uri string) (string, bool) {
 // canonicalURI is a URI as it is listed, of what may be escaped less, or more.
 func canonicalURI(uri string) (string, bool) {
 	path, ok := resourcePath(uri)
-	return resourceURI(path), ok
+	return ResourceURI(path), ok
 }
 
 // noResource is the one answer for what is not there, and for what may not be
@@ -79,7 +83,7 @@ func (s *server) listResources(ctx context.Context, after string, list *mcp.List
 		return err
 	}
 	for _, path := range page.Values {
-		list.Resources = append(list.Resources, &mcp.Resource{URI: resourceURI(path), Name: path, MIMEType: markdown})
+		list.Resources = append(list.Resources, &mcp.Resource{URI: ResourceURI(path), Name: path, MIMEType: markdown})
 	}
 	list.NextCursor = page.Next
 	return nil
@@ -88,7 +92,7 @@ func (s *server) listResources(ctx context.Context, after string, list *mcp.List
 // complete completes the path of a resource.
 func (s *server) complete(ctx context.Context, req *mcp.CompleteRequest) (*mcp.CompleteResult, error) {
 	page := &api.CompleteAnswer{Values: []string{}}
-	if req.Params.Ref.URI == resourceTemplate && req.Params.Argument.Name == "path" {
+	if req.Params.Ref.URI == ResourceTemplate && req.Params.Argument.Name == "path" {
 		var err error
 		if page, err = s.paths(ctx, api.CompleteRequest{Prefix: req.Params.Argument.Value, Limit: maxCompletions}); err != nil {
 			return nil, err
@@ -113,11 +117,15 @@ func (s *server) paths(ctx context.Context, r api.CompleteRequest) (*api.Complet
 }
 
 // askFor asks for an operation with a request and an answer of Go.
-func askFor[Answer, R any](ctx context.Context, ask askFunc, r R) (*Answer, error) {
+func askFor[Answer, R any](ctx context.Context, ask AskFunc, r R) (*Answer, error) {
 	req := api.RequestOf(r).WithDefaults()
 	raw, err := ask(ctx, req)
 	if err != nil {
 		return nil, err
 	}
-	return read[Answer](req, raw)
+	answer := new(Answer)
+	if err := json.Unmarshal(raw, answer); err != nil {
+		return nil, fmt.Errorf("%s: the answer cannot be read: %w", req.Operation().Name, err)
+	}
+	return answer, nil
 }

@@ -33,7 +33,7 @@ func socketDir(t *testing.T) string {
 }
 
 // serveOn serves on endpoints until the test ends.
-func serveOn(t *testing.T, logger *slog.Logger, endpoints ...Endpoint) {
+func serveOn(t *testing.T, backend Backend, logger *slog.Logger, endpoints ...Endpoint) {
 	t.Helper()
 	var listeners []*Listener
 	for _, e := range endpoints {
@@ -43,8 +43,7 @@ func serveOn(t *testing.T, logger *slog.Logger, endpoints ...Endpoint) {
 		}
 		listeners = append(listeners, l)
 	}
-	root := &opsRoot{}
-	s := &Server{Backend: &Memory{Keeper: root, Scopes: root}, Logger: logger, Registry: prometheus.NewRegistry()}
+	s := &Server{Backend: backend, Logger: logger, Registry: prometheus.NewRegistry()}
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- s.Run(ctx, listeners...) }()
@@ -58,6 +57,38 @@ func serveOn(t *testing.T, logger *slog.Logger, endpoints ...Endpoint) {
 			t.Errorf("the server ended with: %v", err)
 		}
 	})
+}
+
+// An emptyBackend is healthy, and has nothing to answer.
+type emptyBackend struct{}
+
+func (emptyBackend) Do(_ context.Context, _ api.Caller, req *api.Request) (any, error) {
+	return req.Operation().NewAnswer(), nil
+}
+
+func (emptyBackend) Stream(ctx context.Context, _ api.Caller, _ *api.Request) (func(func(any) error) error, error) {
+	return func(func(any) error) error { <-ctx.Done(); return nil }, nil
+}
+
+func (emptyBackend) Status() api.Status { return api.Status{Healthy: true} }
+
+// A brokenBackend fails in the way that an operation is named after.
+type brokenBackend struct{ emptyBackend }
+
+func (brokenBackend) Do(_ context.Context, _ api.Caller, req *api.Request) (any, error) {
+	if req.Operation().Name == "fail" {
+		return nil, fmt.Errorf("open /secret/place: %w", os.ErrPermission)
+	}
+	panic("secret of the stack")
+}
+
+func (brokenBackend) Stream(context.Context, api.Caller, *api.Request) (func(func(any) error) error, error) {
+	return func(send func(any) error) error {
+		if err := send(1); err != nil {
+			return err
+		}
+		panic("secret of the stream")
+	}, nil
 }
 
 // say sends a request and returns the whole of the answer.
@@ -84,28 +115,12 @@ func TestPanic(t *testing.T) {
 	before := api.Operations
 	t.Cleanup(func() { api.Operations = before })
 	api.Operations = slices.Clip(api.Operations)
-	for _, b := range []struct {
-		name string
-		binding
-	}{
-		{"panic_now", bind(func(*Memory, context.Context, Call, *request) (*struct{}, error) { panic("secret of the stack") })},
-		{"panic_later", bindStream[request, struct{}](func(_ *Memory, _ context.Context, _ Call, _ *request, send func(any) error) error {
-			if err := send(1); err != nil {
-				return err
-			}
-			panic("secret of the stream")
-		})},
-		{"fail", bind(func(*Memory, context.Context, Call, *request) (*struct{}, error) {
-			return nil, fmt.Errorf("open /secret/place: %w", os.ErrPermission)
-		})},
-	} {
-		api.Operations = append(api.Operations, api.Describe[request, struct{}](api.Operation{Name: b.name, Stream: b.stream != nil}))
-		bindings[b.name] = b.binding
-		t.Cleanup(func() { delete(bindings, b.name) })
+	for name, stream := range map[string]bool{"panic_now": false, "panic_later": true, "fail": false} {
+		api.Operations = append(api.Operations, api.Describe[request, struct{}](api.Operation{Name: name, Stream: stream}))
 	}
 	var log strings.Builder
 	socket := filepath.Join(socketDir(t), "s")
-	serveOn(t, slog.New(slog.NewTextHandler(&log, nil)), Endpoint{Path: socket})
+	serveOn(t, brokenBackend{}, slog.New(slog.NewTextHandler(&log, nil)), Endpoint{Path: socket})
 	const form = "POST /v1/%s HTTP/1.1\r\nHost: m\r\nConnection: close\r\nContent-Length: 2\r\n\r\n{}"
 	for _, op := range []string{"panic_now", "panic_later", "fail", "panic_now"} {
 		answer := say(t, "unix", socket, fmt.Sprintf(form, op))
@@ -268,7 +283,7 @@ func TestTCP(t *testing.T) {
 	}
 	address := free.Addr().String()
 	free.Close()
-	serveOn(t, slog.New(slog.DiscardHandler), Endpoint{Address: address, Token: token})
+	serveOn(t, emptyBackend{}, slog.New(slog.DiscardHandler), Endpoint{Address: address, Token: token})
 	for _, c := range []struct {
 		header string
 		status int

@@ -6,29 +6,54 @@ import (
 	"time"
 
 	"github.com/memwatchd/memwatchd/api"
-	"github.com/memwatchd/memwatchd/memory"
 )
 
-// Visibility says in which contexts an item may be shown. The zero value is the
-// careful one.
-type Visibility = memory.Visibility
+// Visibility determines in which contexts an item may be shown. The zero value is
+// PrivateOnly.
+type Visibility uint8
 
 // The visibilities.
 const (
-	PrivateOnly = memory.PrivateOnly
-	PublicOK    = memory.PublicOK
+	PrivateOnly Visibility = iota
+	PublicOK
 )
+
+// String returns the name of the visibility on the wire.
+func (v Visibility) String() string {
+	if v == PublicOK {
+		return "public_ok"
+	}
+	return "private_only"
+}
+
+func parseVisibility(s string) Visibility {
+	if s == PublicOK.String() {
+		return PublicOK
+	}
+	return PrivateOnly
+}
 
 // RequestContext is where what is read will be shown. The zero value is treated
 // as public.
-type RequestContext = memory.Context
+type RequestContext uint8
 
 // The contexts.
 const (
-	ContextUnknown = memory.Unknown
-	ContextPublic  = memory.Public
-	ContextPrivate = memory.Private
+	ContextUnknown RequestContext = iota
+	ContextPublic
+	ContextPrivate
 )
+
+// String returns the name of the context on the wire.
+func (c RequestContext) String() string {
+	switch c {
+	case ContextPublic:
+		return "public"
+	case ContextPrivate:
+		return "private"
+	}
+	return "unknown"
+}
 
 // A StoredItem is an [api.Item] for programs that keep what they know of a subject
 // by keys, and leave files to others.
@@ -209,7 +234,7 @@ func stored(i *api.Item) StoredItem {
 		return StoredItem{}
 	}
 	item := StoredItem{
-		SubjectID: i.Subject, Namespace: i.Namespace, Key: i.Key, Value: i.Value, Visibility: memory.ParseVisibility(i.Visibility),
+		SubjectID: i.Subject, Namespace: i.Namespace, Key: i.Key, Value: i.Value, Visibility: parseVisibility(i.Visibility),
 		Confidence: i.Confidence, CreatedAt: unixSeconds(i.Created), UpdatedAt: unixSeconds(i.Updated),
 	}
 	if i.Source != "" {

@@ -28,6 +28,10 @@ type Tool struct {
 	ops []*api.Operation
 }
 
+// Operations returns the operations that the tool asks for: the first, unless a
+// parameter is given that only another has.
+func (t *Tool) Operations() []*api.Operation { return t.ops }
+
 // Asks reports whether the tool may ask for an operation.
 func (t *Tool) Asks(op *api.Operation) bool { return slices.Contains(t.ops, op) }
 
@@ -70,9 +74,9 @@ func (t *Tool) allowed(may *api.OperationsAnswer) bool {
 // aliases are names of parameters that models know from elsewhere.
 var aliases = map[string]string{"maxResults": "limit", "k": "limit", "after": "since", "before": "until"}
 
-// params are the tool's parameters: those of its first operation, and what only
-// the others have.
-func (t *Tool) params() []*api.Param {
+// Params returns the parameters of the tool: those of its first operation, and
+// what only the others have.
+func (t *Tool) Params() []*api.Param {
 	var list []*api.Param
 	for _, op := range t.ops {
 		for _, p := range op.Params {
@@ -90,7 +94,7 @@ func (t *Tool) request(arguments json.RawMessage) (*api.Request, error) {
 	if len(arguments) == 0 || string(arguments) == "null" {
 		arguments = json.RawMessage("{}")
 	}
-	params := t.params()
+	params := t.Params()
 	has := func(name string) bool {
 		return slices.ContainsFunc(params, func(p *api.Param) bool { return p.Name == name })
 	}
@@ -156,7 +160,7 @@ func (t *Tool) meant(fields map[string]json.RawMessage) *api.Operation {
 
 // own are the parameters that only this one of the operations has.
 func (t *Tool) own(op *api.Operation) []*api.Param {
-	return slices.DeleteFunc(t.params(), func(p *api.Param) bool {
+	return slices.DeleteFunc(t.Params(), func(p *api.Param) bool {
 		return !slices.Contains(op.Params, p)
 	})
 }
@@ -170,20 +174,20 @@ func (t *Tool) marks(op *api.Operation) string {
 	return strings.Join(names, " and ")
 }
 
-// An askFunc asks for an operation, and gives the answer as it goes over the wire.
-// What is wrong is an [*api.Error].
-type askFunc func(context.Context, *api.Request) (json.RawMessage, error)
+// An AskFunc asks for an operation, and returns the answer as it goes over the
+// wire. What is wrong is an [*api.Error].
+type AskFunc func(context.Context, *api.Request) (json.RawMessage, error)
 
-// A toolAnswer is what a model is answered: a text for it, and what programs are
-// answered.
-type toolAnswer struct {
-	text   string
-	fields any
-	failed bool
+// A Result is what a model is answered: a text for it, and what programs are
+// answered, to be encoded.
+type Result struct {
+	Text   string
+	Fields any
+	Failed bool
 }
 
-// use asks for what a model asks for.
-func (t *Tool) use(ctx context.Context, ask askFunc, arguments json.RawMessage) toolAnswer {
+// Use asks for what a model asks for with some arguments, a JSON object.
+func (t *Tool) Use(ctx context.Context, ask AskFunc, arguments json.RawMessage) Result {
 	req, err := t.request(arguments)
 	if err != nil {
 		return failure(err)
@@ -191,7 +195,7 @@ func (t *Tool) use(ctx context.Context, ask askFunc, arguments json.RawMessage) 
 	raw, err := ask(ctx, req)
 	if err != nil {
 		if get, ok := req.Value().(*api.GetRequest); ok && get.Path != "" && api.AsError(err).Code == api.NotFound {
-			return toolAnswer{fields: missing(get.Path)}
+			return Result{Fields: missing(get.Path)}
 		}
 		return failure(err)
 	}
@@ -200,19 +204,19 @@ func (t *Tool) use(ctx context.Context, ask askFunc, arguments json.RawMessage) 
 		return failure(api.Errorf(api.Internal, "%s: the answer cannot be read: %v", req.Operation().Name, err))
 	}
 	if found, ok := answer.(*api.SearchAnswer); ok {
-		return toolAnswer{text: textOf(answer), fields: withLines(found)}
+		return Result{Text: textOf(answer), Fields: withLines(found)}
 	}
-	return toolAnswer{text: textOf(answer), fields: raw}
+	return Result{Text: textOf(answer), Fields: raw}
 }
 
 // failure is an error that a model can do something about.
-func failure(err error) toolAnswer {
+func failure(err error) Result {
 	e := errorOf(err)
 	text := string(e.Code) + ": " + e.Message
 	if e.Hint != "" {
 		text += "\n" + e.Hint
 	}
-	return toolAnswer{text: text, fields: api.Failure{Error: e}, failed: true}
+	return Result{Text: text, Fields: api.Failure{Error: e}, Failed: true}
 }
 
 // errorOf is an error as a model is told it, without credentials.

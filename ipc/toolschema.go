@@ -51,7 +51,7 @@ func (p properties) MarshalJSON() ([]byte, error) {
 // schema describes the arguments of a tool.
 func (t *Tool) schema() *schema {
 	s := &schema{Type: "object", Properties: properties{}}
-	for _, p := range t.params() {
+	for _, p := range t.Params() {
 		s.Properties = append(s.Properties, property{p.Name, schemaOfParam(p)})
 		if p.Need && len(t.ops) == 1 {
 			s.Required = append(s.Required, p.Name)

@@ -142,7 +142,10 @@ func (b *toolText) found(a *api.SearchAnswer) {
 			stale = "stale: the file cannot be read now"
 		}
 		b.facts(placeOf(h.Path, h.Line, h.EndLine), mark(h.Untrusted), h.Section, task, h.Day, stale)
-		text, cut := firstRunes(h.Text, maxEntryText)
+		text, cut := h.Text, false
+		if runes := []rune(text); len(runes) > maxEntryText {
+			text, cut = string(runes[:maxEntryText]), true
+		}
 		b.line("%s", brief.Quote(text, h.Untrusted))
 		if cut || h.Truncated {
 			b.line("… (for all of it: memory_get from %d, lines %d)", h.Line, h.EndLine-h.Line+1)
