@@ -71,7 +71,7 @@ FULL = TestCoverageModel|TestExcerpts|TestFixedScopesAllowNoMore|TestForgetInThe
 test:
 	$(TEST) -parallel 8 -timeout 40m -race -short $$($(GO) list ./... | grep -vE '/($(PURE))$$')
 	$(TEST) -timeout 40m $$($(GO) list ./... | grep -E '/($(PURE))$$')
-	$(TEST) -parallel 8 -timeout 40m -run '^($(FULL))$$' ./cmd/memwatchd ./compactor ./index ./ipc
+	$(TEST) -parallel 8 -timeout 40m -run '^($(FULL))$$' ./cmd/memwatchd ./compactor ./index ./ops
 	cd bench && CGO_ENABLED=0 $(TEST) ./...
 	cd release && $(TEST) ./...
 

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/memwatchd/memwatchd/api"
-	"github.com/memwatchd/memwatchd/ipc"
+	"github.com/memwatchd/memwatchd/ipc/client"
 )
 
 // A daemon is memwatchd as a user runs it, in a process of its own, with the
@@ -22,7 +22,7 @@ type daemon struct {
 	program string
 	root    string // the memory
 	base    string // everything else that it keeps
-	client  ipc.Client
+	client  client.Client
 	cmd     *exec.Cmd
 	done    chan error
 }
@@ -41,7 +41,7 @@ func buildDaemon(ctx context.Context, program string) error {
 // newDaemon prepares a daemon that has never run. The socket is elsewhere, as its
 // path must be short.
 func newDaemon(program, root, base, socket string) (*daemon, error) {
-	d := &daemon{program: program, root: root, base: base, client: ipc.Client{Socket: socket, AsOwner: true}}
+	d := &daemon{program: program, root: root, base: base, client: client.Client{Socket: socket, AsOwner: true}}
 	for _, dir := range []string{"home", "state", "cache", "config", "run"} {
 		if err := os.MkdirAll(filepath.Join(base, dir), 0o700); err != nil {
 			return nil, err
@@ -130,7 +130,7 @@ func (d *daemon) until(ctx context.Context, start time.Time, answered func() (bo
 		ok, err := answered()
 		took := time.Since(start)
 		switch {
-		case err != nil && !errors.Is(err, ipc.ErrNoDaemon):
+		case err != nil && !errors.Is(err, client.ErrNoDaemon):
 			return 0, err
 		case ok:
 			return took, nil

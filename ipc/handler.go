@@ -19,6 +19,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/ipc/mcp"
 	"github.com/memwatchd/memwatchd/secrets"
 )
 
@@ -31,7 +32,7 @@ type handler struct {
 	counters *counters
 	registry *prometheus.Registry
 	bucket   bucket
-	mcp      *Handler        // of /mcp
+	mcp      *mcp.Handler    // of /mcp
 	ending   context.Context // over when streams must end
 }
 
@@ -138,8 +139,8 @@ func (h *handler) speak(a *answer, r *http.Request, op *string) error {
 }
 
 // speaker answers requests to /mcp.
-func (h *handler) speaker(version string) *Handler {
-	return &Handler{
+func (h *handler) speaker(version string) *mcp.Handler {
+	return &mcp.Handler{
 		Fixed: h.endpoint.Fixed, Version: version, MaxRequest: h.limits.MaxRequest,
 		Do: h.backend.Do, Admit: h.admitAnother, Failed: h.note,
 		Panicked: func(v any, stack []byte) { h.panicked("mcp", v, stack) },

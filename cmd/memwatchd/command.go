@@ -16,7 +16,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/memwatchd/memwatchd/api"
-	"github.com/memwatchd/memwatchd/ipc"
+	"github.com/memwatchd/memwatchd/ipc/client"
 )
 
 // addOperations makes a command of every row of the table.
@@ -301,7 +301,7 @@ func ask(cmd *cobra.Command, op *api.Operation, req *api.Request, g *globals) er
 type asking struct {
 	op     *api.Operation
 	g      *globals
-	client *ipc.Client
+	client *client.Client
 	out    *printer
 }
 
@@ -341,7 +341,7 @@ func pageOf(op *api.Operation, req *api.Request) (asked page) {
 
 // connect is the configuration, and a client of the daemon that asks as the
 // flags say: a subject that is empty is nobody, none at all is the owner.
-func (g *globals) connect(cmd *cobra.Command) (*Config, *ipc.Client, error) {
+func (g *globals) connect(cmd *cobra.Command) (*Config, *client.Client, error) {
 	c, err := loadConfig(g.config, os.Environ())
 	if err != nil {
 		if g.socket == "" {
@@ -349,7 +349,7 @@ func (g *globals) connect(cmd *cobra.Command) (*Config, *ipc.Client, error) {
 		}
 		c = defaultConfig() // whatever is wrong with it, the socket is known
 	}
-	client := &ipc.Client{Socket: or(g.socket, c.socket()), AsOwner: true, Starter: g.config.command("serve")}
+	client := &client.Client{Socket: or(g.socket, c.socket()), AsOwner: true, Starter: g.config.command("serve")}
 	if cmd.Flags().Changed("subject") {
 		client.Scope.Subject = &g.subject
 	}

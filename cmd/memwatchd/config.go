@@ -18,6 +18,7 @@ import (
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/compactor"
 	"github.com/memwatchd/memwatchd/ipc"
+	"github.com/memwatchd/memwatchd/ipc/client"
 	"github.com/memwatchd/memwatchd/memory"
 	"github.com/memwatchd/memwatchd/secrets"
 )
@@ -267,7 +268,7 @@ func (c *Config) finish() error {
 		return err
 	}
 	if len(c.IPC.Listeners) == 0 {
-		c.IPC.Listeners = []listenerConfig{{Path: ipc.DefaultSocket(c.Name), Mode: "0600"}}
+		c.IPC.Listeners = []listenerConfig{{Path: client.DefaultSocket(c.Name), Mode: "0600"}}
 	}
 	for i := range c.IPC.Listeners {
 		if err := c.IPC.Listeners[i].finish(); err != nil {
@@ -340,7 +341,7 @@ func (c *Config) socket() string {
 			return l.Path
 		}
 	}
-	return ipc.DefaultSocket(c.Name)
+	return client.DefaultSocket(c.Name)
 }
 
 // layout is how the files of the root are read.

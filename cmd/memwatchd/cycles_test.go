@@ -70,7 +70,7 @@ func (l *live) cycle(n int) {
 			t.Errorf("found %q; %+v", texts(a), a.Index)
 		}
 	}
-	c := client(l.socket)
+	c := newHTTPClient(l.socket)
 	defer c.CloseIdleConnections()
 	res, err := c.Get("http://memwatchd/v1/events?context=public") // nobody reads it
 	if err != nil {

@@ -20,6 +20,7 @@ import (
 	"github.com/memwatchd/memwatchd/ipc"
 	"github.com/memwatchd/memwatchd/llm"
 	"github.com/memwatchd/memwatchd/memory"
+	"github.com/memwatchd/memwatchd/ops"
 	"github.com/memwatchd/memwatchd/secrets"
 	"github.com/memwatchd/memwatchd/todosync"
 	"github.com/memwatchd/memwatchd/vault"
@@ -58,7 +59,7 @@ type daemon struct {
 	locks []*vault.Lock
 }
 
-var _ ipc.Keeper = (*daemon)(nil)
+var _ ops.Keeper = (*daemon)(nil)
 
 // openDaemon takes the locks and opens what needs to be opened.
 func openDaemon(c *Config, logger *slog.Logger) (*daemon, error) {
@@ -201,7 +202,7 @@ func (d *daemon) close() error {
 // run watches, indexes and answers until the context ends.
 func (d *daemon) run(ctx context.Context, listeners []*ipc.Listener) error {
 	c := d.config
-	m := &ipc.Memory{
+	m := &ops.Memory{
 		Index: d.index, Files: catalogued{d.pipeline.documents}, Scopes: d.people, Keeper: d,
 		Owner: c.Memory.Owner, Location: c.location, Recent: c.Memory.ShortTermDays,
 		Injection: c.Memory.Enabled && c.Memory.Injection.Enabled, MaxItems: c.Memory.Injection.MaxItems,
@@ -245,7 +246,7 @@ func (d *daemon) run(ctx context.Context, listeners []*ipc.Listener) error {
 
 // forget finishes, as soon as all files are known, what was to be forgotten when
 // the daemon was stopped.
-func (d *daemon) forget(ctx context.Context, m *ipc.Memory) error {
+func (d *daemon) forget(ctx context.Context, m *ops.Memory) error {
 	select {
 	case <-ctx.Done():
 		return ctx.Err()
@@ -438,7 +439,7 @@ func (d *daemon) Purge(ctx context.Context) error {
 }
 
 // Subscribe calls f with what happens from now on.
-func (d *daemon) Subscribe(ctx context.Context, f func(ipc.Change) error) error {
+func (d *daemon) Subscribe(ctx context.Context, f func(ops.Change) error) error {
 	return d.pipeline.events.subscribe(ctx, f)
 }
 

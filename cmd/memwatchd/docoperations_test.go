@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/memwatchd/memwatchd/api"
-	"github.com/memwatchd/memwatchd/ipc"
+	"github.com/memwatchd/memwatchd/ipc/mcp"
 )
 
 // docs/operations.md is the table of operations, written out, with an example
@@ -83,7 +83,7 @@ func diamond(op *api.Operation) string {
 
 // toolOf is the tool by which a model asks for an operation, if there is one.
 func toolOf(op *api.Operation) string {
-	for _, t := range ipc.Tools {
+	for _, t := range mcp.Tools {
 		switch {
 		case t.Asks(op) && t.Core:
 			return "`" + t.Name + "` *"

@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/memwatchd/memwatchd/api"
-	"github.com/memwatchd/memwatchd/ipc"
+	"github.com/memwatchd/memwatchd/ipc/client"
 )
 
 // A mark says how bad it is.
@@ -174,7 +174,7 @@ func examine(ctx context.Context, g *globals, tryWrite bool) *examination {
 	case e.config != nil:
 		e.socket = e.config.socket()
 	default:
-		e.socket = ipc.DefaultSocket(g.config.name)
+		e.socket = client.DefaultSocket(g.config.name)
 	}
 	tree := make(chan func(), 1)
 	if e.config != nil {
@@ -192,7 +192,7 @@ func examine(ctx context.Context, g *globals, tryWrite bool) *examination {
 
 // ask asks the daemon how it is, and what it thinks of the files.
 func (e *examination) ask(ctx context.Context) {
-	client := &ipc.Client{Socket: e.socket, AsOwner: true}
+	client := &client.Client{Socket: e.socket, AsOwner: true}
 	answer, err := timely(ctx, statusTime, func(ctx context.Context) (*api.StatusAnswer, error) {
 		return client.Status(ctx, api.StatusRequest{})
 	})

@@ -17,7 +17,7 @@ import (
 
 	"github.com/memwatchd/memwatchd/agents"
 	"github.com/memwatchd/memwatchd/api"
-	"github.com/memwatchd/memwatchd/ipc"
+	"github.com/memwatchd/memwatchd/ipc/client"
 	"github.com/memwatchd/memwatchd/vault"
 )
 
@@ -182,7 +182,7 @@ func TestJudgements(t *testing.T) {
 		{"service: another daemon", serviceHere{managed: true, file: "/u", answers: true}.findings(typed), []string{"note|not started by the system|/u"}},
 		{"service", serviceHere{managed: true, file: "/u", answers: true, started: true}.findings(typed), []string{"ok|/u"}},
 
-		{"forbidden", lookAtProcess(ctx, &examination{asked: fmt.Errorf("%w: %w", ipc.ErrNoDaemon, fs.ErrPermission)}), []string{"problem|permission|--socket"}},
+		{"forbidden", lookAtProcess(ctx, &examination{asked: fmt.Errorf("%w: %w", client.ErrNoDaemon, fs.ErrPermission)}), []string{"problem|permission|--socket"}},
 		{"broken off", lookAtProcess(ctx, &examination{asked: errors.New("connection reset")}), []string{"problem|as it should: connection reset"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

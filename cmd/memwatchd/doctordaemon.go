@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/memwatchd/memwatchd/api"
-	"github.com/memwatchd/memwatchd/ipc"
+	"github.com/memwatchd/memwatchd/ipc/client"
 	"github.com/memwatchd/memwatchd/vault"
 )
 
@@ -29,7 +29,7 @@ func lookAtProcess(_ context.Context, e *examination) []finding {
 		return []finding{e.silent()}
 	case errors.Is(e.asked, fs.ErrPermission):
 		return []finding{{Mark: problem, Text: e.asked.Error(), Advice: "ask as that user, or name the socket of your own daemon with --socket"}}
-	case errors.Is(e.asked, ipc.ErrNoDaemon):
+	case errors.Is(e.asked, client.ErrNoDaemon):
 		return []finding{{Mark: problem, Text: fmt.Sprintf("no daemon answers at %s", e.socket), Advice: "start one", Command: e.flags.command("serve")}}
 	}
 	return []finding{{Mark: problem, Text: fmt.Sprintf("the daemon does not answer as it should: %v", e.asked)}}
@@ -179,7 +179,7 @@ func (e *examination) socketAt(l *listenerConfig) finding {
 		return finding{Mark: problem, Text: err.Error()}
 	case info.Mode().Type() != fs.ModeSocket:
 		return finding{Mark: problem, Text: l.Path + " is in the way: it is not a socket", Advice: "look at what it is, and move it away"}
-	case errors.Is(e.asked, ipc.ErrNoDaemon) && !errors.Is(e.asked, fs.ErrPermission) && l.Path == e.socket:
+	case errors.Is(e.asked, client.ErrNoDaemon) && !errors.Is(e.asked, fs.ErrPermission) && l.Path == e.socket:
 		return finding{Mark: note, Text: l.Path + " was left behind by a daemon that was killed; the next one replaces it"}
 	}
 	want, _ := strconv.ParseUint(l.Mode, 8, 9)
@@ -239,7 +239,7 @@ func lookAtOthers(ctx context.Context, e *examination) (list []finding) {
 		text := fmt.Sprintf("another memory is served by process %d", who.PID)
 		if filepath.IsAbs(who.Socket) {
 			text += " at " + who.Socket
-			client := &ipc.Client{Socket: who.Socket, AsOwner: true}
+			client := &client.Client{Socket: who.Socket, AsOwner: true}
 			if a, err := timely(ctx, time.Second, func(ctx context.Context) (*api.StatusAnswer, error) { return client.Status(ctx, api.StatusRequest{}) }); err == nil && a.Status != nil {
 				text += ": " + a.Root
 			}

@@ -15,7 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/memwatchd/memwatchd/agents"
-	"github.com/memwatchd/memwatchd/ipc"
+	"github.com/memwatchd/memwatchd/ipc/client"
 )
 
 // A hook is called by an agent at some moment of a session, and the agent waits
@@ -122,7 +122,7 @@ type hook struct {
 	format string // of what a session begins with
 
 	config *Config
-	client *ipc.Client
+	client *client.Client
 	input  hookInput
 	said   atomic.Bool // something is being printed, or the time is over
 }

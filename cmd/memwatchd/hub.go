@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/memwatchd/memwatchd/api"
-	"github.com/memwatchd/memwatchd/ipc"
+	"github.com/memwatchd/memwatchd/ops"
 )
 
 // maxBehind is how many events a listener may be behind before some are left
@@ -21,12 +21,12 @@ type hub struct {
 }
 
 type listener struct {
-	events chan ipc.Change
+	events chan ops.Change
 	lost   bool // since the last event that got through
 }
 
 // publish tells everybody who listens, and waits for nobody.
-func (h *hub) publish(c ipc.Change) {
+func (h *hub) publish(c ops.Change) {
 	c.Time = time.Now().UTC()
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -49,8 +49,8 @@ func (h *hub) heard() bool {
 // subscribe calls f with what happens from now on, until the context ends or f
 // returns an error. The first event says that now is now: whatever is done
 // after it has been seen is told.
-func (h *hub) subscribe(ctx context.Context, f func(ipc.Change) error) error {
-	l := &listener{events: make(chan ipc.Change, maxBehind)}
+func (h *hub) subscribe(ctx context.Context, f func(ops.Change) error) error {
+	l := &listener{events: make(chan ops.Change, maxBehind)}
 	h.mu.Lock()
 	if h.listeners == nil {
 		h.listeners = map[*listener]struct{}{}
@@ -62,7 +62,7 @@ func (h *hub) subscribe(ctx context.Context, f func(ipc.Change) error) error {
 		delete(h.listeners, l)
 		h.mu.Unlock()
 	}()
-	if err := f(ipc.Change{Event: api.Event{Event: api.Listening, Time: time.Now().UTC()}}); err != nil {
+	if err := f(ops.Change{Event: api.Event{Event: api.Listening, Time: time.Now().UTC()}}); err != nil {
 		return err
 	}
 	for {
@@ -74,7 +74,7 @@ func (h *hub) subscribe(ctx context.Context, f func(ipc.Change) error) error {
 				return err
 			}
 			if h.caughtUp(l) {
-				if err := f(ipc.Change{Event: api.Event{
+				if err := f(ops.Change{Event: api.Event{
 					Event: "lost", Time: time.Now().UTC(), Message: "some events were left out because they were not read in time",
 				}}); err != nil {
 					return err

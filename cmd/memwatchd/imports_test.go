@@ -25,9 +25,11 @@ const module = "github.com/memwatchd/memwatchd"
 var floors = map[string]int{
 	"api": 0, "memory": 0,
 	"vault": 1, "watcher": 1, "index": 1, "secrets": 1, "ntfy": 1, "llm": 1, "agents": 1, "transcript": 1, "service": 1,
-	"todosync": 2, "compactor": 2, "brief": 2,
-	"ipc":           3,
-	"cmd/memwatchd": 4,
+	"ipc/client": 1,
+	"todosync":   2, "compactor": 2, "brief": 2,
+	"ipc/mcp": 3,
+	"ops":     4, "ipc": 4,
+	"cmd/memwatchd": 5,
 }
 
 // technology says which packages may import a library. A prefix stands for
@@ -37,14 +39,14 @@ var technology = map[string][]string{
 	"github.com/fsnotify/":             {"watcher"},
 	"github.com/yuin/goldmark":         {"memory"},
 	"github.com/prometheus/":           {"ipc"},
-	"github.com/modelcontextprotocol/": {"ipc"},
+	"github.com/modelcontextprotocol/": {"ipc/mcp"},
 	"github.com/spf13/":                {"cmd/memwatchd"},
 	"github.com/sashabaranov/":         {"llm"},
-	"net":                              {"ipc", "llm"},
-	"net/http":                         {"api", "ipc", "ntfy", "llm"},
+	"net":                              {"ipc", "ipc/client", "llm"},
+	"net/http":                         {"api", "ipc", "ipc/client", "ipc/mcp", "ntfy", "llm"},
 	"github.com/robfig/":               {"compactor"},
 	"os/exec":                          {"cmd/memwatchd"},
-	"os":                               {"vault", "watcher", "index", "ipc", "cmd/memwatchd"},
+	"os":                               {"vault", "watcher", "index", "ipc", "ipc/client", "cmd/memwatchd"},
 	"log/slog":                         {"compactor", "todosync", "vault", "watcher", "index", "ntfy", "ipc", "cmd/memwatchd"},
 	"golang.org/x/sys/unix":            {"vault", "watcher", "ipc", "cmd/memwatchd"},
 	"github.com/rogpeppe/":             {},
@@ -52,7 +54,7 @@ var technology = map[string][]string{
 	"github.com/google/go-cmp/":        {},
 	"testing":                          {},
 	"gopkg.in/yaml.v3":                 {"memory", "cmd/memwatchd"},
-	"github.com/adrg/xdg":              {"ipc", "cmd/memwatchd"},
+	"github.com/adrg/xdg":              {"ipc/client", "cmd/memwatchd"},
 	"golang.org/x/text/":               {"memory", "index"},
 	"github.com/bmatcuk/":              {"compactor", "index", "cmd/memwatchd"}, // patterns of paths
 	"golang.org/x/sync/errgroup":       {"index", "ipc", "cmd/memwatchd"},

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/memwatchd/memwatchd/agents"
-	"github.com/memwatchd/memwatchd/ipc"
+	"github.com/memwatchd/memwatchd/ipc/mcp"
 )
 
 // An installer puts a part of memwatchd into the settings of agents, or takes it
@@ -201,7 +201,7 @@ func (i *installer) starts(cmd *cobra.Command) (agents.Command, error) {
 	if i.part == agents.MCP {
 		c = append(c, "mcp")
 		if i.tools != "" {
-			if _, err := ipc.ParseProfile(i.tools); err != nil {
+			if _, err := mcp.ParseProfile(i.tools); err != nil {
 				return nil, errUsage{err}
 			}
 			c = append(c, "--tools", i.tools)

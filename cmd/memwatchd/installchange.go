@@ -9,7 +9,7 @@ import (
 
 	"github.com/memwatchd/memwatchd/agents"
 	"github.com/memwatchd/memwatchd/api"
-	"github.com/memwatchd/memwatchd/ipc"
+	"github.com/memwatchd/memwatchd/ops"
 )
 
 // A change is what would be done to one file, or was.
@@ -44,7 +44,7 @@ func (c *change) compare() {
 	default:
 		c.Action = "change"
 	}
-	c.diff = ipc.Diff(c.File, c.settings.data, c.after)
+	c.diff = ops.Diff(c.File, c.settings.data, c.after)
 	c.Diff = c.diff.Hunks
 }
 

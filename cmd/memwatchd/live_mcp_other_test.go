@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/memwatchd/memwatchd/ipc"
+	"github.com/memwatchd/memwatchd/ipc/mcp"
 )
 
 // otherClient is the package from npm whose client is another than ours: the
@@ -94,7 +94,7 @@ func TestLiveOtherClient(t *testing.T) {
 			if err := json.Unmarshal(out, &seen); err != nil {
 				t.Fatalf("%v: %s", err, out)
 			}
-			if seen.Server.Name != "memwatchd" || seen.Instructions == "" || len(seen.Tools) != len(ipc.Tools) {
+			if seen.Server.Name != "memwatchd" || seen.Instructions == "" || len(seen.Tools) != len(mcp.Tools) {
 				t.Errorf("it is welcomed with %+v", seen)
 			}
 			for i, u := range everyTool {

@@ -14,10 +14,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/memwatchd/memwatchd/api"
-	"github.com/memwatchd/memwatchd/ipc"
+	"github.com/memwatchd/memwatchd/ipc/mcp"
 )
 
 // agentFiles are a memory to use tools on.
@@ -73,15 +73,15 @@ var everyTool = []use{
 }
 
 // bridge starts memwatchd mcp, as an agent does.
-func (l *live) bridge(t *testing.T, flags ...string) *mcp.ClientSession {
+func (l *live) bridge(t *testing.T, flags ...string) *sdk.ClientSession {
 	t.Helper()
 	cmd := exec.Command("memwatchd", append([]string{"mcp", "--config", l.config}, flags...)...)
 	cmd.Env, cmd.Stderr = l.env, &l.log
-	return connect(t, &mcp.CommandTransport{Command: cmd})
+	return connect(t, &sdk.CommandTransport{Command: cmd})
 }
 
 // over is a client of the socket itself.
-func (l *live) over(t *testing.T, query string, says http.Header) *mcp.ClientSession {
+func (l *live) over(t *testing.T, query string, says http.Header) *sdk.ClientSession {
 	t.Helper()
 	socketed := &http.Transport{
 		DisableKeepAlives: true,
@@ -90,7 +90,7 @@ func (l *live) over(t *testing.T, query string, says http.Header) *mcp.ClientSes
 		},
 	}
 	client := &http.Client{Transport: saying{socketed, says}}
-	return connect(t, &mcp.StreamableClientTransport{Endpoint: "http://memwatchd/mcp" + query, HTTPClient: client, MaxRetries: -1})
+	return connect(t, &sdk.StreamableClientTransport{Endpoint: "http://memwatchd/mcp" + query, HTTPClient: client, MaxRetries: -1})
 }
 
 type saying struct {
@@ -103,9 +103,9 @@ func (s saying) RoundTrip(r *http.Request) (*http.Response, error) {
 	return s.RoundTripper.RoundTrip(r)
 }
 
-func connect(t *testing.T, transport mcp.Transport) *mcp.ClientSession {
+func connect(t *testing.T, transport sdk.Transport) *sdk.ClientSession {
 	t.Helper()
-	session, err := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil).Connect(t.Context(), transport, nil)
+	session, err := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, nil).Connect(t.Context(), transport, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,14 +118,14 @@ func connect(t *testing.T, transport mcp.Transport) *mcp.ClientSession {
 }
 
 // useTool gives the text that an agent reads.
-func useTool(t *testing.T, session *mcp.ClientSession, u use) (text string, result *mcp.CallToolResult) {
+func useTool(t *testing.T, session *sdk.ClientSession, u use) (text string, result *sdk.CallToolResult) {
 	t.Helper()
-	result, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: u.tool, Arguments: u.arguments})
+	result, err := session.CallTool(t.Context(), &sdk.CallToolParams{Name: u.tool, Arguments: u.arguments})
 	if err != nil {
 		t.Fatalf("%s: %v", u.tool, err)
 	}
 	for _, c := range result.Content {
-		if c, ok := c.(*mcp.TextContent); ok {
+		if c, ok := c.(*sdk.TextContent); ok {
 			text += c.Text
 		}
 	}
@@ -135,9 +135,9 @@ func useTool(t *testing.T, session *mcp.ClientSession, u use) (text string, resu
 // An agent uses every tool, over a bridge and over the socket, and what it writes is
 // in the files.
 func TestLiveEveryTool(t *testing.T) {
-	for name, connect := range map[string]func(*testing.T, *live) *mcp.ClientSession{
-		"bridge": func(t *testing.T, l *live) *mcp.ClientSession { return l.bridge(t, "--tools", "all") },
-		"socket": func(t *testing.T, l *live) *mcp.ClientSession {
+	for name, connect := range map[string]func(*testing.T, *live) *sdk.ClientSession{
+		"bridge": func(t *testing.T, l *live) *sdk.ClientSession { return l.bridge(t, "--tools", "all") },
+		"socket": func(t *testing.T, l *live) *sdk.ClientSession {
 			return l.over(t, "?tools=all", http.Header{"Memwatchd-Subject": {"owner"}, "Memwatchd-Context": {"private"}})
 		},
 	} {
@@ -153,8 +153,8 @@ func TestLiveEveryTool(t *testing.T) {
 			for _, tool := range list.Tools {
 				unused = append(unused, tool.Name)
 			}
-			if len(unused) != len(ipc.Tools) {
-				t.Errorf("%d of %d tools are listed: %v", len(unused), len(ipc.Tools), unused)
+			if len(unused) != len(mcp.Tools) {
+				t.Errorf("%d of %d tools are listed: %v", len(unused), len(mcp.Tools), unused)
 			}
 			for _, u := range everyTool {
 				unused = slices.DeleteFunc(unused, func(name string) bool { return name == u.tool })
@@ -177,7 +177,7 @@ func TestLiveEveryTool(t *testing.T) {
 					t.Errorf("%s has no %q: %v", path, words, err)
 				}
 			}
-			read, err := session.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: "memory://notes/report.md"})
+			read, err := session.ReadResource(t.Context(), &sdk.ReadResourceParams{URI: "memory://notes/report.md"})
 			if err != nil || !strings.Contains(read.Contents[0].Text, "two tables") {
 				t.Errorf("the file is %+v, %v", read, err)
 			}
@@ -185,8 +185,8 @@ func TestLiveEveryTool(t *testing.T) {
 			if err != nil || len(files.Resources) < len(agentFiles)+2 {
 				t.Errorf("the files are %+v, %v", files, err)
 			}
-			done, err := session.Complete(t.Context(), &mcp.CompleteParams{
-				Ref: &mcp.CompleteReference{Type: "ref/resource", URI: "memory://{+path}"}, Argument: mcp.CompleteParamsArgument{Name: "path", Value: "notes/"},
+			done, err := session.Complete(t.Context(), &sdk.CompleteParams{
+				Ref: &sdk.CompleteReference{Type: "ref/resource", URI: "memory://{+path}"}, Argument: sdk.CompleteParamsArgument{Name: "path", Value: "notes/"},
 			})
 			if err != nil || !slices.Equal(done.Completion.Values, []string{"notes/new.md", "notes/report.md"}) {
 				t.Errorf("completed is %+v, %v", done, err)
@@ -196,7 +196,7 @@ func TestLiveEveryTool(t *testing.T) {
 }
 
 // forgetFirst is the second step: what was listed goes.
-func (l *live) forgetFirst(t *testing.T, session *mcp.ClientSession, listed *mcp.CallToolResult) {
+func (l *live) forgetFirst(t *testing.T, session *sdk.ClientSession, listed *sdk.CallToolResult) {
 	t.Helper()
 	raw, err := json.Marshal(listed.StructuredContent)
 	if err != nil {
@@ -284,7 +284,7 @@ func TestLiveBridgeScopes(t *testing.T) {
 	group := l.socket + "2"
 	put(t, l.config, fmt.Sprintf("memory: {dir: %q, timezone: UTC}\nipc: {listeners: [{path: %q}, {path: %q, subject: owner, context: public, operations: [search, note]}]}\n", l.root, l.socket, group))
 	l.start()
-	tools := func(session *mcp.ClientSession) (names []string) {
+	tools := func(session *sdk.ClientSession) (names []string) {
 		list, err := session.ListTools(t.Context(), nil)
 		if err != nil {
 			t.Fatal(err)
@@ -295,7 +295,7 @@ func TestLiveBridgeScopes(t *testing.T) {
 		return names
 	}
 	staging := use{tool: "memory_search", arguments: fields{"query": "staging"}}
-	for _, session := range []*mcp.ClientSession{l.bridge(t, "--context", "public"), l.bridge(t, "--subject", ""), l.bridge(t, "--socket", group)} {
+	for _, session := range []*sdk.ClientSession{l.bridge(t, "--context", "public"), l.bridge(t, "--subject", ""), l.bridge(t, "--socket", group)} {
 		if text, _ := useTool(t, session, staging); strings.Contains(text, "db-staging") {
 			t.Errorf("an agent reads %q", text)
 		}

@@ -15,7 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/memwatchd/memwatchd/api"
-	"github.com/memwatchd/memwatchd/ipc"
+	"github.com/memwatchd/memwatchd/ipc/client"
 )
 
 // What a run of the program ends with.
@@ -75,7 +75,7 @@ func execute(ctx context.Context, root *cobra.Command, args []string, stderr io.
 		return 0
 	}
 	switch failure, failed := errors.AsType[*api.Error](err); {
-	case errors.Is(err, ipc.ErrNoDaemon):
+	case errors.Is(err, client.ErrNoDaemon):
 		return exitNoDaemon
 	case isUsage(err), failed && failure.Code == api.Invalid:
 		return exitUsage

@@ -6,14 +6,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/memwatchd/memwatchd/agents"
-	"github.com/memwatchd/memwatchd/ipc"
+	"github.com/memwatchd/memwatchd/ipc/mcp"
 )
 
 // profiles are what an agent may be given of the tools.
-var profiles = []string{string(ipc.CoreTools), string(ipc.AllTools)}
+var profiles = []string{string(mcp.CoreTools), string(mcp.AllTools)}
 
 func newMCP(g *globals) *cobra.Command {
-	tools := string(ipc.CoreTools)
+	tools := string(mcp.CoreTools)
 	c := &cobra.Command{
 		Use:     "mcp",
 		Short:   "Give an agent memory, over the Model Context Protocol",
@@ -26,7 +26,7 @@ Without --tools all, the agent is given the core of them: search, get, context, 
 		Example: "  memwatchd mcp\n  memwatchd mcp --tools all --subject acct:42 --context public",
 		Args:    onlyCommands,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			profile, err := ipc.ParseProfile(tools)
+			profile, err := mcp.ParseProfile(tools)
 			if err != nil {
 				return err
 			}
@@ -37,7 +37,7 @@ Without --tools all, the agent is given the core of them: search, get, context, 
 			if isTerminal(cmd.InOrStdin()) {
 				fmt.Fprintln(g.stderr, wrap("This is for agents, which start it and send messages of the Model Context Protocol: memwatchd mcp install puts it into their settings. Ctrl-D ends it.", widthOf(g.stderr), ""))
 			}
-			b := &ipc.Bridge{Client: client, Profile: profile, Version: version(), Off: !config.Memory.Enabled, Stack: g.stderr}
+			b := &mcp.Bridge{Client: client, Profile: profile, Version: version(), Off: !config.Memory.Enabled, Stack: g.stderr}
 			return b.Run(cmd.Context(), cmd.InOrStdin(), g.stdout)
 		},
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/memwatchd/memwatchd/api"
-	"github.com/memwatchd/memwatchd/ipc"
+	"github.com/memwatchd/memwatchd/ipc/client"
 )
 
 // namesPatience is how long a shell waits for names that only the daemon knows:
@@ -29,7 +29,7 @@ type name struct{ text, about string }
 
 // namers ask the daemon for names, by their sorts. The sorts that are not here
 // are those of the operation complete.
-var namers = map[string]func(context.Context, *ipc.Client, *naming, string) ([]name, error){
+var namers = map[string]func(context.Context, *client.Client, *naming, string) ([]name, error){
 	"key":          keys,
 	"todo":         tasks,
 	"external_key": externalKeys,
@@ -65,7 +65,7 @@ func (n *naming) ask(sort, typed string) []string {
 }
 
 // impersonate asks as an external key, if that is given in place of a subject.
-func (n *naming) impersonate(client *ipc.Client) {
+func (n *naming) impersonate(client *client.Client) {
 	if n.req == nil || client.Scope.Subject != nil {
 		return
 	}
@@ -96,8 +96,8 @@ func shortly(text string) string {
 
 // listed asks for names of which nothing more is to be said. Of files, one
 // directory after the other.
-func listed(what string) func(context.Context, *ipc.Client, *naming, string) ([]name, error) {
-	return func(ctx context.Context, c *ipc.Client, _ *naming, typed string) (list []name, err error) {
+func listed(what string) func(context.Context, *client.Client, *naming, string) ([]name, error) {
+	return func(ctx context.Context, c *client.Client, _ *naming, typed string) (list []name, err error) {
 		answer, err := c.Complete(ctx, api.CompleteRequest{What: what, Prefix: typed, Steps: what == "path", Limit: maxNames, Fresh: atOnce})
 		if err != nil {
 			return nil, err
@@ -114,7 +114,7 @@ func listed(what string) func(context.Context, *ipc.Client, *naming, string) ([]
 var atOnce = api.Fresh{Sync: new(bool)}
 
 // keys are those of items, of the namespace that stands before.
-func keys(ctx context.Context, c *ipc.Client, n *naming, typed string) (list []name, err error) {
+func keys(ctx context.Context, c *client.Client, n *naming, typed string) (list []name, err error) {
 	r := api.ItemListRequest{Prefix: typed, Limit: maxNames, Fresh: atOnce}
 	if len(n.args) > 0 {
 		r.Namespace = n.args[0]
@@ -132,7 +132,7 @@ func keys(ctx context.Context, c *ipc.Client, n *naming, typed string) (list []n
 // tasks are those that can be done, or opened again: that begin with what is
 // typed, or if there are none, that have it anywhere. Of one whose first words
 // are there already, those that follow.
-func tasks(ctx context.Context, c *ipc.Client, n *naming, typed string) (begin []name, err error) {
+func tasks(ctx context.Context, c *client.Client, n *naming, typed string) (begin []name, err error) {
 	state := "open"
 	if n.way.Set["state"] == state {
 		state = "done"
@@ -163,7 +163,7 @@ func tasks(ctx context.Context, c *ipc.Client, n *naming, typed string) (begin [
 }
 
 // externalKeys are those that are linked to somebody.
-func externalKeys(ctx context.Context, c *ipc.Client, _ *naming, typed string) (list []name, err error) {
+func externalKeys(ctx context.Context, c *client.Client, _ *naming, typed string) (list []name, err error) {
 	answer, err := c.Links(ctx, api.LinksRequest{})
 	if err != nil {
 		return nil, err
@@ -177,7 +177,7 @@ func externalKeys(ctx context.Context, c *ipc.Client, _ *naming, typed string) (
 }
 
 // changes are those in the journal that can be taken back, the newest first.
-func changes(ctx context.Context, c *ipc.Client, _ *naming, typed string) (list []name, err error) {
+func changes(ctx context.Context, c *client.Client, _ *naming, typed string) (list []name, err error) {
 	answer, err := c.Journal(ctx, api.JournalRequest{Limit: maxTexts})
 	if err != nil {
 		return nil, err
@@ -191,7 +191,7 @@ func changes(ctx context.Context, c *ipc.Client, _ *naming, typed string) (list 
 }
 
 // archived are entries of the archive, those of a file if its name stands there.
-func archived(ctx context.Context, c *ipc.Client, _ *naming, typed string) (list []name, err error) {
+func archived(ctx context.Context, c *client.Client, _ *naming, typed string) (list []name, err error) {
 	file, _, _ := strings.Cut(typed, "#")
 	if !strings.HasSuffix(file, ".md") {
 		file = ""

@@ -11,8 +11,8 @@ import (
 	"sync"
 	"syscall"
 
-	"github.com/memwatchd/memwatchd/ipc"
 	"github.com/memwatchd/memwatchd/memory"
+	"github.com/memwatchd/memwatchd/ops"
 	"github.com/memwatchd/memwatchd/vault"
 )
 
@@ -40,7 +40,7 @@ type links struct {
 	problem string             // why the file that is there now does not hold
 }
 
-var _ ipc.Scopes = (*people)(nil)
+var _ ops.Scopes = (*people)(nil)
 
 // Users reports whether a directory of the root is a user's.
 func (p *people) Users(dir string) bool {

@@ -20,8 +20,8 @@ import (
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/compactor"
 	"github.com/memwatchd/memwatchd/index"
-	"github.com/memwatchd/memwatchd/ipc"
 	"github.com/memwatchd/memwatchd/memory"
+	"github.com/memwatchd/memwatchd/ops"
 	"github.com/memwatchd/memwatchd/todosync"
 	"github.com/memwatchd/memwatchd/vault"
 	"github.com/memwatchd/memwatchd/watcher"
@@ -59,7 +59,7 @@ type pipeline struct {
 	large    sync.Mutex // one large file is parsed at a time
 
 	saves   atomic.Int64
-	latency ipc.Window // from a save to its being found
+	latency ops.Window // from a save to its being found
 
 	mu      sync.Mutex
 	known   map[string]known
@@ -318,7 +318,7 @@ func (p *pipeline) apply(ctx context.Context, updates []index.Update) error {
 			if u.Doc == nil {
 				now = before[i]
 			}
-			p.events.publish(ipc.Change{
+			p.events.publish(ops.Change{
 				Event: api.Event{Path: u.Path, Kind: now.Kind.String(), Day: now.Day}, Before: before[i], After: after,
 			})
 		}
@@ -437,6 +437,6 @@ func (p *pipeline) unreadable(path string, err error) {
 	p.mu.Unlock()
 	if news {
 		p.logger.Warn("file cannot be read, what was read of it last stays", "path", path, "err", reason)
-		p.events.publish(ipc.Change{Event: api.Event{Event: "problem", Path: path, Message: "cannot be read: " + reason}})
+		p.events.publish(ops.Change{Event: api.Event{Event: "problem", Path: path, Message: "cannot be read: " + reason}})
 	}
 }

@@ -9,9 +9,10 @@ import (
 	"runtime"
 	"strings"
 
-	"github.com/memwatchd/memwatchd/ipc"
-	"github.com/memwatchd/memwatchd/service"
 	"github.com/spf13/cobra"
+
+	"github.com/memwatchd/memwatchd/ops"
+	"github.com/memwatchd/memwatchd/service"
 )
 
 // A serviceCommand is what the commands below service have in common: for whom
@@ -279,7 +280,7 @@ func (s *serviceCommand) unlessChanged(files []installed, verb string) error {
 		if f.want != "" {
 			var b strings.Builder
 			p := newPrinter(s.g.stderr, s.g.stderr, defaultConfig(), s.g.noColor)
-			p.outsideDiff(&b, f.path, f.path, ipc.Diff(f.path, []byte(f.is), []byte(f.want)))
+			p.outsideDiff(&b, f.path, f.path, ops.Diff(f.path, []byte(f.is), []byte(f.want)))
 			fmt.Fprint(s.g.stderr, b.String())
 		}
 		return fmt.Errorf("%s was changed by hand, and would be %s: put it aside, or give --force", f.path, verb)

@@ -15,7 +15,7 @@ import (
 	"github.com/adrg/xdg"
 
 	"github.com/memwatchd/memwatchd/api"
-	"github.com/memwatchd/memwatchd/ipc"
+	"github.com/memwatchd/memwatchd/ipc/client"
 	"github.com/memwatchd/memwatchd/service"
 )
 
@@ -246,7 +246,7 @@ func (in *installation) write(f installed) error {
 func (in *installation) serving(ctx context.Context) int {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	client := &ipc.Client{Socket: in.config.socket(), AsOwner: true}
+	client := &client.Client{Socket: in.config.socket(), AsOwner: true}
 	status, err := client.Status(ctx, api.StatusRequest{})
 	if err != nil || status.Status == nil {
 		return 0

@@ -30,7 +30,7 @@ import (
 	"fmt"
 	"log"
 	"github.com/memwatchd/memwatchd/api"
-	"github.com/memwatchd/memwatchd/ipc"
+	"github.com/memwatchd/memwatchd/ipc/client"
 )
 
 func statements(ctx context.Context) {
@@ -60,7 +60,7 @@ func (s *goSnippets) check(where, text string) {
 // open reads what a package exports.
 func (s *goSnippets) open(path string) (io.ReadCloser, error) {
 	if s.export == nil {
-		out, err := exec.Command("go", "list", "-export", "-deps", "-f", "{{.ImportPath}} {{.Export}}", module+"/ipc", "log", "errors", "net/http").Output()
+		out, err := exec.Command("go", "list", "-export", "-deps", "-f", "{{.ImportPath}} {{.Export}}", module+"/ipc/client", "log", "errors", "net/http").Output()
 		if err != nil {
 			s.t.Fatalf("go list: %v", err)
 		}

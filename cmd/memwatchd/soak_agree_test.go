@@ -190,7 +190,7 @@ func truthOf(who fields, docs []*memory.Document, view memory.View, differs *dif
 
 // compare asks for every word that was ever made.
 func (s *soak) compare(tr, common *truth, differs *differences) error {
-	c := client(s.socket)
+	c := newHTTPClient(s.socket)
 	defer c.CloseIdleConnections()
 	everything := tr.who.with(fields{"include_archived": true, "sync": false, "limit": 100})
 	ask := func(query string, more fields) (*api.SearchAnswer, error) {

@@ -33,8 +33,8 @@ func (s *soak) askers() []*actor {
 	}
 }
 
-// client is a program that keeps its connections. Each asker has one.
-func client(socket string) *http.Client {
+// newHTTPClient returns a program that keeps its connections. Each asker has one.
+func newHTTPClient(socket string) *http.Client {
 	return &http.Client{Timeout: time.Minute, Transport: &http.Transport{
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 			return new(net.Dialer).DialContext(ctx, "unix", socket)
@@ -99,7 +99,7 @@ func do(c *http.Client, r *http.Request) ([]byte, int, error) {
 
 // find searches, over a connection of its own.
 func (s *soak) find(ctx context.Context, who fields, query string, more fields) (*api.SearchAnswer, error) {
-	c := client(s.socket)
+	c := newHTTPClient(s.socket)
 	defer c.CloseIdleConnections()
 	var a api.SearchAnswer
 	err := s.question(ctx, c, http.MethodPost, "/v1/search", who.with(fields{"query": query}).with(more), &a)
@@ -109,7 +109,7 @@ func (s *soak) find(ctx context.Context, who fields, query string, more fields) 
 // searcher searches in every mode, with every filter, and looks whether what it
 // is shown is what it may see.
 func (s *soak) searcher(n int, socket string, who fields) *actor {
-	d, c := s.desk(n), client(socket)
+	d, c := s.desk(n), newHTTPClient(socket)
 	secret := fields{"context": "private"}
 	filters := []fields{
 		{}, {"sync": false}, {"mode": "overlap"}, {"mode": "overlap", "all": true, "limit": 3}, {"kinds": []string{"session", "note"}},
@@ -154,7 +154,7 @@ func (s *soak) searcher(n int, socket string, who fields) *actor {
 
 // reader asks for everything that is not a search.
 func (s *soak) reader(n int) *actor {
-	d, c := s.desk(n), client(s.socket)
+	d, c := s.desk(n), newHTTPClient(s.socket)
 	return &actor{
 		name: "a reader", pause: 100 * time.Millisecond,
 		act: func(ctx context.Context) error {
@@ -223,7 +223,7 @@ func (s *soak) listener(n int) *actor {
 		act: func(ctx context.Context) error {
 			ctx, cancel := context.WithTimeout(ctx, time.Duration(d.IntN(4000))*time.Millisecond)
 			defer cancel()
-			c := client(s.socket)
+			c := newHTTPClient(s.socket)
 			defer c.CloseIdleConnections()
 			who := []string{"?subject=owner&context=private", "?context=public", ""}[d.IntN(3)]
 			r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://memwatchd/v1/events"+who, nil)

@@ -49,7 +49,7 @@ var bounds = []struct {
 
 // sample weighs the daemon from outside, as far as that can be done.
 func (s *soak) sample() (sample, error) {
-	c := client(s.socket)
+	c := newHTTPClient(s.socket)
 	defer c.CloseIdleConnections()
 	f, err := s.figures(context.Background(), c)
 	if err != nil {

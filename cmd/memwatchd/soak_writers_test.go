@@ -364,7 +364,7 @@ func (s *soak) operator() *actor {
 			if time.Since(began) < s.length/6 {
 				return s.reload()
 			}
-			c := client(s.socket)
+			c := newHTTPClient(s.socket)
 			defer c.CloseIdleConnections()
 			err := s.question(ctx, c, http.MethodPost, "/v1/rebuild", nil, nil)
 			if is(err, api.Busy) {

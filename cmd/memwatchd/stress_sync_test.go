@@ -188,7 +188,7 @@ func (s *syncStress) mainSaver(n int) *actor {
 
 // saver saves over its files in all ways and searches for the saved word.
 func (s *syncStress) saver(n int, who fields, socket, pattern, front string) *actor {
-	d, c := s.desk(n), client(socket)
+	d, c := s.desk(n), newHTTPClient(socket)
 	for range 12 {
 		d.next++
 		path := fmt.Sprintf(pattern, d.next)
@@ -233,7 +233,7 @@ func (d *desk) saveAnyhow(path, text string) error {
 // claimer changes which of two subjects a directory belongs to, and checks that
 // the present one finds a word and the former one does not.
 func (s *syncStress) claimer(n int) *actor {
-	d, c := s.desk(n), client(s.socket)
+	d, c := s.desk(n), newHTTPClient(s.socket)
 	subjects := []string{fmt.Sprintf("acct:%d", n), fmt.Sprintf("acct_%d", n)} // both map to one directory
 	dir := "_longterms/" + subjects[1] + "/"
 	put(s.t, d.path(dir+"fact.md"), "- nothing\n")
@@ -264,7 +264,7 @@ func (d *desk) saveAnyhowNew(path, text string) error {
 // newcomer makes and removes directories of users that were never there. The
 // file that makes a directory a user's comes before the others, or after them.
 func (s *syncStress) newcomer(n int) *actor {
-	d, c := s.desk(n), client(s.socket)
+	d, c := s.desk(n), newHTTPClient(s.socket)
 	return &actor{name: "newcomer", act: func(ctx context.Context) error {
 		d.next++
 		name, note, day := fmt.Sprintf("user%d-%d", n, d.next), d.word(), d.word()
@@ -346,7 +346,7 @@ func (s *syncStress) reloadAndWait(ctx context.Context, random *rand.Rand) error
 }
 
 func (s *syncStress) rebuild(ctx context.Context, _ *rand.Rand) error {
-	c := client(s.socket)
+	c := newHTTPClient(s.socket)
 	defer c.CloseIdleConnections()
 	err := s.question(ctx, c, http.MethodPost, "/v1/rebuild", nil, nil)
 	if err == nil {

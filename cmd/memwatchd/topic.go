@@ -9,9 +9,9 @@ import (
 	"sync/atomic"
 
 	"github.com/memwatchd/memwatchd/api"
-	"github.com/memwatchd/memwatchd/ipc"
 	"github.com/memwatchd/memwatchd/memory"
 	"github.com/memwatchd/memwatchd/ntfy"
+	"github.com/memwatchd/memwatchd/ops"
 	"github.com/memwatchd/memwatchd/vault"
 )
 
@@ -62,7 +62,7 @@ func (d *daemon) openTopic() (*topic, error) {
 }
 
 // hear notes what comes to the topic, once every file has been seen.
-func (d *daemon) hear(ctx context.Context, m *ipc.Memory) error {
+func (d *daemon) hear(ctx context.Context, m *ops.Memory) error {
 	if d.topic == nil {
 		return nil
 	}
@@ -72,7 +72,7 @@ func (d *daemon) hear(ctx context.Context, m *ipc.Memory) error {
 	case <-d.known:
 	}
 	d.topic.Handle = func(ctx context.Context, msg ntfy.Message) error {
-		err := m.Receive(ctx, ipc.Received{
+		err := m.Receive(ctx, ops.Received{
 			Source: memory.TopicSource + d.topic.Topic + ":" + msg.ID, Time: msg.Time, Title: msg.Title, Text: msg.Body(),
 		})
 		if e, ok := errors.AsType[*api.Error](err); ok && (e.Code == api.Secret || e.Code == api.Invalid) {

@@ -13,8 +13,8 @@ import (
 
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/compactor"
-	"github.com/memwatchd/memwatchd/ipc"
 	"github.com/memwatchd/memwatchd/memory"
+	"github.com/memwatchd/memwatchd/ops"
 	"github.com/memwatchd/memwatchd/todosync"
 	"github.com/memwatchd/memwatchd/vault"
 )
@@ -46,7 +46,7 @@ func (d *daemon) openUpkeep() (*upkeep, error) {
 		Location: c.location, Logger: d.logger, Now: clock,
 	}
 	u.compactor.Moved = func(path, archive string, items int) {
-		p.events.publish(ipc.Change{Event: api.Event{Event: "compacted", Path: path, Message: plural(items, "item") + " moved to " + archive}})
+		p.events.publish(ops.Change{Event: api.Event{Event: "compacted", Path: path, Message: plural(items, "item") + " moved to " + archive}})
 	}
 	for _, l := range c.Compactor.Limits {
 		u.compactor.Limits = append(u.compactor.Limits, compactor.Limit{Pattern: l.Path, Items: l.Items, Characters: l.Characters})

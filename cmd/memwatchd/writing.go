@@ -9,8 +9,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/memwatchd/memwatchd/ipc"
 	"github.com/memwatchd/memwatchd/memory"
+	"github.com/memwatchd/memwatchd/ops"
 	"github.com/memwatchd/memwatchd/vault"
 	"github.com/memwatchd/memwatchd/watcher"
 )
@@ -26,7 +26,7 @@ func (d *daemon) openWriting() (err error) {
 		return nil
 	}
 	journal.Now = clock
-	journal.Happened = func(r vault.Record) { d.pipeline.events.publish(ipc.Change{Event: ipc.WriteEvent(r)}) }
+	journal.Happened = func(r vault.Record) { d.pipeline.events.publish(ops.Change{Event: ops.WriteEvent(r)}) }
 	d.writer = &vault.Writer{
 		Vault: d.vault, Journal: journal, Logger: d.logger, Enabled: d.mayWrite,
 		Settings: []string{memory.IdentitiesPath}, Quiet: cmp.Or(c.Write.Quiet, -1), MaxSize: int64(c.Write.MaxSize), Fuse: c.Write.Fuse,
@@ -46,7 +46,7 @@ func (d *daemon) mayWrite() bool {
 }
 
 // lend gives operations what they change files with.
-func (d *daemon) lend(m *ipc.Memory) {
+func (d *daemon) lend(m *ops.Memory) {
 	if d.writer == nil {
 		return
 	}

@@ -1,0 +1,249 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/memwatchd/memwatchd/api"
+)
+
+// The operations as methods, in the order of the table. A field of a request
+// that is zero is left to the daemon's default; where zero would say something
+// else the field is a pointer:
+//
+//	c.Search(ctx, ipc.SearchRequest{Query: "certificate", Limit: 3, Count: new(false)})
+//
+// What the daemon refuses is an *[api.Error], whose Code says why.
+
+// Search finds entries by their words.
+func (c *Client) Search(ctx context.Context, r api.SearchRequest) (*api.SearchAnswer, error) {
+	return ask[api.SearchAnswer](ctx, c, r)
+}
+
+// Get reads a file, some of its lines, or one entry.
+func (c *Client) Get(ctx context.Context, r api.GetRequest) (*api.GetAnswer, error) {
+	return ask[api.GetAnswer](ctx, c, r)
+}
+
+// Recent lists the newest entries.
+func (c *Client) Recent(ctx context.Context, r api.RecentRequest) (*api.SearchAnswer, error) {
+	return ask[api.SearchAnswer](ctx, c, r)
+}
+
+// Related lists the links from and to a file or an entry.
+func (c *Client) Related(ctx context.Context, r api.RelatedRequest) (*api.RelatedAnswer, error) {
+	return ask[api.RelatedAnswer](ctx, c, r)
+}
+
+// Load gives what an agent reads when a session starts.
+func (c *Client) Load(ctx context.Context, r api.LoadRequest) (*api.LoadAnswer, error) {
+	return ask[api.LoadAnswer](ctx, c, r)
+}
+
+// Context renders a block of memory for a prompt.
+func (c *Client) Context(ctx context.Context, r api.ContextRequest) (*api.ContextAnswer, error) {
+	return ask[api.ContextAnswer](ctx, c, r)
+}
+
+// Todos lists tasks, the same ones together.
+func (c *Client) Todos(ctx context.Context, r api.TodosRequest) (*api.TodosAnswer, error) {
+	return ask[api.TodosAnswer](ctx, c, r)
+}
+
+// Todo ticks a task wherever it stands, or opens it again.
+func (c *Client) Todo(ctx context.Context, r api.TodoRequest) (*api.TodoAnswer, error) {
+	return ask[api.TodoAnswer](ctx, c, r)
+}
+
+// Complete lists names that begin with a text.
+func (c *Client) Complete(ctx context.Context, r api.CompleteRequest) (*api.CompleteAnswer, error) {
+	return ask[api.CompleteAnswer](ctx, c, r)
+}
+
+// Note appends a note to the log of the day.
+func (c *Client) Note(ctx context.Context, r api.NoteRequest) (*api.NoteAnswer, error) {
+	return ask[api.NoteAnswer](ctx, c, r)
+}
+
+// Capture appends one to three bullets to the log of the day.
+func (c *Client) Capture(ctx context.Context, r api.CaptureRequest) (*api.CaptureAnswer, error) {
+	return ask[api.CaptureAnswer](ctx, c, r)
+}
+
+// Remember keeps one thing for long, because the user has asked for it.
+func (c *Client) Remember(ctx context.Context, r api.RememberRequest) (*api.RememberAnswer, error) {
+	return ask[api.RememberAnswer](ctx, c, r)
+}
+
+// Forget takes entries away for good, in two steps.
+func (c *Client) Forget(ctx context.Context, r api.ForgetRequest) (*api.ForgetAnswer, error) {
+	return ask[api.ForgetAnswer](ctx, c, r)
+}
+
+// WipeSubject deletes all that is remembered of a subject.
+func (c *Client) WipeSubject(ctx context.Context, r api.WipeRequest) (*api.WipeAnswer, error) {
+	return ask[api.WipeAnswer](ctx, c, r)
+}
+
+// Session merges what a session has to say into its file, which everybody may
+// read.
+func (c *Client) Session(ctx context.Context, r api.SessionRequest) (*api.SessionAnswer, error) {
+	return ask[api.SessionAnswer](ctx, c, r)
+}
+
+// Edit replaces a text in a file that has it once.
+func (c *Client) Edit(ctx context.Context, r api.EditRequest) (*api.EditAnswer, error) {
+	return ask[api.EditAnswer](ctx, c, r)
+}
+
+// Write makes a file, or replaces what is in one.
+func (c *Client) Write(ctx context.Context, r api.WriteRequest) (*api.EditAnswer, error) {
+	return ask[api.EditAnswer](ctx, c, r)
+}
+
+// ItemPut keeps an item, or replaces it.
+func (c *Client) ItemPut(ctx context.Context, r api.ItemPutRequest) (*api.ItemAnswer, error) {
+	return ask[api.ItemAnswer](ctx, c, r)
+}
+
+// ItemGet gives an item by its key.
+func (c *Client) ItemGet(ctx context.Context, r api.ItemGetRequest) (*api.ItemAnswer, error) {
+	return ask[api.ItemAnswer](ctx, c, r)
+}
+
+// ItemList lists the items of a namespace, or of all.
+func (c *Client) ItemList(ctx context.Context, r api.ItemListRequest) (*api.ItemListAnswer, error) {
+	return ask[api.ItemListAnswer](ctx, c, r)
+}
+
+// ItemDelete deletes an item.
+func (c *Client) ItemDelete(ctx context.Context, r api.ItemDeleteRequest) (*api.ItemDeleteAnswer, error) {
+	return ask[api.ItemDeleteAnswer](ctx, c, r)
+}
+
+// ItemDeleteNamespace deletes all items of a namespace.
+func (c *Client) ItemDeleteNamespace(ctx context.Context, r api.ItemDeleteNamespaceRequest) (*api.ItemDeleteAnswer, error) {
+	return ask[api.ItemDeleteAnswer](ctx, c, r)
+}
+
+// ItemVisibility says who may be told of an item.
+func (c *Client) ItemVisibility(ctx context.Context, r api.ItemVisibilityRequest) (*api.ItemAnswer, error) {
+	return ask[api.ItemAnswer](ctx, c, r)
+}
+
+// Resolve tells who an external key is.
+func (c *Client) Resolve(ctx context.Context, r api.ResolveRequest) (*api.IdentityAnswer, error) {
+	return ask[api.IdentityAnswer](ctx, c, r)
+}
+
+// Link makes an external key one of a subject's.
+func (c *Client) Link(ctx context.Context, r api.LinkRequest) (*api.IdentityAnswer, error) {
+	return ask[api.IdentityAnswer](ctx, c, r)
+}
+
+// Unlink takes a link away.
+func (c *Client) Unlink(ctx context.Context, r api.UnlinkRequest) (*api.IdentityAnswer, error) {
+	return ask[api.IdentityAnswer](ctx, c, r)
+}
+
+// Links lists all links.
+func (c *Client) Links(ctx context.Context, r api.LinksRequest) (*api.LinksAnswer, error) {
+	return ask[api.LinksAnswer](ctx, c, r)
+}
+
+// Profile sums up what is known of somebody.
+func (c *Client) Profile(ctx context.Context, r api.ProfileRequest) (*api.SummaryAnswer, error) {
+	return ask[api.SummaryAnswer](ctx, c, r)
+}
+
+// Project sums up a project.
+func (c *Client) Project(ctx context.Context, r api.ProjectRequest) (*api.SummaryAnswer, error) {
+	return ask[api.SummaryAnswer](ctx, c, r)
+}
+
+// Compress sums up old sessions and daily notes, and archives them.
+func (c *Client) Compress(ctx context.Context, r api.CompressRequest) (*api.CompressAnswer, error) {
+	return ask[api.CompressAnswer](ctx, c, r)
+}
+
+// Journal lists what was written to files, and why.
+func (c *Client) Journal(ctx context.Context, r api.JournalRequest) (*api.JournalAnswer, error) {
+	return ask[api.JournalAnswer](ctx, c, r)
+}
+
+// Undo takes back what was written to files.
+func (c *Client) Undo(ctx context.Context, r api.UndoRequest) (*api.UndoAnswer, error) {
+	return ask[api.UndoAnswer](ctx, c, r)
+}
+
+// Compact makes room in long-term files.
+func (c *Client) Compact(ctx context.Context, r api.CompactRequest) (*api.CompactAnswer, error) {
+	return ask[api.CompactAnswer](ctx, c, r)
+}
+
+// Restore brings an archived entry back to where it was.
+func (c *Client) Restore(ctx context.Context, r api.RestoreRequest) (*api.RestoreAnswer, error) {
+	return ask[api.RestoreAnswer](ctx, c, r)
+}
+
+// Check compares files and index, and lists what is wrong with files.
+func (c *Client) Check(ctx context.Context, r api.CheckRequest) (*api.CheckAnswer, error) {
+	return ask[api.CheckAnswer](ctx, c, r)
+}
+
+// Sync waits until everything that was saved is found.
+func (c *Client) Sync(ctx context.Context, r api.SyncRequest) (*api.SyncAnswer, error) {
+	return ask[api.SyncAnswer](ctx, c, r)
+}
+
+// Rebuild makes the index anew from the files.
+func (c *Client) Rebuild(ctx context.Context, r api.RebuildRequest) (*api.RebuildAnswer, error) {
+	return ask[api.RebuildAnswer](ctx, c, r)
+}
+
+// Status tells how the daemon, its files and its index are doing.
+func (c *Client) Status(ctx context.Context, r api.StatusRequest) (*api.StatusAnswer, error) {
+	return ask[api.StatusAnswer](ctx, c, r)
+}
+
+// Operations tells what may be asked.
+func (c *Client) Operations(ctx context.Context, r api.OperationsRequest) (*api.OperationsAnswer, error) {
+	return ask[api.OperationsAnswer](ctx, c, r)
+}
+
+// Events calls f with what happens, as it happens, until the context ends, the
+// daemon goes, or f returns an error.
+func (c *Client) Events(ctx context.Context, r api.EventsRequest, f func(*api.Event) error) error {
+	return listen(ctx, c, r, f)
+}
+
+// ask asks for the operation that the request is one of.
+func ask[Answer, R any](ctx context.Context, c *Client, r R) (*Answer, error) {
+	req := api.RequestOf(r)
+	raw, err := c.Do(ctx, req)
+	if err != nil {
+		return nil, err
+	}
+	return read[Answer](req, raw)
+}
+
+// listen does so for an operation whose answer has no end.
+func listen[Answer, R any](ctx context.Context, c *Client, r R, f func(*Answer) error) error {
+	req := api.RequestOf(r)
+	return c.Stream(ctx, req, func(raw json.RawMessage) error {
+		answer, err := read[Answer](req, raw)
+		if err != nil {
+			return err
+		}
+		return f(answer)
+	})
+}
+
+func read[Answer any](req *api.Request, raw json.RawMessage) (*Answer, error) {
+	answer := new(Answer)
+	if err := json.Unmarshal(raw, answer); err != nil {
+		return nil, fmt.Errorf("%s: the answer cannot be read: %w", req.Operation().Name, err)
+	}
+	return answer, nil
+}

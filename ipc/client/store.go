@@ -1,0 +1,259 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/memwatchd/memwatchd/api"
+)
+
+// Visibility determines in which contexts an item may be shown. The zero value is
+// PrivateOnly.
+type Visibility uint8
+
+// The visibilities.
+const (
+	PrivateOnly Visibility = iota
+	PublicOK
+)
+
+// String returns the name of the visibility on the wire.
+func (v Visibility) String() string {
+	if v == PublicOK {
+		return "public_ok"
+	}
+	return "private_only"
+}
+
+func parseVisibility(s string) Visibility {
+	if s == PublicOK.String() {
+		return PublicOK
+	}
+	return PrivateOnly
+}
+
+// RequestContext is where what is read will be shown. The zero value is treated
+// as public.
+type RequestContext uint8
+
+// The contexts.
+const (
+	ContextUnknown RequestContext = iota
+	ContextPublic
+	ContextPrivate
+)
+
+// String returns the name of the context on the wire.
+func (c RequestContext) String() string {
+	switch c {
+	case ContextPublic:
+		return "public"
+	case ContextPrivate:
+		return "private"
+	}
+	return "unknown"
+}
+
+// A StoredItem is an [api.Item] for programs that keep what they know of a subject
+// by keys, and leave files to others.
+type StoredItem struct {
+	SubjectID  string
+	Namespace  string // profile, preference, fact, project or task_state
+	Key        string
+	Value      string // JSON, or plain text
+	Visibility Visibility
+	Confidence *float64 // 0 to 1
+	Source     *string
+	CreatedAt  int64 // unix seconds, 0 if the item does not say
+	UpdatedAt  int64
+}
+
+// ReadOptions say what is read.
+type ReadOptions struct {
+	Context RequestContext
+	Limit   int    // of List; all items if zero
+	Prefix  string // of the keys, for List
+}
+
+// PutOptions say what is kept of an item beside its value.
+type PutOptions struct {
+	Visibility Visibility
+	Confidence *float64 // 0 to 1
+	Source     *string  // such as the id of a message
+}
+
+// A Store keeps items of subjects by namespace and key. It is a thin layer on
+// the item operations of a daemon. The zero Store uses the one on the default
+// socket. It is safe for concurrent use.
+//
+// Where there is no subject, or memory is turned off, nothing is there to be read
+// and nothing is kept, without an error: a program need not ask first. Everything
+// is written in a private context, so the daemon's listener must allow that.
+type Store struct {
+	Client *Client // the zero Client if nil
+}
+
+func (s *Store) client() *Client {
+	if s.Client == nil {
+		return new(Client)
+	}
+	return s.Client
+}
+
+// scopeOf is a subject in a context.
+func scopeOf(subjectID string, c RequestContext) api.Scope {
+	return api.Scope{Subject: &subjectID, Context: new(c.String())}
+}
+
+// Get is the item of a key, if there is one that may be shown.
+func (s *Store) Get(ctx context.Context, subjectID, namespace, key string, opt ReadOptions) (StoredItem, bool, error) {
+	if subjectID == "" {
+		return StoredItem{}, false, nil
+	}
+	answer, err := s.client().ItemGet(ctx, api.ItemGetRequest{Namespace: namespace, Key: key, Scope: scopeOf(subjectID, opt.Context)})
+	if err != nil {
+		return StoredItem{}, false, unlessMissing(err)
+	}
+	return stored(answer.Item), true, nil
+}
+
+// List are the items of a namespace, or of all if it is empty, that may be shown,
+// in the order of namespaces and keys.
+func (s *Store) List(ctx context.Context, subjectID, namespace string, opt ReadOptions) ([]StoredItem, error) {
+	const page = 1000
+	if subjectID == "" {
+		return nil, nil
+	}
+	var items []StoredItem
+	r := api.ItemListRequest{Namespace: namespace, Prefix: opt.Prefix, Limit: page, Scope: scopeOf(subjectID, opt.Context)}
+	for {
+		if opt.Limit > 0 {
+			r.Limit = min(page, opt.Limit-len(items))
+		}
+		answer, err := s.client().ItemList(ctx, r)
+		if err != nil {
+			return nil, err
+		}
+		for _, i := range answer.Items {
+			items = append(items, stored(i))
+		}
+		if r.Cursor = answer.Next; r.Cursor == "" || len(items) == opt.Limit {
+			return items, nil
+		}
+	}
+}
+
+// Put keeps an item, in place of the one of that key. What is returned is the
+// item as it is kept: empty if nothing is.
+func (s *Store) Put(ctx context.Context, subjectID, namespace, key, value string, opt PutOptions) (StoredItem, error) {
+	if subjectID == "" {
+		return StoredItem{}, nil
+	}
+	r := api.ItemPutRequest{
+		Namespace: namespace, Key: key, Value: value, Visibility: opt.Visibility.String(), Confidence: opt.Confidence,
+		Scope: scopeOf(subjectID, ContextPrivate),
+	}
+	if opt.Source != nil {
+		r.Source = *opt.Source
+	}
+	answer, err := s.client().ItemPut(ctx, r)
+	if err != nil {
+		return StoredItem{}, err
+	}
+	return stored(answer.Item), nil
+}
+
+// Delete deletes the item of a key, if there is one.
+func (s *Store) Delete(ctx context.Context, subjectID, namespace, key string) error {
+	if subjectID == "" {
+		return nil
+	}
+	_, err := s.client().ItemDelete(ctx, api.ItemDeleteRequest{Namespace: namespace, Key: key, Scope: scopeOf(subjectID, ContextPrivate)})
+	return unlessMissing(err)
+}
+
+// DeleteNamespace deletes all items of a namespace.
+func (s *Store) DeleteNamespace(ctx context.Context, subjectID, namespace string) error {
+	if subjectID == "" {
+		return nil
+	}
+	_, err := s.client().ItemDeleteNamespace(ctx, api.ItemDeleteNamespaceRequest{Namespace: namespace, Scope: scopeOf(subjectID, ContextPrivate)})
+	return unlessMissing(err)
+}
+
+// WipeSubject deletes all that is remembered of a subject and of the keys that
+// are linked to it, but for sessions. It needs a listener without a fixed scope.
+func (s *Store) WipeSubject(ctx context.Context, subjectID string) error {
+	if subjectID == "" {
+		return nil
+	}
+	answer, err := s.client().WipeSubject(ctx, api.WipeRequest{Confirm: subjectID, Scope: scopeOf(subjectID, ContextPrivate)})
+	if err != nil {
+		return err
+	}
+	if len(answer.Failed) > 0 {
+		return api.Errorf(api.Unavailable, "%d files of %s could not be deleted", len(answer.Failed), subjectID).WithHint("%s", answer.Failed[0])
+	}
+	return nil
+}
+
+// An Identity is who an external key stands for.
+type Identity struct {
+	Enabled     bool     // the key is somebody's, and memory is on; else there is nothing to read, and nothing is kept
+	ExternalKey string   // such as telegram:123
+	SubjectID   string   // such as acct:42, or ext:telegram:123 for a key that is linked to none
+	Aliases     []string // subjects whose memory is read with it
+}
+
+// A Resolver tells who external keys are. The zero Resolver asks the daemon on
+// the default socket. It is safe for concurrent use.
+type Resolver struct {
+	Client *Client // the zero Client if nil
+}
+
+// Resolve is who an external key stands for; an empty one is nobody's.
+func (r *Resolver) Resolve(ctx context.Context, externalKey string) (Identity, error) {
+	if externalKey == "" {
+		return Identity{}, nil
+	}
+	client := r.Client
+	if client == nil {
+		client = new(Client)
+	}
+	answer, err := client.Resolve(ctx, api.ResolveRequest{ExternalKey: externalKey})
+	if err != nil {
+		return Identity{}, err
+	}
+	return Identity{answer.Enabled, answer.ExternalKey, answer.Subject, answer.Aliases}, nil
+}
+
+// stored is an item in the shape of a store.
+func stored(i *api.Item) StoredItem {
+	if i == nil {
+		return StoredItem{}
+	}
+	item := StoredItem{
+		SubjectID: i.Subject, Namespace: i.Namespace, Key: i.Key, Value: i.Value, Visibility: parseVisibility(i.Visibility),
+		Confidence: i.Confidence, CreatedAt: unixSeconds(i.Created), UpdatedAt: unixSeconds(i.Updated),
+	}
+	if i.Source != "" {
+		item.Source = &i.Source
+	}
+	return item
+}
+
+func unixSeconds(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.Unix()
+}
+
+// unlessMissing is an error, but for the one of what is not there.
+func unlessMissing(err error) error {
+	if e, ok := errors.AsType[*api.Error](err); ok && e.Code == api.NotFound {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,167 @@
+package mcp
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"github.com/memwatchd/memwatchd/api"
+)
+
+// maxLine is how many bytes a message on a line may have, which is less than the
+// library's limit.
+const maxLine = 15 << 20
+
+// A lineWire stands between an agent, which sends a message a line, and the library
+// that answers them. For the library a line that makes no sense is the end of
+// the session; here it is answered like everything else.
+type lineWire struct {
+	batches bool // may be sent: the agent speaks an old revision of the protocol
+
+	mu      sync.Mutex
+	out     io.Writer
+	pending int           // lines that will be answered
+	idle    chan struct{} // closed when none are left; nil if nobody waits
+}
+
+// sift passes on the lines that are messages, and answers the others, until there
+// are no more.
+func (l *lineWire) sift(in io.Reader, to io.Writer) error {
+	r := bufio.NewReaderSize(in, 64<<10)
+	for {
+		line, last := readLine(r)
+		if line = bytes.TrimSpace(line); len(line) > 0 {
+			answers, problem := l.heard(line)
+			if problem != nil {
+				if err := l.refuse(problem); err != nil {
+					return err
+				}
+			} else {
+				l.expect(answers)
+				if _, err := to.Write(append(line, '\n')); err != nil {
+					return err
+				}
+			}
+		}
+		if last != nil {
+			return last
+		}
+	}
+}
+
+// readLine reads a line. Of one that is too long it gives too much, and no more.
+func readLine(r *bufio.Reader) (line []byte, err error) {
+	for {
+		part, err := r.ReadSlice('\n')
+		if len(line) <= maxLine {
+			line = append(line, part...)
+		}
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			return line, err
+		}
+	}
+}
+
+// heard tells whether a line will be answered, or why it is no message.
+func (l *lineWire) heard(line []byte) (answered bool, problem *jsonrpc.Error) {
+	refused := func(code int64, format string, args ...any) (bool, *jsonrpc.Error) {
+		return false, &jsonrpc.Error{Code: code, Message: fmt.Sprintf(format, args...)}
+	}
+	switch {
+	case len(line) > maxLine:
+		return refused(jsonrpc.CodeInvalidRequest, "the message has more than %d bytes", maxLine)
+	case !json.Valid(line):
+		return refused(jsonrpc.CodeParseError, "the message is not JSON")
+	}
+	messages := []json.RawMessage{line}
+	if line[0] == '[' {
+		messages = nil // not to be read into the line itself
+		if err := json.Unmarshal(line, &messages); err != nil || !l.batches || len(messages) == 0 || len(messages) > maxBatch {
+			return refused(jsonrpc.CodeInvalidRequest, "such a batch of messages is not part of the protocol")
+		}
+	}
+	ids := map[any]bool{}
+	for _, raw := range messages {
+		m, err := jsonrpc.DecodeMessage(raw)
+		if err != nil {
+			return refused(jsonrpc.CodeInvalidRequest, "this is no message: %v", err)
+		}
+		req, ok := m.(*jsonrpc.Request)
+		if !ok || !req.IsCall() {
+			continue
+		}
+		if answered = true; ids[req.ID.Raw()] {
+			return refused(jsonrpc.CodeInvalidRequest, "two messages of a batch have one id")
+		}
+		ids[req.ID.Raw()] = true
+		if req.Method == "initialize" {
+			var params struct{ ProtocolVersion string }
+			l.batches = json.Unmarshal(req.Params, &params) == nil && params.ProtocolVersion < firstWithoutBatches
+		}
+	}
+	return answered, nil
+}
+
+// firstWithoutBatches is the first revision of the protocol that has no batches.
+const firstWithoutBatches = "2025-06-18"
+
+// refuse answers what has no id by which it could be answered.
+func (l *lineWire) refuse(problem *jsonrpc.Error) error {
+	answer, err := api.Encode(map[string]any{"jsonrpc": "2.0", "id": nil, "error": problem})
+	if err != nil {
+		return err
+	}
+	l.expect(true)
+	_, err = l.Write(answer)
+	return err
+}
+
+func (l *lineWire) expect(answer bool) {
+	if answer {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.pending++
+	}
+}
+
+// Write implements [io.Writer], for one answer at a time.
+func (l *lineWire) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	n, err := l.out.Write(p)
+	if l.pending--; l.pending == 0 && l.idle != nil {
+		close(l.idle)
+		l.idle = nil
+	}
+	return n, err
+}
+
+// wait waits until everything is answered, or there will be no answers, but not
+// for longer than that.
+func (l *lineWire) wait(limit time.Duration, over <-chan struct{}) {
+	l.mu.Lock()
+	if l.pending <= 0 {
+		l.mu.Unlock()
+		return
+	}
+	idle := make(chan struct{})
+	l.idle = idle
+	l.mu.Unlock()
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	select {
+	case <-idle:
+	case <-over:
+	case <-timer.C:
+	}
+}
+
+// Close implements [io.Closer]. Who has opened it closes it.
+func (l *lineWire) Close() error { return nil }

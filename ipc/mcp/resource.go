@@ -1,0 +1,131 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/memwatchd/memwatchd/api"
+)
+
+// Files of memory are resources: memory://<path>, with what cannot stand in a URI
+// escaped.
+const (
+	resourcePrefix = "memory://"
+	markdown       = "text/markdown"
+)
+
+// ResourceTemplate is the template of the URIs of files.
+const ResourceTemplate = resourcePrefix + "{+path}"
+
+// ResourceURI returns the URI of the file at a path of memory.
+func ResourceURI(path string) string {
+	parts := strings.Split(path, "/")
+	for i, part := range parts {
+		parts[i] = url.PathEscape(part)
+	}
+	return resourcePrefix + strings.Join(parts, "/")
+}
+
+// resourcePath is the path that a URI names.
+func resourcePath(uri string) (string, bool) {
+	escaped, ok := strings.CutPrefix(uri, resourcePrefix)
+	path, err := url.PathUnescape(escaped)
+	return path, ok && err == nil && path != ""
+}
+
+// canonicalURI is a URI as it is listed, of what may be escaped less, or more.
+func canonicalURI(uri string) (string, bool) {
+	path, ok := resourcePath(uri)
+	return ResourceURI(path), ok
+}
+
+// noResource is the one answer for what is not there, and for what may not be
+// read.
+func noResource(uri string) error {
+	data, err := json.Marshal(map[string]string{"uri": uri})
+	if err != nil {
+		return err
+	}
+	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "Resource not found", Data: data}
+}
+
+// readResource shows a file.
+func (s *server) readResource(ctx context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
+	path, _ := resourcePath(req.Params.URI)
+	answer, err := askFor[api.GetAnswer](ctx, s.ask, api.GetRequest{Path: path})
+	if err != nil {
+		if code := api.AsError(err).Code; code == api.NotFound || code == api.Forbidden {
+			return nil, noResource(req.Params.URI)
+		}
+		return nil, rpcError(err)
+	}
+	return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: req.Params.URI, MIMEType: markdown, Text: answer.Text}}}, nil
+}
+
+// Files are listed so many at a time, and so many names are offered for a path
+// that is being typed, which is what the protocol has room for.
+const (
+	resourcePage   = 1000
+	maxCompletions = 100
+)
+
+// listResources lists the files that the caller can read, in the order of their
+// paths. The cursor is the last path of the page before.
+func (s *server) listResources(ctx context.Context, after string, list *mcp.ListResourcesResult) error {
+	page, err := s.paths(ctx, api.CompleteRequest{After: after, Limit: resourcePage})
+	if err != nil {
+		return err
+	}
+	for _, path := range page.Values {
+		list.Resources = append(list.Resources, &mcp.Resource{URI: ResourceURI(path), Name: path, MIMEType: markdown})
+	}
+	list.NextCursor = page.Next
+	return nil
+}
+
+// complete completes the path of a resource.
+func (s *server) complete(ctx context.Context, req *mcp.CompleteRequest) (*mcp.CompleteResult, error) {
+	page := &api.CompleteAnswer{Values: []string{}}
+	if req.Params.Ref.URI == ResourceTemplate && req.Params.Argument.Name == "path" {
+		var err error
+		if page, err = s.paths(ctx, api.CompleteRequest{Prefix: req.Params.Argument.Value, Limit: maxCompletions}); err != nil {
+			return nil, err
+		}
+	}
+	return &mcp.CompleteResult{Completion: mcp.CompletionResultDetails{
+		Values: page.Values, Total: page.Total, HasMore: page.Next != "",
+	}}, nil
+}
+
+// paths lists paths. There are none where they may not be asked for.
+func (s *server) paths(ctx context.Context, r api.CompleteRequest) (*api.CompleteAnswer, error) {
+	r.What = "path"
+	page, err := askFor[api.CompleteAnswer](ctx, s.ask, r)
+	switch {
+	case err == nil:
+		return page, nil
+	case api.AsError(err).Code == api.Forbidden:
+		return &api.CompleteAnswer{Values: []string{}}, nil
+	}
+	return nil, rpcError(err)
+}
+
+// askFor asks for an operation with a request and an answer of Go.
+func askFor[Answer, R any](ctx context.Context, ask AskFunc, r R) (*Answer, error) {
+	req := api.RequestOf(r).WithDefaults()
+	raw, err := ask(ctx, req)
+	if err != nil {
+		return nil, err
+	}
+	answer := new(Answer)
+	if err := json.Unmarshal(raw, answer); err != nil {
+		return nil, fmt.Errorf("%s: the answer cannot be read: %w", req.Operation().Name, err)
+	}
+	return answer, nil
+}

@@ -1,0 +1,110 @@
+package mcp
+
+import (
+	"bufio"
+	"encoding/json"
+	"flag"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/memwatchd/memwatchd/api"
+)
+
+var update = flag.Bool("update", false, "write golden files anew")
+
+// What models say in other words is understood; what makes no sense is told, with
+// what may have been meant.
+func TestToolArguments(t *testing.T) {
+	for _, c := range []struct{ tool, arguments, want string }{
+		{"memory_search", `{"query":"a","maxResults":3}`, `{"limit":3,"query":"a"}`},
+		{"memory_search", `{"query":"a","k":3}`, `{"limit":3,"query":"a"}`},
+		{"memory_search", `{"query":"a","after":"2026-02-01","before":"2026-02-03"}`, `{"query":"a","since":"2026-02-01","until":"2026-02-03"}`},
+		{"memory_search", `{"query":"a","since":null,"tags":null}`, `{"query":"a"}`},
+		{"memory_search", ``, `{}`},
+		{"memory_search", `null`, `{}`},
+		{"memory_search", `{"limit":1,"k":3}`, `field "limit" is there twice`},
+		{"memory_search", `{"k":3,"maxResults":3}`, `field "limit" is there twice`},
+		{"memory_search", `{"query":"a","query":"b"}`, `field "query" is there twice`},
+		{"memory_search", `{"k":1000}`, `limit: 1000 is more than 100`},
+		{"memory_search", `{"k":"3"}`, `limit: string where a whole number belongs`},
+		{"memory_search", `{"qery":"a"}`, `unknown field "qery" (did you mean "query"?)`},
+		{"memory_search", `{"subject":"owner"}`, `unknown field "subject" (who asks is not for a tool to say)`},
+		{"memory_search", `{"external_key":"telegram:1"}`, `unknown field "external_key" (who asks is not for a tool to say)`},
+		{"memory_search", `{"context":"private"}`, `unknown field "context" (who asks is not for a tool to say)`},
+		{"memory_search", `[]`, `the request is not a JSON object`},
+		{"memory_search", `"x"`, `the request is not a JSON object`},
+		{"memory_search", `{`, `the request is not JSON: it ends in the middle`},
+		{"memory_note", `{"text":"a","k":3}`, `unknown field "k"`},
+		{"memory_note", `{"text":"a","after":"x"}`, `unknown field "after"`},
+		{"memory_recent", `{"k":3,"after":"2026-02-01"}`, `unknown field "after"`},
+		{"memory_list", `{"maxResults":3}`, `{"limit":3}`},
+		{"memory_get", `{"path":"a.md"}`, `{"path":"a.md"}`},
+		{"memory_get", `{"path":"a.md","namespace":"","key":null}`, `{"path":"a.md"}`},
+		{"memory_get", `{"namespace":"fact","key":"k"}`, `{"key":"k","namespace":"fact"}`},
+		{"memory_get", `{"namespace":"fact","key":"k","path":"","id":null,"sync":false}`, `{"key":"k","namespace":"fact","sync":false}`},
+		{"memory_get", `{"namespace":"fact","key":"k","path":"a.md"}`, `path does not go with namespace and key`},
+		{"memory_get", `{"key":"k"}`, `{"key":"k"}`},
+		{"memory_get", `{"pth":"a.md"}`, `unknown field "pth" (did you mean "path"?)`},
+		{"memory_get", `{"nmspace":"fact"}`, `unknown field "nmspace" (did you mean "namespace"?)`},
+	} {
+		req, err := toolNamed(c.tool).request(json.RawMessage(c.arguments))
+		got := ""
+		if err != nil {
+			got = err.Error()
+			if api.AsError(err).Code != api.Invalid {
+				t.Errorf("%s %s: the error is %s", c.tool, c.arguments, api.AsError(err).Code)
+			}
+		} else {
+			text, err := json.Marshal(req.Fields())
+			if err != nil {
+				t.Fatal(err)
+			}
+			got = string(text)
+		}
+		if got != c.want {
+			t.Errorf("%s %s is %s, not %s", c.tool, c.arguments, got, c.want)
+		}
+	}
+}
+
+// What a model is told of its tools, all of it.
+func TestToolsAsTold(t *testing.T) {
+	var list []*mcp.Tool
+	for _, tool := range Tools {
+		list = append(list, tool.described())
+	}
+	got, err := json.MarshalIndent(list, "", "  ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := string(got) + "\n\n" + instructions(func(string) bool { return true })
+	const name = "testdata/told.txt"
+	if *update {
+		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), text); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// A line is read to its end, however long it is.
+func TestReadLine(t *testing.T) {
+	long := strings.Repeat("x", 3*15<<20)
+	r := bufio.NewReaderSize(strings.NewReader("a\n"+long+"\nb"), 64)
+	for _, want := range []string{"a\n", "", "b"} {
+		line, err := readLine(r)
+		if want == "" && (len(line) <= maxLine || len(line) > maxLine+64) || want != "" && string(line) != want {
+			t.Errorf("%d bytes, %v; not %q", len(line), err, want)
+		}
+	}
+}

@@ -1,0 +1,251 @@
+package ops
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/ipc"
+	"github.com/memwatchd/memwatchd/ipc/client"
+	"github.com/memwatchd/memwatchd/ipc/mcp"
+)
+
+// bridged is a session over a bridge.
+func bridged(t *testing.T, b *mcp.Bridge) *sdk.ClientSession {
+	t.Helper()
+	in, toBridge := io.Pipe()
+	fromBridge, out := io.Pipe()
+	ended := make(chan error, 1)
+	go func() {
+		ended <- b.Run(t.Context(), in, out)
+		out.Close()
+	}()
+	session, err := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, nil).Connect(t.Context(), &sdk.IOTransport{Reader: fromBridge, Writer: toBridge}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		session.Close()
+		toBridge.Close()
+		if err := <-ended; err != nil {
+			t.Errorf("the bridge ended with %v", err)
+		}
+	})
+	return session
+}
+
+func namesOf(t *testing.T, session *sdk.ClientSession) (names []string) {
+	t.Helper()
+	list, err := session.ListTools(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tool := range list.Tools {
+		names = append(names, strings.TrimPrefix(tool.Name, "memory_"))
+	}
+	slices.Sort(names)
+	return names
+}
+
+var coreNames = []string{"context", "get", "note", "recent", "remember", "search", "todo", "todos"}
+
+// Without a daemon there are tools all the same, and whoever uses one is told how
+// to start it; once it is there, they work.
+func TestBridgeWithoutDaemon(t *testing.T) {
+	dir, err := os.MkdirTemp("/tmp", "mw")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	socket := filepath.Join(dir, "later")
+	session := bridged(t, &mcp.Bridge{Client: &client.Client{Socket: socket, AsOwner: true}, Profile: mcp.CoreTools})
+	if session.InitializeResult().Instructions == "" {
+		t.Error("there are no instructions")
+	}
+	if diff := cmp.Diff(coreNames, namesOf(t, session)); diff != "" {
+		t.Errorf("the tools (-want +got):\n%s", diff)
+	}
+	got, err := session.CallTool(t.Context(), &sdk.CallToolParams{Name: "memory_search", Arguments: fields{"query": "words"}})
+	if want := "unavailable: no daemon answers on " + socket + ": start it with `memwatchd serve`"; err != nil || !got.IsError || textIn(got) != want {
+		t.Errorf("%v, %v", got, err)
+	}
+	for _, err := range session.Resources(t.Context(), nil) {
+		if err == nil || !strings.Contains(err.Error(), "start it with") {
+			t.Errorf("the files: %v", err)
+		}
+	}
+	if _, err = session.ReadResource(t.Context(), &sdk.ReadResourceParams{URI: "memory://a.md"}); err == nil || !strings.Contains(err.Error(), "start it with") {
+		t.Errorf("a file: %v", err)
+	}
+
+	if err := os.Symlink(serveOps(t, someMemory(t, privateFiles...)), socket); err != nil {
+		t.Fatal(err)
+	}
+	got, err = session.CallTool(t.Context(), &sdk.CallToolParams{Name: "memory_search", Arguments: fields{"query": "words"}})
+	if err != nil || got.IsError || !strings.Contains(textIn(got), "words of the owner") {
+		t.Errorf("%v, %v", got, err)
+	}
+}
+
+// Where memory is known to be turned off, there are no tools without a daemon
+// either.
+func TestBridgeOffWithoutDaemon(t *testing.T) {
+	session := bridged(t, &mcp.Bridge{Client: &client.Client{Socket: filepath.Join(t.TempDir(), "none")}, Off: true})
+	if got := session.InitializeResult().Instructions; got != "" {
+		t.Errorf("the instructions are %q", got)
+	}
+	if names := namesOf(t, session); names != nil {
+		t.Errorf("the tools are %v", names)
+	}
+}
+
+// A daemon that does not answer keeps nobody from beginning.
+func TestBridgeFrozen(t *testing.T) {
+	dir, err := os.MkdirTemp("/tmp", "mw")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	l, err := net.Listen("unix", filepath.Join(dir, "s"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	session := bridged(t, &mcp.Bridge{Client: &client.Client{Socket: filepath.Join(dir, "s")}, Profile: mcp.AllTools})
+	if names := namesOf(t, session); len(names) != len(mcp.Tools) {
+		t.Errorf("the tools are %v", names)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		c, err := l.Accept() // of the list
+		for err == nil {
+			b := make([]byte, 4096)
+			if n, _ := c.Read(b); bytes.Contains(b[:n], []byte("/v1/search")) {
+				cancel() // the agent has no more patience
+			}
+			c, err = l.Accept()
+		}
+	}()
+	if _, err := session.CallTool(ctx, &sdk.CallToolParams{Name: "memory_search", Arguments: fields{"query": "words"}}); err == nil {
+		t.Error("a search is answered")
+	}
+	if err := session.Ping(t.Context(), nil); err != nil {
+		t.Error(err)
+	}
+}
+
+// Over a bridge there are the tools that its scope may use, and what is asked is
+// asked as the one it speaks for.
+func TestBridgeScope(t *testing.T) {
+	m := someMemory(t, privateFiles...)
+	plain := serveOps(t, m)
+	fixed := serveAs(t, m, func(e *ipc.Endpoint, _ *ipc.Server) {
+		e.Fixed = &api.Fixed{Subject: "acct:42", Context: "private", Operations: []string{"search", "session"}}
+	})
+	for _, c := range []struct {
+		name   string
+		client client.Client
+		tools  mcp.Profile
+		want   []string
+		words  string // that are found, of those of theirs
+	}{
+		{"the owner", client.Client{Socket: plain, AsOwner: true}, mcp.CoreTools, coreNames, "words of the owner"},
+		{"the owner, in public", client.Client{Socket: plain, AsOwner: true, Scope: api.Scope{Context: new("public")}}, mcp.CoreTools, []string{"context", "get", "note", "recent", "search", "todos"}, ""},
+		{"a subject", client.Client{Socket: plain, AsOwner: true, Scope: api.Scope{Subject: new("acct:42")}}, mcp.CoreTools, coreNames, "words that are private"},
+		{"nobody", client.Client{Socket: plain, AsOwner: true, Scope: api.Scope{Subject: new("")}}, mcp.CoreTools, []string{"context", "get", "recent", "search", "todos"}, ""},
+		{"a fixed scope", client.Client{Socket: fixed, AsOwner: true}, mcp.CoreTools, []string{"search"}, "words that are private"},
+		{"a fixed scope, all tools", client.Client{Socket: fixed, AsOwner: true}, mcp.AllTools, []string{"search", "session"}, "words that are private"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			session := bridged(t, &mcp.Bridge{Client: &c.client, Profile: c.tools})
+			if diff := cmp.Diff(c.want, namesOf(t, session)); diff != "" {
+				t.Errorf("the tools (-want +got):\n%s", diff)
+			}
+			got, err := session.CallTool(t.Context(), &sdk.CallToolParams{Name: "memory_search", Arguments: fields{"query": "words"}})
+			if err != nil || got.IsError {
+				t.Fatal(textIn(got), err)
+			}
+			for _, words := range []string{"words of the owner", "words that are private", "words of bob"} {
+				if is := strings.Contains(textIn(got), words); is != (words == c.words) {
+					t.Errorf("%q is found: %t", words, is)
+				}
+			}
+		})
+	}
+}
+
+// With memory turned off, an agent is told of nothing.
+func TestBridgeOff(t *testing.T) {
+	m := someMemory(t)
+	m.Disabled = true
+	session := bridged(t, &mcp.Bridge{Client: &client.Client{Socket: serveOps(t, m), AsOwner: true}, Profile: mcp.AllTools, Off: true})
+	if text := session.InitializeResult().Instructions; text != "" {
+		t.Errorf("the instructions are %q", text)
+	}
+	if names := namesOf(t, session); names != nil {
+		t.Errorf("the tools are %v", names)
+	}
+}
+
+// Lines that are no messages are answered, and the session goes on; what is under
+// way when the agent ends its side is answered first.
+func TestBridgeLines(t *testing.T) {
+	const hello = `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"%","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`
+	ping := rpc(1, "ping", nil)
+	socket := serveOps(t, someMemory(t))
+	for _, c := range []struct {
+		name, version, line string
+		want                []string // in the answers
+	}{
+		{"noise", "2025-11-25", "\x00\xff{[", []string{`"code":-32700`}},
+		{"half a message", "2025-11-25", `{"jsonrpc":"2.0",`, []string{`"code":-32700`}},
+		{"no message", "2025-11-25", `{"a":1}`, []string{`"code":-32600`}},
+		{"a number", "2025-11-25", `1`, []string{`"code":-32600`}},
+		{"null", "2025-11-25", `null`, []string{`"code":-32600`}},
+		{"too long", "2025-11-25", `{"jsonrpc":"2.0","id":5,"method":"ping","params":{"a":"` + strings.Repeat("x", 15<<20) + `"}}`, []string{`"code":-32600`, "bytes"}},
+		{"two messages", "2025-11-25", ping + ping, []string{`"code":-32700`}},
+		{"blank lines", "2025-11-25", "\r\n  \n" + rpc(7, "ping", nil), []string{`"id":7`}},
+		{"a batch", "2025-03-26", "[" + rpc(7, "ping", nil) + "," + rpc(8, "tools/list", nil) + "]", []string{`"id":7`, `"id":8`, "memory_search"}},
+		{"a batch of notifications", "2025-03-26", `[{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":99}}]`, nil},
+		{"a batch of nothing", "2025-03-26", "[]", []string{`"code":-32600`}},
+		{"a batch with noise", "2025-03-26", "[" + rpc(7, "ping", nil) + ",1]", []string{`"code":-32600`}},
+		{"a batch of one id", "2025-03-26", "[" + rpc(7, "ping", nil) + "," + rpc(7, "ping", nil) + "]", []string{`"code":-32600`, "one id"}},
+		{"a large batch", "2025-03-26", "[" + strings.Repeat(ping+",", 20) + ping + "]", []string{`"code":-32600`}},
+		{"a batch, too late", "2025-06-18", "[" + rpc(7, "ping", nil) + "]", []string{`"code":-32600`}},
+		{"an unknown method", "2024-11-05", rpc(7, "nope", nil), []string{`"code":-32601`}},
+		{"an answer to nothing", "2025-11-25", `{"jsonrpc":"2.0","id":4,"result":{}}`, nil},
+		{"a second beginning", "2025-11-25", strings.NewReplacer("%", "2025-11-25", `"id":0`, `"id":5`).Replace(hello), []string{`"id":5,"error"`}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			// The last call is under way when the agent ends its side.
+			last := rpc("last", "tools/call", fields{"name": "memory_search", "arguments": fields{"query": "words"}})
+			in := strings.Join([]string{strings.ReplaceAll(hello, "%", c.version), `{"jsonrpc":"2.0","method":"notifications/initialized"}`, c.line, last}, "\n")
+			var out bytes.Buffer
+			b := &mcp.Bridge{Client: &client.Client{Socket: socket}}
+			if err := b.Run(t.Context(), strings.NewReader(in), &out); err != nil {
+				t.Errorf("it ended with %v", err)
+			}
+			for line := range strings.Lines(out.String()) {
+				if !json.Valid([]byte(line)) {
+					t.Errorf("this is no message: %s", line)
+				}
+			}
+			for _, want := range append(c.want, `"protocolVersion":"`+c.version+`"`, `"id":"last"`, "words for all") {
+				if !strings.Contains(out.String(), want) {
+					t.Errorf("no %s in %.3000s", want, out.String())
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,143 @@
+package ops
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/memory"
+)
+
+const (
+	maxBullets = 3
+	captured   = "Captured" // the topic of their heading
+	ofSession  = "session"  // the attribute
+)
+
+// capture appends bullets to the log of today, those of a text if there is one. A
+// bullet that the same session has captured in recent days, as far as the caller
+// may read it, is not written again: a program that does not know whether it was
+// heard can ask once more.
+func (m *Memory) capture(ctx context.Context, c Call, r *api.CaptureRequest) (*api.CaptureAnswer, error) {
+	if m.Disabled {
+		return &api.CaptureAnswer{Lines: []int{}, Disabled: true}, nil
+	}
+	if err := m.mayAdd(c); err != nil {
+		return nil, err
+	}
+	if r.Text != "" {
+		return m.captureText(ctx, c, r)
+	}
+	return m.captureBullets(ctx, c, r)
+}
+
+func (m *Memory) captureBullets(ctx context.Context, c Call, r *api.CaptureRequest) (*api.CaptureAnswer, error) {
+	blocks, err := m.captureBlocks(c, r)
+	if err != nil {
+		return nil, err
+	}
+	at := m.now().In(m.location())
+	there := func(e *memory.Entry, b *logBlock) bool {
+		return e.Block == memory.Item && e.Text == b.entry.Text && e.Attributes[ofSession] == b.attributes[ofSession] &&
+			e.Type == b.entry.Type && e.Partition.Visibility == b.entry.Partition.Visibility
+	}
+	fresh := blocks
+	if r.Session != "" { // it may have begun on an earlier day
+		if fresh, err = m.unsaidBefore(c, blocks, at, there); err != nil {
+			return nil, err
+		}
+	}
+	answer := &api.CaptureAnswer{Lines: []int{}, Already: len(blocks) - len(fresh)}
+	if len(fresh) == 0 {
+		answer.Note = "all of it was noted on an earlier day"
+		return answer, nil
+	}
+	done, err := m.log(ctx, c, logging{cause: "capture", at: at, topic: captured, blocks: fresh, there: there})
+	if err != nil {
+		return nil, err
+	}
+	answer.Already += done.already
+	if answer.Path = done.path; done.path == "" {
+		return answer, nil
+	}
+	answer.Lines = make([]int, len(blocks))
+	for i := range blocks {
+		if n := slices.IndexFunc(fresh, func(b logBlock) bool { return b.text == blocks[i].text }); n >= 0 {
+			answer.Lines[i] = done.lines[n]
+		}
+	}
+	return answer, nil
+}
+
+// unsaidBefore are the blocks that the caller's logs of recent days, but for
+// today's, do not have, as far as the caller may read them.
+func (m *Memory) unsaidBefore(c Call, blocks []logBlock, at time.Time, there func(*memory.Entry, *logBlock) bool) ([]logBlock, error) {
+	blocks = slices.Clone(blocks)
+	for ago := 1; ago <= m.recentDays() && len(blocks) > 0; ago++ {
+		day := at.AddDate(0, 0, -ago)
+		paths, _ := m.logPaths(c, day.Format(time.DateOnly))
+		for _, path := range paths {
+			doc, _, err := m.load(c, path)
+			if err != nil || c.View.SubjectOf(doc.Own) != c.Scope.Subject {
+				continue
+			}
+			for i := range blocks {
+				if err := m.finishBlock(&blocks[i], path, at); err != nil {
+					return nil, err
+				}
+			}
+			blocks = slices.DeleteFunc(blocks, func(b logBlock) bool {
+				return slices.ContainsFunc(doc.Entries, func(e memory.Entry) bool { return e.Readable(c.View) && there(&e, &b) })
+			})
+		}
+	}
+	return blocks, nil
+}
+
+// captureBlocks are the bullets as they are written.
+func (m *Memory) captureBlocks(c Call, r *api.CaptureRequest) ([]logBlock, error) {
+	if n := len(r.Bullets); n < 1 || n > maxBullets {
+		return nil, api.Errorf(api.Invalid, "bullets: there are %d, not one to three", n).WithHint("capture what matters most")
+	}
+	if err := m.captureOrigin(r); err != nil {
+		return nil, err
+	}
+	var blocks []logBlock
+	for _, bullet := range r.Bullets {
+		line, err := m.logText("bullets", unmarked(bullet))
+		if err != nil {
+			return nil, err
+		}
+		blocks = append(blocks, logBlock{
+			text: "- " + line, evidence: r.Evidence,
+			attributes: map[string]string{
+				"type": r.Type, "visibility": visible(r.Visibility), "source": origin(c, r.Source), ofSession: strings.Join(strings.Fields(r.Session), " "),
+			},
+		})
+	}
+	return blocks, nil
+}
+
+// captureOrigin says no to what cannot say where bullets come from.
+func (m *Memory) captureOrigin(r *api.CaptureRequest) error {
+	if err := m.logSource("source", r.Source); err != nil {
+		return err
+	}
+	if err := m.logSource("session", r.Session); err != nil {
+		return err
+	}
+	return m.logEvidence(r.Evidence)
+}
+
+// unmarked is a bullet without the mark of a list that it may come with.
+func unmarked(bullet string) string {
+	bullet = strings.TrimSpace(bullet) + " "
+	for _, mark := range []string{"- ", "* ", "+ ", "• "} {
+		if rest, ok := strings.CutPrefix(bullet, mark); ok {
+			return rest
+		}
+	}
+	return bullet
+}

@@ -1,0 +1,94 @@
+package ops
+
+import (
+	"context"
+	"time"
+
+	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/memory"
+	"github.com/memwatchd/memwatchd/todosync"
+	"github.com/memwatchd/memwatchd/vault"
+)
+
+// check compares, and puts right what can be: with that, the answer is what is
+// left.
+func (m *Memory) check(ctx context.Context, c Call, r *api.CheckRequest) (*api.CheckAnswer, error) {
+	start := time.Now()
+	if _, err := m.sync(ctx, &c, r.Fresh); err != nil {
+		return nil, err
+	}
+	answer, err := m.Keeper.Check(ctx, r.Path)
+	if err != nil {
+		return nil, err
+	}
+	if r.Fix {
+		f := fix{m: m}
+		f.counters(ctx, answer.Problems)
+		f.index(ctx, answer.Differing)
+		if len(f.mended) > 0 {
+			if err := m.Keeper.Sync(ctx); err != nil {
+				return nil, api.Errorf(api.Unavailable, "not everything that was put right is indexed yet").WithHint("check again")
+			}
+			if answer, err = m.Keeper.Check(ctx, r.Path); err != nil {
+				return nil, err
+			}
+		}
+		answer.Mended, answer.Refused = f.mended, f.refused
+	}
+	answer.TookMS = milliseconds(time.Since(start))
+	return answer, nil
+}
+
+// A fix puts right what a check has found.
+type fix struct {
+	m       *Memory
+	group   string // of what is written
+	mended  []api.Skipped
+	refused []api.Skipped
+}
+
+// counters writes counters that are wrong anew, and nothing else of a file.
+func (f *fix) counters(ctx context.Context, problems []api.FileProblem) {
+	last := ""
+	for _, p := range problems { // in the order of paths
+		if p.Code != memory.CounterWrong || p.Path == last {
+			continue
+		}
+		last = p.Path
+		if f.m.Writer == nil {
+			f.refused = append(f.refused, api.Skipped{Path: p.Path, Reason: "nothing can be written; status says why"})
+			continue
+		}
+		written, err := todosync.MendCounters(ctx, f.m.Writer, f.m.Parse,
+			vault.Change{Path: p.Path, Cause: "check", Group: f.group, Asked: true})
+		switch {
+		case err != nil:
+			f.refused = append(f.refused, api.Skipped{Path: p.Path, Reason: err.Error()})
+		case written.Changed:
+			f.mended = append(f.mended, api.Skipped{Path: p.Path, Reason: "counters put right"})
+			if f.group == "" {
+				f.group = written.ID
+			}
+		}
+	}
+}
+
+// index makes the index hold what the files say.
+func (f *fix) index(ctx context.Context, differing []api.Skipped) {
+	var paths []string
+	for _, d := range differing {
+		paths = append(paths, d.Path)
+	}
+	if len(paths) == 0 {
+		return
+	}
+	if err := f.m.Keeper.Mend(ctx, paths); err != nil {
+		for _, p := range paths {
+			f.refused = append(f.refused, api.Skipped{Path: p, Reason: err.Error()})
+		}
+		return
+	}
+	for _, d := range differing {
+		f.mended = append(f.mended, api.Skipped{Path: d.Path, Reason: "indexed anew: it " + d.Reason})
+	}
+}

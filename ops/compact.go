@@ -1,0 +1,153 @@
+package ops
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/compactor"
+	"github.com/memwatchd/memwatchd/memory"
+	"github.com/memwatchd/memwatchd/vault"
+)
+
+// compact tells and does what makes room. The plans have the text of all files.
+func (m *Memory) compact(ctx context.Context, c Call, r *api.CompactRequest) (*api.CompactAnswer, error) {
+	switch {
+	case !c.Whole:
+		return nil, api.Errorf(api.Forbidden, "making room is for the owner, in private")
+	case m.Compactor == nil:
+		return nil, cannotWrite()
+	}
+	if _, err := m.sync(ctx, &c, r.Fresh); err != nil {
+		return nil, err
+	}
+	if !r.DryRun {
+		back, err := m.Turn.Take(ctx)
+		if err != nil {
+			return nil, err
+		}
+		defer back()
+	}
+	report, err := m.Compactor.Compact(ctx, compactor.Request{Path: r.Path, DryRun: r.DryRun, Explain: r.Explain, Asked: true})
+	switch {
+	case errors.Is(err, compactor.ErrUnlimited):
+		return nil, api.Errorf(api.Invalid, "path: %q is no long-term file with a limit", r.Path).WithHint("compactor.limits in the configuration names those that have one")
+	case err != nil:
+		return nil, tidyError(err)
+	}
+	answer := &api.CompactAnswer{Plan: convertEach(report.Plans, convertPlan), Applied: report.Applied, DryRun: r.DryRun, AsOf: report.Time, Since: report.Since}
+	var differ differ
+	for _, p := range report.Plans {
+		if len(p.Hunks) > 0 {
+			answer.Diff = append(answer.Diff, differ.file(p.Path, p.Hunks))
+		}
+	}
+	return answer, nil
+}
+
+// tidyError is why nothing was tidied up, or not all.
+func tidyError(err error) error {
+	if p, ok := errors.AsType[*compactor.PassiveError](err); ok {
+		return api.Errorf(api.Conflict, "%s tidies up this memory", p.Host).WithHint("ask there, or set compactor.host on each machine")
+	}
+	return api.Errorf(api.Unavailable, "%v", err)
+}
+
+func cannotWrite() *api.Error {
+	return api.Errorf(api.Unavailable, "nothing can be written to files").WithHint("status says why")
+}
+
+// restore brings an archived entry back to where it comes from.
+func (m *Memory) restore(ctx context.Context, c Call, r *api.RestoreRequest) (*api.RestoreAnswer, error) {
+	switch {
+	case !c.View.Private():
+		return nil, api.Errorf(api.Forbidden, "what is archived comes back in private only")
+	case r.ID == "":
+		return nil, api.Errorf(api.Invalid, "id is needed").WithHint("search with include_archived finds it")
+	case m.Compactor == nil:
+		return nil, cannotWrite()
+	}
+	if _, err := m.sync(ctx, &c, r.Fresh); err != nil {
+		return nil, err
+	}
+	id, err := m.archived(ctx, c, r.ID)
+	if err != nil {
+		return nil, err
+	}
+	doc, e, err := m.entry(ctx, c, id)
+	if err != nil {
+		return nil, err
+	}
+	if doc.Place.Kind != memory.Archive {
+		return nil, restoreError(id, compactor.ErrNotArchived, true)
+	}
+	back, err := m.Compactor.Restore(ctx, doc.Place.Path, e.ID)
+	if err != nil {
+		from, _, unread := m.load(c, e.Attributes["from"])
+		return nil, restoreError(id, err, c.Whole || doc.Owned(c.View) && unread == nil && from.Owned(c.View))
+	}
+	return &api.RestoreAnswer{ID: back.Path + "#" + back.ID, Path: back.Path, Line: back.Line}, nil
+}
+
+// archived makes path#id of an id: of several entries that have it, the one in
+// an archive is meant.
+func (m *Memory) archived(ctx context.Context, c Call, id string) (string, error) {
+	if strings.Contains(id, "#") {
+		return id, nil
+	}
+	refs, err := m.Index.ByID(ctx, c.View, id)
+	if err != nil {
+		return "", err
+	}
+	kept := refs[:0]
+	for _, ref := range refs {
+		if info, ok := m.Index.File(ref.Path); ok && info.Kind == memory.Archive {
+			kept = append(kept, ref)
+		}
+	}
+	switch len(kept) {
+	case 0:
+		return "", notFound("archived entry", id)
+	case 1:
+		return kept[0].Path + "#" + kept[0].ID, nil
+	}
+	return "", api.Errorf(api.Conflict, "more than one archived entry has the id %q", id).WithHint("%s", candidates(kept))
+}
+
+// restoreError is why an entry is where it was. What both files are like as a
+// whole is told to those only who may read all of them.
+func restoreError(id string, err error, owned bool) error {
+	switch {
+	case errors.Is(err, compactor.ErrNotArchived):
+		return api.Errorf(api.Invalid, "%s is not an archived entry that says where it comes from", id)
+	case !owned:
+		return errHidden
+	case errors.Is(err, vault.ErrBusy):
+		return api.Errorf(api.Busy, "%v", err).WithHint("ask again when it is left alone")
+	}
+	return writeError(err, true)
+}
+
+// used notes that entries were returned: what is hardly ever used is what goes
+// first when there must be room. Nothing that is answered depends on it.
+func (m *Memory) used(ids ...string) {
+	if m.Used != nil && len(ids) > 0 {
+		m.Used(ids, m.now())
+	}
+}
+
+// nearLimits are hints for those long-term files of the caller that are nearly
+// full.
+func (m *Memory) nearLimits(c Call) []string {
+	if m.Compactor == nil || !c.View.Private() {
+		return nil
+	}
+	var hints []string
+	for _, f := range m.longTerm(c) {
+		if fill, ok := m.Compactor.FillOf(f.doc); ok && fill.Hint() != "" {
+			hints = append(hints, fill.Hint())
+		}
+	}
+	return hints
+}

@@ -1,0 +1,130 @@
+package ops
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/index"
+	"github.com/memwatchd/memwatchd/memory"
+	"github.com/memwatchd/memwatchd/secrets"
+)
+
+// complete lists names: those only that the caller finds where things themselves
+// are read. A file has its path if there is something in it for the caller; a
+// heading, a tag and a namespace if an entry does. Which subjects there are is
+// told to the owner, in private; everybody else is told of themselves.
+func (m *Memory) complete(ctx context.Context, c Call, r *api.CompleteRequest) (*api.CompleteAnswer, error) {
+	if r.What == "" {
+		return nil, api.Errorf(api.Invalid, "what is empty").WithHint("it is one of path, subject, namespace, session, section, tag")
+	}
+	synced, err := m.sync(ctx, &c, r.Fresh)
+	if err != nil {
+		return nil, err
+	}
+	answer := &api.CompleteAnswer{Values: []string{}, Index: m.state(c, synced)}
+	if m.Disabled {
+		return answer, nil
+	}
+	// One more than is wanted tells whether there is more.
+	listing := index.Listing{Prefix: r.Prefix, After: r.After, Limit: r.Limit + 1}
+	var values []string
+	switch r.What {
+	case "section":
+		values, answer.Total, err = m.Index.Sections(ctx, c.View, listing)
+	case "tag":
+		values, answer.Total, err = m.Index.Tags(ctx, c.View, listing)
+	default:
+		all := m.names(c, r)
+		values, answer.Total = listing.Page(all), len(all)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if len(values) > r.Limit {
+		values = values[:r.Limit]
+		answer.Next = values[r.Limit-1]
+	}
+	answer.Values = append(answer.Values, values...)
+	return answer, nil
+}
+
+// names are those of all that is of a sort, sorted, as they are shown. What has a
+// credential in it is left out: what would be shown in its place is the name of
+// nothing.
+func (m *Memory) names(c Call, r *api.CompleteRequest) []string {
+	var list []string
+	add := func(name string) {
+		if !utf8.ValidString(name) {
+			name = string([]rune(name)) // as it goes over the wire
+		}
+		rest, ok := strings.CutPrefix(name, r.Prefix)
+		if !ok || name == "" {
+			return
+		}
+		if dir, _, below := strings.Cut(rest, "/"); r.Steps && r.What == "path" && below {
+			name = r.Prefix + dir + "/"
+		}
+		if n := len(list); n == 0 || list[n-1] != name {
+			list = append(list, name)
+		}
+	}
+	known := func(use func(*index.FileInfo)) {
+		m.Index.Files(func(f *index.FileInfo) bool {
+			if f.Readable(c.View) {
+				use(f)
+			}
+			return false // there may be many, and none is needed any more
+		})
+	}
+	switch r.What {
+	case "path":
+		known(func(f *index.FileInfo) { add(f.Path) })
+	case "session":
+		known(func(f *index.FileInfo) {
+			if f.Kind != memory.Archive {
+				add(f.SessionFor(c.View))
+			}
+		})
+	case "namespace":
+		for _, i := range m.items(c, "", func(string) bool { return true }) {
+			add(i.name.namespace)
+		}
+	case "subject":
+		own := c.View.Subjects()
+		if c.Whole {
+			own = append(own, m.subjects()...)
+		}
+		for _, s := range own {
+			add(s)
+		}
+	}
+	slices.Sort(list)
+	return slices.DeleteFunc(slices.Compact(list), func(name string) bool {
+		_, masks := secrets.Redact(name)
+		return masks > 0
+	})
+}
+
+// subjects are all that something is kept for, or an external key is linked to. A
+// directory that nobody claims is taken for the subject's of its own name.
+func (m *Memory) subjects() (list []string) {
+	claimed := map[string]bool{} // directories
+	for _, f := range m.Index.Files(func(f *index.FileInfo) bool { return f.Claim != "" }) {
+		list = append(list, f.Claim)
+		claimed[memory.SubjectDir(f.Claim)], claimed[memory.UserDir(f.Claim)] = true, true
+	}
+	for _, owner := range m.Index.Owners() {
+		name := strings.Trim(owner, "?/")
+		if !strings.HasPrefix(owner, "?") || !claimed[name] {
+			list = append(list, name)
+		}
+	}
+	links, _ := m.Scopes.Links() // the last that held
+	for _, l := range links {
+		list = append(list, l.Subject)
+	}
+	return list
+}

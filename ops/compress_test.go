@@ -1,0 +1,140 @@
+package ops
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/compactor"
+	"github.com/memwatchd/memwatchd/memory"
+	"github.com/memwatchd/memwatchd/vault"
+)
+
+// compressing is a memory with an old session, and what is on its disk.
+func compressing(t *testing.T) (m *Memory, files func() string) {
+	t.Helper()
+	dir := t.TempDir()
+	old := filepath.Join(dir, "2026-01-01", "cli.md")
+	if err := os.MkdirAll(filepath.Dir(old), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(old, []byte("- We met.\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	journal, err := vault.OpenJournal(filepath.Join(t.TempDir(), "journal"), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	layout := &memory.Layout{}
+	root := &vault.Vault{Dir: dir, Skip: layout.Skip}
+	w := &vault.Writer{Vault: root, Journal: journal, Logger: slog.New(slog.DiscardHandler)}
+	parse := func(f vault.File) *memory.Document { return layout.Parse(f.Path, f.Data, memory.Meta{}) }
+	files = func() string {
+		var list []string
+		err := filepath.WalkDir(dir, func(name string, e fs.DirEntry, err error) error {
+			if err == nil && !e.IsDir() {
+				path, _ := filepath.Rel(dir, name)
+				list = append(list, filepath.ToSlash(path))
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.Join(list, " ")
+	}
+	now := func() time.Time { return time.Date(2026, 2, 5, 12, 0, 0, 0, time.UTC) }
+	return &Memory{
+		Now: now, Turn: new(compactor.Turn),
+		Compress: &compactor.Compress{
+			Files: reading{root, parse}, Disk: root, Writer: w, Mover: w, Parse: parse, Layout: layout, Now: now,
+			Paths: func() []string { return strings.Fields(files()) },
+		},
+	}, files
+}
+
+type reading struct {
+	*vault.Vault
+	parse func(vault.File) *memory.Document
+}
+
+func (r reading) Load(path string) (*memory.Document, error) {
+	file, err := r.Read(path)
+	if err != nil {
+		return nil, err
+	}
+	return r.parse(file), nil
+}
+
+func TestCompress(t *testing.T) {
+	m, files := compressing(t)
+	ask := func(c Call, r api.CompressRequest) (*api.CompressAnswer, error) {
+		return m.compress(t.Context(), c, &r)
+	}
+	owner := Call{Whole: true}
+	code := func(err error) api.Code {
+		if e, ok := errors.AsType[*api.Error](err); ok {
+			return e.Code
+		}
+		t.Errorf("error: %v", err)
+		return ""
+	}
+	before := files()
+	_, err := ask(Call{}, api.CompressRequest{DryRun: true})
+	if got := code(err); got != api.Forbidden {
+		t.Errorf("not the owner: %s", got)
+	}
+	for _, cutoff := range []string{"soon", "23h", "-48h", "0d", "2026-02-05"} {
+		_, err := ask(owner, api.CompressRequest{Cutoff: cutoff})
+		if got := code(err); got != api.Invalid {
+			t.Errorf("cutoff %s: %s", cutoff, got)
+		}
+	}
+	for _, cutoff := range []string{"60d", "900h", "2026-01-01"} {
+		if a, err := ask(owner, api.CompressRequest{Cutoff: cutoff}); err != nil || len(a.Plan.Files) > 0 {
+			t.Errorf("cutoff %s: %+v, %v", cutoff, a, err)
+		}
+	}
+	a, err := ask(owner, api.CompressRequest{DryRun: true})
+	if err != nil || len(a.Plan.Files) != 1 || !a.DryRun || a.Applied > 0 || files() != before {
+		t.Errorf("dry run: %+v, %v; %s", a, err, files())
+	}
+
+	m.Compress.Claim = func(context.Context, bool) error { return &compactor.PassiveError{Host: "laptop"} }
+	_, err = ask(owner, api.CompressRequest{})
+	if got := code(err); got != api.Conflict || files() != before {
+		t.Errorf("another machine does it: %s; %s", got, files())
+	}
+	m.Compress.Claim = nil
+
+	back, err := m.Turn.Take(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := m.compress(ctx, owner, &api.CompressRequest{}); !errors.Is(err, context.Canceled) || files() != before {
+		t.Errorf("while the clock does it: %v; %s", err, files())
+	}
+	back()
+
+	a, err = ask(owner, api.CompressRequest{Cutoff: "30d"})
+	if err != nil || a.Applied != 1 || len(a.Left) > 0 {
+		t.Errorf("%+v, %v", a, err)
+	}
+	if got, want := files(), "_longterms/owner/_archive/2026-01-01/cli.md _longterms/owner/profile.md"; got != want {
+		t.Errorf("files are %s, not %s", got, want)
+	}
+	m.Compress = nil
+	_, err = ask(owner, api.CompressRequest{})
+	if got := code(err); got != api.Unavailable {
+		t.Errorf("without a writer: %s", got)
+	}
+}

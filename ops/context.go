@@ -1,0 +1,171 @@
+package ops
+
+import (
+	"cmp"
+	"context"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/brief"
+	"github.com/memwatchd/memwatchd/index"
+	"github.com/memwatchd/memwatchd/memory"
+)
+
+func (m *Memory) context(ctx context.Context, c Call, r *api.ContextRequest) (*api.ContextAnswer, error) {
+	if err := fitsFormat(r); err != nil {
+		return nil, err
+	}
+	synced, err := m.sync(ctx, &c, r.Fresh)
+	if err != nil {
+		return nil, err
+	}
+	answer := &api.ContextAnswer{Hints: []string{}, Index: m.state(c, synced)}
+	if !m.Injection || m.Disabled {
+		answer.Hints = append(answer.Hints, "injection is switched off in the configuration")
+		return answer, nil
+	}
+	block, err := m.block(ctx, c, r)
+	if err != nil {
+		return nil, err
+	}
+	answer.Text, answer.Items, answer.LeftOut = block.Text, block.Items, api.Left(block.Left)
+	answer.Chars, answer.Tokens = brief.Chars(block.Text), brief.Tokens(block.Text)
+	answer.Hints = append(append(answer.Hints, m.nearLimits(c)...), block.Hints...)
+	return answer, nil
+}
+
+// fits says no to a request whose parts do not go together.
+func fitsFormat(r *api.ContextRequest) error {
+	switch {
+	case r.Format == "relevant" && strings.TrimSpace(r.Query) == "":
+		return api.Errorf(api.Invalid, "query: the format relevant needs one")
+	case r.Format != "relevant" && r.Query != "":
+		return api.Errorf(api.Invalid, "query: the format %s has none", r.Format).WithHint("use the format relevant")
+	case r.Format == "summary" && r.MaxChars != nil:
+		return api.Errorf(api.Invalid, "max_chars: the format summary is bounded by max_items alone")
+	}
+	return nil
+}
+
+// block renders what was asked for.
+func (m *Memory) block(ctx context.Context, c Call, r *api.ContextRequest) (brief.Block, error) {
+	style := m.style(c, r.Lang)
+	if r.MaxItems != nil {
+		style.MaxItems = min(style.MaxItems, *r.MaxItems)
+	}
+	if r.Format == "boot" || r.Format == "full" {
+		style.MaxChars = brief.NoLimit // what bounds them is of MEMORY.md alone
+	}
+	if r.MaxChars != nil && (style.MaxChars < 0 || *r.MaxChars < style.MaxChars) {
+		style.MaxChars = *r.MaxChars
+	}
+	switch r.Format {
+	case "boot":
+		return style.Boot(m.waking(c)), nil
+	case "full":
+		return style.Full(m.wholeLongTerm(c)), nil
+	case "items":
+		return style.Items(m.allItems(c)), nil
+	case "relevant":
+		return m.relevant(ctx, c, style, r)
+	}
+	return style.Summary(docsOf(m.longTerm(c)), docsOf(m.shortTerm(c, r.Days, r.Session))), nil
+}
+
+// style is how blocks are made for a caller.
+func (m *Memory) style(c Call, lang string) brief.Style {
+	return brief.Style{
+		View: c.View, Omit: m.OmitUntrusted, Lang: brief.Lang(lang),
+		MaxItems: m.MaxItems, MaxChars: m.MaxChars, MaxFull: m.MaxFull,
+	}
+}
+
+// coverDepth is how many of the best entries are asked how much of the query
+// they cover: those that cover most of it are not always those that rank best.
+const coverDepth = 32
+
+// relevant renders what matches.
+func (m *Memory) relevant(ctx context.Context, c Call, style brief.Style, r *api.ContextRequest) (brief.Block, error) {
+	limit := r.Limit
+	if r.MinCover > 0 {
+		limit = max(limit, coverDepth)
+	}
+	result, err := m.Index.Search(ctx, c.View, index.Query{
+		Text: strings.TrimSpace(index.Unquoted(r.Query)), Limit: limit, Cover: r.MinCover > 0, AsOf: m.now().UTC().Truncate(time.Second),
+	})
+	if err != nil {
+		return brief.Block{}, err
+	}
+	hits := slices.DeleteFunc(result.Hits, func(h index.Hit) bool { return h.Cover < r.MinCover })
+	hits = hits[:min(len(hits), r.Limit)]
+	matches := make([]brief.Match, len(hits))
+	for i, h := range hits {
+		shown := h.Doc.Shown(c.View)
+		matches[i] = brief.Match{Path: h.Doc.Place.Path, Line: shown.Line(h.Entry.Line), Entry: h.Entry, Snippet: h.Snippet}
+	}
+	style.MaxItems = r.Limit
+	block, shown := style.Relevant(matches)
+	if *r.Count {
+		ids := make([]string, len(shown))
+		for i, n := range shown {
+			ids[i] = matches[n].Path + "#" + matches[n].Entry.ID
+		}
+		m.used(ids...)
+	}
+	return block, nil
+}
+
+// waking is what an agent reads when it wakes: who it is, whom it helps, the
+// notes of today and yesterday, and MEMORY.md.
+func (m *Memory) waking(c Call) brief.Waking {
+	var logs []*memory.Document
+	today, yesterday := m.day(0), m.day(-1)
+	for doc := range m.readable(c, func(f *index.FileInfo) bool {
+		return (f.Day == today || f.Day == yesterday) && (f.Kind == memory.Daily || f.Kind == memory.Session)
+	}) {
+		if doc.Place.Kind == memory.Daily || m.isLog(c, doc) {
+			logs = append(logs, doc)
+		}
+	}
+	slices.SortStableFunc(logs, func(a, b *memory.Document) int { return strings.Compare(b.Place.Day, a.Place.Day) })
+	return brief.Waking{Identity: docsOf(m.identity(c)), Logs: logs, LongTerm: m.wholeLongTerm(c)}
+}
+
+// wholeLongTerm is what the caller can read of the long-term files that are
+// shown whole, which are those by the name of MEMORY.md.
+func (m *Memory) wholeLongTerm(c Call) []*memory.Document {
+	var docs []*memory.Document
+	for doc := range m.readable(c, func(f *index.FileInfo) bool {
+		return f.Kind == memory.Longterm && path.Base(f.Path) == "MEMORY.md"
+	}) {
+		docs = append(docs, doc)
+	}
+	rank := m.rank(c)
+	slices.SortStableFunc(docs, func(a, b *memory.Document) int { return cmp.Compare(rank(a), rank(b)) })
+	return docs
+}
+
+// allItems are the items that the caller can read, one of each key.
+func (m *Memory) allItems(c Call) []brief.Item {
+	found := union(m.items(c, "", func(string) bool { return true }))
+	items := make([]brief.Item, len(found))
+	for i, f := range found {
+		items[i] = brief.Item{Namespace: f.name.namespace, Key: f.name.key, Value: f.value, Untrusted: f.entry.Untrusted()}
+	}
+	return items
+}
+
+func docsOf(files []shownFile) []*memory.Document {
+	docs := make([]*memory.Document, len(files))
+	for i, f := range files {
+		docs[i] = f.doc
+	}
+	return docs
+}
+
+// oneLine is a text with its line breaks and other white space as single
+// spaces.
+func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }

@@ -1,0 +1,88 @@
+package ops
+
+import (
+	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/compactor"
+	"github.com/memwatchd/memwatchd/index"
+	"github.com/memwatchd/memwatchd/memory"
+	"github.com/memwatchd/memwatchd/todosync"
+)
+
+// The functions of this file convert between the types of the engine and those
+// of the api package.
+
+func convertEach[A, B any](list []A, convert func(A) B) []B {
+	if list == nil {
+		return nil
+	}
+	out := make([]B, len(list))
+	for i, a := range list {
+		out[i] = convert(a)
+	}
+	return out
+}
+
+func convertWhy(w *index.Why) *api.Why {
+	if w == nil {
+		return nil
+	}
+	return &api.Why{
+		Terms: convertEach(w.Terms, func(t index.TermScore) api.TermScore { return api.TermScore(t) }),
+		Own:   w.Own, Near: w.Near, File: w.File, Recency: w.Recency, Text: w.Text, Importance: w.Importance,
+	}
+}
+
+func convertDraft(d *api.Draft) *memory.Draft {
+	item := func(i api.DraftItem) memory.DraftItem { return memory.DraftItem(i) }
+	task := func(t api.DraftTask) memory.DraftTask { return memory.DraftTask(t) }
+	draft := &memory.Draft{
+		Summary: d.Summary, Source: d.Source, Channel: d.Channel,
+		ContactID: d.ContactID, ContactNickname: d.ContactNickname, SubjectID: d.SubjectID,
+		Facts:     convertEach(d.Facts, item),
+		Tasks:     convertEach(d.Tasks, task),
+		FollowUps: convertEach(d.FollowUps, task),
+		Links:     convertEach(d.Links, func(l api.DraftLink) memory.DraftLink { return memory.DraftLink(l) }),
+		Promote:   (*memory.Promotion)(d.Promote),
+	}
+	if d.Items != nil {
+		draft.Items = make(map[string][]memory.DraftItem, len(d.Items))
+		for section, items := range d.Items {
+			draft.Items[section] = convertEach(items, item)
+		}
+	}
+	return draft
+}
+
+func convertTodosync(s todosync.Status) *api.TodosyncStatus {
+	return &api.TodosyncStatus{
+		Planned: s.Planned, Unclear: s.Unclear, Known: s.Known, Off: s.Off, Problem: s.Problem,
+		Waiting: convertEach(s.Waiting, func(w todosync.Waiting) api.Skipped { return api.Skipped(w) }),
+	}
+}
+
+func convertPlan(p *compactor.Plan) api.CompactPlan {
+	return api.CompactPlan{
+		Path: p.Path, Archive: p.Archive, State: string(p.State), Problem: p.Problem,
+		Limit: api.CompactLimit(p.Limit), Before: api.CompactSize(p.Before), After: api.CompactSize(p.After),
+		Steps: convertEach(p.Steps, convertStep), Kept: convertEach(p.Kept, convertStep),
+	}
+}
+
+func convertStep(s compactor.Step) api.CompactStep {
+	return api.CompactStep{
+		ID: s.ID, Line: s.Line, EndLine: s.EndLine, Section: s.Section, Text: s.Text,
+		Action: string(s.Action), Reason: s.Reason, Score: (*api.CompactScore)(s.Score),
+	}
+}
+
+func convertStay(s compactor.DayStay) api.DayStay { return api.DayStay(s) }
+
+func convertCompressPlan(p compactor.CompressPlan) api.CompressPlan {
+	line := func(l compactor.SummaryLine) api.SummaryLine {
+		return api.SummaryLine{Path: l.Path, Project: l.Project, Visibility: l.Visibility, Text: l.Text, Evidence: l.Evidence, Model: l.Model}
+	}
+	file := func(f compactor.Compressed) api.Compressed {
+		return api.Compressed{Day: f.Day, From: f.From, To: f.To, Part: f.Part, Lines: convertEach(f.Lines, line)}
+	}
+	return api.CompressPlan{Files: convertEach(p.Files, file), Stay: convertEach(p.Stay, convertStay)}
+}

@@ -1,0 +1,248 @@
+package ops
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"strings"
+
+	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/memory"
+	"github.com/memwatchd/memwatchd/vault"
+)
+
+// edit replaces a text that occurs once in what the caller may read of a file.
+func (m *Memory) edit(ctx context.Context, c Call, r *api.EditRequest) (*api.EditAnswer, error) {
+	if m.Disabled {
+		return &api.EditAnswer{Path: r.Path, Disabled: true}, nil
+	}
+	if err := m.mayWrite(c); err != nil {
+		return nil, err
+	}
+	before, after := unixLines(r.OldText), unixLines(r.NewText)
+	switch {
+	case before == "":
+		return nil, api.Errorf(api.Invalid, "old_text is empty").WithHint("write makes files and replaces all of their text")
+	case before == after:
+		return nil, api.Errorf(api.Invalid, "old_text and new_text are the same")
+	}
+	return m.rewrite(ctx, c, r.Path, "edit", func(doc *memory.Document, shown memory.Shown) (string, error) {
+		text := shown.Text()
+		at := strings.Index(text, before)
+		switch {
+		case at < 0:
+			return "", api.Errorf(api.NotFound, "old_text is not in %s", r.Path).WithHint("get the file: it may have changed")
+		case strings.LastIndex(text, before) != at:
+			return "", api.Errorf(api.Conflict, "old_text is in %s more than once", r.Path).WithHint("give more of the text around it")
+		}
+		next := text[:at] + after + text[at+len(before):]
+		if partMasked(doc, shown, next, at, at+len(before)) {
+			return "", memory.ErrMasked
+		}
+		return next, nil
+	})
+}
+
+// partMasked reports whether a part of a line in which something is masked would
+// stay in another line, if what is shown between two places is replaced.
+func partMasked(doc *memory.Document, shown memory.Shown, next string, from, to int) bool {
+	text := shown.Text()
+	was, is := strings.Split(text, "\n"), strings.Split(next, "\n")
+	first, last := strings.Count(text[:from], "\n"), strings.Count(text[:to], "\n")
+	masked := func(line int) bool {
+		return line < len(shown.Lines) && doc.MaskedLine(shown.Source(line+1))
+	}
+	before := from > 0 && text[from-1] != '\n' && was[first] != is[first]
+	behind := to < len(text) && text[to] != '\n' && was[last] != is[len(is)-len(was)+last]
+	return before && masked(first) || behind && masked(last)
+}
+
+// write makes a file, or replaces what the caller may read of one if that is
+// still what the caller knows.
+func (m *Memory) write(ctx context.Context, c Call, r *api.WriteRequest) (*api.EditAnswer, error) {
+	if m.Disabled {
+		return &api.EditAnswer{Path: r.Path, Disabled: true}, nil
+	}
+	if err := m.mayWrite(c); err != nil {
+		return nil, err
+	}
+	if strings.Contains(r.Text, "\x00") {
+		return nil, api.Errorf(api.Invalid, "text: it has a NUL character")
+	}
+	if r.Hash == "" {
+		return m.create(ctx, c, r)
+	}
+	return m.rewrite(ctx, c, r.Path, "write", func(doc *memory.Document, shown memory.Shown) (string, error) {
+		if doc.Masked() {
+			return "", api.Errorf(api.Secret, "%s has a redaction, so all of its text cannot be replaced", r.Path).WithHint("edit the lines without one")
+		}
+		if hashOf(doc, shown) != strings.ToLower(r.Hash) {
+			return "", api.Errorf(api.Conflict, "%s is not what it was when that hash was given", r.Path).WithHint("get it again")
+		}
+		return r.Text, nil
+	})
+}
+
+// unixLines is a text with the line endings of answers.
+func unixLines(s string) string {
+	return strings.ReplaceAll(strings.ReplaceAll(s, "\r\n", "\n"), "\r", "\n")
+}
+
+// rewrite changes what the caller is shown of a file to what change makes of it.
+// It is called with the file as the caller knows it, and again if others save it
+// meanwhile.
+func (m *Memory) rewrite(ctx context.Context, c Call, path, cause string, change func(*memory.Document, memory.Shown) (string, error)) (*api.EditAnswer, error) {
+	known, _, err := m.load(c, path)
+	if err != nil {
+		return nil, err
+	}
+	path = known.Place.Path
+	owned := known.Owned(c.View)
+	answer := &api.EditAnswer{Path: path}
+	var failed error // to be told rather than what is wrong with a file that the caller may not read
+	written, err := m.Writer.Write(ctx, vault.Change{
+		Path: path, Cause: cause, Asked: true,
+		Edit: func(old *vault.File) ([]byte, error) {
+			var data []byte
+			data, failed = m.edited(c, path, old, change)
+			if failed == nil {
+				answer.Hash, failed = m.hashAfter(c, *old, data)
+			}
+			return data, failed
+		},
+	})
+	if failed != nil {
+		err = failed
+	}
+	if err != nil {
+		return nil, writeError(err, owned)
+	}
+	answer.Changed = written.Changed
+	return answer, nil
+}
+
+// edited is the source of a file after a change of what the caller is shown.
+func (m *Memory) edited(c Call, path string, old *vault.File, change func(*memory.Document, memory.Shown) (string, error)) ([]byte, error) {
+	if old == nil {
+		return nil, notFound("file", path)
+	}
+	whole := m.Parse(*old)
+	doc := whole.For(c.View)
+	if doc == nil {
+		return nil, notFound("file", path)
+	}
+	shown := doc.Shown(c.View)
+	text, err := change(doc, shown)
+	if err != nil {
+		return nil, err
+	}
+	if err := newSecret(shown, text); err != nil {
+		return nil, err
+	}
+	return whole.Rewrite(c.View, text, func(source []byte) *memory.Document {
+		next := *old
+		next.Data = source
+		return m.Parse(next)
+	})
+}
+
+// hashAfter is the hash of a file as get will give it. It is an error if the
+// file would claim its directory for somebody else.
+func (m *Memory) hashAfter(c Call, file vault.File, data []byte) (string, error) {
+	before := m.Parse(file)
+	file.Data = data
+	next := m.Parse(file)
+	if err := mayClaim(c, next.Claim, before.Claim); err != nil {
+		return "", err
+	}
+	doc := next.For(c.View)
+	if doc == nil {
+		return "", notFound("file", file.Path)
+	}
+	return hashOf(doc, doc.Shown(c.View)), nil
+}
+
+// mayClaim says no to a subject_id that is not one of the caller's: with two
+// subjects in it, a directory is nobody's any more.
+func mayClaim(c Call, claim, before string) error {
+	if claim == "" || claim == before {
+		return nil
+	}
+	for _, subject := range c.View.Subjects() {
+		if claim == subject {
+			return nil
+		}
+	}
+	return api.Errorf(api.SubjectConflict, "the subject_id in the text is not yours")
+}
+
+// create makes a file at a path that the caller could read.
+func (m *Memory) create(ctx context.Context, c Call, r *api.WriteRequest) (*api.EditAnswer, error) {
+	if reason := badPath(r.Path); reason != "" {
+		return nil, api.Errorf(api.Invalid, "path: %q %s", r.Path, reason)
+	}
+	for _, given := range [][2]string{{"path", r.Path}, {"text", r.Text}} {
+		if rule := m.secretIn(given[1]); rule != "" {
+			return nil, secretError(given[0], rule)
+		}
+	}
+	if reason := m.Writer.Vault.Skips(r.Path, false); reason != "" {
+		return nil, api.Errorf(api.Invalid, "path: %s would not be read as memory: %s", r.Path, reason)
+	}
+	parse := func(source []byte) *memory.Document {
+		return m.Parse(vault.File{Path: r.Path, Data: source, ModTime: m.now()})
+	}
+	next := parse([]byte(r.Text))
+	if !ownPlace(c, next.Place) || next.For(c.View) == nil {
+		return nil, notFound("file", r.Path).WithHint("it would not be yours to read")
+	}
+	if err := next.Reads(c.View, r.Text); err != nil {
+		return nil, writeError(err, true)
+	}
+	if err := mayClaim(c, next.Claim, ""); err != nil {
+		return nil, err
+	}
+	var failed error
+	written, err := m.Writer.Write(ctx, vault.Change{
+		Path: r.Path, Cause: "write", Asked: true,
+		Edit: func(old *vault.File) ([]byte, error) {
+			if failed = nil; old != nil {
+				failed = api.Errorf(api.Conflict, "a file %s cannot be made", r.Path).WithHint("get it and give its hash, or choose another name")
+				return nil, failed
+			}
+			return []byte(r.Text), nil
+		},
+	})
+	switch {
+	case failed != nil:
+		return nil, failed
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, api.Errorf(api.Invalid, "path: a part of %s is a file, not a directory", r.Path)
+	case err != nil:
+		return nil, writeError(err, true)
+	}
+	doc := next.For(c.View)
+	return &api.EditAnswer{Path: r.Path, Hash: hashOf(doc, doc.Shown(c.View)), Changed: written.Changed}, nil
+}
+
+// ownPlace reports whether a place is nobody's or the caller's, whatever the file
+// there says of itself: a file may be what makes all others of its directory
+// somebody's, and is found by those whose place it is.
+func ownPlace(c Call, p memory.Place) bool {
+	return p.Owner == "" || c.View.Readable(memory.Partition{Owner: p.Owner, Visibility: memory.PrivateOnly})
+}
+
+// badPath says why a path cannot be that of a new file.
+func badPath(path string) string {
+	for name := range strings.SplitSeq(path, "/") {
+		switch {
+		case name == "" || name == "." || name == "..":
+			return "is not relative to the root, or has an empty part, . or .. in it"
+		case strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == 0x7f || r == '\ufffd' }):
+			return "has characters that names should not have"
+		case len(name) > 255:
+			return "has a name that is too long"
+		}
+	}
+	return ""
+}

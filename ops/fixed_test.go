@@ -1,0 +1,133 @@
+package ops
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/memwatchd/memwatchd/api"
+)
+
+// On a listener with a fixed scope every operation does what it does for that scope
+// anywhere; nobody is let out of it, whatever there is outside; and there is no
+// administration. With little time all of them together are asked what each is
+// asked otherwise.
+func TestFixedScopesAllowNoMore(t *testing.T) {
+	leaves, targets := matrixLeaves()
+	scopes := []api.Fixed{
+		{Subject: "acct:42", Context: "private"}, {Subject: "acct:42", Context: "public"}, {Subject: "ext:telegram:1", Context: "private"},
+		{Subject: "bob", Context: "unknown"}, {Subject: "owner", Context: "private"}, {Subject: "", Context: "private"},
+	}
+	const stride = 7 // of every kind and visibility
+	for n, fixed := range scopes {
+		first, step := 0, stride
+		if testing.Short() {
+			first, step = n*stride, len(scopes)*stride
+		}
+		name := fmt.Sprintf("%q %s", fixed.Subject, fixed.Context)
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g, asked := plant(t, leaves, nil), map[string]bool{}
+			for _, op := range api.Operations {
+				for i := first; i < len(targets); i += step {
+					for n, ask := range aims[op.Name].asks(targets[i]) {
+						request := encoded(t, ask.request)
+						if ask.before == nil && !asked[op.Name+request] {
+							asked[op.Name+request] = true
+							g.fixedAsk(t, &fixed, op, ask.request, i == first && n == 0)
+						}
+					}
+				}
+			}
+		})
+	}
+}
+
+func encoded(t *testing.T, request fields) string {
+	t.Helper()
+	text, err := json.Marshal(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// fixedAsk asks on a listener with a fixed scope, in it and, if it is to, beyond it.
+func (g *grove) fixedAsk(t *testing.T, fixed *api.Fixed, op *api.Operation, request fields, beyond bool) {
+	t.Helper()
+	ask := func(fixed *api.Fixed, scope fields) (string, *api.Error) {
+		full := maps.Clone(request)
+		maps.Copy(full, scope)
+		answer, failure := g.ask(t, fixed, op, encoded(t, full))
+		if !op.ReadOnly {
+			g.restore(t)
+		}
+		// How the memory as a whole is doing is told to its owner, elsewhere.
+		return strings.ReplaceAll(answer, `"revision":1,"pending":0,`, ""), failure
+	}
+	got, failure := ask(fixed, nil)
+	switch {
+	case op.Admin:
+		if failure == nil || failure.Code != api.Forbidden {
+			t.Errorf("%s %v is done: %s", op.Name, request, got)
+		}
+		return
+	case op.Name == "status":
+		if got != `{"healthy":true}`+"\n" {
+			t.Errorf("status tells %s", got)
+		}
+	case op.Name == "resolve": // of its own key
+		if own := g.Resolve("telegram:1") == fixed.Subject; own != (failure == nil) {
+			t.Errorf("%s %v answers %s", op.Name, request, got)
+		}
+		return
+	case op.Name == "complete" && request["what"] == "subject": // whom else there is is told elsewhere
+		g.ownSubjects(t, fixed, got)
+	case op.Name == "sync", op.Name == "operations": // what may be asked here is not what may be asked elsewhere
+	default:
+		if want, _ := ask(nil, fields{"subject": fixed.Subject, "context": fixed.Context}); got != want {
+			t.Errorf("%s %v answers %s, and elsewhere %s", op.Name, request, got, want)
+		}
+	}
+	if !beyond {
+		return
+	}
+	for _, wider := range []fields{
+		{"subject": "alice"}, {"subject": "ext:slack:7"}, {"external_key": "slack:7"}, {"subject": "owner", "context": "private"},
+		{"subject": "acct:42"}, {"external_key": "telegram:1"}, {"context": "private"}, {"subject": "bob"}, {"subject": ""}, {"context": "public"},
+	} {
+		subject, context := fixed.Subject, fixed.Context
+		if s, ok := wider["subject"].(string); ok {
+			subject = s
+		}
+		if key, ok := wider["external_key"].(string); ok {
+			subject = g.Resolve(key)
+		}
+		if s, ok := wider["context"].(string); ok {
+			context = s
+		}
+		within := (subject == "" || subject == fixed.Subject) && (context != "private" || fixed.Context == "private")
+		_, failure := ask(fixed, wider)
+		if is := failure != nil && failure.Error() == errFixed.Error(); is == within {
+			t.Errorf("%s %v, asked as %v: %v", op.Name, request, wider, failure)
+		}
+	}
+}
+
+// ownSubjects makes sure that an answer names nobody but those whose memory a fixed
+// scope reads.
+func (g *grove) ownSubjects(t *testing.T, fixed *api.Fixed, answer string) {
+	t.Helper()
+	v, err := g.View(g.Scope(fixed.Subject, contextOf(fixed)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := v.Subjects()
+	slices.Sort(want)
+	if got := of[api.CompleteAnswer](answer).Values; !slices.Equal(got, want) {
+		t.Errorf("to %q the subjects are %q", fixed.Subject, got)
+	}
+}

@@ -1,0 +1,251 @@
+package ops
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/index"
+	"github.com/memwatchd/memwatchd/memory"
+)
+
+// A trace is a Trace with what identifies its text.
+type trace struct {
+	api.Trace
+	digest string // of its lines
+	norm   string // of an entry
+	source string // its lines
+}
+
+const (
+	maxForget = 20 // entries at a time: as many as somebody will have looked at
+	maxTraces = 100
+	// lists is how many lists are remembered, and listLasts for how long: until
+	// somebody has looked at one.
+	lists     = 64
+	listLasts = 15 * time.Minute
+)
+
+// beyond is what is not in reach.
+const beyond = "what version control, backups, other machines, editors and the programs that asked for the text have kept is not in reach"
+
+// A forgetting is what is remembered of what is to be forgotten.
+type forgetting struct {
+	turn sync.Mutex // of whoever removes
+
+	mu    sync.Mutex
+	lists map[string]list // by token
+}
+
+// A list is what was told to one scope.
+type list struct {
+	subject string
+	match   string
+	traces  []trace
+	made    time.Time
+}
+
+// forget lists what has a text, or removes what was listed.
+func (m *Memory) forget(ctx context.Context, c Call, r *api.ForgetRequest) (*api.ForgetAnswer, error) {
+	answer := &api.ForgetAnswer{Entries: []api.Trace{}}
+	if m.Disabled {
+		answer.Disabled = true
+		return answer, nil
+	}
+	if err := m.mayWrite(c); err != nil {
+		return nil, err
+	}
+	match := strings.Trim(unixLines(r.Match), "\n")
+	switch {
+	case r.Token != "" && match != "":
+		return nil, api.Errorf(api.Invalid, "match lists, and ids with their token remove; give one or the other")
+	case len(r.IDs) > maxForget:
+		return nil, api.Errorf(api.Invalid, "ids: %d are more than %d at a time", len(r.IDs), maxForget)
+	case r.Token != "":
+		return answer, m.forgetListed(ctx, c, r, answer)
+	case len(r.IDs) > 0:
+		return nil, api.Errorf(api.Invalid, "token is missing").WithHint("ask with match first: what is removed is what that lists")
+	case strings.TrimSpace(match) == "":
+		return nil, api.Errorf(api.Invalid, "match is empty").WithHint("give a text exactly as it stands in files")
+	}
+	if err := m.allKnown(ctx, &c); err != nil {
+		return nil, err
+	}
+	traces := m.traces(c, match)
+	showTraces(answer, traces)
+	answer.Token, answer.Beyond = m.forgetting.keep(list{c.Scope.Subject, match, traces, m.now()}), beyond
+	return answer, nil
+}
+
+// allKnown waits until everything is known that there is: nobody can tell what is
+// to be forgotten of what has not been read.
+func (m *Memory) allKnown(ctx context.Context, c *Call) error {
+	synced, err := m.sync(ctx, c, api.Fresh{})
+	switch {
+	case err != nil:
+		return err
+	case !synced:
+		return api.Errorf(api.Unavailable, "not every file has been read yet").WithHint("try again in a moment")
+	}
+	return m.whole(ctx, c)
+}
+
+// showTraces adds the first traces to an answer, with their text cut short.
+func showTraces(a *api.ForgetAnswer, traces []trace) {
+	a.Total = len(traces)
+	for _, t := range traces[:min(len(traces), maxTraces)] {
+		if r := []rune(t.Text); len(r) > maxTraceText {
+			t.Text = string(r[:maxTraceText-1]) + "…"
+		}
+		a.Entries = append(a.Entries, t.Trace)
+	}
+}
+
+// keep remembers a list, and returns its token: another one for whatever else is
+// listed, or for whom.
+func (f *forgetting) keep(l list) string {
+	sum := sha256.New()
+	for _, s := range append([]string{l.subject, l.match}, idsOf(l.traces)...) {
+		fmt.Fprintf(sum, "%d:%s", len(s), s)
+	}
+	token := hex.EncodeToString(sum.Sum(nil)[:10])
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.lists == nil {
+		f.lists = map[string]list{}
+	}
+	maps.DeleteFunc(f.lists, func(_ string, old list) bool { return l.made.Sub(old.made) > listLasts })
+	for len(f.lists) >= lists {
+		oldest := slices.MinFunc(slices.Sorted(maps.Keys(f.lists)), func(a, b string) int { return f.lists[a].made.Compare(f.lists[b].made) })
+		delete(f.lists, oldest)
+	}
+	f.lists[token] = l
+	return token
+}
+
+func idsOf(traces []trace) []string {
+	var ids []string
+	for _, t := range traces {
+		ids = append(ids, t.Path, t.What, t.ID, t.digest)
+	}
+	return ids
+}
+
+// listed is what a scope was told with a token.
+func (f *forgetting) listed(c Call, token string, now time.Time) (list, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	l, ok := f.lists[strings.ToLower(strings.TrimSpace(token))]
+	if !ok || l.subject != c.Scope.Subject || now.Sub(l.made) > listLasts {
+		return list{}, api.Errorf(api.Conflict, "there is no list with that token any more").WithHint("ask with match again")
+	}
+	return l, nil
+}
+
+// traces lists where a text stands, of what the caller may read: in the order of
+// paths and lines.
+func (m *Memory) traces(c Call, match string) []trace {
+	traces := []trace{}
+	for doc, shown := range m.readable(c, func(*index.FileInfo) bool { return true }) {
+		traces = append(traces, tracesIn(doc, shown, match)...)
+	}
+	return traces
+}
+
+// tracesIn is where a text stands in one file, of which it is looked for in what
+// is masked, too: who can say a credential may have it forgotten.
+func tracesIn(doc *memory.Document, shown memory.Shown, match string) []trace {
+	path, kind := doc.Place.Path, doc.Place.Kind.String()
+	var traces []trace
+	if strings.Contains(path, match) {
+		traces = append(traces, trace{Trace: api.Trace{What: "path", Path: path, Kind: kind, Text: path}})
+	}
+	of := make([]bool, len(shown.Lines)+2) // lines that are accounted for
+	for i := range doc.Entries {
+		e := &doc.Entries[i]
+		from, to := shown.Line(e.Line), shown.Line(e.EndLine)
+		for line := from; line <= to; line++ {
+			of[line] = true
+		}
+		if text := doc.Said(e.Line, e.EndLine); says(e, text, match) {
+			t := trace{Trace: api.Trace{ID: path + "#" + e.ID, What: "entry", Path: path, Line: from, EndLine: to, Kind: kind, Text: e.Text, Untrusted: e.Untrusted()}, digest: digestOf(text), norm: e.Norm, source: text}
+			if n := len(e.Sections); n > 0 {
+				t.Section = e.Sections[n-1]
+			}
+			traces = append(traces, t)
+		}
+	}
+	front := 0 // its last line
+	if doc.Front.Present {
+		front = strings.Count(string(doc.Source[:doc.Front.Span.End]), "\n")
+	}
+	field, _ := doc.Front.Field("summary")
+	if said := summaryOf(doc); shown.Line(field.Line) > 0 && (strings.Contains(said, match) || strings.Contains(doc.Front.Summary, match)) {
+		for line := range strings.Count(said, "\n") + 1 {
+			if at := shown.Line(field.Line + line); at > 0 {
+				of[at] = true
+			}
+		}
+		traces = append(traces, trace{digest: digestOf(said), Trace: api.Trace{
+			ID: path + "#" + summaryID, What: "summary", Path: path, Line: shown.Line(field.Line), EndLine: shown.Line(field.Line),
+			Kind: kind, Text: doc.Front.Summary, Untrusted: doc.Front.Untrusted(),
+		}})
+	}
+	for i, text := range shown.Lines {
+		source := shown.Source(i + 1)
+		if of[i+1] || !strings.Contains(doc.Said(source, source), match) {
+			continue
+		}
+		t := trace{Trace: api.Trace{What: "hidden", Path: path, Line: i + 1, EndLine: i + 1, Kind: kind, Text: text}}
+		switch {
+		case source <= front:
+			t.What = "frontmatter"
+		case slices.ContainsFunc(doc.Headings, func(h memory.Heading) bool { return h.Line <= source && source <= h.EndLine }):
+			t.What = "heading"
+		}
+		traces = append(traces, t)
+	}
+	slices.SortStableFunc(traces, func(a, b trace) int { return cmp.Compare(a.Line, b.Line) })
+	return traces
+}
+
+// summaryID is what stands for the summary of a file in place of an entry's id.
+const summaryID = "=summary"
+
+// summaryOf is the lines of a file's summary, as they stand in it.
+func summaryOf(doc *memory.Document) string {
+	field, ok := doc.Front.Field("summary")
+	if !ok || field.Span.End == 0 {
+		return ""
+	}
+	lines := strings.Count(strings.TrimSuffix(unixLines(string(doc.Source[field.Span.Start:field.Span.End])), "\n"), "\n")
+	return doc.Said(field.Line, field.Line+lines)
+}
+
+func says(e *memory.Entry, source, match string) bool {
+	if strings.Contains(source, match) || strings.Contains(e.Text, match) {
+		return true
+	}
+	for _, value := range e.Attributes {
+		if strings.Contains(value, match) {
+			return true
+		}
+	}
+	return false
+}
+
+func digestOf(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:])
+}
+
+// maxTraceText is how much of a text is told.
+const maxTraceText = 400

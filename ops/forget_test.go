@@ -1,0 +1,402 @@
+package ops
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/tools/txtar"
+
+	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/memory"
+	"github.com/memwatchd/memwatchd/secrets"
+	"github.com/memwatchd/memwatchd/vault"
+)
+
+// forgetter is a memory on a disk, and the owner's call.
+func forgetter(t *testing.T, files map[string]string) (*diskCase, Call) {
+	t.Helper()
+	archive := &txtar.Archive{}
+	for path, text := range files {
+		archive.Files = append(archive.Files, txtar.File{Name: path, Data: []byte(text)})
+	}
+	d := readOpsCase(t, archive).disk(t)
+	d.memory.Forgetting = filepath.Join(t.TempDir(), "forget.json")
+	call, err := d.memory.call(api.Caller{AsOwner: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d, call
+}
+
+// list lists what has a text.
+func (d *diskCase) list(t *testing.T, c Call, match string) (ids []string, token string) {
+	t.Helper()
+	a, err := d.memory.forget(t.Context(), c, &api.ForgetRequest{Match: match})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range a.Entries {
+		ids = append(ids, e.ID)
+	}
+	return ids, a.Token
+}
+
+func (d *diskCase) want(t *testing.T, path, text string) {
+	t.Helper()
+	if data, err := os.ReadFile(filepath.Join(d.dir, path)); err != nil || string(data) != text {
+		t.Errorf("%s is %q, %v; want %q", path, data, err, text)
+	}
+}
+
+// held reports whether the journal has a text.
+func (d *diskCase) held(t *testing.T, text string) bool {
+	t.Helper()
+	list, err := d.memory.Writer.Journal.Holding(func(vault.Record) bool { return true }, func(_ vault.Record, h vault.Hunk) bool {
+		return bytes.Contains(h.Old, []byte(text)) || bytes.Contains(h.New, []byte(text)) ||
+			bytes.Contains(h.Before, []byte(text)) || bytes.Contains(h.Behind, []byte(text))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(list) > 0
+}
+
+// purger is a keeper that cannot make the index anew, for a while, or has none
+// that is whole.
+type purger struct {
+	Keeper
+	err      error
+	degraded bool
+}
+
+func (p *purger) Purge(context.Context) error { return p.err }
+
+func (p *purger) State() api.IndexStatus { return api.IndexStatus{Degraded: p.degraded} }
+
+// What cannot be cleared away is told, and noted, without the text of it; it is
+// cleared away at the next start.
+func TestForgetFinishesLater(t *testing.T) {
+	d, c := forgetter(t, map[string]string{"MEMORY.md": "- a secret\n- tea\n"})
+	if _, err := d.memory.edit(t.Context(), c, &api.EditRequest{Path: "MEMORY.md", OldText: "a secret", NewText: "the secret"}); err != nil {
+		t.Fatal(err)
+	}
+	keeper := &purger{Keeper: d.memory.Keeper, err: errors.New("no room")}
+	d.memory.Keeper = keeper
+	ids, token := d.list(t, c, "secret")
+	a, err := d.memory.forget(t.Context(), c, &api.ForgetRequest{IDs: ids, Token: token})
+	if err != nil || !strings.Contains(a.Problem, "no room") || len(a.Removed) != 1 {
+		t.Fatalf("%+v, %v", a, err)
+	}
+	d.want(t, "MEMORY.md", "- tea\n")
+	note, err := os.ReadFile(d.memory.Forgetting)
+	if err != nil || !bytes.Contains(note, []byte("MEMORY.md")) || bytes.Contains(note, []byte("secret")) {
+		t.Errorf("the note is %s, %v", note, err)
+	}
+	if err := d.memory.Forget(t.Context()); err == nil {
+		t.Error("it is done although it cannot be")
+	}
+	keeper.err = nil
+	if err := d.memory.Forget(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if left, err := d.memory.unforgotten(); err != nil || len(left) > 0 {
+		t.Errorf("%+v, %v", left, err)
+	}
+}
+
+// What keeps something from being cleared away may be about what others have: the
+// owner alone is told of it.
+func TestForgetProblemOfOthers(t *testing.T) {
+	for who, told := range map[string]bool{"owner": true, "acct:42": false} {
+		d, _ := forgetter(t, map[string]string{"2026-02-05/cli.md": "- a secret\n"})
+		d.memory.Keeper = &purger{Keeper: d.memory.Keeper, err: errors.New("read bob/diary.md: no room")}
+		c := d.callAs(t, who, "private")
+		ids, token := d.list(t, c, "secret")
+		a, err := d.memory.forget(t.Context(), c, &api.ForgetRequest{IDs: ids, Token: token})
+		if err != nil || a.Problem == "" || strings.Contains(a.Problem, "diary") != told {
+			t.Errorf("%s: %+v, %v", who, a, err)
+		}
+	}
+}
+
+// Of what was kept beside a file only that goes that was chosen, while somebody
+// wants to keep something else that has the text.
+func TestForgetKeepsWhatWasNotChosen(t *testing.T) {
+	const kept = "MEMORY.md.kept-0abc0000"
+	for _, test := range []struct {
+		chosen int
+		want   string
+	}{{1, "- the secret of cups\n- coffee\n"}, {2, "- coffee\n"}} {
+		d, c := forgetter(t, map[string]string{"MEMORY.md": "- the secret of tea\n- my secret\n- tea\n"})
+		if err := os.WriteFile(filepath.Join(d.dir, kept), []byte("- the secret of tea\n- the secret of cups\n- coffee\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		ids, token := d.list(t, c, "secret")
+		a, err := d.memory.forget(t.Context(), c, &api.ForgetRequest{IDs: ids[:test.chosen], Token: token})
+		if err != nil || len(a.Removed) != test.chosen || len(a.Failed) > 0 {
+			t.Errorf("%+v, %v", a, err)
+		}
+		d.want(t, kept, test.want)
+	}
+}
+
+// What somebody has written since a subject was wiped is not what was to go, when
+// that is finished later.
+func TestWipeFinishesLater(t *testing.T) {
+	d, _ := forgetter(t, map[string]string{
+		"_longterms/acct_42/fact.md":   "---\nsubject_id: acct:42\n---\n- **a**: 1\n",
+		"_longterms/acct_42/_index.md": "---\nsubject_id: acct:42\n---\n- b\n",
+	})
+	keeper := &purger{Keeper: d.memory.Keeper, err: errors.New("no room")}
+	d.memory.Keeper = keeper
+	c := d.callAs(t, "acct:42", "private")
+	a, err := d.memory.wipeSubject(t.Context(), c, &api.WipeRequest{Confirm: "acct:42"})
+	if err != nil || a.Problem == "" || len(a.Deleted) != 2 {
+		t.Fatalf("%+v, %v", a, err)
+	}
+	// One of them is there anew, the other has come back, such as from a sync tool.
+	for path, text := range map[string]string{
+		"fact.md": "---\nsubject_id: acct:42\n---\n- **a**: 2\n", "_index.md": "---\nsubject_id: acct:42\n---\n- b\n",
+	} {
+		path = filepath.Join(d.dir, "_longterms", "acct_42", path)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	keeper.err = nil
+	if err := d.memory.Forget(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	d.want(t, "_longterms/acct_42/fact.md", "---\nsubject_id: acct:42\n---\n- **a**: 2\n")
+	if _, err := os.Stat(filepath.Join(d.dir, "_longterms", "acct_42", "_index.md")); !os.IsNotExist(err) {
+		t.Errorf("what was to go is there: %v", err)
+	}
+}
+
+// What cannot be noted is not begun.
+func TestForgetWithoutNote(t *testing.T) {
+	d, c := forgetter(t, map[string]string{"MEMORY.md": "- a secret\n- tea\n"})
+	ids, token := d.list(t, c, "secret")
+	d.memory.Forgetting = filepath.Join(d.dir, "MEMORY.md", "forget.json")
+	_, err := d.memory.forget(t.Context(), c, &api.ForgetRequest{IDs: ids, Token: token})
+	if e, ok := errors.AsType[*api.Error](err); !ok || e.Code != api.Unavailable {
+		t.Errorf("%v", err)
+	}
+	d.want(t, "MEMORY.md", "- a secret\n- tea\n")
+}
+
+// Wherever a daemon was stopped after it had noted what is to be forgotten, the
+// rest is done at the next start. What was changed since stays.
+func TestForgetGoesOn(t *testing.T) {
+	files := map[string]string{"MEMORY.md": "---\nsummary: |-\n  of tea\n  the secret, too\n  of cups\n---\n- a secret\n- tea\n", "notes.md": "- secret 1\n- secret 2\n"}
+	for stop := range 3 {
+		d, c := forgetter(t, files)
+		kept := "MEMORY.md.kept-0abc0000"
+		if err := os.WriteFile(filepath.Join(d.dir, kept), []byte("- a secret\n- coffee\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := d.memory.edit(t.Context(), c, &api.EditRequest{Path: "notes.md", OldText: "secret 1", NewText: "secret one"}); err != nil {
+			t.Fatal(err)
+		}
+		ids, token := d.list(t, c, "secret")
+		l, err := d.memory.forgetting.listed(c, token, d.memory.now())
+		if err != nil {
+			t.Fatal(err)
+		}
+		chosen, err := l.choose(ids)
+		if err != nil {
+			t.Fatal(err)
+		}
+		words := newNeedles(l.match, chosen)
+		plan := newOblivion(c.Scope.Subject, chosen, words)
+		if plan.Journal, err = d.memory.inJournal(c, words); err != nil || len(plan.Journal) == 0 {
+			t.Fatalf("%+v, %v", plan.Journal, err)
+		}
+		if _, err := d.memory.writeDown(plan); err != nil {
+			t.Fatal(err)
+		}
+		first := plan
+		first.Files = plan.Files[:stop]
+		d.memory.removeListed(t.Context(), c, &first, words)
+		left := "- tea\n"
+		if stop == 0 {
+			left = "- mine\n- tea\n"
+			if err := os.WriteFile(filepath.Join(d.dir, "MEMORY.md"), []byte(strings.Replace(files["MEMORY.md"], "- a secret", "- mine", 1)), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := d.memory.Forget(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		d.want(t, "MEMORY.md", "---\nsummary: \"of tea\\nof cups\"\n---\n"+left)
+		d.want(t, "notes.md", "")
+		if stop > 0 {
+			d.want(t, kept, "- coffee\n")
+		}
+		if d.held(t, "secret") {
+			t.Errorf("stopped after %d files: the journal has it", stop)
+		}
+	}
+}
+
+// Whoever can say a credential can have it forgotten, though it is never shown.
+func TestForgetCredential(t *testing.T) {
+	key := "ghp_" + "k7Qz0mXw3RtV9bLp2NcJ5sYhF8gDaE4uKoT1"
+	d, c := forgetter(t, map[string]string{"MEMORY.md": "---\nsummary: my key is " + key + "\n---\n- the key: " + key + "\n\n<!-- " + key + " -->\n\n- tea\n"})
+	d.memory.Layout.Mask = secrets.Mask
+	a, err := d.memory.forget(t.Context(), c, &api.ForgetRequest{Match: key})
+	if err != nil || a.Total != 3 {
+		t.Fatalf("%+v, %v", a, err)
+	}
+	if said, err := api.Encode(redacted(a)); err != nil || bytes.Contains(said, []byte(key)) {
+		t.Errorf("it is shown: %s, %v", said, err)
+	}
+	var ids []string
+	for _, e := range a.Entries {
+		if e.ID != "" {
+			ids = append(ids, e.ID)
+		}
+	}
+	if a, err = d.memory.forget(t.Context(), c, &api.ForgetRequest{IDs: ids, Token: a.Token}); err != nil || len(a.Removed) != 2 || a.Total != 1 {
+		t.Fatalf("%+v, %v", a, err)
+	}
+	d.want(t, "MEMORY.md", "---\nsummary: \"\"\n---\n\n<!-- "+key+" -->\n\n- tea\n")
+}
+
+// A list is remembered for a while, and no more than so many are.
+func TestForgetLists(t *testing.T) {
+	d, c := forgetter(t, map[string]string{"MEMORY.md": "- a secret\n"})
+	now := d.memory.now()
+	d.memory.Now = func() time.Time { return now }
+	ids, token := d.list(t, c, "secret")
+	now = now.Add(listLasts + time.Second)
+	if _, err := d.memory.forget(t.Context(), c, &api.ForgetRequest{IDs: ids, Token: token}); asError(err).Code != api.Conflict {
+		t.Errorf("a list that is old: %v", err)
+	}
+	_, token = d.list(t, c, "secret")
+	for n := range lists {
+		now = now.Add(time.Millisecond)
+		d.list(t, c, strings.Repeat("x", n+1))
+	}
+	if len(d.memory.forgetting.lists) > lists {
+		t.Errorf("%d lists are remembered", len(d.memory.forgetting.lists))
+	}
+	if _, err := d.memory.forget(t.Context(), c, &api.ForgetRequest{IDs: ids, Token: token}); asError(err).Code != api.Conflict {
+		t.Errorf("one of too many lists: %v", err)
+	}
+}
+
+// Nothing is listed, and nothing removed, before everything is known.
+func TestForgetNotYet(t *testing.T) {
+	d, c := forgetter(t, map[string]string{"MEMORY.md": "- a secret\n"})
+	ids, token := d.list(t, c, "secret")
+	d.memory.Keeper = &purger{Keeper: d.memory.Keeper, degraded: true}
+	for _, r := range []*api.ForgetRequest{{Match: "secret"}, {IDs: ids, Token: token}} {
+		if _, err := d.memory.forget(t.Context(), c, r); asError(err).Code != api.Unavailable {
+			t.Errorf("%+v: %v", r, err)
+		}
+	}
+	subject, private := "acct:42", "private"
+	c, err := d.memory.call(api.Caller{Scope: api.Scope{Subject: &subject, Context: &private}, AsOwner: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.memory.wipeSubject(t.Context(), c, &api.WipeRequest{Confirm: subject}); asError(err).Code != api.Unavailable {
+		t.Errorf("wiped: %v", err)
+	}
+}
+
+// What somebody changes in the last moment stays, whatever its id.
+func TestForgetChangedJustNow(t *testing.T) {
+	d, c := forgetter(t, map[string]string{"MEMORY.md": "- a secret <!-- id=s -->\n- tea\n"})
+	ids, token := d.list(t, c, "secret")
+	path := filepath.Join(d.dir, "MEMORY.md")
+	parse := d.memory.Parse
+	d.memory.Parse = func(f vault.File) *memory.Document { // it is saved between looking and writing
+		d.memory.Parse = parse
+		if err := os.WriteFile(path, []byte("- a secret, and more <!-- id=s -->\n- tea\n"), 0o600); err != nil {
+			t.Error(err)
+		}
+		return parse(f)
+	}
+	a, err := d.memory.forget(t.Context(), c, &api.ForgetRequest{IDs: ids, Token: token})
+	if err != nil || len(a.Failed) != 1 || !strings.Contains(a.Failed[0].Reason, "not what it was") {
+		t.Errorf("%+v, %v", a, err)
+	}
+	d.want(t, "MEMORY.md", "- a secret, and more <!-- id=s -->\n- tea\n")
+}
+
+// Where others have text that the caller may not read, above or below, just what was
+// listed goes.
+func TestForgetBesideOthers(t *testing.T) {
+	const path, theirs = "2026-02-05/cli.md", "- theirs: 555 <!-- visibility=private_only -->\n"
+	before := "# Day\n\n" + theirs + "- one: 555\n" + theirs + "- two: 555\n- three: 555\n" + theirs + "\n## More\n\n" + theirs + "- four: 555\n\nfive: 555\n"
+	for word, gone := range map[string]string{"one": "- one: 555\n", "two": "- two: 555\n", "three": "- three: 555\n", "four": "- four: 555\n", "five": "\nfive: 555\n"} {
+		d, _ := forgetter(t, map[string]string{path: before})
+		bob, private := "bob", "private"
+		c, err := d.memory.call(api.Caller{Scope: api.Scope{Subject: &bob, Context: &private}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids, token := d.list(t, c, word+": 555")
+		a, err := d.memory.forget(t.Context(), c, &api.ForgetRequest{IDs: ids, Token: token})
+		if err != nil || len(a.Removed) != 1 || len(a.Entries) != 0 {
+			t.Errorf("%s: %+v, %v", word, a, err)
+		}
+		d.want(t, path, strings.Replace(before, gone, "", 1))
+	}
+}
+
+// What others said in a file that is gone stays in the journal, for them to undo,
+// when somebody forgets the same words; the owner's memory is all of the root.
+func TestForgetLeavesGoneFilesOfOthers(t *testing.T) {
+	const path = "2026-02-04/seven.md"
+	for _, test := range []struct {
+		who  string
+		held bool
+	}{{"acct:42", true}, {"owner", false}} {
+		d, _ := forgetter(t, map[string]string{
+			"_longterms/acct_42/_index.md": "- my secret place\n",
+			"_longterms/owner/_index.md":   "- my secret place\n",
+			path:                           "---\nsubject_id: acct:7\nvisibility: private_only\n---\n- a secret of seven\n",
+		})
+		_, err := d.memory.Writer.Write(t.Context(), vault.Change{Path: path, Cause: "edit", Asked: true, Edit: func(*vault.File) ([]byte, error) {
+			return []byte("---\nsubject_id: acct:7\nvisibility: private_only\n---\n"), nil
+		}})
+		if err != nil || !d.held(t, "secret of seven") {
+			t.Fatal(err)
+		}
+		if err := os.Remove(filepath.Join(d.dir, path)); err != nil {
+			t.Fatal(err)
+		}
+		c := d.callAs(t, test.who, "private")
+		ids, token := d.list(t, c, "secret")
+		a, err := d.memory.forget(t.Context(), c, &api.ForgetRequest{IDs: ids, Token: token})
+		if err != nil || len(a.Removed) != len(ids) || len(ids) == 0 {
+			t.Fatalf("%s: %+v, %v", test.who, a, err)
+		}
+		if held := d.held(t, "secret of seven"); held != test.held {
+			t.Errorf("%s forgets: the journal has what another one said: %v", test.who, held)
+		}
+	}
+}
+
+// The heading of a note goes with it, for those who see nothing else below: it stays
+// for the others.
+func TestForgetNoteBesideOthers(t *testing.T) {
+	const path = "2026-02-05/cli.md"
+	before := "# Day\n\n- tea\n\n## 10:30 AM - Phones\n\n- ours: 555\n- theirs: 555 <!-- visibility=private_only -->\n"
+	d, _ := forgetter(t, map[string]string{path: before})
+	c := d.callAs(t, "bob", "private")
+	ids, token := d.list(t, c, "ours: 555")
+	if _, err := d.memory.forget(t.Context(), c, &api.ForgetRequest{IDs: ids, Token: token}); err != nil {
+		t.Fatal(err)
+	}
+	d.want(t, path, strings.Replace(before, "- ours: 555\n", "", 1))
+}

@@ -1,0 +1,151 @@
+package ops
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"strings"
+
+	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/index"
+	"github.com/memwatchd/memwatchd/memory"
+)
+
+func (m *Memory) get(ctx context.Context, c Call, r *api.GetRequest) (*api.GetAnswer, error) {
+	if (r.Path == "") == (r.ID == "") {
+		return nil, api.Errorf(api.Invalid, "either path or id is needed")
+	}
+	synced, err := m.sync(ctx, &c, r.Fresh)
+	if err != nil {
+		return nil, err
+	}
+	path, id := r.Path, r.ID
+	if id == "" {
+		// A path may have a # in it, so the file of that very name comes first.
+		if _, _, err := m.load(c, path); err != nil && strings.Contains(path, "#") {
+			id = path
+		}
+	}
+	from, lines := r.From, r.Lines
+	if id != "" {
+		doc, e, err := m.entry(ctx, c, id)
+		if err != nil {
+			return nil, err
+		}
+		shown := doc.Shown(c.View)
+		path, from = doc.Place.Path, shown.Line(e.Line)
+		lines = shown.Line(e.EndLine) - from + 1
+		defer m.used(path + "#" + e.ID)
+	}
+	doc, shown, err := m.load(c, path)
+	if err != nil {
+		return nil, err
+	}
+	total := shown.Total
+	if from > max(total, 1) { // an empty file is read from its first line too
+		return nil, api.Errorf(api.Invalid, "from: %s has %d lines", path, total)
+	}
+	to := total
+	if lines > 0 && lines < total-from+1 {
+		to = from + lines - 1
+	}
+	answer := &api.GetAnswer{
+		Path: path, From: from, To: to, TotalLines: total,
+		Text:  memory.Shown{Lines: shown.Lines[from-1 : to]}.Text(),
+		Hash:  hashOf(doc, shown),
+		Stale: doc.Stale,
+		Index: m.state(c, synced),
+	}
+	answer.Frontmatter = frontmatter(c, doc)
+	return answer, nil
+}
+
+// frontmatter is that of a file, as far as the caller may see it: nil if there is
+// nothing to be seen.
+func frontmatter(c Call, doc *memory.Document) map[string]any {
+	if !c.View.Readable(doc.Own) || len(doc.Front.Fields) == 0 {
+		return nil
+	}
+	front := map[string]any{}
+	tasks, followUps := doc.Progress(c.View)
+	for _, f := range doc.Front.Fields {
+		switch front[f.Key] = f.Value; f.Key {
+		case "tasks": // what is written may be out of date
+			front[f.Key] = tasks.String()
+		case "follow_ups":
+			front[f.Key] = followUps.String()
+		}
+	}
+	return front
+}
+
+// hashOf tells whether a file is still as it was answered. It is that of the
+// file's bytes only for those who may see all of them: of two texts that are
+// shown alike nobody learns whether what is not shown is the same. It is empty
+// where a mask is shown, lest somebody writes that to the file.
+func hashOf(doc *memory.Document, shown memory.Shown) string {
+	if doc.Masked() {
+		return ""
+	}
+	data := doc.Source
+	if !shown.Whole {
+		data = []byte(shown.Text())
+	}
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}
+
+// entry finds an entry by path#id, or by an id that was given to it.
+func (m *Memory) entry(ctx context.Context, c Call, id string) (*memory.Document, *memory.Entry, error) {
+	// The id may have no # in it, the path may.
+	if i := strings.LastIndexByte(id, '#'); i >= 0 {
+		doc, _, err := m.load(c, id[:i])
+		if err != nil {
+			return nil, nil, notFound("entry", id)
+		}
+		if e := entryOf(c, doc, id[i+1:]); e != nil {
+			return doc, e, nil
+		}
+		return nil, nil, notFound("entry", id)
+	}
+	refs, err := m.Index.ByID(ctx, c.View, id)
+	if err != nil {
+		return nil, nil, err
+	}
+	if len(refs) > 1 {
+		return nil, nil, api.Errorf(api.Conflict, "more than one entry has the id %q", id).WithHint("%s", candidates(refs))
+	}
+	for _, ref := range refs {
+		doc, _, err := m.load(c, ref.Path)
+		if err != nil {
+			break
+		}
+		if e := entryOf(c, doc, ref.ID); e != nil {
+			return doc, e, nil
+		}
+	}
+	return nil, nil, notFound("entry", id)
+}
+
+func entryOf(c Call, doc *memory.Document, id string) *memory.Entry {
+	for i := range doc.Entries {
+		if e := &doc.Entries[i]; e.ID == id && e.Readable(c.View) {
+			return e
+		}
+	}
+	return nil
+}
+
+// candidates names the entries that may be meant, the first of them.
+func candidates(refs []index.Ref) string {
+	const most = 10
+	var names []string
+	for i, ref := range refs {
+		if i == most {
+			names = append(names, "…")
+			break
+		}
+		names = append(names, ref.Path+"#"+ref.ID)
+	}
+	return "ask for one of " + strings.Join(names, ", ")
+}

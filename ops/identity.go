@@ -1,0 +1,122 @@
+package ops
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/memory"
+	"github.com/memwatchd/memwatchd/vault"
+)
+
+// resolve tells who an external key is. A listener with a fixed scope tells it
+// of that scope's own keys only.
+func (m *Memory) resolve(_ context.Context, c Call, r *api.ResolveRequest) (*api.IdentityAnswer, error) {
+	if r.ExternalKey == "" {
+		return &api.IdentityAnswer{Aliases: []string{}}, nil
+	}
+	if err := memory.ValidExternalKey(r.ExternalKey); err != nil {
+		return nil, api.Errorf(api.Invalid, "%v", err)
+	}
+	if c.Fixed != nil && m.Scopes.Resolve(r.ExternalKey) != c.Scope.Subject {
+		return nil, errFixed
+	}
+	return m.identityOf(c, r.ExternalKey), nil
+}
+
+// identityOf is who an external key is now.
+func (m *Memory) identityOf(c Call, key string) *api.IdentityAnswer {
+	subject := m.Scopes.Resolve(key)
+	aliases := m.Scopes.Scope(subject, c.Scope.Context).Aliases
+	return &api.IdentityAnswer{Enabled: !m.Disabled, ExternalKey: key, Subject: subject, Aliases: append([]string{}, aliases...)}
+}
+
+// links lists all links.
+func (m *Memory) links(context.Context, Call, *api.LinksRequest) (*api.LinksAnswer, error) {
+	list, problem := m.Scopes.Links()
+	answer := &api.LinksAnswer{Links: []api.Link{}}
+	for _, l := range list {
+		answer.Links = append(answer.Links, api.Link{ExternalKey: l.Key, Subject: l.Subject})
+	}
+	if problem != nil {
+		answer.Problem = problem.Error()
+	}
+	return answer, nil
+}
+
+// link adds a link. It holds for the next request.
+func (m *Memory) link(ctx context.Context, c Call, r *api.LinkRequest) (*api.IdentityAnswer, error) {
+	if err := cmp.Or(memory.ValidExternalKey(r.ExternalKey), memory.ValidSubject(r.Subject)); err != nil {
+		return nil, api.Errorf(api.Invalid, "%v", err)
+	}
+	if strings.HasPrefix(r.Subject, memory.ExternalSubject("")) {
+		return nil, api.Errorf(api.Invalid, "subject: %s is another key's, not an account", r.Subject).WithHint("link both keys to one subject, such as acct:42")
+	}
+	return m.changeLinks(ctx, c, r.ExternalKey, func(src []byte, linked string) ([]byte, error) {
+		switch linked {
+		case r.Subject:
+			return src, nil
+		case "":
+			return memory.LinkKey(src, r.ExternalKey, r.Subject)
+		}
+		return nil, api.Errorf(api.Conflict, "%s is linked to %s", r.ExternalKey, linked).WithHint("unlink it first")
+	})
+}
+
+// unlink takes a link away. What was kept for the subject stays the subject's.
+func (m *Memory) unlink(ctx context.Context, c Call, r *api.UnlinkRequest) (*api.IdentityAnswer, error) {
+	if err := memory.ValidExternalKey(r.ExternalKey); err != nil {
+		return nil, api.Errorf(api.Invalid, "%v", err)
+	}
+	return m.changeLinks(ctx, c, r.ExternalKey, func(src []byte, linked string) ([]byte, error) {
+		if linked == "" {
+			return nil, notFound("link of", r.ExternalKey)
+		}
+		return memory.UnlinkKey(src, r.ExternalKey)
+	})
+}
+
+// changeLinks changes the file of links, given it and what the key is linked to
+// in it. A file that does not hold as it is is left to whoever has to mend it.
+func (m *Memory) changeLinks(ctx context.Context, c Call, key string, change func(src []byte, linked string) ([]byte, error)) (*api.IdentityAnswer, error) {
+	if m.Disabled {
+		return &api.IdentityAnswer{ExternalKey: key, Aliases: []string{}, Disabled: true}, nil
+	}
+	if m.Writer == nil {
+		return nil, api.Errorf(api.Unavailable, "nothing can be written").WithHint("status says why")
+	}
+	unsound := func(err error) error {
+		return api.Errorf(api.Conflict, "%v", err).WithHint("mend the file of links, then try again")
+	}
+	if _, err := m.Scopes.Links(); err != nil {
+		return nil, unsound(err)
+	}
+	written, err := m.Writer.Write(ctx, vault.Change{
+		Path: memory.IdentitiesPath, Cause: "link", Asked: true,
+		Edit: func(old *vault.File) ([]byte, error) {
+			var src []byte
+			if old != nil {
+				src = old.Data
+			}
+			ids, err := memory.ParseIdentities(src)
+			if err != nil {
+				return nil, unsound(err)
+			}
+			next, err := change(src, ids.Linked(key))
+			if _, ours := errors.AsType[*api.Error](err); err != nil && !ours {
+				err = unsound(err)
+			}
+			return next, err
+		},
+	})
+	if err != nil {
+		return nil, writeError(err, true)
+	}
+	answer := m.identityOf(c, key)
+	if written.Changed {
+		answer.Path = memory.IdentitiesPath
+	}
+	return answer, nil
+}

@@ -1,0 +1,282 @@
+package ops
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/tools/txtar"
+
+	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/memory"
+)
+
+// callAs is a call of a subject, as it would be made now.
+func (d *diskCase) callAs(t testing.TB, subject, context string) Call {
+	t.Helper()
+	c, err := d.memory.call(api.Caller{Scope: api.Scope{Subject: &subject, Context: &context}, AsOwner: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// Two subjects whose names make the same directory, and who both ask before
+// there is one: it is the first one's, and nothing of it is told to the other.
+func TestItemsOfTwoSubjectsInOneDirectory(t *testing.T) {
+	d := readOpsCase(t, &txtar.Archive{}).disk(t)
+	first, second := d.callAs(t, "acct:42", "private"), d.callAs(t, "acct_42", "private")
+	if _, err := d.memory.itemPut(t.Context(), first, &api.ItemPutRequest{Namespace: "fact", Key: "k", Value: "v"}); err != nil {
+		t.Fatal(err)
+	}
+	_, err := d.memory.itemPut(t.Context(), second, &api.ItemPutRequest{Namespace: "profile", Key: "k", Value: "w"})
+	if asError(err).Code != api.SubjectConflict {
+		t.Errorf("the second one puts an item there: %v", err)
+	}
+	_, err = d.memory.itemPut(t.Context(), second, &api.ItemPutRequest{Namespace: "fact", Key: "l", Value: "w"})
+	if asError(err).Code != api.SubjectConflict {
+		t.Errorf("the second one puts an item into the first one's file: %v", err)
+	}
+	_, err = d.memory.itemGet(t.Context(), second, &api.ItemGetRequest{Namespace: "fact", Key: "k"})
+	if asError(err).Code != api.NotFound {
+		t.Errorf("the second one reads it: %v", err)
+	}
+	if _, _, err := d.memory.load(second, "_longterms/acct_42/fact.md"); asError(err).Code != api.NotFound {
+		t.Errorf("the second one reads the file: %v", err)
+	}
+	if _, _, err := d.memory.load(first, "_longterms/acct_42/fact.md"); err != nil {
+		t.Errorf("the first one does not: %v", err)
+	}
+	if _, err := os.Stat(filepath.Join(d.dir, "_longterms/acct_42/profile.md")); err == nil {
+		t.Error("the second one has made a file there")
+	}
+}
+
+// Pages of items are whole, whatever is put and deleted between them: what was
+// there all the time is listed once.
+func TestItemPages(t *testing.T) {
+	var text strings.Builder
+	for i := range 10 {
+		fmt.Fprintf(&text, "- **k%d**: %d\n", 9-i, i)
+	}
+	d := readOpsCase(t, &txtar.Archive{Files: []txtar.File{
+		{Name: "_longterms/owner/fact.md", Data: []byte(text.String())},
+		{Name: "_longterms/owner/profile.md", Data: []byte("- **a/b**: 1\n")},
+	}}).disk(t)
+	c := d.callAs(t, "owner", "private")
+	var keys []string
+	r := &api.ItemListRequest{Limit: 3}
+	for page := 0; page == 0 || r.Cursor != ""; page++ {
+		a, err := d.memory.itemList(t.Context(), c, r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, item := range a.Items {
+			keys = append(keys, item.Key)
+		}
+		r.Cursor = a.Next
+		for _, change := range []func() error{
+			func() error {
+				_, err := d.memory.itemPut(t.Context(), c, &api.ItemPutRequest{Namespace: "fact", Key: "a", Value: fmt.Sprint(page)})
+				return err
+			},
+			func() error { // what the cursor is made of, every other time
+				if page%2 == 0 {
+					return nil
+				}
+				_, err := d.memory.itemDelete(t.Context(), c, &api.ItemDeleteRequest{Namespace: "fact", Key: keys[len(keys)-1]})
+				return err
+			},
+		} {
+			if err := change(); err != nil && asError(err).Code != api.NotFound {
+				t.Fatal(err)
+			}
+		}
+	}
+	if got, want := strings.Join(keys, " "), "a/b k0 k1 k2 k3 k4 k5 k6 k7 k8 k9"; got != want {
+		t.Errorf("the pages list %s, want %s", got, want)
+	}
+}
+
+// What others may not read makes no difference, byte for byte, to who puts,
+// gets and lists items in public, nor to who does so for another subject.
+func TestItemsAsIfTheRestDidNotExist(t *testing.T) {
+	const secret = " <!-- visibility=private_only id=x%d -->\n"
+	hidden := func(n int, text string) string { return text + fmt.Sprintf(secret, n) }
+	const head = "---\nsubject_id: acct:42\n---\n"
+	public := "- **team**: red <!-- id=t1 visibility=public_ok updated=2026-01-01 -->\n"
+	with := []txtar.File{
+		{Name: "_longterms/acct_42/fact.md", Data: []byte(head + hidden(1, "1. **a**: b") + "\n# Private\n\n" + hidden(2, "- **new**: secret") + hidden(3, "- **city**: secret") +
+			"\n## Both\n\n" + public + hidden(4, "- **team**: secret"))},
+		{Name: "_longterms/acct_42/profile.md", Data: []byte(head + "\n# All mine\n\n" + hidden(5, "* **name**: secret") + hidden(6, "* **city**: secret"))},
+		{Name: "_longterms/ext_telegram_1/fact.md", Data: []byte("---\nsubject_id: ext:telegram:1\n---\n" + hidden(7, "- **city**: other"))},
+		{Name: "_longterms/ext_telegram_1/project.md", Data: []byte("---\nsubject_id: ext:telegram:1\n---\n" + hidden(8, "- **new**: other"))},
+	}
+	without := []txtar.File{
+		{Name: "_longterms/acct_42/fact.md", Data: []byte(head + "\n# Private\n\n## Both\n\n" + public)},
+	}
+	const links = "links:\n  telegram:1: acct:42\n"
+	var disks [2]*diskCase
+	for i, files := range [][]txtar.File{with, without} {
+		disks[i] = readOpsCase(t, &txtar.Archive{Files: append(files, txtar.File{Name: memory.IdentitiesPath, Data: []byte(links)})}).disk(t)
+	}
+	const scope = `"subject": "acct:42", "context": "public"`
+	for _, step := range [][2]string{
+		{"item_list", `{` + scope + `}`},
+		{"item_get", `{"namespace": "fact", "key": "team", ` + scope + `}`},
+		{"item_get", `{"namespace": "fact", "key": "city", ` + scope + `}`},
+		{"item_put", `{"namespace": "fact", "key": "city", "value": "Rome", "visibility": "public_ok", ` + scope + `}`},
+		{"item_put", `{"namespace": "fact", "key": "team", "value": "blue", "visibility": "public_ok", ` + scope + `}`},
+		{"item_put", `{"namespace": "fact", "key": "new", "value": "x", ` + scope + `}`},
+		{"item_put", `{"namespace": "profile", "key": "city", "value": "{}", "visibility": "public_ok", ` + scope + `}`},
+		{"item_put", `{"namespace": "profile", "key": "name", "value": "Ann", "visibility": "public_ok", ` + scope + `}`},
+		{"item_put", `{"namespace": "project", "key": "new", "value": "y", "visibility": "public_ok", ` + scope + `}`},
+		{"item_put", `{"namespace": "fact", "key": "bad", "value": "<private>", ` + scope + `}`},
+		{"item_list", `{"limit": 2, ` + scope + `}`},
+		{"item_list", `{` + scope + `}`},
+		{"item_get", `{"namespace": "profile", "key": "name", ` + scope + `}`},
+		{"item_delete", `{"namespace": "fact", "key": "a", ` + scope + `}`},
+		{"item_delete_namespace", `{"namespace": "fact", ` + scope + `}`},
+		{"item_visibility", `{"id": "x1", "visibility": "public_ok", ` + scope + `}`},
+		{"item_list", `{"subject": "acct:43", "context": "private"}`},
+		{"item_put", `{"namespace": "fact", "key": "team", "value": "v", "subject": "acct:43", "context": "private"}`},
+		{"item_delete", `{"id": "x1", "subject": "acct:43", "context": "private"}`},
+		{"item_visibility", `{"id": "t1", "visibility": "private_only", "subject": "acct:43", "context": "private"}`},
+	} {
+		op, err := api.LookUp(step[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		var said [2]string
+		for i, d := range disks {
+			answer, err := (&opsAsk{op: op, request: []byte(step[1])}).direct(t.Context(), d.memory)
+			said[i] = string(answer)
+			if err != nil {
+				said[i] = asError(err).Error() + string(asError(err).Code)
+			}
+		}
+		if said[0] != said[1] {
+			t.Errorf("%s %s\nwith the rest:    %s\nwithout the rest: %s", step[0], step[1], said[0], said[1])
+		}
+	}
+	for _, path := range []string{"fact", "profile"} {
+		var shown [2]string
+		for i, d := range disks {
+			doc, err := d.Load("_longterms/acct_42/" + path + ".md")
+			if err != nil {
+				t.Fatal(err)
+			}
+			c := d.callAs(t, "acct:42", "public")
+			shown[i] = doc.For(c.View).Shown(c.View).Text()
+		}
+		if shown[0] != shown[1] {
+			t.Errorf("%s is shown with the rest as\n%s\nwithout it as\n%s", path, shown[0], shown[1])
+		}
+	}
+	left := ""
+	for _, f := range with {
+		data, err := os.ReadFile(filepath.Join(disks[0].dir, f.Name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		left += string(data)
+	}
+	for n := range 8 {
+		if !strings.Contains(left, fmt.Sprintf("id=x%d ", n+1)) {
+			t.Errorf("x%d is lost:\n%s", n+1, left)
+		}
+	}
+}
+
+// What is deleted, or hidden, in several files is undone together.
+func TestItemsOfSeveralFilesAreOneChange(t *testing.T) {
+	files := []txtar.File{{Name: memory.IdentitiesPath, Data: []byte("links:\n  telegram:1: acct:42\n")}}
+	for _, subject := range []string{"acct:42", "ext:telegram:1"} {
+		files = append(files, txtar.File{Name: itemPath(subject, "fact"), Data: []byte("- **k**: v <!-- id=k visibility=public_ok -->\n")})
+	}
+	d := readOpsCase(t, &txtar.Archive{Files: files}).disk(t)
+	c := d.callAs(t, "acct:42", "private")
+	_, err := d.memory.itemVisibility(t.Context(), c, &api.ItemVisibilityRequest{ID: itemPath("acct:42", "fact") + "#k", Visibility: "private_only"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.memory.itemDelete(t.Context(), c, &api.ItemDeleteRequest{Namespace: "fact", Key: "k"}); err != nil {
+		t.Fatal(err)
+	}
+	list := d.memory.Writer.Journal.List(time.Time{}, "", 0)
+	if len(list) != 4 || list[0].Group != list[1].Group || list[1].Group == list[2].Group || list[2].Group != list[3].Group {
+		t.Errorf("the changes are %+v", list)
+	}
+}
+
+// The namespaces that operations take are those that there are.
+func TestNamespacesOfOperations(t *testing.T) {
+	for _, op := range api.Operations {
+		for _, p := range op.Params {
+			if p.Name == "namespace" && !slices.Equal(p.Enum, memory.Namespaces()) {
+				t.Errorf("%s takes %q", op.Name, p.Enum)
+			}
+		}
+	}
+}
+
+// A listener with a fixed scope tells of the keys of that scope, and of no others
+// whether they are linked.
+func TestResolveOnFixedListener(t *testing.T) {
+	d := readOpsCase(t, &txtar.Archive{Files: []txtar.File{{Name: memory.IdentitiesPath, Data: []byte("links:\n  telegram:1: acct:42\n  telegram:2: acct:43\n")}}}).disk(t)
+	fixed := &api.Fixed{Subject: "acct:42"}
+	c, err := d.memory.call(api.Caller{Fixed: fixed})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a, err := d.memory.resolve(t.Context(), c, &api.ResolveRequest{ExternalKey: "telegram:1"}); err != nil || a.Subject != "acct:42" {
+		t.Errorf("its own key is %+v, %v", a, err)
+	}
+	for _, key := range []string{"telegram:2", "telegram:3"} {
+		if _, err := d.memory.resolve(t.Context(), c, &api.ResolveRequest{ExternalKey: key}); asError(err).Code != api.Forbidden {
+			t.Errorf("%s: %v", key, err)
+		}
+	}
+	for _, name := range []string{"link", "unlink", "links"} {
+		if op, err := api.LookUp(name); err != nil || fixed.Allows(op) {
+			t.Errorf("%s is allowed: %v", name, err)
+		}
+	}
+}
+
+// The same, where the file that the second one adds to has been there before, and
+// has named nobody.
+func TestRememberInADirectoryThatHasBecomeAnothers(t *testing.T) {
+	const path, text = "_longterms/acct_42/_index.md", "- **Dog**: Rex\n"
+	d := readOpsCase(t, &txtar.Archive{Files: []txtar.File{{Name: path, Data: []byte(text)}}}).disk(t)
+	first, second := d.callAs(t, "acct:42", "private"), d.callAs(t, "acct_42", "private")
+	if _, err := d.memory.itemPut(t.Context(), first, &api.ItemPutRequest{Namespace: "fact", Key: "k", Value: "v"}); err != nil {
+		t.Fatal(err)
+	}
+	_, err := d.memory.remember(t.Context(), second, &api.RememberRequest{Title: "Cat", Text: "Mo", Explicit: true})
+	if asError(err).Code != api.SubjectConflict {
+		t.Errorf("it is made the second one's: %v", err)
+	}
+	d.want(t, path, text)
+}
+
+// Who puts an item that it may not read afterwards is told what it has written: not
+// what else has the same id.
+func TestItemPutTellsOfNoOther(t *testing.T) {
+	const path = "_longterms/owner/fact.md"
+	d := readOpsCase(t, &txtar.Archive{Files: []txtar.File{{Name: path, Data: []byte(
+		"- **pin**: 1234 <!-- id=k1 visibility=private_only created=2026-01-01T00:00:00Z -->\n- **tea**: green <!-- id=k1 visibility=public_ok -->\n")}}}).disk(t)
+	owner, public := "owner", "public"
+	c, err := d.memory.call(api.Caller{Scope: api.Scope{Subject: &owner, Context: &public}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := d.memory.itemPut(t.Context(), c, &api.ItemPutRequest{Namespace: "fact", Key: "tea", Value: "black", Visibility: "private_only"})
+	if err != nil || a.Item == nil || a.Item.Key != "tea" || a.Item.Value != "black" || a.Item.Line != 0 || a.Item.ID != "k1" {
+		t.Errorf("%+v, %v", a.Item, err)
+	}
+}

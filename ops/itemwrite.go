@@ -1,0 +1,359 @@
+package ops
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/memory"
+)
+
+// itemPut keeps an item for the canonical subject. A key that is there and that
+// the caller may not read is like one that is free: the new item is kept beside
+// the old one. Who may read several of one key replaces them all by one, which
+// has the id of the one that held.
+func (m *Memory) itemPut(ctx context.Context, c Call, r *api.ItemPutRequest) (*api.ItemAnswer, error) {
+	if m.Disabled {
+		return &api.ItemAnswer{Disabled: true}, nil
+	}
+	if err := m.mayAdd(c); err != nil {
+		return nil, err
+	}
+	put := &puttingItem{m: m, call: c, request: r, name: itemName{r.Namespace, strings.TrimSpace(r.Key)}, now: m.now().UTC().Truncate(time.Second)}
+	if err := put.check(); err != nil {
+		return nil, err
+	}
+	if _, err := m.home(ctx, &put.call); err != nil {
+		return nil, err
+	}
+	c = put.call
+	after, _, err := m.add(ctx, c, adding{
+		path: itemPath(c.Scope.Subject, r.Namespace), cause: "item", fresh: memory.NewItems(c.Scope.Subject), change: put.change,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &api.ItemAnswer{Item: put.shown(after)}, nil
+}
+
+// A puttingItem is an item on its way into a file.
+type puttingItem struct {
+	m       *Memory
+	call    Call
+	request *api.ItemPutRequest
+	name    itemName
+	now     time.Time
+
+	id      string // that it has got
+	created time.Time
+}
+
+// shown is the item as its caller is shown it, or, where it may not be read by the
+// caller from now on, as the caller wrote it: another may have the same id.
+func (p *puttingItem) shown(after *memory.Document) *api.Item {
+	if known := after.For(p.call.View); known != nil {
+		if held := itemsNamed(known, p.call, p.name.key); len(held) > 0 {
+			e := &known.Entries[held[0]]
+			item := itemOf(p.call, known, e)
+			item.Line = known.Shown(p.call.View).Line(e.Line)
+			return item
+		}
+	}
+	source := origin(p.call, p.request.Source)
+	return &api.Item{
+		ID: p.id, Subject: p.call.Scope.Subject, Namespace: p.name.namespace, Key: p.name.key, Value: p.request.Value,
+		Visibility: visible(p.request.Visibility), Confidence: p.request.Confidence, Source: source, Untrusted: memory.FromOthers(source),
+		Created: p.created, Updated: p.now, Path: after.Place.Path,
+	}
+}
+
+func (p *puttingItem) check() error {
+	r := p.request
+	if err := needsNamespace(r.Namespace); err != nil {
+		return err
+	}
+	if err := memory.CheckKey(p.name.key); err != nil {
+		return api.Errorf(api.Invalid, "key: %v", err)
+	}
+	for _, f := range [][2]string{{"key", p.name.key}, {"value", r.Value}, {"source", r.Source}} {
+		if err := p.m.outside(f[0], f[1]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// change puts the item into its file.
+func (p *puttingItem) change(doc *memory.Document, r *memory.Revision) error {
+	held := itemsNamed(doc, p.call, p.name.key)
+	created, at := p.now, -1
+	p.id = ""
+	if len(held) > 0 {
+		at = held[0]
+		e := &doc.Entries[at]
+		if e.Given {
+			p.id = e.ID
+		}
+		if t, ok := memory.ParseTime(e.Attributes["created"], time.UTC); ok {
+			created = t
+		} else if !e.Time.IsZero() && e.Time.Before(created) {
+			created = e.Time
+		}
+	}
+	if p.id == "" {
+		p.id = p.m.itemID(p.call, doc, p.name.namespace, p.name.key, p.request.Value, p.m.now().UTC().Format(time.RFC3339Nano))
+	}
+	p.created = created.UTC().Truncate(time.Second)
+	confidence := ""
+	if p.request.Confidence != nil {
+		confidence = strconv.FormatFloat(*p.request.Confidence, 'g', -1, 64)
+	}
+	text, err := doc.ItemText(at, p.name.key, p.request.Value, []memory.Attribute{
+		{Key: "id", Value: p.id}, {Key: "visibility", Value: visible(p.request.Visibility)}, {Key: "confidence", Value: confidence},
+		{Key: "source", Value: origin(p.call, p.request.Source)},
+		{Key: "created", Value: p.created.Format(time.RFC3339)}, {Key: "updated", Value: p.now.Format(time.RFC3339)},
+	})
+	switch {
+	case err != nil:
+		return api.Errorf(api.Invalid, "value: %v", err)
+	case at < 0:
+		r.Insert(doc.ItemSpot(memory.ParseVisibility(p.request.Visibility)), text)
+	default:
+		r.Replace(at, text)
+		for _, i := range held[1:] {
+			r.Remove(i)
+		}
+	}
+	return nil
+}
+
+// itemsNamed are the entries of a file of items that have a key and that the caller
+// may read, the one that holds first.
+func itemsNamed(doc *memory.Document, c Call, key string) (list []int) {
+	for i := range doc.Entries {
+		e := &doc.Entries[i]
+		if e.Title != key || !e.Readable(c.View) {
+			continue
+		}
+		if k, _, ok := e.Item(); ok && k == key {
+			list = append(list, i)
+		}
+	}
+	slices.SortStableFunc(list, func(a, b int) int {
+		return (&foundItem{entry: &doc.Entries[a]}).compare(&foundItem{entry: &doc.Entries[b]})
+	})
+	return list
+}
+
+// itemID is an id that no item of the caller's has, readable or not.
+func (m *Memory) itemID(c Call, doc *memory.Document, of ...string) string {
+	taken := map[string]bool{}
+	for _, subject := range c.View.Subjects() {
+		for _, ns := range memory.Namespaces() {
+			d, path := doc, itemPath(subject, ns)
+			if path != doc.Place.Path {
+				var err error
+				if d, err = m.Files.Load(path); err != nil {
+					continue
+				}
+			}
+			for i := range d.Entries {
+				taken[d.Entries[i].ID] = true
+			}
+		}
+	}
+	return memory.NewID(taken, of...)
+}
+
+// itemDelete deletes an item wherever the caller may read it: afterwards there
+// is none of that name.
+func (m *Memory) itemDelete(ctx context.Context, c Call, r *api.ItemDeleteRequest) (*api.ItemDeleteAnswer, error) {
+	if m.Disabled {
+		return &api.ItemDeleteAnswer{Paths: []string{}, Disabled: true}, nil
+	}
+	if err := m.mayWrite(c); err != nil {
+		return nil, err
+	}
+	name := itemName{r.Namespace, strings.TrimSpace(r.Key)}
+	switch {
+	case r.ID == "" && (name.namespace == "" || name.key == ""), r.ID != "" && name != itemName{}:
+		return nil, api.Errorf(api.Invalid, "either namespace and key are needed, or id")
+	}
+	if _, err := m.sync(ctx, &c, r.Fresh); err != nil {
+		return nil, err
+	}
+	if r.ID != "" {
+		f, err := m.itemByID(c, r.ID)
+		if err != nil {
+			return nil, err
+		}
+		name = f.name
+	}
+	list := m.items(c, name.namespace, func(k string) bool { return k == name.key })
+	if len(list) == 0 {
+		return nil, notFound("item", name.namespace+"/"+name.key)
+	}
+	return m.deleteItems(ctx, c, list, func(k string) bool { return k == name.key })
+}
+
+// itemDeleteNamespace deletes all items of a namespace that the caller may read.
+// What else stands in its files stays.
+func (m *Memory) itemDeleteNamespace(ctx context.Context, c Call, r *api.ItemDeleteNamespaceRequest) (*api.ItemDeleteAnswer, error) {
+	if m.Disabled {
+		return &api.ItemDeleteAnswer{Paths: []string{}, Disabled: true}, nil
+	}
+	if err := m.mayWrite(c); err != nil {
+		return nil, err
+	}
+	if err := needsNamespace(r.Namespace); err != nil {
+		return nil, err
+	}
+	if _, err := m.sync(ctx, &c, r.Fresh); err != nil {
+		return nil, err
+	}
+	all := func(string) bool { return true }
+	return m.deleteItems(ctx, c, m.items(c, r.Namespace, all), all)
+}
+
+// deleteItems removes items from the files that they are in. The canonical
+// subject's file comes last: what is left if that fails is what held before.
+func (m *Memory) deleteItems(ctx context.Context, c Call, list []*foundItem, which func(key string) bool) (*api.ItemDeleteAnswer, error) {
+	answer := &api.ItemDeleteAnswer{Deleted: len(union(list)), Paths: []string{}}
+	group := ""
+	err := eachFile(list, func(path string) error {
+		_, written, err := m.add(ctx, c, adding{path: path, cause: "item", group: group, change: func(doc *memory.Document, r *memory.Revision) error {
+			for i := range doc.Entries {
+				e := &doc.Entries[i]
+				if k, _, ok := e.Item(); ok && which(k) && e.Readable(c.View) {
+					r.Remove(i)
+				}
+			}
+			return nil
+		}})
+		if written.Changed {
+			group = cmp.Or(group, written.ID)
+			answer.Paths = append(answer.Paths, path)
+		}
+		return err
+	})
+	return answer, err
+}
+
+// eachFile calls do with the files of items, each once, those of the canonical
+// subject last.
+func eachFile(list []*foundItem, do func(path string) error) error {
+	list = slices.Clone(list)
+	slices.SortStableFunc(list, func(a, b *foundItem) int {
+		return cmp.Or(cmp.Compare(b.rank, a.rank), a.name.compare(b.name))
+	})
+	before := ""
+	for _, f := range list {
+		if path := f.doc.Place.Path; path != before {
+			before = path
+			if err := do(path); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// itemVisibility changes where an item may be shown. In private only means all
+// that the caller may read of that name: no other of them takes its place in
+// public. To be shown in public is a wish for the one item.
+func (m *Memory) itemVisibility(ctx context.Context, c Call, r *api.ItemVisibilityRequest) (*api.ItemAnswer, error) {
+	if m.Disabled {
+		return &api.ItemAnswer{Disabled: true}, nil
+	}
+	if err := m.mayWrite(c); err != nil {
+		return nil, err
+	}
+	if r.ID == "" || r.Visibility == "" {
+		return nil, api.Errorf(api.Invalid, "id and visibility are needed")
+	}
+	if _, err := m.sync(ctx, &c, r.Fresh); err != nil {
+		return nil, err
+	}
+	f, err := m.itemByID(c, r.ID)
+	if err != nil {
+		return nil, err
+	}
+	list := []*foundItem{f}
+	if r.Visibility == memory.PrivateOnly.String() {
+		list = m.items(c, f.name.namespace, func(k string) bool { return k == f.name.key })
+	}
+	answer, group := &api.ItemAnswer{}, ""
+	err = eachFile(list, func(path string) error {
+		at := -1
+		after, written, err := m.add(ctx, c, adding{path: path, cause: "item", group: group, change: func(doc *memory.Document, rev *memory.Revision) error {
+			at = -1
+			for _, i := range itemsNamed(doc, c, f.name.key) {
+				meant := path == f.doc.Place.Path && doc.Entries[i].ID == f.entry.ID
+				if meant {
+					at = i
+				}
+				if meant || len(list) > 1 {
+					rev.SetAttribute(i, "visibility", r.Visibility)
+				}
+			}
+			if at < 0 && path == f.doc.Place.Path {
+				return notFound("item", r.ID)
+			}
+			return nil
+		}})
+		group = cmp.Or(group, written.ID)
+		if err == nil && at >= 0 {
+			answer.Item = shownItem(c, after, after.Entries[at].ID)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return answer, nil
+}
+
+// itemByID is the item of an id, which may have the path of its file in front,
+// among all that the caller may read.
+func (m *Memory) itemByID(c Call, id string) (*foundItem, error) {
+	path, bare := "", id
+	if i := strings.LastIndexByte(id, '#'); i >= 0 {
+		path, bare = id[:i], id[i+1:]
+	}
+	var found []*foundItem
+	for _, f := range m.items(c, "", func(string) bool { return true }) {
+		if f.entry.ID == bare && (path == "" || path == f.doc.Place.Path) {
+			found = append(found, f)
+		}
+	}
+	switch len(found) {
+	case 0:
+		return nil, notFound("item", id)
+	case 1:
+		return found[0], nil
+	}
+	var names []string
+	for _, f := range found {
+		names = append(names, f.doc.Place.Path+"#"+bare)
+	}
+	return nil, api.Errorf(api.Conflict, "more than one item has the id %q", id).WithHint("ask for one of %s", strings.Join(names, ", "))
+}
+
+// shownItem is an item of a file as the caller is shown it, nil if it is not.
+func shownItem(c Call, doc *memory.Document, id string) *api.Item {
+	known := doc.For(c.View)
+	if known == nil {
+		return nil
+	}
+	e := entryOf(c, known, id)
+	if e == nil {
+		return nil
+	}
+	item := itemOf(c, known, e)
+	item.Line = known.Shown(c.View).Line(e.Line)
+	return item
+}

@@ -1,0 +1,165 @@
+package ops
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/vault"
+)
+
+// journal tells the owner what was written.
+func (m *Memory) journal(_ context.Context, c Call, r *api.JournalRequest) (*api.JournalAnswer, error) {
+	if err := m.mayUndo(c); err != nil {
+		return nil, err
+	}
+	since, err := m.ago("since", r.Since)
+	if err != nil {
+		return nil, err
+	}
+	path := strings.TrimSuffix(r.Path, "/")
+	answer, tell := &api.JournalAnswer{Writes: []api.Wrote{}}, teller{}
+	for _, known := range m.Undoer.Journal.List(since, path, r.Limit) {
+		whole, err := m.Undoer.Journal.Get(known.ID)
+		switch {
+		case errors.Is(err, vault.ErrNoRecord):
+			continue // it was just now too old to be kept
+		case err != nil:
+			w := tell.wrote(known)
+			w.Problem = err.Error()
+			answer.Writes = append(answer.Writes, w)
+		default:
+			answer.Writes = append(answer.Writes, tell.wrote(whole))
+		}
+	}
+	return answer, nil
+}
+
+// undo takes back what was written.
+func (m *Memory) undo(ctx context.Context, c Call, r *api.UndoRequest) (*api.UndoAnswer, error) {
+	if err := m.mayUndo(c); err != nil {
+		return nil, err
+	}
+	var list []vault.Undoing
+	switch {
+	case (r.ID == "") == (r.Since == ""):
+		return nil, api.Errorf(api.Invalid, "say what to undo: either an id or since").WithHint("journal lists ids")
+	case r.ID != "":
+		var err error
+		if list, err = m.Undoer.Undo(ctx, r.ID, r.DryRun); err != nil {
+			return nil, undoError(r.ID, err)
+		}
+	default:
+		since, err := m.ago("since", r.Since)
+		if err != nil {
+			return nil, err
+		}
+		list = m.Undoer.UndoSince(ctx, since, r.DryRun)
+	}
+	answer, tell := &api.UndoAnswer{Undone: []api.Unwrote{}, DryRun: r.DryRun}, teller{}
+	for _, u := range list {
+		u.Record.Hunks = reversed(u.Record.Hunks)
+		w := api.Unwrote{Wrote: tell.wrote(u.Record), By: u.By}
+		if u.Err != nil {
+			answer.Refused++
+			w.Refusal = reasonOf(u.Err)
+		}
+		answer.Undone = append(answer.Undone, w)
+	}
+	return answer, nil
+}
+
+// mayUndo says no to everybody but the owner, in private: the journal has the
+// text of all files.
+func (m *Memory) mayUndo(c Call) error {
+	switch {
+	case !c.Whole:
+		return api.Errorf(api.Forbidden, "the journal is for the owner, in private")
+	case m.Undoer == nil:
+		return api.Errorf(api.Unavailable, "there is no journal").WithHint("status says why")
+	}
+	return nil
+}
+
+// undoError is why an id means nothing that can be undone.
+func undoError(id string, err error) error {
+	conflict, undone := errors.AsType[*vault.ConflictError](err)
+	switch {
+	case errors.Is(err, vault.ErrNoRecord):
+		return notFound("change", id).WithHint("journal lists those that are kept")
+	case errors.Is(err, vault.ErrAmbiguous):
+		return api.Errorf(api.Conflict, "more than one change has an id that begins with %q", id).WithHint("give more of it")
+	case undone:
+		return api.Errorf(api.Conflict, "change %s: %s", conflict.ID, conflict.Reason)
+	}
+	return api.Errorf(api.Unavailable, "%v", err)
+}
+
+// reasonOf is why one change was not taken back, without what else is told of it.
+func reasonOf(err error) string {
+	if conflict, ok := errors.AsType[*vault.ConflictError](err); ok {
+		return conflict.Reason
+	}
+	return err.Error()
+}
+
+// ago reads a day, a time, or how long ago it is.
+func (m *Memory) ago(name, s string) (time.Time, error) {
+	if days, ok := strings.CutSuffix(s, "d"); ok {
+		if n, err := strconv.Atoi(days); err == nil && n >= 0 && n < 100_000 {
+			return m.now().AddDate(0, 0, -n), nil
+		}
+	}
+	if d, err := time.ParseDuration(s); err == nil && d >= 0 {
+		return m.now().Add(-d), nil
+	}
+	t, _, err := m.times(name, s)
+	if err != nil {
+		return time.Time{}, api.Errorf(api.Invalid, "%s: %q is neither a day such as 2026-02-04, nor a time such as 2026-02-04T12:30:00Z, nor so long ago as 12h or 7d", name, s)
+	}
+	return t, nil
+}
+
+// reversed are the hunks of taking a change back, in the file as it left it.
+func reversed(hunks []vault.Hunk) []vault.Hunk {
+	moved := 0 // how much further down lines are than they were
+	list := slices.Clone(hunks)
+	for i, h := range hunks {
+		list[i].Line, list[i].Old, list[i].New = h.Line+moved, h.New, h.Old
+		moved += lines(h.New) - lines(h.Old)
+	}
+	return list
+}
+
+// A teller tells changes, in an answer that is not without bounds.
+type teller struct{ told int }
+
+// wrote is a change as it is told.
+func (t *teller) wrote(r vault.Record) api.Wrote {
+	w := api.Wrote{
+		ID: r.ID, Group: r.Group, Time: r.Time, Path: r.Path, To: r.To, What: "changed",
+		Cause: r.Cause, Reason: r.Reason, State: string(r.State), Undoes: r.Undoes, Forgotten: r.Forgotten,
+	}
+	switch {
+	case r.To != "":
+		w.What = "moved"
+	case r.Before == "":
+		w.What = "created"
+	case r.After == "":
+		w.What = "removed"
+	}
+	w.Hunks, w.Truncated = diffOf(r.Hunks, min(maxDiff, maxDiffs-t.told))
+	for _, h := range w.Hunks {
+		t.told += len(h.Diff)
+	}
+	return w
+}
+
+// WriteEvent is what listeners are told of a change that was made.
+func WriteEvent(r vault.Record) api.Event {
+	return api.Event{Event: "write", Path: r.Path, Cause: r.Cause, ID: r.ID}
+}

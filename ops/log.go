@@ -1,0 +1,325 @@
+package ops
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/memory"
+	"github.com/memwatchd/memwatchd/vault"
+)
+
+// What is noted in the course of a day is appended to its log, below a heading
+// with the time, and nothing that is there changes. The log of the owner, and of
+// a subject with a directory of its own, is the daily note. Any other subject's
+// lies among the sessions of the day: a directory made for it would be nobody's.
+
+// What one entry of a log, and its heading, may say, in characters: more than
+// that is no note.
+const (
+	maxNote  = 4000
+	maxTopic = 200
+)
+
+// A logging is what is appended to the log of a day at once.
+type logging struct {
+	cause  string    // the operation
+	at     time.Time // when it was, in the time zone of days
+	topic  string    // of the heading; may be empty
+	blocks []logBlock
+
+	// there reports whether an entry that the caller may read says already
+	// what a block would; it is then not said again. Nil if it is.
+	there func(*memory.Entry, *logBlock) bool
+}
+
+// A logBlock is one block of Markdown with the attributes that its entry gets.
+type logBlock struct {
+	text       string
+	attributes map[string]string
+	evidence   []string
+
+	entry memory.Entry // as it is read alone
+}
+
+// source is the block with its attributes.
+func (b *logBlock) source() string {
+	return b.text + " " + memory.Comment(b.attributes, b.evidence)
+}
+
+// logged is what became of it.
+type logged struct {
+	path    string // empty if the caller may read nothing of what it said
+	lines   []int  // of each block as the caller is shown it, 0 for none
+	already int    // blocks that were there
+}
+
+// logPaths are where a subject's log of a day may lie, the best first, and what
+// it begins as.
+func (m *Memory) logPaths(c Call, day string) (paths []string, fresh []byte) {
+	subject := c.Scope.Subject
+	if subject == m.Owner {
+		return []string{"memory/" + day + ".md"}, memory.NewDaily(day)
+	}
+	if dir := memory.UserDir(subject); m.Layout.Users != nil && m.Layout.Users(dir) {
+		return []string{dir + "/memory/" + day + ".md"}, memory.NewDaily(day)
+	}
+	for _, name := range logNames(subject) {
+		paths = append(paths, m.dayDir(day)+"/"+name)
+	}
+	return paths, memory.NewSession(memory.SessionHead{Day: day, Now: m.now(), SubjectID: subject, Private: true})
+}
+
+// logNames are the names that a subject's log may have among the sessions of a
+// day, the best first: a session may have the subject's name, and be somebody
+// else's.
+func logNames(subject string) []string {
+	return []string{memory.SessionFile(subject), memory.SessionFile("log of " + subject)}
+}
+
+// isLog reports whether a file among the sessions of a day is the log of the
+// caller, or of one of its aliases.
+func (m *Memory) isLog(c Call, doc *memory.Document) bool {
+	subject := c.View.SubjectOf(doc.Own)
+	return subject != "" && slices.Contains(logNames(subject), path.Base(doc.Place.Path))
+}
+
+// errNotTheirs: a file is not the caller's log.
+var errNotTheirs = api.Errorf(api.SubjectConflict, "the log of the day is another subject's").
+	WithHint("its directory or its frontmatter names another subject_id")
+
+// log appends to the log of a day.
+func (m *Memory) log(ctx context.Context, c Call, l logging) (*logged, error) {
+	paths, fresh := m.logPaths(c, l.at.Format(time.DateOnly))
+	var err error
+	for _, path := range paths {
+		var done *logged
+		if done, err = m.logTo(ctx, c, l, path, fresh); !errors.Is(err, errNotTheirs) {
+			return done, err
+		}
+	}
+	return nil, err
+}
+
+func (m *Memory) logTo(ctx context.Context, c Call, l logging, path string, fresh []byte) (*logged, error) {
+	for i := range l.blocks {
+		if err := m.finishBlock(&l.blocks[i], path, l.at); err != nil {
+			return nil, err
+		}
+	}
+	var there []int // by block: which entry says it already, or -1
+	after, _, err := m.add(ctx, c, adding{path: path, cause: l.cause, fresh: fresh, change: func(doc *memory.Document, r *memory.Revision) error {
+		if c.View.SubjectOf(doc.Own) != c.Scope.Subject {
+			return errNotTheirs
+		}
+		there = l.find(doc, c.View)
+		var texts []string
+		for i := range l.blocks {
+			if there[i] < 0 && !slices.ContainsFunc(l.blocks[:i], l.blocks[i].same) {
+				texts = append(texts, l.blocks[i].source())
+			}
+		}
+		if len(texts) > 0 {
+			// How the headings are that the caller may not read makes no
+			// difference to it.
+			r.AppendSection(doc.For(c.View).ClockHeading(l.at, l.topic), texts...)
+			if _, ok := doc.Front.Field("updated_at"); ok && c.View.Readable(doc.Own) {
+				r.SetField("updated_at", memory.Timestamp(m.now()))
+			}
+		}
+		return nil
+	}})
+	if err != nil {
+		return nil, err
+	}
+	return l.logged(after, c.View, there), nil
+}
+
+// finishBlock completes the attributes of a block of a file, and says no to a
+// text that would be more or something else than one entry with them.
+func (m *Memory) finishBlock(b *logBlock, path string, at time.Time) error {
+	b.attributes = maps.Clone(b.attributes)
+	// The headings of daily notes say when it was, but for the second one of two
+	// equal hours.
+	minute := time.Date(at.Year(), at.Month(), at.Day(), at.Hour(), at.Minute(), 0, 0, at.Location())
+	if m.Layout.Place(path).Kind != memory.Daily || !minute.Equal(at.Truncate(time.Minute)) {
+		b.attributes["updated"] = memory.Timestamp(at)
+	}
+	doc := m.Parse(vault.File{Path: path, Data: []byte(b.source() + "\n")})
+	said := map[string]string{}
+	for key, value := range b.attributes {
+		if value != "" {
+			said[key] = value
+		}
+	}
+	if len(doc.Entries) == 1 {
+		b.entry = doc.Entries[0]
+		got := maps.Clone(b.entry.Attributes)
+		delete(got, "evidence")
+		if !doc.Unsound && maps.Equal(got, said) && slices.Equal(b.entry.Evidence, b.evidence) {
+			return nil
+		}
+	}
+	return api.Errorf(api.Invalid, "the text cannot be told from the structure of the file").WithHint("say it in plain words")
+}
+
+// same reports whether two blocks say the same.
+func (b *logBlock) same(other logBlock) bool { return b.entry.Text == other.entry.Text }
+
+// find looks for the blocks among what the caller may read.
+func (l *logging) find(doc *memory.Document, v memory.View) []int {
+	there := make([]int, len(l.blocks))
+	for i := range l.blocks {
+		there[i] = slices.IndexFunc(doc.Entries, func(e memory.Entry) bool {
+			return l.there != nil && e.Readable(v) && l.there(&e, &l.blocks[i])
+		})
+	}
+	return there
+}
+
+// logged is where the blocks are now, as a view is shown them. The new ones are
+// the last entries of the file.
+func (l *logging) logged(doc *memory.Document, v memory.View, there []int) *logged {
+	done := &logged{lines: make([]int, len(l.blocks))}
+	fresh := 0
+	for i := range l.blocks {
+		if there[i] < 0 && !slices.ContainsFunc(l.blocks[:i], l.blocks[i].same) {
+			fresh++
+		}
+	}
+	known := doc.For(v)
+	if known == nil {
+		return done
+	}
+	shown := known.Shown(v)
+	next := len(doc.Entries) - fresh
+	for i := range l.blocks {
+		at := there[i]
+		switch first := slices.IndexFunc(l.blocks[:i], l.blocks[i].same); {
+		case at >= 0:
+			done.already++
+		case first >= 0:
+			done.already++
+			done.lines[i] = done.lines[first]
+			continue
+		default:
+			at, next = next, next+1
+		}
+		e := &doc.Entries[at]
+		// The same entry has the same id in what the view may read of the file.
+		if j := slices.IndexFunc(known.Entries, func(k memory.Entry) bool { return k.ID == e.ID }); j >= 0 {
+			done.path, done.lines[i] = doc.Place.Path, shown.Line(known.Entries[j].Line)
+		}
+	}
+	return done
+}
+
+// logTime is when something was that is to be noted, in the time zone of days:
+// now, unless the caller says more of it.
+func (m *Memory) logTime(clock, day string) (time.Time, error) {
+	now := m.now().In(m.location())
+	at := now
+	if day != "" {
+		if !memory.IsDay(day) {
+			return at, api.Errorf(api.Invalid, "day: %q is not a day such as 2026-02-04", day)
+		}
+		d, _ := time.Parse(time.DateOnly, day)
+		at = time.Date(d.Year(), d.Month(), d.Day(), now.Hour(), now.Minute(), now.Second(), 0, m.location())
+	}
+	if clock != "" {
+		hour, minute, ok := memory.ParseClock(clock)
+		whole, isWhole := memory.ParseTime(clock, m.location())
+		switch {
+		case ok:
+			at = time.Date(at.Year(), at.Month(), at.Day(), hour, minute, 0, 0, m.location())
+		case isWhole && len(clock) > len(time.DateOnly):
+			if at = whole.In(m.location()); day != "" && day != at.Format(time.DateOnly) {
+				return at, api.Errorf(api.Invalid, "time: %s is not on %s", clock, day)
+			}
+		default:
+			return at, api.Errorf(api.Invalid, "time: %q is not a time such as 10:30 AM, 22:30 or 2026-02-04T10:30:00Z", clock)
+		}
+	}
+	if at.Format(time.DateOnly) > m.day(1) {
+		return at, api.Errorf(api.Invalid, "%s is later than tomorrow", at.Format(time.DateOnly))
+	}
+	return at, nil
+}
+
+// logText is a text from outside as one line of a log.
+func (m *Memory) logText(field, text string) (string, error) {
+	if err := m.outside(field, text); err != nil {
+		return "", err
+	}
+	switch line := memory.Line(text); {
+	case line == "":
+		return "", api.Errorf(api.Invalid, "%s is empty", field)
+	case utf8.RuneCountInString(line) > maxNote:
+		return "", api.Errorf(api.TooLarge, "%s has more than %d characters", field, maxNote).WithHint("say it in one concise paragraph")
+	default:
+		return line, nil
+	}
+}
+
+// logEvidence says no to what cannot be evidence.
+func (m *Memory) logEvidence(evidence []string) error {
+	for _, e := range evidence {
+		if err := m.outside("evidence", e); err != nil {
+			return err
+		}
+		if e == "" || strings.ContainsAny(e, "\n\r") || len(e) > maxNote {
+			return api.Errorf(api.Invalid, "evidence: %q is not a path, a URL or an id", e)
+		}
+	}
+	return nil
+}
+
+// logSource says no to what cannot name where something comes from.
+func (m *Memory) logSource(field, source string) error {
+	if err := m.outside(field, source); err != nil {
+		return err
+	}
+	if utf8.RuneCountInString(source) > maxTopic {
+		return api.Errorf(api.TooLarge, "%s has more than %d characters", field, maxTopic)
+	}
+	return nil
+}
+
+// withTags is a line with tags at its end, those that it has not yet.
+func (m *Memory) withTags(line string, tags []string) (string, error) {
+	read := func(text string) []string {
+		doc := m.Parse(vault.File{Path: "memory/log.md", Data: []byte(text + "\n")})
+		if len(doc.Entries) == 0 {
+			return nil
+		}
+		return doc.Entries[0].Tags
+	}
+	for _, tag := range tags {
+		name := strings.TrimPrefix(strings.TrimSpace(tag), "#")
+		if slices.Contains(read(line), strings.ToLower(name)) {
+			continue
+		}
+		if err := m.outside("tags", name); err != nil {
+			return "", err
+		}
+		if line += " #" + name; !slices.Contains(read(line), strings.ToLower(name)) {
+			return "", api.Errorf(api.Invalid, "tags: %q cannot be a tag", tag).WithHint("a tag is one word of letters, digits and -_/:. with a letter in it")
+		}
+	}
+	return line, nil
+}
+
+// attribute is a number as an attribute has it, empty for none.
+func attribute(x float64) string {
+	if x == 0 {
+		return ""
+	}
+	return fmt.Sprint(x)
+}

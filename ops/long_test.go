@@ -1,0 +1,40 @@
+package ops
+
+import (
+	"strings"
+	"testing"
+
+	"golang.org/x/tools/txtar"
+
+	"github.com/memwatchd/memwatchd/api"
+)
+
+// What is kept for long is a sentence or two, or a few: a whole book is refused,
+// and nothing is written.
+func TestTooLongToBeKept(t *testing.T) {
+	d := readOpsCase(t, &txtar.Archive{}).disk(t)
+	c := d.callAs(t, "owner", "private")
+	fits, book := strings.Repeat("字", maxNote), strings.Repeat("字", maxNote+1)
+	based := api.Based{Evidence: []string{"https://example.com"}}
+	for name, ask := range map[string]func(text string) error{
+		"remember": func(text string) error {
+			_, err := d.memory.remember(t.Context(), c, &api.RememberRequest{Text: text, Explicit: true})
+			return err
+		},
+		"profile": func(text string) error {
+			_, err := d.memory.profile(t.Context(), c, &api.ProfileRequest{Name: "Profile", Text: text, Based: based})
+			return err
+		},
+		"project": func(text string) error {
+			_, err := d.memory.project(t.Context(), c, &api.ProjectRequest{Name: "p", Text: text, Based: based})
+			return err
+		},
+	} {
+		if err := ask(book); asError(err).Code != api.TooLarge || d.changes(t) != "" {
+			t.Errorf("%s: %v", name, err)
+		}
+		if err := ask(fits); err != nil || d.changes(t) == "" {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

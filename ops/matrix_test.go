@@ -1,0 +1,450 @@
+package ops
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/memory"
+)
+
+var everyEntry = flag.Bool("every", false, "ask what writes about every entry, too")
+
+var (
+	groveSeed = flag.Uint64("grove-seed", 1, "the first of the memories that are made at random")
+	groveTime = flag.Duration("grove-time", 20*time.Second, "for how long memories are made at random")
+)
+
+// Every operation, asked by everybody in every context about an entry of every
+// kind, of everybody's, public and private, may do exactly what the rule says. And
+// whatever it does, every byte that is answered, and all that can be read
+// afterwards, is as if what the asker may not read did not exist; of that not a
+// byte changes.
+func TestPrivacyMatrix(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes a minute, and several with the race detector")
+	}
+	for _, op := range api.Operations {
+		if _, ok := aims[op.Name]; !ok {
+			t.Errorf("%s has no aim: say in the table how it is asked about an entry", op.Name)
+		}
+	}
+	leaves, targets := matrixLeaves()
+	tally := map[string]map[outcome]int{}
+	cells, requests, ran := 0, 0, 0
+	var mu sync.Mutex
+	t.Run("askers", func(t *testing.T) {
+		for _, a := range askers() {
+			t.Run(a.String(), func(t *testing.T) {
+				t.Parallel()
+				x := newMatrix(t, leaves, a)
+				for _, op := range api.Operations {
+					for _, target := range a.among(targets, op) {
+						got := x.cell(op, aims[op.Name], target)
+						mu.Lock()
+						if tally[op.Name] == nil {
+							tally[op.Name] = map[outcome]int{}
+						}
+						for _, is := range got {
+							tally[op.Name][is]++
+						}
+						cells, requests = cells+1, requests+len(got)
+						mu.Unlock()
+					}
+				}
+				x.untouched()
+				mu.Lock()
+				ran++
+				mu.Unlock()
+			})
+		}
+	})
+	t.Logf("%d cells of %d operations, %d askers in a context and %d entries; %d requests", cells, len(api.Operations), len(askers()), len(targets), requests)
+	if ran < len(askers()) {
+		return // not everybody was to ask
+	}
+	for _, op := range api.Operations {
+		n := tally[op.Name]
+		refused := n[hidden] + n[forbidden] + n[noSubject]
+		if n[allowed] == 0 || refused == 0 && aims[op.Name].sort != everybody {
+			t.Errorf("%s was asked %d times where that is allowed and %d times where it is not", op.Name, n[allowed], refused)
+		}
+	}
+}
+
+// An asker is who asks, and where the answer will be shown.
+type asker struct {
+	says    map[string]any // of the scope, in a request
+	subject string         // canonical
+	context memory.Context
+	reader
+}
+
+func (a asker) String() string { return fmt.Sprint(a.says) }
+
+// thorough: every asker asks in every context, and every entry is read. It takes
+// minutes; without it, what is as in public or as by subject is left out.
+var thorough = os.Getenv("FAULTS") != ""
+
+// askers are the owner, a subject, its alias by itself and by the key that is
+// linked, another subject, and nobody, each in every context; fewer where there is
+// little time.
+func askers() []asker {
+	return slices.DeleteFunc(allAskers(), func(a asker) bool {
+		alike := (a.context == memory.Unknown) != (a.subject == "") || a.says["external_key"] != nil
+		few := a.private == (a.subject == "acct:42") || a.subject == "bob"
+		return !thorough && alike || testing.Short() && few
+	})
+}
+
+func allAskers() (list []asker) {
+	for _, who := range []struct{ field, value, subject string }{
+		{"subject", "owner", "owner"}, {"subject", "acct:42", "acct:42"}, {"external_key", "telegram:1", "acct:42"},
+		{"subject", "ext:telegram:1", "ext:telegram:1"}, {"subject", "bob", "bob"}, {"subject", "", ""},
+	} {
+		for _, name := range []string{"private", "public", "unknown"} {
+			context, _ := memory.ParseContext(name)
+			a := asker{says: map[string]any{who.field: who.value, "context": name}, subject: who.subject, context: context}
+			a.private = name == "private"
+			switch who.subject {
+			case "":
+			case "acct:42":
+				a.subjects = []string{"acct:42", "ext:telegram:1"}
+			default:
+				a.subjects = []string{who.subject}
+			}
+			list = append(list, a)
+		}
+	}
+	return list
+}
+
+// among are the entries that an asker is to ask an operation about. What writes is
+// asked about one entry only of those that are alike to the asker: of the same kind
+// and visibility, and all of others. So is what reads, unless there is time.
+func (a *asker) among(targets []*target, op *api.Operation) (list []*target) {
+	if *everyEntry || op.ReadOnly && thorough {
+		return targets
+	}
+	seen := map[string]bool{}
+	for _, t := range targets {
+		if alike := fmt.Sprint(t.kind, t.shut, t.private); t.owner == "" || slices.Contains(a.subjects, t.owner) || !seen[alike] {
+			list, seen[alike] = append(list, t), seen[alike] || t.owner != "" && !slices.Contains(a.subjects, t.owner)
+		}
+	}
+	return list
+}
+
+// An outcome is what became of a request.
+type outcome string
+
+const (
+	allowed   outcome = "allowed"
+	hidden    outcome = "as if it were not there"
+	forbidden outcome = "forbidden"
+	noSubject outcome = "no_subject"
+)
+
+// A sort of operations goes by one rule.
+type sort int
+
+const (
+	reads     sort = iota // shows what is readable
+	adds                  // adds in every context, for a subject
+	changes               // changes what is readable, in private only, for a subject
+	keeps                 // is for the root's owner, in private
+	everybody             // is the same for everybody who may ask at all
+)
+
+// may is the rule: what becomes of a request about an entry. An operation that
+// does not reach entries of that kind shows none, and finds none to change.
+func (s sort) may(a *asker, entry *target, reaches bool) outcome {
+	there := reaches && a.reads(entry.owner, entry.private)
+	switch {
+	case s == everybody:
+		return allowed
+	case s == keeps && (a.subject != "owner" || !a.private):
+		return forbidden
+	case s == keeps:
+		return allowed
+	case s == reads && !there:
+		return hidden
+	case s == reads:
+		return allowed
+	case a.subject == "":
+		return noSubject
+	case s == changes && !a.private:
+		return forbidden
+	case s == changes && !there:
+		return hidden
+	}
+	return allowed
+}
+
+// A target is an entry that is asked about.
+type target struct {
+	*leaf
+	private bool
+	n       int
+}
+
+func (t *target) String() string {
+	visibility := "public"
+	if t.private {
+		visibility = "private"
+	}
+	return fmt.Sprintf("%s %s of %q in %s", visibility, t.kind, t.owner, t.path)
+}
+
+// What a target says: the word is asked for, the proof is what nobody says who has
+// not read it.
+func (t *target) word() string  { return fmt.Sprintf("zq%03d", t.n) }
+func (t *target) proof() string { return fmt.Sprintf("yy%03d", t.n) }
+func (t *target) id() string    { return fmt.Sprintf("i%03d", t.n) }
+
+func visibilityOf(private bool) string {
+	if private {
+		return "private_only"
+	}
+	return "public_ok"
+}
+
+// line is the entry, and task another one that is a task.
+func (t *target) line() string {
+	from := ""
+	if dir, _, ok := strings.Cut(t.path, "/_archive/"); ok && t.shut {
+		from = " from=" + dir + "/_index.md"
+	}
+	return fmt.Sprintf("- **%s**: %s #%s [more](SOUL.md) <!-- id=%s visibility=%s%s -->", t.word(), t.proof(), t.word(), t.id(), visibilityOf(t.private), from)
+}
+
+func (t *target) task() string {
+	return fmt.Sprintf("- [ ] job %s %s <!-- id=j%03d visibility=%s -->", t.word(), t.proof(), t.n, visibilityOf(t.private))
+}
+
+// matrixLeaves are files of every kind, of everybody's, and a public and a private
+// entry in each. Beside these, each has two entries that say the same, and two that
+// have the same title: one is public, the other private.
+func matrixLeaves() (leaves []*leaf, targets []*target) {
+	add := func(l *leaf) {
+		if l.kind == memory.Longterm || l.kind == memory.Session {
+			l.front = append(l.front, fmt.Sprintf("summary: ss%03d", len(leaves)), "tags: [file]")
+		}
+		twin := func(private bool) []block {
+			at := visibilityOf(private)
+			list := []block{{text: "- **Twin**: alike <!-- visibility=" + at + " -->", private: private}}
+			if l.kind != memory.Items {
+				list = append(list, block{text: "- the same words <!-- visibility=" + at + " -->", private: private})
+			}
+			return list
+		}
+		var ours []*target
+		for _, private := range []bool{true, false} {
+			ours = append(ours, &target{l, private, len(targets) + len(ours)})
+		}
+		if l.kind != memory.Items {
+			l.blocks = append(l.blocks, block{heading: true, text: "# About"})
+		}
+		for _, o := range ours {
+			l.blocks = append(append(l.blocks, twin(o.private)...), block{text: o.line(), private: o.private})
+		}
+		if l.kind == memory.Session || l.kind == memory.Daily || l.kind == memory.Longterm {
+			l.blocks = append(l.blocks, block{heading: true, text: "## Tasks"})
+			for _, o := range ours {
+				l.blocks = append(l.blocks, block{text: o.task(), private: o.private})
+			}
+		}
+		leaves, targets = append(leaves, l), append(targets, ours...)
+	}
+	const day = "2026-02-05"
+	claim := func(subject string) []string { return []string{"subject_id: " + subject} }
+	add(&leaf{path: "memory/" + day + "/common.md", kind: memory.Session, front: []string{"session_id: sid0"}})
+	add(&leaf{path: "memory/2026-02-04/old.md", kind: memory.Session, shut: true, routing: []string{"visibility: private_only"}})
+	for i, s := range []string{"owner", "acct:42", "ext:telegram:1", "bob"} {
+		dir := "_longterms/" + memory.SubjectDir(s)
+		add(&leaf{path: fmt.Sprintf("memory/%s/chat%d.md", day, i), kind: memory.Session, owner: s, routing: claim(s), front: []string{fmt.Sprintf("session_id: sid%d", i+1)}})
+		if s != "bob" { // who has no other place than that
+			home := memory.UserDir(s) + "/"
+			if s == "owner" {
+				home = ""
+			}
+			add(&leaf{path: home + "memory/" + day + ".md", kind: memory.Daily, owner: s})
+			add(&leaf{path: home + "SOUL.md", kind: memory.Identity, owner: s})
+			add(&leaf{path: home + "USER.md", kind: memory.Identity, owner: s, shut: true})
+			if s != "ext:telegram:1" {
+				add(&leaf{path: home + "MEMORY.md", kind: memory.Longterm, owner: s, shut: true})
+			}
+		} else {
+			add(&leaf{path: "memory/" + day + "/bob.md", kind: memory.Session, owner: s, shut: true, routing: append(claim(s), "visibility: private_only")})
+		}
+		if s != "owner" {
+			add(&leaf{path: dir + "/_index.md", kind: memory.Longterm, owner: s, shut: true, routing: claim(s)})
+		}
+		add(&leaf{path: dir + "/fact.md", kind: memory.Items, owner: s, shut: true})
+		add(&leaf{path: dir + "/preference.md", kind: memory.Items, owner: s, shut: true, routing: claim(s)})
+		add(&leaf{path: dir + "/_archive/2026-01.desk.md", kind: memory.Archive, owner: s, shut: true})
+		add(&leaf{path: dir + "/_archive/2025-12-01/chat.md", kind: memory.Archive, owner: s, routing: claim(s)})
+		note := dir + "/more.md"
+		if s == "owner" {
+			note = "notes/ideas.md"
+		}
+		add(&leaf{path: note, kind: memory.Note, owner: s, shut: true})
+	}
+	return leaves, targets
+}
+
+// A matrix is what one asker is asked about with: a memory, and the same as if what
+// the asker may not read did not exist.
+type matrix struct {
+	*testing.T
+	asker
+	leaves      []*leaf
+	whole, part *grove
+	known       map[string]heard // by what was asked: the files are the same every time
+}
+
+// A heard is what became of a request.
+type heard struct {
+	answer  string
+	failure *api.Error
+	files   map[string]string // of the whole, after it
+}
+
+func newMatrix(t *testing.T, leaves []*leaf, a asker) *matrix {
+	return &matrix{T: t, asker: a, leaves: leaves, whole: plant(t, leaves, nil), part: plant(t, leaves, &a.reader), known: map[string]heard{}}
+}
+
+// cell asks for one operation about one entry, and tells what becomes of each
+// request.
+func (x *matrix) cell(op *api.Operation, how aim, entry *target) (got []outcome) {
+	x.Helper()
+	for _, ask := range how.asks(entry) {
+		want := how.sort.may(&x.asker, entry, ask.reaches)
+		if ask.want != nil {
+			want = ask.want(&x.asker, want)
+		}
+		how := how
+		how.tells = how.tells || ask.whole && x.subject == "owner" && x.private
+		result := x.try(op, how, ask)
+		if ask.free {
+			continue
+		}
+		is := allowed
+		switch {
+		case result.failure == nil:
+			if ask.shows != nil && !ask.shows(&result) {
+				is = hidden
+			}
+		case result.failure.Code == api.NotFound:
+			is = hidden
+		default:
+			is = outcome(result.failure.Code)
+		}
+		if is != want {
+			x.Errorf("%s %v, about a %s: it is %s, and should be %s:\n%s", op.Name, ask.request, entry, is, want, result.answer)
+		}
+		got = append(got, is)
+	}
+	return got
+}
+
+// try asks both memories, and compares what they answer, and what can be read
+// afterwards.
+func (x *matrix) try(op *api.Operation, how aim, ask asking) (result heard) {
+	x.Helper()
+	request, key := ask.request, ""
+	if b := ask.before; b != nil {
+		first, err := api.LookUp(b.op)
+		if err != nil {
+			x.Fatal(err)
+		}
+		result = x.both(first, how, x.request(first, b.request))
+		request = b.next(result.answer)
+	} else {
+		key = op.Name + x.request(op, request)
+		if known, ok := x.known[key]; ok {
+			return known
+		}
+	}
+	text := "nothing more"
+	if request != nil {
+		text = x.request(op, request)
+		result = x.both(op, how, text)
+	}
+	defer func() {
+		if key != "" {
+			x.known[key] = result
+		}
+	}()
+	if op.ReadOnly {
+		return result
+	}
+	result.files = x.whole.files(x)
+	if !maps.Equal(result.files, x.whole.base) || !maps.Equal(x.part.files(x), x.part.base) {
+		scope := memory.Scope{Subject: x.subject, Context: x.context}
+		if diff := cmp.Diff(x.part.readable(x, scope), x.whole.readable(x, scope)); diff != "" && !how.tells {
+			x.Errorf("%s %s: what can be read then (-as if the rest did not exist +as it is):\n%s", op.Name, text, diff)
+		}
+		if line := lost(x.leaves, &x.reader, result.files); line != "" && !how.tells {
+			x.Errorf("%s %s: what cannot be read is lost: %s\n%s", op.Name, text, line, result.files[strings.Split(line, ":")[0]])
+		}
+		if result.failure != nil {
+			x.Errorf("%s %s: it failed, and changed something: %v", op.Name, text, result.failure)
+		}
+		x.whole.restore(x)
+		x.part.restore(x)
+	}
+	x.whole.still, x.part.still = true, true
+	return result
+}
+
+// request is what is asked, with who asks: but where it names itself whom it is
+// about.
+func (x *matrix) request(op *api.Operation, request fields) string {
+	full := maps.Clone(request)
+	if !slices.Contains([]string{"resolve", "link", "unlink"}, op.Name) {
+		maps.Copy(full, x.says)
+	}
+	text, err := json.Marshal(full)
+	if err != nil {
+		x.Fatal(err)
+	}
+	return strings.ReplaceAll(string(text), "$subject", x.subject)
+}
+
+// both asks both memories the same.
+func (x *matrix) both(op *api.Operation, how aim, request string) heard {
+	x.Helper()
+	answer, failure := x.whole.ask(x, nil, op, request)
+	if !how.tells {
+		if part, _ := x.part.ask(x, nil, op, request); part != answer {
+			x.Errorf("%s %s (-as if the rest did not exist +as it is):\n%s", op.Name, request, cmp.Diff(part, answer))
+		}
+	}
+	return heard{answer: answer, failure: failure}
+}
+
+// untouched makes sure that whatever only reads has changed nothing.
+func (x *matrix) untouched() {
+	x.Helper()
+	for _, g := range []*grove{x.whole, x.part} {
+		if diff := cmp.Diff(g.base, g.files(x)); diff != "" {
+			x.Errorf("something changed that nobody asked for:\n%s", diff)
+		}
+	}
+}
+
+// hasLine reports whether a file has a line after it was asked for something.
+func (r *heard) hasLine(path, line string) bool {
+	return slices.Contains(strings.Split(r.files[path], "\n"), line)
+}

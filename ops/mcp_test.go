@@ -1,0 +1,486 @@
+package ops
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+	"golang.org/x/tools/txtar"
+
+	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/ipc"
+	"github.com/memwatchd/memwatchd/ipc/mcp"
+)
+
+// someMemory has something of everybody's.
+func someMemory(t testing.TB, more ...txtar.File) *Memory {
+	t.Helper()
+	return readOpsCase(t, &txtar.Archive{Files: append([]txtar.File{
+		{Name: "2026-02-04/cli.md", Data: []byte("# Day\n\n- words for all\n\n## Tasks\n\n- [ ] a task\n")},
+		{Name: "2026-02-05/zoë 你好 #1.md", Data: []byte("- more words for all\n")},
+	}, more...)}).memory(t)
+}
+
+// privateFiles are private.
+var privateFiles = []txtar.File{
+	{Name: "2026-02-03/secret.md", Data: []byte("---\nsubject_id: acct:42\nvisibility: private_only\n---\n\n- words that are private\n")},
+	{Name: "MEMORY.md", Data: []byte("# Long-Term Memory\n\n- words of the owner\n")},
+	{Name: "_longterms/bob/profile.md", Data: []byte("---\nsubject_id: bob\nkind: profile\n---\n\n- **city**: words of bob\n")},
+}
+
+// A said is an answer over HTTP.
+type said struct {
+	status int
+	header http.Header
+	body   string
+}
+
+// post sends a message to /mcp as it is.
+func post(t testing.TB, socket, query, body string, header http.Header) said {
+	t.Helper()
+	return send(t, socket, http.MethodPost, "/mcp"+query, body, header)
+}
+
+func send(t testing.TB, socket, method, path, body string, header http.Header) said {
+	t.Helper()
+	client := &http.Client{Timeout: 20 * time.Second, Transport: &http.Transport{
+		DisableKeepAlives: true,
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, "unix", socket)
+		},
+	}}
+	req, err := http.NewRequestWithContext(t.Context(), method, "http://memwatchd"+path, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Accept", "application/json, text/event-stream")
+	for name, values := range header {
+		req.Header[name] = values
+	}
+	res, err := client.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	got, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return said{res.StatusCode, res.Header, string(got)}
+}
+
+// rpc is a message.
+func rpc(id any, method string, params any) string {
+	text, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": id, "method": method, "params": params})
+	if err != nil {
+		panic(err)
+	}
+	return string(text)
+}
+
+func call(name string, arguments fields) string {
+	return rpc(1, "tools/call", fields{"name": name, "arguments": arguments})
+}
+
+// as are the headers that say who asks.
+func as(subject, context string) http.Header {
+	return http.Header{mcp.SubjectHeader: {subject}, mcp.ContextHeader: {context}}
+}
+
+// toolsListed are the tools that there are.
+func toolsListed(t testing.TB, socket, query string, header http.Header) (names []string) {
+	t.Helper()
+	got := post(t, socket, query, rpc(1, "tools/list", fields{}), header)
+	var list struct{ Result sdk.ListToolsResult }
+	if err := json.Unmarshal([]byte(got.body), &list); err != nil {
+		t.Fatalf("%v: %s", err, got.body)
+	}
+	for _, tool := range list.Result.Tools {
+		names = append(names, strings.TrimPrefix(tool.Name, "memory_"))
+	}
+	slices.Sort(names)
+	return names
+}
+
+// Who may use which tools: what is listed is what the listener, the scope and the
+// profile leave.
+func TestMCPTools(t *testing.T) {
+	core := []string{"context", "get", "note", "recent", "remember", "search", "todo", "todos"}
+	reading := []string{"context", "get", "recent", "search", "todos"}
+	for _, c := range []struct {
+		name  string
+		fixed *api.Fixed
+		off   bool
+		query string
+		who   http.Header
+		want  []string
+	}{
+		{"the owner", nil, false, "", as("owner", "private"), core},
+		{"the owner, in public", nil, false, "", as("owner", "public"), slices.Sorted(slices.Values(append([]string{"note"}, reading...)))},
+		{"nobody", nil, false, "?tools=core", nil, reading},
+		{"nobody, of all", nil, false, "?tools=all", nil, slices.Sorted(slices.Values(append([]string{"related", "load", "list", "status"}, reading...)))},
+		{"a scope", &api.Fixed{Subject: "acct:42", Context: "private"}, false, "", nil, core},
+		{"a scope, narrowed", &api.Fixed{Subject: "acct:42", Context: "private"}, false, "", http.Header{mcp.ContextHeader: {"public"}}, slices.Sorted(slices.Values(append([]string{"note"}, reading...)))},
+		{"some operations", &api.Fixed{Subject: "acct:42", Context: "private", Operations: []string{"search", "session", "item_get"}}, false, "", nil, []string{"get", "search", "session"}},
+		{"some operations, of the core", &api.Fixed{Subject: "acct:42", Context: "private", Operations: []string{"search", "session"}}, false, "?tools=core", nil, []string{"search"}},
+		{"no memory", nil, true, "?tools=all", as("owner", "private"), nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			m := someMemory(t)
+			m.Disabled = c.off
+			socket := serveAs(t, m, func(e *ipc.Endpoint, _ *ipc.Server) { e.Fixed = c.fixed })
+			if diff := cmp.Diff(c.want, toolsListed(t, socket, c.query, c.who)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			// What is told of them at first is of these, too.
+			got := post(t, socket, c.query, rpc(1, "initialize", fields{"protocolVersion": "2025-06-18", "capabilities": fields{}, "clientInfo": fields{"name": "x", "version": "1"}}), c.who)
+			var welcome struct{ Result sdk.InitializeResult }
+			if err := json.Unmarshal([]byte(got.body), &welcome); err != nil {
+				t.Fatalf("%v: %s", err, got.body)
+			}
+			text := welcome.Result.Instructions
+			if (text == "") != c.off {
+				t.Errorf("the instructions are %q", text)
+			}
+			for _, tool := range mcp.Tools {
+				if name := strings.TrimPrefix(tool.Name, "memory_"); strings.Contains(text+" ", tool.Name) && !slices.Contains(c.want, name) {
+					t.Errorf("the instructions tell of %s:\n%s", tool.Name, text)
+				}
+			}
+		})
+	}
+}
+
+// What a listener does not serve is refused when it is used all the same; its scope
+// is narrowed by the headers, and never widened.
+func TestMCPFixed(t *testing.T) {
+	m := someMemory(t, privateFiles...)
+	socket := serveAs(t, m, func(e *ipc.Endpoint, _ *ipc.Server) {
+		e.Fixed = &api.Fixed{Subject: "acct:42", Context: "private", Operations: []string{"search", "get"}}
+	})
+	found := func(header http.Header) string {
+		return post(t, socket, "", call("memory_search", fields{"query": "words"}), header).body
+	}
+	if got := found(nil); !strings.Contains(got, "words that are private") || strings.Contains(got, "of the owner") || strings.Contains(got, "of bob") {
+		t.Errorf("in the scope: %s", got)
+	}
+	for _, header := range []http.Header{{mcp.ContextHeader: {"public"}}, {mcp.ContextHeader: {"unknown"}}, {mcp.SubjectHeader: {""}}, as("acct:42", "public")} {
+		if got := found(header); strings.Contains(got, "private_only") || !strings.Contains(got, "words for all") {
+			t.Errorf("narrowed by %v: %s", header, got)
+		}
+	}
+	for _, header := range []http.Header{{mcp.SubjectHeader: {"bob"}}, {mcp.SubjectHeader: {"nobody-knows"}}, as("owner", "private")} {
+		got := post(t, socket, "", call("memory_search", fields{"query": "words"}), header)
+		if got.status != http.StatusForbidden || !strings.Contains(got.body, errFixed.Message) || strings.Contains(got.body, "words") {
+			t.Errorf("widened by %v: %v", header, got)
+		}
+	}
+	if got := found(http.Header{api.OwnerHeader: {"1"}}); strings.Contains(got, "of the owner") {
+		t.Errorf("as the owner: %s", got)
+	}
+	for tool, op := range map[string]string{"memory_note": "note", "memory_list": "item_list"} {
+		got := post(t, socket, "", call(tool, fields{"text": "x"}), nil).body
+		if tool == "memory_list" {
+			got = post(t, socket, "", call(tool, fields{}), nil).body
+		}
+		if want := "forbidden: " + op + " is not served on this listener"; !strings.Contains(got, want) || !strings.Contains(got, `"isError":true`) {
+			t.Errorf("%s answers %s", tool, got)
+		}
+	}
+	finding := serveAs(t, m, func(e *ipc.Endpoint, _ *ipc.Server) {
+		e.Fixed = &api.Fixed{Subject: "acct:42", Context: "private", Operations: []string{"search"}}
+	})
+	read := func(uri string) string {
+		return strings.ReplaceAll(post(t, finding, "", rpc(1, "resources/read", fields{"uri": uri}), nil).body, uri, "")
+	}
+	if there, not := read("memory://2026-02-04/cli.md"), read("memory://none.md"); there != not || !strings.Contains(there, "Resource not found") {
+		t.Errorf("a file is read where files are not served: %s, and none: %s", there, not)
+	}
+	if got := post(t, socket, "", rpc(1, "resources/list", fields{}), nil).body; !strings.Contains(got, `"resources":[]`) {
+		t.Errorf("files are listed where names are not served: %s", got)
+	}
+	got := post(t, socket, "", rpc(1, "completion/complete", fields{"ref": fields{"type": "ref/resource", "uri": mcp.ResourceTemplate}, "argument": fields{"name": "path", "value": ""}}), nil).body
+	if !strings.Contains(got, `"values":[]`) {
+		t.Errorf("files are completed where names are not served: %s", got)
+	}
+}
+
+// The header for the owner's own tools has no meaning here.
+func TestMCPAsOwner(t *testing.T) {
+	socket := serveOps(t, someMemory(t, privateFiles...))
+	if got := post(t, socket, "", call("memory_search", fields{"query": "words"}), http.Header{api.OwnerHeader: {"1"}}).body; strings.Contains(got, "of the owner") {
+		t.Errorf("as the owner: %s", got)
+	}
+}
+
+// Mistakes of the protocol are errors of HTTP, or of the protocol; what a listener
+// refuses of others is refused here too.
+func TestMCPRefuses(t *testing.T) {
+	m := someMemory(t)
+	socket := serveAs(t, m, func(_ *ipc.Endpoint, s *ipc.Server) { s.Limits.MaxRequest = 4000 })
+	ping := rpc(1, "ping", fields{})
+	batch := "[" + strings.Repeat(ping+",", 20) + ping + "]"
+	for _, c := range []struct {
+		name, method, path, body string
+		header                   http.Header
+		status                   int
+		says                     string
+	}{
+		{"a stream", "GET", "/mcp", "", nil, 405, ""},
+		{"the end of a session", "DELETE", "/mcp", "", nil, 405, ""},
+		{"another method", "PUT", "/mcp", ping, nil, 405, ""},
+		{"a web page", "POST", "/mcp", ping, http.Header{"Origin": {"http://localhost"}}, 403, `"forbidden"`},
+		{"no JSON", "POST", "/mcp", "{", nil, 400, ""},
+		{"nothing", "POST", "/mcp", "", nil, 400, ""},
+		{"no message", "POST", "/mcp", `{"a":1}`, nil, 400, ""},
+		{"too much", "POST", "/mcp", call("memory_search", fields{"query": strings.Repeat("x", 5000)}), nil, 413, `"too_large"`},
+		{"a large batch", "POST", "/mcp", batch, nil, 413, "the batch has 21 messages and may have 20"},
+		{"other tools", "POST", "/mcp?tools=none", ping, nil, 400, `tools: \"none\" is not one of core, all`},
+		{"tools twice", "POST", "/mcp?tools=all&tools=core", ping, nil, 400, `"invalid"`},
+		{"another query", "POST", "/mcp?subject=owner", ping, nil, 400, `"invalid"`},
+		{"a query that is none", "POST", "/mcp?%zz", ping, nil, 400, `"invalid"`},
+		{"two subjects", "POST", "/mcp", ping, http.Header{mcp.SubjectHeader: {"a", "b"}}, 400, "the header Memwatchd-Subject is there twice"},
+		{"two contexts", "POST", "/mcp", ping, http.Header{mcp.ContextHeader: {"public", "private"}}, 400, "the header Memwatchd-Context is there twice"},
+		{"another context", "POST", "/mcp", ping, http.Header{mcp.ContextHeader: {"secret"}}, 400, `context: \"secret\" is not one of`},
+		{"another revision", "POST", "/mcp", ping, http.Header{"Mcp-Protocol-Version": {"1999-01-01"}}, 400, ""},
+		{"another path", "POST", "/mcp/", ping, nil, 404, ""},
+		{"another type", "POST", "/mcp", ping, http.Header{"Content-Type": {"text/plain"}}, 415, ""},
+		{"an unknown method", "POST", "/mcp", rpc(1, "nope", fields{}), nil, 400, ""},
+		{"an unknown tool", "POST", "/mcp", call("nope", nil), nil, 200, `"code":-32602`},
+		{"a tool that is not of the core", "POST", "/mcp", call("memory_status", nil), nil, 200, `"code":-32602`},
+		{"a tool without a name", "POST", "/mcp", rpc(1, "tools/call", nil), nil, 200, `"code":-32600`},
+		{"a ping", "POST", "/mcp", ping, nil, 200, `"result":{}`},
+	} {
+		got := send(t, socket, c.method, c.path, c.body, c.header)
+		if got.status != c.status || !strings.Contains(got.body, c.says) {
+			t.Errorf("%s: %d %s, not %d %s", c.name, got.status, got.body, c.status, c.says)
+		}
+		if c.status == 405 && got.header.Get("Allow") != "POST" {
+			t.Errorf("%s: allowed is %q", c.name, got.header.Get("Allow"))
+		}
+	}
+}
+
+// Every operation counts as a request, in a batch too.
+func TestMCPRate(t *testing.T) {
+	socket := serveAs(t, someMemory(t), func(e *ipc.Endpoint, _ *ipc.Server) { e.Rate = 2 })
+	one := func(id int) string {
+		return rpc(id, "tools/call", fields{"name": "memory_todos", "arguments": fields{}})
+	}
+	got := post(t, socket, "", "["+one(1)+","+one(2)+","+one(3)+","+one(4)+"]", nil)
+	if n := strings.Count(got.body, "rate_limited: "); n != 2 {
+		t.Errorf("%d of 4 operations are refused: %v", n, got)
+	}
+	if got := post(t, socket, "", rpc(1, "ping", fields{}), nil); got.status != http.StatusTooManyRequests {
+		t.Errorf("a request more: %v", got)
+	}
+}
+
+// Requests are counted as what was asked for.
+func TestMCPMetrics(t *testing.T) {
+	socket := serveOps(t, someMemory(t))
+	post(t, socket, "", call("memory_todos", fields{}), nil)
+	post(t, socket, "", call("memory_get", fields{"id": "none"}), nil)
+	post(t, socket, "", call("memory_get", fields{"nothing": 1}), nil)
+	post(t, socket, "", rpc(1, "tools/list", fields{}), nil)
+	got := send(t, socket, "GET", "/metrics", "", nil).body
+	for _, line := range []string{
+		`memwatchd_requests_total{code="ok",operation="todos"} 1`, `memwatchd_requests_total{code="not_found",operation="get"} 1`,
+		`memwatchd_requests_total{code="ok",operation="mcp"} 2`,
+	} {
+		if !strings.Contains(got, line+"\n") {
+			t.Errorf("there is no %s", line)
+		}
+	}
+}
+
+// A panic in a tool is an answer, and nobody else notices.
+func TestMCPPanic(t *testing.T) {
+	m := someMemory(t)
+	m.Index = nil
+	socket := serveOps(t, m)
+	for _, message := range []string{
+		call("memory_search", fields{"query": "words"}), rpc(1, "resources/read", fields{"uri": "memory://a.md"}), rpc(1, "resources/list", fields{}),
+		rpc(1, "completion/complete", fields{"ref": fields{"type": "ref/resource", "uri": mcp.ResourceTemplate}, "argument": fields{"name": "path", "value": ""}}),
+	} {
+		if got := post(t, socket, "", message, nil); got.status != 200 || !strings.Contains(got.body, "something went wrong") {
+			t.Errorf("%s: %v", message, got)
+		}
+	}
+	if got := post(t, socket, "", call("memory_search", fields{"query": "words"}), nil).body; !strings.Contains(got, `"isError":true`) {
+		t.Errorf("a tool answers %s", got)
+	}
+	if got := post(t, socket, "", rpc(1, "ping", fields{}), nil); !strings.Contains(got.body, `"result":{}`) {
+		t.Errorf("afterwards: %v", got)
+	}
+	if got := send(t, socket, "GET", "/metrics", "", nil).body; !strings.Contains(got, "memwatchd_panics_total 5\n") {
+		t.Errorf("the panics are not counted:\n%s", got)
+	}
+}
+
+// A stuckKeeper never has what was saved before.
+type stuckKeeper struct {
+	Keeper
+	asked, ended chan struct{}
+}
+
+func (k *stuckKeeper) Sync(ctx context.Context) error {
+	close(k.asked)
+	<-ctx.Done()
+	close(k.ended)
+	return ctx.Err()
+}
+
+// What is done for a client ends when it goes.
+func TestMCPClientGoes(t *testing.T) {
+	m := someMemory(t)
+	stuck := &stuckKeeper{m.Keeper, make(chan struct{}), make(chan struct{})}
+	m.Keeper, m.Patience = stuck, time.Hour
+	c, err := net.Dial("unix", serveOps(t, m))
+	if err != nil {
+		t.Fatal(err)
+	}
+	body := call("memory_todos", fields{})
+	fmt.Fprintf(c, "POST /mcp HTTP/1.1\r\nHost: m\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
+	<-stuck.asked
+	c.Close()
+	select {
+	case <-stuck.ended:
+	case <-time.After(api.MaxAnswerTime / 2):
+		t.Error("it is still worked on")
+	}
+}
+
+// Clients of every revision of the protocol are answered in it.
+func TestMCPRevisions(t *testing.T) {
+	socket := serveOps(t, someMemory(t))
+	for _, version := range []string{"2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2099-01-01"} {
+		hello := rpc(0, "initialize", fields{"protocolVersion": version, "capabilities": fields{}, "clientInfo": fields{"name": "x", "version": "1"}})
+		got := post(t, socket, "", hello, nil)
+		var welcome struct{ Result sdk.InitializeResult }
+		if err := json.Unmarshal([]byte(got.body), &welcome); err != nil {
+			t.Fatalf("%v: %s", err, got.body)
+		}
+		agreed := welcome.Result.ProtocolVersion
+		if agreed != version && version < "2026" || agreed == version && version > "2026" {
+			t.Errorf("%s: agreed is %s", version, agreed)
+		}
+		if id := got.header.Get("Mcp-Session-Id"); id != "" {
+			t.Errorf("%s: there is a session %s", version, id)
+		}
+		header := http.Header{}
+		if agreed >= "2025-06-18" {
+			header.Set("Mcp-Protocol-Version", agreed)
+		}
+		if got := post(t, socket, "", `{"jsonrpc":"2.0","method":"notifications/initialized"}`, header); got.status != http.StatusAccepted || got.body != "" {
+			t.Errorf("%s: a notification is answered %v", version, got)
+		}
+		if got := post(t, socket, "", rpc("a", "tools/list", nil), header).body; !strings.Contains(got, `"id":"a"`) || !strings.Contains(got, "memory_search") {
+			t.Errorf("%s: the list is %s", version, got)
+		}
+		if got := post(t, socket, "", call("memory_search", fields{"query": "words"}), header).body; !strings.Contains(got, `"text":"2026-02-04/cli.md:3`) {
+			t.Errorf("%s: a search is answered %s", version, got)
+		}
+		batch := post(t, socket, "", "["+rpc(1, "ping", fields{})+","+rpc(2, "tools/call", fields{"name": "memory_todos", "arguments": fields{}})+"]", header)
+		if ok := strings.Contains(batch.body, `"id":1`) && strings.Contains(batch.body, `"id":2`); ok != (agreed < "2025-06-18") {
+			t.Errorf("%s: a batch is answered %v", version, batch)
+		}
+	}
+	// Of the newest, each request says for itself who it is from.
+	const newest = "2026-07-28"
+	meta := fields{"io.modelcontextprotocol/protocolVersion": newest, "io.modelcontextprotocol/clientInfo": fields{"name": "x", "version": "1"}, "io.modelcontextprotocol/clientCapabilities": fields{}}
+	header := http.Header{"Mcp-Protocol-Version": {newest}, "Mcp-Method": {"server/discover"}}
+	if got := post(t, socket, "", rpc(1, "server/discover", fields{"_meta": meta}), header).body; !strings.Contains(got, newest) || !strings.Contains(got, "memory_search") {
+		t.Errorf("discovery is answered %s", got)
+	}
+	header.Set("Mcp-Method", "tools/call")
+	header.Set("Mcp-Name", "memory_search")
+	if got := post(t, socket, "", rpc(1, "tools/call", fields{"name": "memory_search", "arguments": fields{"query": "words"}, "_meta": meta}), header).body; !strings.Contains(got, "2026-02-04/cli.md:3") {
+		t.Errorf("a search is answered %s", got)
+	}
+	header.Set("Mcp-Method", "tools/list")
+	header.Del("Mcp-Name")
+	if got := post(t, socket, "", rpc(1, "tools/list", fields{"_meta": meta}), header).body; !strings.Contains(got, `"cacheScope":"private"`) {
+		t.Errorf("a list that depends on who asks may be kept for others: %s", got)
+	}
+	header.Set("Mcp-Method", "subscriptions/listen")
+	if got := post(t, socket, "", rpc(1, "subscriptions/listen", fields{"notifications": fields{"toolsListChanged": true, "resourceSubscriptions": []string{"memory://a.md"}}, "_meta": meta}), header); got.status != 200 {
+		t.Errorf("a subscription is answered %v", got)
+	}
+}
+
+// What is private makes no difference to a byte of what a group is answered.
+func TestMCPAsIfTheRestDidNotExist(t *testing.T) {
+	with := serveOps(t, someMemory(t, privateFiles...))
+	without := serveOps(t, someMemory(t))
+	ref := fields{"type": "ref/resource", "uri": mcp.ResourceTemplate}
+	messages := []string{
+		rpc(1, "tools/list", fields{}), rpc(1, "resources/list", fields{}), rpc(1, "resources/list", fields{"cursor": "2026-02-04/cli.md"}), rpc(1, "resources/templates/list", fields{}),
+		rpc(1, "initialize", fields{"protocolVersion": "2025-06-18", "capabilities": fields{}, "clientInfo": fields{"name": "x", "version": "1"}}),
+		call("memory_search", fields{"query": "words"}), call("memory_search", fields{"query": "private bob owner", "explain": true}),
+		call("memory_recent", fields{"hours": 10000}), call("memory_todos", fields{}), call("memory_context", fields{"format": "boot"}), call("memory_context", fields{}),
+		call("memory_list", fields{}), call("memory_load", fields{}), call("memory_get", fields{"namespace": "profile", "key": "city"}),
+	}
+	for _, value := range []string{"", "2", "M", "MEMORY", "_", "2026-02-03/"} {
+		messages = append(messages, rpc(1, "completion/complete", fields{"ref": ref, "argument": fields{"name": "path", "value": value}}))
+	}
+	for _, f := range privateFiles {
+		messages = append(messages, rpc(1, "resources/read", fields{"uri": mcp.ResourceURI(f.Name)}), rpc(1, "resources/list", fields{"cursor": f.Name}),
+			call("memory_get", fields{"path": f.Name}), call("memory_related", fields{"path": f.Name}), call("memory_edit", fields{"path": f.Name, "old_text": "words", "new_text": "x"}))
+	}
+	for _, who := range []http.Header{nil, as("owner", "public"), as("acct:42", "unknown"), as("", "private"), as("carol", "private")} {
+		for _, m := range messages {
+			a, b := post(t, with, "?tools=all", m, who), post(t, without, "?tools=all", m, who)
+			if x, y := opsTook.ReplaceAllString(a.body, ""), opsTook.ReplaceAllString(b.body, ""); x != y || a.status != b.status {
+				t.Errorf("%v asks %s\nwith the rest:    %s\nwithout the rest: %s", who, m, x, y)
+			}
+		}
+	}
+}
+
+// Whatever is sent to /mcp, there is an answer, and the next request is answered as
+// well.
+func FuzzMCP(f *testing.F) {
+	socket := serveOps(f, someMemory(f, privateFiles...))
+	for _, message := range []string{
+		rpc(1, "ping", nil), rpc(nil, "ping", nil), rpc(1.5, "ping", nil), rpc("", "initialize", nil), rpc(1, "initialize", fields{}), rpc(1, "initialize", fields{"protocolVersion": 1}),
+		rpc(1, "tools/list", fields{"cursor": "x"}), rpc(1, "tools/list", fields{"cursor": "/+MDAQ=="}), rpc(1, "resources/list", fields{"cursor": "x"}), rpc(1, "resources/templates/list", fields{"cursor": "x"}),
+		call("memory_search", fields{"query": "words"}), rpc(1, "tools/call", fields{"name": "memory_get", "arguments": []int{1}}), rpc(1, "tools/call", fields{"name": 1}), rpc(1, "tools/call", nil), rpc(1, "tools/call", "x"),
+		rpc(1, "resources/read", fields{}), rpc(1, "resources/read", nil), rpc(1, "resources/read", fields{"uri": "memory://a\u0000"}), rpc(1, "resources/subscribe", fields{"uri": "memory://a.md"}),
+		rpc(1, "completion/complete", fields{}), rpc(1, "completion/complete", fields{"ref": nil}), rpc(1, "completion/complete", fields{"ref": fields{"type": "ref/x"}, "argument": fields{"name": "x"}}),
+		rpc(1, "logging/setLevel", fields{"level": "x"}), rpc(1, "prompts/list", nil), rpc(1, "prompts/get", fields{"name": "x"}), rpc(1, "prompts/get", nil), rpc(1, "server/discover", nil),
+		rpc(1, "subscriptions/listen", fields{"_meta": fields{"io.modelcontextprotocol/protocolVersion": "2026-07-28"}}), rpc(1, "notifications/cancelled", fields{"requestId": 1}),
+		`{"jsonrpc":"2.0","method":"notifications/initialized"}`, `{"jsonrpc":"2.0","method":"notifications/cancelled"}`, `{"jsonrpc":"2.0","method":"notifications/progress","params":{}}`,
+		`{"jsonrpc":"2.0","id":1,"result":{}}`, `{"jsonrpc":"2.0","id":1,"error":{"code":1,"message":"x"}}`, `[]`, `[1]`, `[null]`, `null`, `{}`, "[" + rpc(1, "ping", nil) + "," + rpc(1, "ping", nil) + "]",
+	} {
+		f.Add(message, "")
+		f.Add(message, "2025-11-25")
+		f.Add(message, "2026-07-28")
+	}
+	f.Fuzz(func(t *testing.T, message, version string) {
+		header := http.Header{}
+		if strings.ContainsFunc(version, func(r rune) bool { return r < ' ' || r > '~' }) {
+			return
+		}
+		if version != "" {
+			header["Mcp-Protocol-Version"] = []string{version}
+		}
+		if got := post(t, socket, "", message, header); got.status < 200 || got.status > 415 || bytes.Contains([]byte(got.body), []byte("words of the owner")) {
+			t.Errorf("%q: %v", message, got)
+		}
+		if got := post(t, socket, "", rpc(1, "ping", fields{}), nil); !strings.Contains(got.body, `"result":{}`) {
+			t.Errorf("after %q: %v", message, got)
+		}
+	})
+}

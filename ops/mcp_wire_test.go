@@ -1,0 +1,229 @@
+package ops
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"net"
+	"net/http"
+	"slices"
+	"sync/atomic"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/ipc/mcp"
+	"github.com/memwatchd/memwatchd/secrets"
+)
+
+// A model asks over /mcp, by the protocol's own client.
+type model struct {
+	session *sdk.ClientSession
+	says    http.Header // who asks
+	memory  *Memory
+	tally   *tally
+}
+
+// A tally is how many requests were compared, of how many that have a tool.
+type tally struct{ compared, all atomic.Int64 }
+
+// mostly tells, when a test ends, if less was compared than should be.
+func (n *tally) mostly(t *testing.T) {
+	t.Cleanup(func() {
+		if compared, all := n.compared.Load(), n.all.Load(); compared*10 < all*8 && !t.Failed() {
+			t.Errorf("of %d requests, models have asked %d", all, compared)
+		}
+	})
+}
+
+// newModel is a client of a memory that is served on a socket.
+func newModel(t testing.TB, m *Memory, socket, query string, n *tally) *model {
+	t.Helper()
+	c := &model{says: http.Header{}, memory: m, tally: n}
+	session, err := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, nil).Connect(t.Context(), &sdk.StreamableClientTransport{
+		Endpoint: "http://memwatchd/mcp" + query, HTTPClient: &http.Client{Transport: c.over(socket)}, DisableStandaloneSSE: true, MaxRetries: -1,
+	}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { session.Close() })
+	c.session = session
+	return c
+}
+
+type roundTrip func(*http.Request) (*http.Response, error)
+
+func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// over sends requests to a socket, with what says who asks.
+func (c *model) over(socket string) http.RoundTripper {
+	socketed := &http.Transport{
+		DisableKeepAlives: true,
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, "unix", socket)
+		},
+	}
+	return roundTrip(func(r *http.Request) (*http.Response, error) {
+		maps.Copy(r.Header, c.says)
+		return socketed.RoundTrip(r)
+	})
+}
+
+// as says who asks from now on.
+func (c *model) as(subject, context string) {
+	c.says = http.Header{mcp.SubjectHeader: {subject}, mcp.ContextHeader: {context}}
+}
+
+// toolOf is the tool of an operation, if it has one.
+func toolOf(op *api.Operation) *mcp.Tool {
+	if i := slices.IndexFunc(mcp.Tools, func(t *mcp.Tool) bool { return t.Asks(op) }); i >= 0 {
+		return mcp.Tools[i]
+	}
+	return nil
+}
+
+// sameOver asks what was asked over HTTP, if models can ask that, and tells how the
+// answers differ beyond what is meant to.
+func (c *model) sameOver(t *testing.T, a *opsAsk, wire []byte) bool {
+	t.Helper()
+	tool := toolOf(a.op)
+	if tool == nil {
+		return false
+	}
+	c.tally.all.Add(1)
+	var request map[string]json.RawMessage
+	if json.Unmarshal(a.request, &request) != nil && len(a.request) > 0 || !c.introduce(request) {
+		return false
+	}
+	if a.op != tool.Operations()[0] && saysNothing(orNull(request["namespace"])) && saysNothing(orNull(request["key"])) {
+		return false // that is another question
+	}
+	arguments, err := scopeless(a.request)
+	if err != nil {
+		return false // a field is there twice, which cannot be taken apart
+	}
+	c.tally.compared.Add(1)
+	got, err := c.session.CallTool(t.Context(), &sdk.CallToolParams{Name: tool.Name, Arguments: arguments})
+	if err != nil {
+		t.Errorf("%s: %v", a.name, err)
+		return true
+	}
+	fields, err := json.Marshal(got.StructuredContent)
+	if err != nil {
+		t.Fatal(err)
+	}
+	is, want := jsonOf(t, fields), jsonOf(t, wire)
+	failure, failed := want["error"].(map[string]any)
+	switch {
+	case failed && failure["code"] == string(api.NotFound) && a.op.Name == "get" && !saysNothing(orNull(request["path"])):
+		path, _ := jsonOf(t, a.request)["path"].(string)
+		if path = string(secrets.Mask([]byte(path))); is["missing"] != true || got.IsError || is["text"] != "" || is["path"] != path || textIn(got) != "" {
+			t.Errorf("%s: a model is answered %s, where HTTP says %s", a.name, fields, wire)
+		}
+		return true
+	case failed != got.IsError:
+		t.Errorf("%s: a model is answered %s, where HTTP says %s", a.name, fields, wire)
+		return true
+	case failed:
+		told, _ := is["error"].(map[string]any)
+		if told["code"] != failure["code"] || told["message"] != failure["message"] {
+			t.Errorf("%s: a model is told %s, where HTTP says %s", a.name, fields, wire)
+		}
+		if want := failureText(told); textIn(got) != want {
+			t.Errorf("%s: the text is %q, not %q", a.name, textIn(got), want)
+		}
+		return true
+	}
+	hits, _ := is["hits"].([]any)
+	for _, h := range hits {
+		hit := h.(map[string]any)
+		if hit["startLine"] != hit["line"] || hit["endLine"] != hit["end_line"] {
+			t.Errorf("%s: the lines are not those of the hit: %v", a.name, hit)
+		}
+		delete(hit, "startLine")
+		delete(hit, "endLine")
+	}
+	delete(is, "took_ms")
+	delete(want, "took_ms")
+	if diff := cmp.Diff(want, is); diff != "" {
+		t.Errorf("%s: HTTP and MCP differ (-HTTP +MCP):\n%s", a.name, diff)
+	}
+	return true
+}
+
+// introduce says who asks, as the request does. It cannot say everything that a
+// request can.
+func (c *model) introduce(request map[string]json.RawMessage) bool {
+	subject, context := c.memory.Owner, "private"
+	for name, value := range map[string]*string{"subject": &subject, "context": &context} {
+		if raw, ok := request[name]; ok && string(raw) != "null" && json.Unmarshal(raw, value) != nil {
+			return false
+		}
+	}
+	if request["external_key"] != nil || context != "private" && context != "public" && context != "unknown" {
+		return false
+	}
+	for _, r := range subject {
+		if r < ' ' || r > '~' {
+			return false // no header
+		}
+	}
+	c.as(subject, context)
+	return true
+}
+
+// scopeless is a request without what says who asks.
+func scopeless(request []byte) (json.RawMessage, error) {
+	arguments := map[string]json.RawMessage{}
+	err := api.EachField(request, func(name string, raw json.RawMessage) error {
+		if name != "subject" && name != "context" {
+			arguments[name] = raw
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return api.Encode(arguments)
+}
+
+// saysNothing reports whether a value says as much as none.
+func saysNothing(raw json.RawMessage) bool {
+	return slices.Contains([]string{"null", `""`, "[]", "{}"}, string(raw))
+}
+
+func orNull(raw json.RawMessage) json.RawMessage {
+	if raw == nil {
+		return json.RawMessage("null")
+	}
+	return raw
+}
+
+func jsonOf(t *testing.T, raw []byte) (v map[string]any) {
+	t.Helper()
+	if err := json.Unmarshal(raw, &v); err != nil {
+		t.Fatalf("%v: %s", err, raw)
+	}
+	return v
+}
+
+// textIn is the text that a model reads.
+func textIn(r *sdk.CallToolResult) string {
+	text := ""
+	for _, c := range r.Content {
+		if c, ok := c.(*sdk.TextContent); ok {
+			text += c.Text
+		}
+	}
+	return text
+}
+
+func failureText(e map[string]any) string {
+	text := e["code"].(string) + ": " + e["message"].(string)
+	if hint, ok := e["hint"].(string); ok {
+		text += "\n" + hint
+	}
+	return text
+}

@@ -1,0 +1,468 @@
+package ops
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/tools/txtar"
+
+	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/compactor"
+	"github.com/memwatchd/memwatchd/index"
+	"github.com/memwatchd/memwatchd/ipc"
+	"github.com/memwatchd/memwatchd/memory"
+	"github.com/memwatchd/memwatchd/secrets"
+	"github.com/memwatchd/memwatchd/vault"
+)
+
+var updateOps = flag.Bool("update", false, "write golden files anew")
+
+// Each archive below testdata/ops is a memory and what it answers. Its comment
+// may set now, timezone, enabled, injection, max_items, max_chars,
+// full_max_chars and untrusted; its files are those of the
+// memory, until the first section named after an operation. Such a section,
+//
+//	-- search: what it shows --
+//
+// is a request, asked by the owner in private unless it says otherwise, and the
+// section after it the answer. What is found is shown a line a hit; with "in
+// full" at the end of the name, as it goes over the wire.
+//
+// A section "written: PATH" is what is then written to a file, by a vault that
+// knows nothing but such files, for operations about that.
+//
+// Every request is asked of two such memories, as a function and over HTTP on a
+// Unix socket, and both must answer the same bytes; then as a model asks, which
+// must be answered the same.
+func TestOperations(t *testing.T) {
+	names, err := filepath.Glob("testdata/ops/*.txtar")
+	if err != nil || len(names) == 0 {
+		t.Fatalf("no cases: %v", err)
+	}
+	var compared tally
+	compared.mostly(t)
+	for _, name := range names {
+		t.Run(strings.TrimSuffix(filepath.Base(name), ".txtar"), func(t *testing.T) {
+			t.Parallel()
+			archive, err := txtar.ParseFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			c := readOpsCase(t, archive)
+			m := c.memory(t)
+			other := c.memory(t)
+			socket := serveOps(t, other)
+			model := newModel(t, other, socket, "?tools=all", &compared)
+			for _, a := range c.asks {
+				answer := a.answer(t, m, socket, model)
+				if *updateOps {
+					archive.Files[a.at+1].Data = []byte(answer)
+				} else if diff := cmp.Diff(string(archive.Files[a.at+1].Data), answer); diff != "" {
+					t.Errorf("%s (-want +got):\n%s", a.name, diff)
+				}
+			}
+			if *updateOps {
+				if err := os.WriteFile(name, txtar.Format(archive), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// An opsCase is an archive, read.
+type opsCase struct {
+	settings map[string]string
+	files    []txtar.File
+	writes   []txtar.File
+	asks     []opsAsk
+	index    *index.Index // of the files; made once, since no request changes it
+}
+
+// An opsAsk is one request of it.
+type opsAsk struct {
+	at      int // of the section; the answer is the next one
+	name    string
+	op      *api.Operation
+	full    bool
+	request []byte
+}
+
+var (
+	opsSetting = regexp.MustCompile(`(?m)^(now|timezone|max_items|max_chars|full_max_chars|untrusted|injection|enabled|quiet|read): (.*)$`)
+	opsTook    = regexp.MustCompile(`"took_ms":[0-9.e+-]+`)
+)
+
+func readOpsCase(t testing.TB, archive *txtar.Archive) *opsCase {
+	t.Helper()
+	c := &opsCase{settings: map[string]string{"now": "2026-02-05T12:00:00Z", "timezone": "UTC", "max_items": "50", "max_chars": "6000", "full_max_chars": "5000", "injection": "true", "enabled": "true"}}
+	for _, m := range opsSetting.FindAllSubmatch(archive.Comment, -1) {
+		c.settings[string(m[1])] = string(m[2])
+	}
+	for i := 0; i < len(archive.Files); i++ {
+		f := archive.Files[i]
+		word, path, _ := strings.Cut(f.Name, ": ")
+		if word == "written" {
+			c.writes = append(c.writes, txtar.File{Name: path, Data: f.Data})
+			continue
+		}
+		word, _, _ = strings.Cut(f.Name, ":")
+		op, err := api.LookUp(word)
+		if err != nil {
+			c.files = append(c.files, f)
+			continue
+		}
+		if i++; i == len(archive.Files) {
+			t.Fatalf("%s has no section with its answer", f.Name)
+		}
+		c.asks = append(c.asks, opsAsk{i - 1, f.Name, op, strings.HasSuffix(f.Name, "in full"), f.Data})
+	}
+	return c
+}
+
+// memory is a memory with the files of the case.
+func (c *opsCase) memory(t testing.TB) *Memory {
+	t.Helper()
+	now, err := time.Parse(time.RFC3339, c.settings["now"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	location, err := time.LoadLocation(c.settings["timezone"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	number := func(key string) int {
+		n, err := strconv.Atoi(c.settings[key])
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	root := &opsRoot{docs: map[string]*memory.Document{}}
+	layout := &memory.Layout{Location: location, Users: root.user, Mask: secrets.Mask}
+	var updates []index.Update
+	for _, f := range c.files {
+		if f.Name != memory.IdentitiesPath {
+			root.paths = append(root.paths, f.Name)
+		}
+	}
+	for _, f := range c.files {
+		if f.Name == memory.IdentitiesPath {
+			root.identities, _ = memory.ParseIdentities(f.Data) // one that is broken holds nothing
+			continue
+		}
+		doc := layout.Parse(f.Name, f.Data, memory.Meta{ModTime: now.AddDate(0, 0, -1)})
+		root.docs[f.Name] = doc
+		root.directories.Set(doc.Place, doc.Claim)
+		updates = append(updates, index.Update{Path: f.Name, Doc: doc})
+	}
+	if c.index == nil {
+		c.index = openOps(t, root, updates)
+	}
+	return &Memory{
+		Index: c.index, Files: root, Scopes: root, Keeper: root, Owner: "owner", Location: location,
+		MaxItems: number("max_items"), MaxChars: number("max_chars"), MaxFull: number("full_max_chars"),
+		OmitUntrusted: c.settings["untrusted"] == "omit", Disabled: c.settings["enabled"] != "true",
+		Injection: c.settings["injection"] == "true", Patience: time.Second, Now: func() time.Time { return now },
+		Undoer: c.undoer(t, now),
+		Compactor: &compactor.Compactor{
+			Files: root, Disk: &vault.Vault{Dir: t.TempDir()}, Paths: func() []string { return slices.Clone(root.paths) },
+			MaxLoss: 0.25, Host: "desk", Location: location, Logger: slog.New(slog.DiscardHandler), Now: func() time.Time { return now },
+			Limits: []compactor.Limit{{Pattern: "_longterms/*/_index.md", Items: 4, Characters: 3000}},
+			Parse: func(f vault.File) *memory.Document {
+				return layout.Parse(f.Path, f.Data, memory.Meta{ModTime: f.ModTime})
+			},
+		},
+	}
+}
+
+// openOps is a whole index of files.
+func openOps(t testing.TB, root *opsRoot, updates []index.Update) *index.Index {
+	t.Helper()
+	x, err := index.Open(t.TempDir(), index.Options{Source: root, Nap: time.Millisecond, Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { x.Close() })
+	if err := x.Apply(t.Context(), updates); err != nil {
+		t.Fatal(err)
+	}
+	if err := x.Confirm(x.Status().Epoch); err != nil {
+		t.Fatal(err)
+	}
+	return x
+}
+
+// undoer has written what the case says, a second after the other, ending now.
+func (c *opsCase) undoer(t testing.TB, now time.Time) *vault.Undoer {
+	t.Helper()
+	if len(c.writes) == 0 {
+		return nil
+	}
+	journal, err := vault.OpenJournal(filepath.Join(t.TempDir(), "journal"), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	now = now.Add(-time.Duration(len(c.writes)) * time.Second)
+	journal.Now = func() time.Time {
+		now = now.Add(time.Second)
+		return now
+	}
+	w := &vault.Writer{Vault: &vault.Vault{Dir: t.TempDir()}, Journal: journal, Logger: slog.New(slog.DiscardHandler)}
+	for _, f := range c.writes {
+		_, err := w.Write(t.Context(), vault.Change{
+			Path: f.Name, Cause: "edit", Reason: "a test", Asked: true,
+			Edit: func(*vault.File) ([]byte, error) { return f.Data, nil },
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return &vault.Undoer{Vault: w.Vault, Journal: journal, Writer: w}
+}
+
+// answer asks a request in all ways, and renders what comes.
+func (a *opsAsk) answer(t *testing.T, m *Memory, socket string, model *model) string {
+	t.Helper()
+	direct, failure := a.direct(t.Context(), m)
+	if failure != nil {
+		var err error
+		if direct, err = api.Encode(api.Failure{Error: asError(failure)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	wire := postOps(t, socket, a.op.Name, a.request)
+	for _, b := range []*[]byte{&direct, &wire} {
+		*b = opsTook.ReplaceAll(*b, []byte(`"took_ms":0`))
+	}
+	if diff := cmp.Diff(string(direct), string(wire)); diff != "" {
+		t.Errorf("%s: the function and HTTP differ (-function +HTTP):\n%s", a.name, diff)
+	}
+	model.sameOver(t, a, wire)
+	return a.render(t, direct, failure)
+}
+
+// render is an answer, or an error, as the archives show it.
+func (a *opsAsk) render(t *testing.T, direct []byte, failure error) string {
+	t.Helper()
+	if failure != nil {
+		e := asError(failure)
+		text := fmt.Sprintf("%s %d: %s\n", e.Code, e.Code.Status(), e.Message)
+		if e.Hint != "" {
+			text += "hint: " + e.Hint + "\n"
+		}
+		return text
+	}
+	if !a.full && (a.op.Name == "search" || a.op.Name == "recent") {
+		return opsHits(t, direct)
+	}
+	if !a.full && a.op.Name == "context" {
+		return opsContext(t, direct)
+	}
+	return opsJSON(t, direct)
+}
+
+// direct calls the operation's function.
+func (a *opsAsk) direct(ctx context.Context, m *Memory) ([]byte, error) {
+	req := a.op.NewRequest()
+	if err := req.Decode(a.request); err != nil {
+		return nil, err
+	}
+	if err := req.Check(); err != nil {
+		return nil, err
+	}
+	got, err := m.Do(ctx, api.Caller{Scope: req.Scope(), AsOwner: true}, req)
+	if err != nil {
+		return nil, err
+	}
+	return api.Encode(got)
+}
+
+// opsHits is what was found, a line a hit.
+func opsHits(t *testing.T, raw []byte) string {
+	t.Helper()
+	var a api.SearchAnswer
+	if err := json.Unmarshal(raw, &a); err != nil {
+		t.Fatal(err)
+	}
+	var b strings.Builder
+	for _, h := range a.Hits {
+		text, _, _ := strings.Cut(h.Text, "\n")
+		fmt.Fprintf(&b, "%s:%d  %s\n", h.Path, h.Line, text)
+		for _, p := range h.AlsoAt {
+			fmt.Fprintf(&b, "  also %s:%d\n", p.Path, p.Line)
+		}
+	}
+	fmt.Fprintf(&b, "total %d\n", a.Total)
+	if a.Note != "" {
+		fmt.Fprintf(&b, "note: %s\n", a.Note)
+	}
+	return b.String()
+}
+
+// opsContext is a block of text, and what is said of it.
+func opsContext(t *testing.T, raw []byte) string {
+	t.Helper()
+	var a api.ContextAnswer
+	if err := json.Unmarshal(raw, &a); err != nil {
+		t.Fatal(err)
+	}
+	left, err := json.Marshal(a.LeftOut)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Sprintf("%s(%d items, %d chars, about %d tokens, left out %s, hints %q)\n", a.Text, a.Items, a.Chars, a.Tokens, left, a.Hints)
+}
+
+// opsJSON is an answer, indented, without the state of the index where that is
+// as it should be.
+func opsJSON(t *testing.T, raw []byte) string {
+	t.Helper()
+	raw = bytes.ReplaceAll(raw, []byte(`,"index":{"revision":1,"pending":0,"synced":true,"degraded":false}`), nil)
+	raw = bytes.ReplaceAll(raw, []byte(`,"index":{"synced":true,"degraded":false}`), nil)
+	raw = bytes.ReplaceAll(raw, []byte(`,"took_ms":0`), nil)
+	var b bytes.Buffer
+	if err := json.Indent(&b, raw, "", "  "); err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimRight(b.String(), "\n") + "\n"
+}
+
+// serveOps serves a memory on a socket.
+func serveOps(t testing.TB, m *Memory) string {
+	t.Helper()
+	return serveAs(t, m, func(*ipc.Endpoint, *ipc.Server) {})
+}
+
+// serveAs serves a memory on a socket that is made otherwise.
+func serveAs(t testing.TB, m *Memory, change func(*ipc.Endpoint, *ipc.Server)) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("/tmp", "mw") // short: a socket's path has 107 bytes at most
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	e, server := ipc.Endpoint{Path: filepath.Join(dir, "s")}, &ipc.Server{Backend: m, Logger: slog.New(slog.DiscardHandler)}
+	change(&e, server)
+	l, err := e.Listen()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- server.Run(ctx, l) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := errors.Join(<-ended, l.Close()); err != nil {
+			t.Error(err)
+		}
+	})
+	return l.Path
+}
+
+// postOps asks over HTTP as the owner's own tools do.
+func postOps(t *testing.T, socket, op string, body []byte) []byte {
+	t.Helper()
+	client := &http.Client{Transport: &http.Transport{
+		DisableKeepAlives: true,
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, "unix", socket)
+		},
+	}}
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://memwatchd/v1/"+op, bytes.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set(api.OwnerHeader, "1")
+	res, err := client.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	var b bytes.Buffer
+	if _, err := b.ReadFrom(res.Body); err != nil {
+		t.Fatal(err)
+	}
+	var failure api.Failure
+	if err := json.Unmarshal(b.Bytes(), &failure); err == nil && failure.Error != nil && res.StatusCode != failure.Error.Code.Status() {
+		t.Errorf("%s answers %s with the code %s", op, res.Status, failure.Error.Code)
+	}
+	return b.Bytes()
+}
+
+// opsRoot is a directory of files that do not change.
+type opsRoot struct {
+	paths       []string
+	docs        map[string]*memory.Document
+	directories memory.Directories
+	identities  *memory.Identities
+}
+
+// user reports whether a directory holds what makes it a user's.
+func (r *opsRoot) user(dir string) bool {
+	return slices.Contains(r.paths, dir+"/MEMORY.md") &&
+		slices.ContainsFunc(r.paths, func(p string) bool { return strings.HasPrefix(p, dir+"/memory/") })
+}
+
+// Stamp and Load implement [index.Source] and [Files].
+func (r *opsRoot) Stamp(path string) (memory.Stamp, error) {
+	_, err := r.Load(path)
+	return memory.Stamp{}, err
+}
+
+func (r *opsRoot) Load(path string) (*memory.Document, error) {
+	if doc := r.docs[path]; doc != nil {
+		return doc, nil
+	}
+	return nil, fs.ErrNotExist
+}
+
+// Resolve, Scope and View implement [Scopes].
+func (r *opsRoot) Resolve(key string) string {
+	subject, _ := r.identities.Resolve(key)
+	return subject
+}
+
+func (r *opsRoot) Scope(subject string, context memory.Context) memory.Scope {
+	return memory.Scope{Subject: subject, Aliases: r.identities.AliasesOf(subject), Context: context}
+}
+
+func (r *opsRoot) Links() ([]memory.LinkedKey, error) { return r.identities.Links(), nil }
+
+func (r *opsRoot) View(s memory.Scope) (memory.View, error) { return r.directories.View(s) }
+
+// What concerns a daemon is tested where the daemon is.
+func (r *opsRoot) Sync(context.Context) error { return nil }
+
+func (r *opsRoot) State() api.IndexStatus { return api.IndexStatus{Revision: 1} }
+
+func (r *opsRoot) Report() api.Status { return api.Status{Index: r.State(), Healthy: true} }
+
+func (r *opsRoot) Rebuild(context.Context) error { return errors.ErrUnsupported }
+
+func (r *opsRoot) Purge(context.Context) error { return nil }
+
+func (r *opsRoot) Check(context.Context, string) (*api.CheckAnswer, error) {
+	return nil, errors.ErrUnsupported
+}
+
+func (r *opsRoot) Mend(context.Context, []string) error { return errors.ErrUnsupported }
+
+func (r *opsRoot) Subscribe(context.Context, func(Change) error) error { return errors.ErrUnsupported }

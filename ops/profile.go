@@ -1,0 +1,142 @@
+package ops
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/compactor"
+	"github.com/memwatchd/memwatchd/memory"
+)
+
+func (m *Memory) profile(ctx context.Context, c Call, r *api.ProfileRequest) (*api.SummaryAnswer, error) {
+	return m.sumUp(ctx, c, "profile", r.Name, r.Text, r.Based, r.Fresh)
+}
+
+func (m *Memory) project(ctx context.Context, c Call, r *api.ProjectRequest) (*api.SummaryAnswer, error) {
+	return m.sumUp(ctx, c, "project", r.Name, r.Text, r.Based, r.Fresh)
+}
+
+// sumUp puts a summary into one of the subject's files, in place of the one that
+// has its name and its readers. It speaks for the subject from then on, so it
+// is for private contexts, even where none of that name is there.
+func (m *Memory) sumUp(ctx context.Context, c Call, namespace, name, text string, b api.Based, f api.Fresh) (*api.SummaryAnswer, error) {
+	if m.Disabled {
+		return &api.SummaryAnswer{Disabled: true}, nil
+	}
+	if err := m.mayWrite(c); err != nil {
+		return nil, err
+	}
+	s := memory.Summary{
+		Title: strings.Join(strings.Fields(name), " "), Text: strings.Join(strings.Fields(text), " "),
+		Visibility: memory.ParseVisibility(b.Visibility), Evidence: b.Evidence,
+	}
+	switch {
+	case s.Title == "":
+		return nil, api.Errorf(api.Invalid, "name: it is empty")
+	case s.Text == "":
+		return nil, api.Errorf(api.Invalid, "text: it is empty")
+	}
+	for _, given := range [][2]string{{"name", name}, {"text", text}, {"source", b.Source}, {"evidence", strings.Join(b.Evidence, " ")}} {
+		if err := m.outside(given[0], given[1]); err != nil {
+			return nil, err
+		}
+		if given[0] != "evidence" && utf8.RuneCountInString(given[1]) > maxNote {
+			return nil, api.Errorf(api.TooLarge, "%s has more than %d characters", given[0], maxNote).WithHint("sum it up in a few sentences")
+		}
+	}
+	if _, err := m.sync(ctx, &c, f); err != nil {
+		return nil, err
+	}
+	dir, err := m.home(ctx, &c)
+	if err != nil {
+		return nil, err
+	}
+	path := dir + "/" + namespace + ".md"
+	if err := m.based(c, &s); err != nil {
+		return nil, err
+	}
+	if err := s.Check(path, m.Layout); err != nil {
+		return nil, api.Errorf(api.Invalid, "name, text: %v", err).WithHint("leave out emphasis in the name, and an anchor such as ^id at the end of the text")
+	}
+	answer := &api.SummaryAnswer{Path: path}
+	doc, _, err := m.add(ctx, c, adding{
+		path: path, cause: namespace, fresh: memory.NewItems(c.Scope.Subject),
+		change: func(doc *memory.Document, r *memory.Revision) (err error) {
+			answer.Replaced, err = m.putSummary(c, s, b.Source, doc, r)
+			return err
+		},
+	})
+	if err != nil {
+		return nil, err
+	}
+	shown := doc.For(c.View)
+	for i := range shown.Entries {
+		if e := &shown.Entries[i]; e.IsSummary() && s.Is(e) {
+			answer.Line = shown.Shown(c.View).Line(e.Line)
+		}
+	}
+	return answer, nil
+}
+
+// putSummary notes where a summary goes in a file. One that says the same
+// already stays as it is; what else a person has given to the one that is
+// replaced is kept.
+func (m *Memory) putSummary(c Call, s memory.Summary, source string, doc *memory.Document, r *memory.Revision) (replaced bool, err error) {
+	var same []int
+	for i := range doc.Entries {
+		e := &doc.Entries[i]
+		if e.IsSummary() && e.Readable(c.View) && e.Partition.Visibility == s.Visibility && memory.Fold(e.Title) == memory.Fold(s.Title) {
+			same = append(same, i)
+		}
+	}
+	now := m.now().UTC().Format(time.RFC3339)
+	s.Attributes = map[string]string{"created": now}
+	switch len(same) {
+	case 0:
+	case 1:
+		e := &doc.Entries[same[0]]
+		if s.Is(e) && e.Title == s.Title && strings.HasSuffix(e.Text, s.Text) {
+			return false, nil
+		}
+		s.Attributes = maps.Clone(e.Attributes)
+	default:
+		return false, api.Errorf(api.Conflict, "there is more than one summary named %q", s.Title).
+			WithHint("choose another name, or leave one of them in %s", doc.Place.Path)
+	}
+	s.Attributes["source"], s.Attributes["updated"] = origin(c, source), now
+	if len(same) == 0 {
+		r.Append(s.Section(), s.String())
+	} else {
+		r.Replace(same[0], s.String())
+	}
+	return len(same) > 0, nil
+}
+
+// based says why a summary may not be based on what it names. Whoever is told
+// it may be told what it is based on.
+func (m *Memory) based(c Call, s *memory.Summary) error {
+	evidence := compactor.Evidence{Files: m.Files, Layout: m.Layout, View: c.View}
+	switch err := evidence.Check(s.Evidence); {
+	case errors.Is(err, compactor.ErrNotThere):
+		return api.Errorf(api.NotFound, "%v", err)
+	case err != nil:
+		return api.Errorf(api.Invalid, "%v", err)
+	case s.Visibility != memory.PublicOK:
+		return nil
+	}
+	scope := c.Scope
+	scope.Context = memory.Public
+	var err error
+	if evidence.View, err = m.Scopes.View(scope); err != nil {
+		return api.Errorf(api.Invalid, "%v", err)
+	}
+	if err := evidence.Check(s.Evidence); err != nil {
+		return api.Errorf(api.Invalid, "%v in public", err).WithHint("what everybody may read names nothing that only some may; leave it out, or make the summary private_only")
+	}
+	return nil
+}

@@ -1,0 +1,74 @@
+package ops
+
+import (
+	"errors"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/memory"
+	"github.com/memwatchd/memwatchd/secrets"
+	"github.com/memwatchd/memwatchd/vault"
+)
+
+// redacted is an answer without credentials. What is in it already is not
+// changed: parts of it may be shared.
+func redacted[T any](answer T) T {
+	answer, masks := secrets.RedactValue(answer)
+	if s := reflect.Indirect(reflect.ValueOf(&answer).Elem()); masks > 0 && s.Kind() == reflect.Struct {
+		if f := s.FieldByName("Redaction"); f.IsValid() {
+			f.Set(reflect.ValueOf(api.Redaction{Redacted: masks}))
+		}
+	}
+	return answer
+}
+
+// redactedError is an error without credentials.
+func redactedError(err error) error {
+	if e, ok := errors.AsType[*api.Error](err); ok {
+		return redacted(e)
+	}
+	return err
+}
+
+// maskHunk is a change without credentials. They are looked for in the lines as
+// they stood, and as they stand: marks of a difference, or the lines of the other
+// side, would come between those of a private key.
+func maskHunk(h vault.Hunk) vault.Hunk {
+	side := func(middle []byte) []byte { return secrets.Mask(slices.Concat(h.Before, middle, h.Behind)) }
+	was, is := side(h.Old), side(h.New)
+	from := len(h.Before)
+	h.Old, h.New = was[from:from+len(h.Old)], is[from:from+len(h.New)]
+	h.Before, h.Behind = was[:from], was[from+len(h.Old):]
+	return h
+}
+
+// newSecret says no to a text in place of what was shown of a file, if it has a
+// credential, or a mask in a line that is new or moved: nothing is behind that.
+func newSecret(shown memory.Shown, text string) error {
+	if found := secrets.Find(text); found != nil {
+		return secretError("the new text", found[0].Rule)
+	}
+	was, is := between(shown.Text(), text)
+	switch {
+	case secrets.Masks(is) > secrets.Masks(was):
+		return secretError("the new text", secrets.Redaction)
+	case secrets.Masks(is) > 0:
+		return memory.ErrMasked
+	}
+	return nil
+}
+
+// between is the lines of two texts between those that they have in common at
+// both ends.
+func between(a, b string) (string, string) {
+	from, to := strings.SplitAfter(a, "\n"), strings.SplitAfter(b, "\n")
+	for len(from) > 0 && len(to) > 0 && from[0] == to[0] {
+		from, to = from[1:], to[1:]
+	}
+	for len(from) > 0 && len(to) > 0 && from[len(from)-1] == to[len(to)-1] {
+		from, to = from[:len(from)-1], to[:len(to)-1]
+	}
+	return strings.Join(from, ""), strings.Join(to, "")
+}

@@ -1,0 +1,202 @@
+package ops
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/tools/txtar"
+
+	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/memory"
+)
+
+// A reducer says what it is told to. It answers when it is asked to.
+type reducer struct {
+	asked chan string
+	says  chan []string
+}
+
+func (r *reducer) Bullets(ctx context.Context, message string, check func([]string) error) ([]string, error) {
+	select {
+	case r.asked <- message:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	select {
+	case bullets := <-r.says:
+		return bullets, check(bullets)
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// A reducedCase is a memory that captures texts, with a model that does as it is
+// told.
+type reducedCase struct {
+	*diskCase
+	*reducer
+	t      *testing.T
+	failed []string // the context must have ended to look
+	stop   func()
+}
+
+func newReducedCase(t *testing.T) *reducedCase {
+	t.Helper()
+	c := &reducedCase{
+		t: t, diskCase: readOpsCase(t, &txtar.Archive{Files: []txtar.File{{Name: "MEMORY.md", Data: []byte("- there\n")}}}).disk(t),
+		reducer: &reducer{asked: make(chan string), says: make(chan []string)},
+	}
+	c.memory.Reducer, c.memory.JudgePrivate = c.reducer, true
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error)
+	go func() { done <- c.memory.Reduce(ctx, func(err error) { c.failed = append(c.failed, err.Error()) }) }()
+	stopped := false
+	c.stop = func() {
+		if cancel(); stopped {
+			return
+		}
+		stopped = true
+		if err := <-done; !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+	}
+	t.Cleanup(c.stop)
+	return c
+}
+
+func (c *reducedCase) capture(r api.CaptureRequest) *api.CaptureAnswer {
+	c.t.Helper()
+	call, err := c.memory.call(api.Caller{AsOwner: true})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	r.Type, r.Session = "result", "s"
+	answer, err := c.memory.capture(c.t.Context(), call, &r)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return answer
+}
+
+// bullets are those in the log of the day, when nobody writes any more.
+func (c *reducedCase) bullets() (list []string) {
+	c.t.Helper()
+	c.stop()
+	text, err := os.ReadFile(filepath.Join(c.dir, "memory", c.memory.day(0)+".md"))
+	if err != nil && !os.IsNotExist(err) {
+		c.t.Fatal(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		if said, ok := strings.CutPrefix(line, "- "); ok {
+			said, _, _ = strings.Cut(said, " <!--")
+			list = append(list, said)
+		}
+	}
+	return list
+}
+
+func (c *reducedCase) want(bullets, failures string) {
+	c.t.Helper()
+	if got := strings.Join(c.bullets(), "; "); got != bullets {
+		c.t.Errorf("the bullets are %q, want %q", got, bullets)
+	}
+	if got := strings.Join(c.failed, "; "); got != failures {
+		c.t.Errorf("it is told that %q, want %q", got, failures)
+	}
+}
+
+const workDone = "Fixed the race in store.go, at last.\n\nAll 12 tests pass."
+
+// What a model says of a text is captured when it is there, once for each text;
+// what is of no use is not, and the rules decide.
+func TestReduce(t *testing.T) {
+	for name, test := range map[string]struct {
+		says     []string
+		bullets  string
+		failures string
+	}{
+		"bullets":       {[]string{"The race in store.go is fixed", "12 tests pass"}, "The race in store.go is fixed; 12 tests pass", ""},
+		"nothing":       {nil, "", ""},
+		"too many":      {[]string{"a", "b", "c", "d"}, "Fixed the race in store.go, at last.; All 12 tests pass.", "a text is reduced by rules: there are 4 bullets, not one to three"},
+		"made up":       {[]string{"13 tests pass"}, "Fixed the race in store.go, at last.; All 12 tests pass.", "a text is reduced by rules: a bullet has a name or a number that the text has not"},
+		"too long":      {[]string{strings.Repeat("a ", 200)}, "Fixed the race in store.go, at last.; All 12 tests pass.", "a text is reduced by rules: a bullet has more than 300 characters"},
+		"a comment":     {[]string{"fixed <!-- at last -->"}, "Fixed the race in store.go, at last.; All 12 tests pass.", "a text is reduced by rules: bullets: the text has a comment (<!-- -->), which would be taken for attributes; leave it out"},
+		"a credential":  {[]string{"the ghp_0123456789abcdefghijABCDEFGHIJ456789"}, "Fixed the race in store.go, at last.; All 12 tests pass.", "a text is reduced by rules: a bullet has a name or a number that the text has not"},
+		"an empty line": {[]string{" "}, "Fixed the race in store.go, at last.; All 12 tests pass.", "a text is reduced by rules: bullets is empty"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newReducedCase(t)
+			for range 2 {
+				if a := c.capture(api.CaptureRequest{Text: workDone}); !a.Queued || a.Path != "" {
+					t.Errorf("the answer is %+v", a)
+				}
+			}
+			if got := <-c.asked; got != workDone {
+				t.Errorf("the model is asked about %q", got)
+			}
+			c.says <- test.says
+			c.want(test.bullets, test.failures)
+		})
+	}
+}
+
+// What waits when the daemon ends is reduced by rules, and so is what comes then,
+// and what there is no room for.
+func TestReduceEnds(t *testing.T) {
+	c := newReducedCase(t)
+	c.capture(api.CaptureRequest{Text: workDone})
+	<-c.asked // and never answered
+	var want []string
+	for i := range maxWaiting {
+		if a := c.capture(api.CaptureRequest{Text: fmt.Sprintf("Fixed the bug with the number %d.", i)}); !a.Queued {
+			t.Errorf("text %d: %+v", i, a)
+		}
+		want = append(want, fmt.Sprintf("Fixed the bug with the number %d.", i))
+	}
+	if a := c.capture(api.CaptureRequest{Text: "Fixed one too many."}); a.Queued || a.Path == "" {
+		t.Errorf("one too many: %+v", a)
+	}
+	c.stop()
+	if a := c.capture(api.CaptureRequest{Text: "Fixed what came too late."}); a.Queued || a.Path == "" {
+		t.Errorf("one too late: %+v", a)
+	}
+	want = append([]string{"Fixed one too many.", "Fixed the race in store.go, at last.", "All 12 tests pass."}, append(want, "Fixed what came too late.")...)
+	failures := strings.TrimSuffix(strings.Repeat("a text is reduced by rules: context canceled; ", maxWaiting+1), "; ")
+	c.want(strings.Join(want, "; "), failures)
+}
+
+// A model is told what is private only if that was allowed, and what has a
+// credential in it never.
+func TestReducePrivate(t *testing.T) {
+	const secret = "Fixed the login with ghp_0123456789abcdefghijABCDEFGHIJ456789.\nFixed the logout, too."
+	for _, test := range []struct {
+		allowed    bool
+		visibility memory.Visibility
+		text       string
+		asked      bool
+	}{
+		{true, memory.PrivateOnly, workDone, true},
+		{false, memory.PrivateOnly, workDone, false},
+		{false, memory.PublicOK, workDone, true},
+		{true, memory.PublicOK, secret, false},
+	} {
+		c := newReducedCase(t)
+		c.memory.JudgePrivate = test.allowed
+		a := c.capture(api.CaptureRequest{Text: test.text, Visibility: test.visibility.String()})
+		if a.Queued != test.asked {
+			t.Errorf("%+v: %+v", test, a)
+		}
+		if test.asked {
+			<-c.asked
+			c.says <- nil
+		}
+		if text := strings.Join(c.bullets(), "; "); test.asked != (text == "") || strings.Contains(text, "ghp_") {
+			t.Errorf("%+v: %q", test, text)
+		}
+	}
+}

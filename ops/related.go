@@ -1,0 +1,82 @@
+package ops
+
+import (
+	"context"
+	"slices"
+
+	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/memory"
+)
+
+func (m *Memory) related(ctx context.Context, c Call, r *api.RelatedRequest) (*api.RelatedAnswer, error) {
+	if (r.Path == "") == (r.ID == "") {
+		return nil, api.Errorf(api.Invalid, "either path or id is needed")
+	}
+	synced, err := m.sync(ctx, &c, r.Fresh)
+	if err != nil {
+		return nil, err
+	}
+	var doc *memory.Document
+	var entries []*memory.Entry
+	if r.ID != "" {
+		d, e, err := m.entry(ctx, c, r.ID)
+		if err != nil {
+			return nil, err
+		}
+		doc, entries = d, []*memory.Entry{e}
+	} else {
+		d, _, err := m.load(c, r.Path)
+		if err != nil {
+			return nil, err
+		}
+		doc = d
+		for i := range doc.Entries {
+			if e := &doc.Entries[i]; e.Readable(c.View) {
+				entries = append(entries, e)
+			}
+		}
+	}
+	answer := &api.RelatedAnswer{Path: doc.Place.Path, To: []api.LinkTo{}, From: []api.LinkFrom{}, Index: m.state(c, synced)}
+	shown := doc.Shown(c.View)
+	for _, e := range entries {
+		for _, l := range e.Links {
+			if len(answer.To) == r.Limit {
+				break
+			}
+			answer.To = append(answer.To, api.LinkTo{
+				Line: shown.Line(e.Line), Text: l.Text, Target: l.Target, Path: m.follow(c, l), Anchor: l.Anchor, Untrusted: e.Untrusted(),
+			})
+		}
+	}
+	refs, err := m.Index.LinksTo(ctx, c.View, doc.Place.Path)
+	if err != nil {
+		return nil, err
+	}
+	for _, ref := range refs {
+		if len(answer.From) == r.Limit {
+			break
+		}
+		other, _, err := m.load(c, ref.Path)
+		if err != nil {
+			continue // it has gone meanwhile
+		}
+		e := entryOf(c, other, ref.ID)
+		if e == nil || !slices.ContainsFunc(e.Links, func(l memory.Link) bool { return m.follow(c, l) == doc.Place.Path }) {
+			continue
+		}
+		text, _ := firstRunes(e.Text, maxHitText)
+		answer.From = append(answer.From, api.LinkFrom{Place: api.Place{ID: ref.Path + "#" + ref.ID, Path: ref.Path, Line: ref.Line}, Text: text, Untrusted: e.Untrusted()})
+	}
+	return answer, nil
+}
+
+// follow is the file that a link leads to: the first of those it may mean that
+// the caller can read.
+func (m *Memory) follow(c Call, l memory.Link) string {
+	for _, path := range l.Paths {
+		if _, _, err := m.load(c, path); err == nil {
+			return path
+		}
+	}
+	return ""
+}

@@ -1,0 +1,282 @@
+package ops
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/memory"
+)
+
+// remember keeps one thing for long.
+func (m *Memory) remember(ctx context.Context, c Call, r *api.RememberRequest) (*api.RememberAnswer, error) {
+	return m.rememberItem(ctx, c, r, "", "")
+}
+
+// rememberItem keeps one thing for long, as part of a group of changes that are
+// undone together; an empty group is one of its own. The day is the one on which
+// the session began; today if empty.
+func (m *Memory) rememberItem(ctx context.Context, c Call, r *api.RememberRequest, day, group string) (*api.RememberAnswer, error) {
+	answer := &api.RememberAnswer{Hints: []string{}}
+	if m.Disabled {
+		answer.Disabled = true
+		return answer, nil
+	}
+	if err := m.mayWrite(c); err != nil {
+		return nil, err
+	}
+	item := &remembered{
+		RememberRequest: r, subject: c.Scope.Subject, day: cmp.Or(day, m.day(0)), today: m.day(0), now: m.now().UTC(),
+	}
+	if err := m.worthKeeping(item); err != nil {
+		return nil, err
+	}
+	var err error
+	if item.path, item.fresh, err = m.longTermFile(ctx, &c); err != nil {
+		return nil, err
+	}
+	item.parse = func(source []byte) *memory.Document {
+		return m.Layout.Parse(item.path, source, memory.Meta{ModTime: item.now})
+	}
+	if err := m.belongs(item); err != nil {
+		return nil, err
+	}
+	after, _, err := m.add(ctx, c, adding{
+		path: item.path, cause: "remember", group: group, fresh: item.fresh,
+		change: func(doc *memory.Document, rev *memory.Revision) error { return item.put(doc, rev) },
+	})
+	if err != nil {
+		return nil, err
+	}
+	answer.Path, answer.Replaced, answer.Section = item.path, item.replaced, item.section
+	if doc := after.For(c.View); doc != nil {
+		shown := doc.Shown(c.View)
+		for _, e := range slices.Backward(doc.Entries) {
+			if e.Norm == item.norm {
+				answer.Line = shown.Line(e.Line)
+				break
+			}
+		}
+		answer.Hints = append(answer.Hints, item.hints()...)
+		if m.Compactor != nil {
+			if fill, ok := m.Compactor.FillOf(after); ok && fill.Hint() != "" {
+				answer.Hints = append(answer.Hints, fill.Hint())
+			}
+		}
+	}
+	return answer, nil
+}
+
+// A remembered is an item on its way into long-term memory.
+type remembered struct {
+	*api.RememberRequest
+	subject string
+	day     string // on which its session began
+	today   string
+	now     time.Time
+	path    string
+	fresh   []byte
+	parse   func([]byte) *memory.Document
+
+	section  string
+	norm     string // of the entry that it becomes
+	replaced bool
+	alike    int // items that have the title, if that is more than one
+}
+
+var (
+	boxed  = regexp.MustCompile(`(?m)^\s*(?:(?:[-*+]|\d+[.)])\s+)?\[.\](?:\s|$)`)
+	tasked = regexp.MustCompile(`(?i)^\s*(?:to-?do|task|follow[ -]?up|remind (?:me|us)|待办|提醒我)\s*(?:[:：]|\b)|^\s*(?:待办|提醒我)`)
+)
+
+// worthKeeping says no to what is not kept for long.
+func (m *Memory) worthKeeping(r *remembered) error {
+	if strings.TrimSpace(r.Text) == "" {
+		return api.Errorf(api.Invalid, "text is empty")
+	}
+	given := []struct{ field, text string }{{"title", r.Title}, {"text", r.Text}, {"section", r.Section}, {"session", r.Session}}
+	for _, e := range r.Evidence {
+		given = append(given, struct{ field, text string }{"evidence", e})
+	}
+	for _, g := range given {
+		if err := m.outside(g.field, g.text); err != nil {
+			return err
+		}
+	}
+	for _, e := range r.Evidence {
+		if strings.TrimSpace(e) == "" || strings.Contains(e, ",") {
+			return api.Errorf(api.Invalid, "evidence: %q is empty, or has a comma in it", e)
+		}
+	}
+	for _, g := range given[:3] {
+		if utf8.RuneCountInString(g.text) > maxNote {
+			return api.Errorf(api.TooLarge, "%s has more than %d characters", g.field, maxNote).WithHint("a sentence or two are remembered; a file of its own keeps the rest")
+		}
+	}
+	switch {
+	case !r.Explicit:
+		return api.Errorf(api.Invalid, "only what the user asked to be remembered is kept for long").
+			WithHint("set explicit if the user said so; note keeps everything else, for the day")
+	case boxed.MatchString(r.Text), tasked.MatchString(r.Text), tasked.MatchString(r.Title), m.Layout.CountsTasks(r.Section):
+		return api.Errorf(api.Invalid, "tasks are not kept for long").WithHint("put it into the tasks of the session")
+	}
+	return nil
+}
+
+// belongs says no to what declares itself as something that is kept by its key.
+// In MEMORY.md it may stand, where there are sections for it.
+func (m *Memory) belongs(r *remembered) error {
+	if m.Layout.Place(r.path).Dir == "" || !strings.HasSuffix(r.path, "/_index.md") {
+		return nil
+	}
+	for _, name := range []string{r.Section, r.Title} {
+		if namespace := memory.DeclaredAs(name); namespace != "" {
+			return api.Errorf(api.Invalid, "%q is no long-term memory but kept by its key", name).
+				WithHint("item_put keeps it, with namespace %s", namespace)
+		}
+	}
+	return nil
+}
+
+// longTermFile is where the caller's long-term memory is kept: in MEMORY.md, if the
+// caller has one or has a memory of that layout, else in the file of the caller's
+// own directory; with what the file begins as if there is none.
+func (m *Memory) longTermFile(ctx context.Context, c *Call) (path string, fresh []byte, err error) {
+	subject := c.Scope.Subject
+	dir := memory.UserDir(subject) + "/MEMORY.md"
+	if subject == m.Owner {
+		dir = "MEMORY.md"
+	}
+	if m.exists(dir) {
+		mine := func() bool { return c.View.SubjectOf(memory.Partition{Owner: m.Layout.Place(dir).Owner}) == subject }
+		if !mine() {
+			if err := m.whole(ctx, c); err != nil {
+				return "", nil, err
+			}
+		}
+		if mine() {
+			return dir, memory.NewMemory(), nil
+		}
+	}
+	home, err := m.home(ctx, c)
+	if err != nil {
+		return "", nil, err
+	}
+	path = home + "/_index.md"
+	if subject == m.Owner && !m.exists(path) && strings.HasPrefix(m.dayDir(m.day(0)), "memory/") {
+		return dir, memory.NewMemory(), nil
+	}
+	return path, memory.NewLongTerm(subject, m.now()), nil
+}
+
+// exists reports whether there is a file, as it is now.
+func (m *Memory) exists(path string) bool {
+	_, err := m.Files.Load(path)
+	return err == nil
+}
+
+// put puts the item into the file: in the place of the one that it replaces, else
+// at the end of its section.
+func (r *remembered) put(doc *memory.Document, rev *memory.Revision) error {
+	source := "api"
+	if session := strings.Join(strings.Fields(r.Session), " "); session != "" {
+		source = "session:" + session
+	}
+	at, err := r.replaces(doc, source)
+	if err != nil {
+		return err
+	}
+	var old *memory.Entry
+	if r.replaced = at >= 0; r.replaced {
+		old = &doc.Entries[at]
+	}
+	attributes := []memory.Attribute{{Key: "evidence", Value: strings.Join(r.Evidence, ",")}, {Key: "source", Value: source}}
+	if old != nil && old.Attributes["updated"] != "" {
+		attributes = append(attributes, memory.Attribute{Key: "updated", Value: memory.Timestamp(r.now)})
+	}
+	item, err := r.item(doc.AttributeComment(old, attributes...))
+	if err != nil {
+		return err
+	}
+	switch {
+	case old == nil:
+		if r.section = r.Section; r.section == "" {
+			r.section = doc.SectionFor(r.Title, r.Text)
+		}
+		r.section = strings.Join(strings.Fields(r.section), " ")
+		rev.Append([]string{r.section}, item)
+	default:
+		r.section = ""
+		if n := len(old.Sections); n > 0 {
+			r.section = old.Sections[n-1]
+		}
+		rev.Replace(at, item+doc.Remarks(old))
+	}
+	if strings.HasSuffix(r.path, "/_index.md") {
+		rev.CompleteLongTerm(r.subject, r.now)
+	}
+	return nil
+}
+
+// item is the text of the item, with the date of today unless it begins with one.
+func (r *remembered) item(comment string) (string, error) {
+	for _, added := range []string{"", " (added " + r.today + ")"} {
+		item := memory.TitledItem(r.Title, strings.TrimSpace(r.Text)+added, comment)
+		alone := r.parse([]byte(item))
+		if len(alone.Entries) != 1 || len(alone.Entries[0].Tasks) > 0 {
+			return "", api.Errorf(api.Invalid, "text: it cannot be one item of a list").WithHint("leave out what Markdown would read as something else")
+		}
+		e := &alone.Entries[0]
+		if title := strings.Join(strings.Fields(r.Title), " "); e.Title != title && title != "" {
+			return "", api.Errorf(api.Invalid, "title: %q cannot be a title", title).WithHint("leave out what Markdown would read as something else")
+		}
+		if r.norm = e.Norm; e.Added != "" {
+			return item, nil
+		}
+	}
+	return "", api.Errorf(api.Invalid, "text: it cannot end with the date of today").WithHint("leave out what Markdown would read as something else")
+}
+
+// replaces is the item that says the same, or has the same title: -1 if there is
+// none, or more than one. Of a session there is one item at most; since a chat has
+// the same id for years, that is one of each of its days.
+func (r *remembered) replaces(doc *memory.Document, source string) (at int, err error) {
+	at, r.alike = -1, 0
+	title, text := memory.Fold(r.Title), memory.TaskNorm(r.Text)
+	other := false // of the session
+	for i := range doc.Entries {
+		e := &doc.Entries[i]
+		same := e.Block == memory.Item && len(e.Tasks) == 0 && memory.Fold(e.Title) == title &&
+			(title != "" || memory.TaskNorm(e.Norm) == text)
+		if same {
+			at, r.alike = i, r.alike+1
+		}
+		other = other || !same && r.Session != "" && e.Source == source && (e.Added == "" || e.Added >= r.day)
+	}
+	if other {
+		return -1, api.Errorf(api.Limit, "one item of session %q is kept for long already, on that day", r.Session).
+			WithHint("leave session out if the user has asked for another")
+	}
+	if r.alike > 1 {
+		at = -1
+	}
+	return at, nil
+}
+
+// hints say what should be looked at again.
+func (r *remembered) hints() []string {
+	var hints []string
+	if words := memory.DateBound(r.Title+"\n"+r.Text, r.today); words != "" {
+		hints = append(hints, fmt.Sprintf("%q will pass: keep for long what holds for weeks and months, and note the rest for the day", words))
+	}
+	if r.alike > 1 {
+		hints = append(hints, fmt.Sprintf("%d items have this title: merge them, so that the next one can take their place", r.alike))
+	}
+	return hints
+}

@@ -1,0 +1,196 @@
+package ops
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/index"
+	"github.com/memwatchd/memwatchd/memory"
+)
+
+// maxHitText is how many characters of an entry a hit shows.
+const maxHitText = 2000
+
+func (m *Memory) search(ctx context.Context, c Call, r *api.SearchRequest) (*api.SearchAnswer, error) {
+	q := index.Query{
+		Text: strings.TrimSpace(r.Query), Exclude: r.Exclude, Bias: *r.RecencyBias, All: r.All,
+		Offset: r.Offset, Limit: r.Limit, Explain: r.Explain,
+		Filter: index.Filter{
+			Types: r.Types, Tags: r.Tags, AnyTag: r.AnyTag, Sections: r.Sections, Path: r.Path,
+			Session: r.Session, Contact: r.Contact, Archived: r.IncludeArchived,
+		},
+	}
+	q.Mode, _ = index.ParseMode(r.Mode) // the tag admits no others
+	for _, name := range r.Kinds {
+		kind, _ := memory.ParseKind(name)
+		q.Filter.Kinds = append(q.Filter.Kinds, kind)
+	}
+	if r.State != "" {
+		state := memory.Open
+		if r.State == memory.Done.String() {
+			state = memory.Done
+		}
+		q.Filter.State = &state
+	}
+	if err := index.CheckPath(r.Path); err != nil {
+		return nil, api.Errorf(api.Invalid, "path: %v", err)
+	}
+	if err := index.CheckText(r.Query); err != nil {
+		return nil, api.Errorf(api.Invalid, "query: %v", err)
+	}
+	if err := index.CheckExclude(r.Exclude); err != nil {
+		return nil, api.Errorf(api.Invalid, "exclude: %v", err)
+	}
+	var err error
+	if q.Filter.Since, _, err = m.times("since", r.Since); err != nil {
+		return nil, err
+	}
+	if _, q.Filter.Until, err = m.times("until", r.Until); err != nil {
+		return nil, err
+	}
+	return m.find(ctx, c, q, r.AsOf, r.Fresh, *r.Count)
+}
+
+func (m *Memory) recent(ctx context.Context, c Call, r *api.RecentRequest) (*api.SearchAnswer, error) {
+	from, _, err := m.times("as_of", r.AsOf)
+	if err != nil {
+		return nil, err
+	}
+	q := index.Query{Mode: index.Recent, Limit: r.Limit, Filter: index.Filter{Tags: r.Tags, Until: from}}
+	if from.IsZero() {
+		from = m.now()
+	}
+	q.Filter.Since = from.Add(-time.Duration(*r.Hours * float64(time.Hour)))
+	answer, err := m.find(ctx, c, q, r.AsOf, r.Fresh, true)
+	if err == nil && answer.Total == 0 && answer.Note == nothing(c) {
+		answer.Note = fmt.Sprintf("%s; entries of the last %g h were looked at", answer.Note, *r.Hours)
+	}
+	return answer, err
+}
+
+// find asks the index.
+func (m *Memory) find(ctx context.Context, c Call, q index.Query, asOf string, f api.Fresh, count bool) (*api.SearchAnswer, error) {
+	start := time.Now()
+	var err error
+	if q.AsOf, _, err = m.times("as_of", asOf); err != nil {
+		return nil, err
+	}
+	if q.AsOf.IsZero() {
+		q.AsOf = m.now().UTC().Truncate(time.Second)
+	}
+	synced, err := m.sync(ctx, &c, f)
+	if err != nil {
+		return nil, err
+	}
+	asked := time.Now()
+	result, err := m.Index.Search(ctx, c.View, q)
+	if err != nil {
+		return nil, err
+	}
+	m.queries.Add(time.Since(asked))
+	answer := &api.SearchAnswer{
+		Hits: make([]api.Hit, len(result.Hits)), Total: result.Total, AsOf: q.AsOf.UTC(), Note: result.Note,
+		Index: m.state(c, synced), TookMS: milliseconds(time.Since(start)),
+	}
+	answer.Index.Degraded = answer.Index.Degraded || result.Degraded
+	for i, h := range result.Hits {
+		answer.Hits[i] = hitOf(c, h)
+	}
+	if answer.Total == 0 && answer.Note == "" {
+		answer.Note = nothing(c)
+	}
+	if count {
+		ids := make([]string, len(answer.Hits))
+		for i, h := range answer.Hits {
+			ids[i] = h.ID
+		}
+		m.used(ids...)
+	}
+	return answer, nil
+}
+
+// nothing says why there is nothing, as far as that is the caller's doing.
+func nothing(c Call) string {
+	switch {
+	case c.Scope.Subject == "":
+		return "nothing matches; without a subject, only public text that is nobody's is searched"
+	case c.Scope.Context != memory.Private:
+		return "nothing matches; outside a private context, only public text is searched"
+	}
+	return "nothing matches"
+}
+
+func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+
+func hitOf(c Call, h index.Hit) api.Hit {
+	doc, e := h.Doc, h.Entry
+	shown := doc.Shown(c.View)
+	out := api.Hit{
+		ID: doc.Place.Path + "#" + e.ID, Path: doc.Place.Path,
+		Line: shown.Line(e.Line), EndLine: shown.Line(e.EndLine),
+		Score: h.Score, Kind: doc.Place.Kind.String(), Subject: c.View.SubjectOf(e.Partition),
+		Day: doc.Place.Day, Session: sessionOf(c, doc), Section: strings.Join(e.Sections, " > "),
+		Title: e.Title, Snippet: h.Snippet, Highlights: h.Highlights, Type: e.Type, Tags: e.Tags,
+		Importance: e.Importance, Visibility: e.Partition.Visibility.String(), Task: taskState(e.Tasks),
+		Added: e.Added, Time: e.Time.UTC(), Untrusted: e.Untrusted(), Stale: doc.Stale, Why: convertWhy(h.Why),
+	}
+	out.Text, out.Truncated = firstRunes(e.Text, maxHitText)
+	for _, ref := range h.AlsoAt {
+		out.AlsoAt = append(out.AlsoAt, api.Place{ID: ref.Path + "#" + ref.ID, Path: ref.Path, Line: ref.Line})
+	}
+	return out
+}
+
+// sessionOf is the id of a session: what its file says, if the caller may see
+// that, else the name of the file.
+func sessionOf(c Call, doc *memory.Document) string {
+	if id := doc.Front.SessionID; id != "" && c.View.Readable(doc.Own) {
+		return id
+	}
+	return doc.Place.Session
+}
+
+func taskState(tasks []memory.Task) string {
+	if len(tasks) == 0 {
+		return ""
+	}
+	for _, t := range tasks {
+		if t.State == memory.Open {
+			return memory.Open.String()
+		}
+	}
+	return memory.Done.String()
+}
+
+// firstRunes is the beginning of a text, and whether there is more.
+func firstRunes(s string, n int) (string, bool) {
+	if len(s) <= n {
+		return s, false
+	}
+	for i := range s {
+		if n--; n < 0 {
+			return s[:i], true
+		}
+	}
+	return s, false
+}
+
+// times is the first and the last moment of a time or a day, zero if there is
+// none.
+func (m *Memory) times(name, s string) (first, last time.Time, err error) {
+	if s == "" {
+		return time.Time{}, time.Time{}, nil
+	}
+	if t, err := time.Parse(time.RFC3339, s); err == nil {
+		return t, t, nil
+	}
+	d, err := time.ParseInLocation(time.DateOnly, s, m.location())
+	if err != nil || !utf8.ValidString(s) {
+		return time.Time{}, time.Time{}, api.Errorf(api.Invalid, "%s: %q is neither a day such as 2026-02-04 nor a time such as 2026-02-04T12:30:00Z", name, s)
+	}
+	return d, d.AddDate(0, 0, 1).Add(-time.Nanosecond), nil
+}

@@ -1,0 +1,113 @@
+package ops
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/index"
+	"github.com/memwatchd/memwatchd/memory"
+)
+
+// Why a file is not the one of a session.
+var (
+	errOthers  = errors.New("the file is another session's")
+	errUnsound = errors.New("the file is never written to as it is")
+)
+
+// maxUnsound is how many files of a session may be in need of mending at a time.
+const maxUnsound = 9
+
+// A sessionUse does something with the file of a session, which is made if it is
+// fresh. What the file says it gives to isOurs, and returns its error.
+type sessionUse func(path string, fresh bool, isOurs func(*memory.Document) error) error
+
+// inSessionFile finds the file of a session of a day and uses it: the one that
+// names the session, else the one that has its name, as far as the caller can read
+// it, else a new one. A file of that name that is another's is not it, and one
+// that is never written to is told of in the notes; then the session's has another
+// name.
+func (m *Memory) inSessionFile(c Call, session, day string, use sessionUse) (notes []string, err error) {
+	try := func(path string, fresh, byName bool) error {
+		isOurs := func(doc *memory.Document) error {
+			switch id := doc.Front.SessionID; {
+			case id != session && (id != "" || !byName):
+				return errOthers
+			case doc.Unsound:
+				return errUnsound
+			case !c.View.Readable(doc.Own):
+				return errOthers
+			}
+			return nil
+		}
+		if file, err := m.Writer.Vault.Read(path); err == nil {
+			doc := m.Parse(file)
+			if err := isOurs(doc); err != nil {
+				if note := unsoundNote(c, doc); note != "" && !slices.Contains(notes, note) && errors.Is(err, errUnsound) {
+					notes = append(notes, note)
+				}
+				return err
+			}
+		}
+		return use(path, fresh, isOurs)
+	}
+	for _, doc := range m.sessionFiles(c, session, day) {
+		path := doc.Place.Path
+		err := try(path, false, true)
+		if gone := asError(err); err == nil || gone.Code != api.NotFound && !errors.Is(err, errOthers) && !errors.Is(err, errUnsound) {
+			return notes, err
+		}
+	}
+	dir := m.dayDir(day)
+	reader := fmt.Sprintf("%s\n%s", c.Scope.Subject, c.Scope.Context)
+	for i, name := range memory.SessionNames(session, reader) {
+		for n := 1; n <= maxUnsound; n++ {
+			path := dir + "/" + name + ".md"
+			if n > 1 {
+				path = fmt.Sprintf("%s/%s-%d.md", dir, name, n)
+			}
+			err := try(path, true, i == 0 && n == 1)
+			switch {
+			case errors.Is(err, errUnsound), n > 1 && errors.Is(err, errOthers):
+				continue
+			case !errors.Is(err, errOthers):
+				return notes, err
+			}
+			break
+		}
+	}
+	return notes, api.Errorf(api.Unavailable, "all names for the file of session %q are taken", session).WithHint("status tells which files have to be mended")
+}
+
+// unsoundNote says what is wrong with a file, to those only who may read all of it.
+func unsoundNote(c Call, doc *memory.Document) string {
+	if !doc.Owned(c.View) {
+		return ""
+	}
+	return fmt.Sprintf("%s is not written to as it is, so the session goes on in another file: %s", doc.Place.Path, doc.WhyUnsound())
+}
+
+// sessionFiles are the files of a session of a day that the caller can read: those
+// that name it first.
+func (m *Memory) sessionFiles(c Call, session, day string) []*memory.Document {
+	var list []*memory.Document
+	ofDay := func(f *index.FileInfo) bool { return f.Kind == memory.Session && f.Day == day }
+	for doc := range m.readable(c, ofDay) {
+		if sessionOf(c, doc) == session {
+			list = append(list, doc)
+		}
+	}
+	slices.SortStableFunc(list, func(a, b *memory.Document) int {
+		named := func(doc *memory.Document) int {
+			if doc.Front.SessionID == session {
+				return 0
+			}
+			return 1
+		}
+		return cmp.Or(named(a)-named(b), strings.Compare(a.Place.Path, b.Place.Path))
+	})
+	return list
+}

@@ -1,0 +1,197 @@
+package ops
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/index"
+	"github.com/memwatchd/memwatchd/memory"
+	"github.com/memwatchd/memwatchd/todosync"
+)
+
+func (m *Memory) todo(ctx context.Context, c Call, r *api.TodoRequest) (*api.TodoAnswer, error) {
+	plan := r.DryRun && r.ID == "" && r.Text == ""
+	if m.Disabled {
+		return &api.TodoAnswer{Changed: []api.TodoPlace{}, Left: []api.Skipped{}, DryRun: r.DryRun, Disabled: true}, nil
+	}
+	if err := m.mayWrite(c); err != nil {
+		return nil, err
+	}
+	if m.Todos == nil {
+		return nil, api.Errorf(api.Unavailable, "nothing can be written").WithHint("status says why")
+	}
+	if plan && !c.Whole { // what is going to be ticked depends on everybody's tasks
+		return nil, api.Errorf(api.Forbidden, "the plan is for the owner, in private").WithHint("name a task to see what would be changed")
+	}
+	if !plan && (r.ID == "") == (r.Text == "") {
+		return nil, api.Errorf(api.Invalid, "either id or text is needed")
+	}
+	synced, err := m.sync(ctx, &c, r.Fresh)
+	if err != nil {
+		return nil, err
+	}
+	answer := &api.TodoAnswer{Changed: []api.TodoPlace{}, Left: []api.Skipped{}, DryRun: r.DryRun, Index: m.state(c, synced)}
+	if plan {
+		answer.Plan = m.todoPlan(c)
+		return answer, nil
+	}
+	copies, err := m.meant(c, r)
+	if err != nil {
+		return nil, err
+	}
+	answer.Text, answer.State = copies[0].text, r.State
+	copies = slices.DeleteFunc(copies, func(t taskCopy) bool { return t.place.State == r.State })
+	if r.State == memory.Open.String() {
+		copies = m.lastTime(copies)
+	}
+	var boxes []todosync.Copy
+	for _, t := range copies {
+		t.place.State = r.State
+		boxes, answer.Changed = append(boxes, t.Copy), append(answer.Changed, t.place)
+	}
+	if r.DryRun || len(boxes) == 0 {
+		return answer, nil
+	}
+	state := memory.Done
+	if r.State == memory.Open.String() {
+		state = memory.Open
+	}
+	return answer, m.setTasks(ctx, c, boxes, state, answer)
+}
+
+// setTasks changes boxes. It fails if none could be.
+func (m *Memory) setTasks(ctx context.Context, c Call, boxes []todosync.Copy, state memory.TaskState, answer *api.TodoAnswer) error {
+	may := func(e *memory.Entry) bool { return e.Readable(c.View) }
+	var failure error
+	for _, o := range m.Todos.Set(ctx, boxes, state, may) {
+		if o.Err != nil {
+			doc, _, err := m.load(c, o.Path)
+			failure = writeError(o.Err, err == nil && doc.Owned(c.View))
+			answer.Left = append(answer.Left, api.Skipped{Path: o.Path, Reason: asError(failure).Message})
+		}
+		if !o.Changed {
+			answer.Changed = slices.DeleteFunc(answer.Changed, func(p api.TodoPlace) bool { return p.Path == o.Path })
+		}
+	}
+	if len(answer.Changed) == 0 {
+		return failure
+	}
+	return nil
+}
+
+// meant are all copies of the task that a request means, the newest first. It is
+// one task: where more than one is meant, they are named.
+func (m *Memory) meant(c Call, r *api.TodoRequest) ([]taskCopy, error) {
+	var all []taskCopy
+	hasTasks := func(f *index.FileInfo) bool { return f.Tasks && todosync.Concerns(f.Kind) }
+	for doc, shown := range m.readable(c, hasTasks) {
+		all = append(all, tasksOf(c, doc, shown, "")...)
+	}
+	slices.SortStableFunc(all, taskCopy.compare)
+	seeds := named(all, r)
+	if len(seeds) == 0 {
+		return nil, notFound("task", r.ID+r.Text).WithHint("todos lists those that there are; the text is all that a task says")
+	}
+	rules := taskRules(c)
+	if r.ID != "" && len(seeds) == 1 {
+		copies := slices.DeleteFunc(slices.Clone(all), func(t taskCopy) bool { return !t.same(rules, &seeds[0]) })
+		if len(grouped(c, copies)) > 1 { // nobody's task goes with several people's
+			copies = slices.DeleteFunc(copies, func(t taskCopy) bool {
+				return t.Contact != seeds[0].Contact || rules.Subject(t.Owner) != rules.Subject(seeds[0].Owner)
+			})
+		}
+		return copies, nil
+	}
+	groups := grouped(c, seeds)
+	if len(groups) > 1 {
+		// One of them may be the only one that there is something to do about.
+		groups = slices.DeleteFunc(groups, func(g []taskCopy) bool {
+			return !slices.ContainsFunc(g, func(t taskCopy) bool { return t.place.State != r.State })
+		})
+	}
+	switch len(groups) {
+	case 0:
+		return seeds, nil
+	case 1:
+		return slices.DeleteFunc(all, func(t taskCopy) bool {
+			return slices.ContainsFunc(groups[0], func(g taskCopy) bool { return !t.same(rules, &g) })
+		}), nil
+	}
+	return nil, severalTasks(groups)
+}
+
+// same reports whether two copies are of one task, or one and the same.
+func (t *taskCopy) same(rules *todosync.Rules, u *taskCopy) bool {
+	return t.place == u.place || rules.Same(&t.Copy, &u.Copy)
+}
+
+// named are the copies that a request names: by text; by path#id or id, that of
+// the task or of its entry. What was meant as a text may turn out to be an id.
+func named(all []taskCopy, r *api.TodoRequest) []taskCopy {
+	among := func(keep func(*taskCopy) bool) []taskCopy {
+		var list []taskCopy
+		for i := range all {
+			if t := &all[i]; (r.Session == "" || t.session == r.Session) && keep(t) {
+				list = append(list, *t)
+			}
+		}
+		return list
+	}
+	if r.Text != "" {
+		text := todosync.TextOf(r.Text)
+		list := among(func(t *taskCopy) bool { return t.Text == text && text != todosync.Digest{} })
+		if len(list) > 0 || !strings.Contains(r.Text, "#") {
+			return list
+		}
+	}
+	id := r.ID + r.Text
+	if i := strings.LastIndexByte(id, '#'); i >= 0 {
+		path := id[:i]
+		id = id[i+1:]
+		all = slices.DeleteFunc(slices.Clone(all), func(t taskCopy) bool { return t.place.Path != path })
+	}
+	if id == "" {
+		return nil
+	}
+	for _, keep := range []func(*taskCopy) bool{
+		func(t *taskCopy) bool { return t.Box.ID == id },
+		func(t *taskCopy) bool { return t.entry == id && t.whole },
+		func(t *taskCopy) bool { return t.entry == id },
+	} {
+		if list := among(keep); len(list) > 0 {
+			return list
+		}
+	}
+	return nil
+}
+
+// severalTasks is the error for what may mean more than one task.
+func severalTasks(groups [][]taskCopy) error {
+	const most = 10
+	copies := slices.Concat(groups...)
+	slices.SortStableFunc(copies, taskCopy.compare)
+	var names []string
+	for i, t := range copies {
+		if i == most {
+			names = append(names, "…")
+			break
+		}
+		names = append(names, fmt.Sprintf("%s (line %d)", t.place.ID, t.place.Line))
+	}
+	return api.Errorf(api.Conflict, "more than one task is meant").WithHint("ask by id, or with session, for one of %s", strings.Join(names, ", "))
+}
+
+// lastTime are, of the done copies of a task, those of the last time that it was
+// done: those of the newest day, and what reconciliation ticked because of them.
+// A task may have been done many times before.
+func (m *Memory) lastTime(copies []taskCopy) []taskCopy {
+	for i := range copies {
+		if t := &copies[i]; t.place.Day != copies[0].place.Day && m.Todos.ByHand(&t.Copy) {
+			return copies[:i]
+		}
+	}
+	return copies
+}

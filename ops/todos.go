@@ -1,0 +1,147 @@
+package ops
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/index"
+	"github.com/memwatchd/memwatchd/memory"
+	"github.com/memwatchd/memwatchd/todosync"
+)
+
+// A taskCopy is a copy of a task that the caller can read.
+type taskCopy struct {
+	todosync.Copy
+	text    string
+	entry   string // the id of its entry
+	whole   bool   // it is the entry, not a part of it
+	session string // of its file
+	theirs  bool   // it was written by others than its subject
+	place   api.TodoPlace
+}
+
+func (m *Memory) todos(ctx context.Context, c Call, r *api.TodosRequest) (*api.TodosAnswer, error) {
+	synced, err := m.sync(ctx, &c, r.Fresh)
+	if err != nil {
+		return nil, err
+	}
+	oldest, newest := "", m.day(1)
+	if r.Days > 0 {
+		oldest = m.day(1 - r.Days)
+	}
+	var copies []taskCopy
+	hasTasks := func(f *index.FileInfo) bool {
+		return f.Tasks && todosync.Concerns(f.Kind) && (f.Day == "" || oldest <= f.Day && f.Day <= newest)
+	}
+	for doc, shown := range m.readable(c, hasTasks) {
+		copies = append(copies, tasksOf(c, doc, shown, r.Section)...)
+	}
+	answer := &api.TodosAnswer{Todos: []api.Todo{}, Index: m.state(c, synced)}
+	var all []api.Todo
+	for _, copies := range grouped(c, copies) {
+		t := todoOf(copies)
+		if all = append(all, t); r.State == "all" || t.State == r.State {
+			answer.Todos = append(answer.Todos, t)
+		}
+	}
+	answer.Days = todoDays(all)
+	slices.SortFunc(answer.Todos, func(a, b api.Todo) int {
+		return cmp.Or(strings.Compare(a.Since, b.Since),
+			strings.Compare(a.Places[0].Path, b.Places[0].Path), cmp.Compare(a.Places[0].Line, b.Places[0].Line),
+			strings.Compare(a.Text, b.Text))
+	})
+	return answer, nil
+}
+
+// todoDays counts tasks by the day since which they stand.
+func todoDays(todos []api.Todo) []api.TodoDay {
+	days := []api.TodoDay{}
+	for _, t := range todos {
+		i, ok := slices.BinarySearchFunc(days, t.Since, func(d api.TodoDay, day string) int { return strings.Compare(d.Day, day) })
+		if !ok {
+			days = slices.Insert(days, i, api.TodoDay{Day: t.Since})
+		}
+		if t.State == memory.Done.String() {
+			days[i].Done++
+		} else {
+			days[i].Open++
+		}
+	}
+	return days
+}
+
+// tasksOf lists the tasks of a file that the caller can read.
+func tasksOf(c Call, doc *memory.Document, shown memory.Shown, section string) []taskCopy {
+	var list []taskCopy
+	f := todosync.FileOf(doc)
+	if !c.View.Readable(doc.Own) {
+		f.Contact = ""
+	}
+	for i, b := range f.Boxes {
+		e := &doc.Entries[b.Entry]
+		if !e.Readable(c.View) || section != "" && !slices.ContainsFunc(e.Sections, func(s string) bool { return strings.EqualFold(s, section) }) {
+			continue
+		}
+		t := &e.Tasks[b.Task]
+		list = append(list, taskCopy{f.Copy(i), t.Text, e.ID, e.Block == memory.Item && t.Line == e.Line, f.Session, e.Untrusted(), api.TodoPlace{
+			Place: api.Place{ID: doc.Place.Path + "#" + e.ID, Path: doc.Place.Path, Line: shown.Line(t.Line)},
+			State: t.State.String(), Day: dayOf(doc, e),
+		}})
+	}
+	return list
+}
+
+// taskRules are those of what the same task is, for one who asks.
+func taskRules(c Call) *todosync.Rules {
+	return &todosync.Rules{Subject: func(owner string) string { return c.View.SubjectOf(memory.Partition{Owner: owner}) }}
+}
+
+// grouped are copies by the task that they are copies of, the newest first.
+func grouped(c Call, copies []taskCopy) [][]taskCopy {
+	slices.SortStableFunc(copies, taskCopy.compare)
+	boxes := make([]todosync.Copy, len(copies))
+	for i := range copies {
+		boxes[i] = copies[i].Copy
+	}
+	var groups [][]taskCopy
+	for _, members := range taskRules(c).Group(boxes) {
+		var group []taskCopy
+		for _, i := range members {
+			group = append(group, copies[i])
+		}
+		groups = append(groups, group)
+	}
+	return groups
+}
+
+// compare orders copies by day, the newest first, then by place.
+func (t taskCopy) compare(u taskCopy) int {
+	return cmp.Or(strings.Compare(u.place.Day, t.place.Day), strings.Compare(t.place.Path, u.place.Path), cmp.Compare(t.place.Line, u.place.Line))
+}
+
+func dayOf(doc *memory.Document, e *memory.Entry) string {
+	return cmp.Or(doc.Place.Day, e.Added)
+}
+
+// todoOf is the task that copies, the newest first, have in common. It is done if
+// the newest copy is: a box that is open on a later day is a new task.
+func todoOf(copies []taskCopy) api.Todo {
+	newest, done := copies[0], memory.Done.String()
+	t := api.Todo{Text: newest.text, State: memory.Open.String(), Untrusted: true}
+	for _, copied := range copies {
+		if copied.place.Day == newest.place.Day && copied.place.State == done {
+			t.State = done
+		}
+		t.Places, t.Untrusted = append(t.Places, copied.place), t.Untrusted && copied.theirs
+	}
+	for _, p := range t.Places {
+		if t.State != done && p.State == done {
+			break // it was done then, and is to be done again
+		}
+		t.Since = p.Day
+	}
+	return t
+}

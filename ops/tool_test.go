@@ -1,0 +1,161 @@
+package ops
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"golang.org/x/tools/txtar"
+
+	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/ipc/mcp"
+)
+
+// soundUse is a use of each tool that succeeds on what it is used on, in turn.
+var soundUse = map[string]fields{
+	"memory_note":             {"text": "a note"},
+	"memory_remember":         {"title": "Editor", "text": "vim", "explicit": true},
+	"memory_session":          {"session": "s1", "draft": fields{"summary": "a summary"}},
+	"memory_edit":             {"path": "notes/a.md", "old_text": "words", "new_text": "other words"},
+	"memory_write":            {"path": "notes/b.md", "text": "# B\n"},
+	"memory_profile":          {"text": "short", "evidence": []string{"notes/a.md"}},
+	"memory_project":          {"name": "atlas", "text": "short", "evidence": []string{"notes/a.md"}},
+	"memory_put":              {"namespace": "fact", "key": "k", "value": "v"},
+	"memory_delete_namespace": {"namespace": "fact"},
+}
+
+// What a schema says is needed is needed, and with it something is done.
+func TestToolNeeds(t *testing.T) {
+	for _, tool := range mcp.Tools {
+		var needed []string
+		for _, p := range tool.Params() {
+			if p.Need && len(tool.Operations()) == 1 {
+				needed = append(needed, p.Name)
+			}
+		}
+		sound, ok := soundUse[tool.Name]
+		if ok != (needed != nil) {
+			t.Fatalf("%s needs %v: say in the table how it is used", tool.Name, needed)
+		}
+		if !ok {
+			continue
+		}
+		d := readOpsCase(t, &txtar.Archive{Files: []txtar.File{{Name: "notes/a.md", Data: []byte("some words\n")}}}).disk(t)
+		use := func(without string) mcp.Result {
+			arguments := maps.Clone(sound)
+			delete(arguments, without)
+			return tool.Use(t.Context(), askOf(d.memory), json.RawMessage(encoded(t, arguments)))
+		}
+		for _, name := range needed {
+			if a := use(name); !a.Failed {
+				t.Errorf("%s without %s answers %q", tool.Name, name, a.Text)
+			}
+		}
+		if a := use(""); a.Failed {
+			t.Errorf("%s with all that it needs answers %q", tool.Name, a.Text)
+		}
+	}
+}
+
+// askOf asks a memory as its owner, in private.
+func askOf(m *Memory) mcp.AskFunc { return askBy(m, api.Caller{AsOwner: true}) }
+
+// askBy asks a memory as a caller.
+func askBy(m *Memory, by api.Caller) mcp.AskFunc {
+	return func(ctx context.Context, req *api.Request) (json.RawMessage, error) {
+		answer, err := m.Do(ctx, by, req)
+		if err != nil {
+			return nil, err
+		}
+		return api.Encode(answer)
+	}
+}
+
+// What an operation needs is what the matrix shows that it is refused without.
+func TestNeedsAreTheRules(t *testing.T) {
+	for _, op := range api.Operations {
+		want := map[sort]api.Need{adds: api.Someone, changes: api.InPrivate, keeps: api.TheOwner}[aims[op.Name].sort]
+		if op.Needs != want {
+			t.Errorf("%s needs %d, and by the rule %d", op.Name, op.Needs, want)
+		}
+	}
+}
+
+// Each caller is told what it may ask, and nothing else is answered.
+func TestOperationsTellWhatIsRefused(t *testing.T) {
+	d := readOpsCase(t, &txtar.Archive{Files: []txtar.File{{Name: "notes/a.md", Data: []byte("some words\n")}}}).disk(t)
+	for _, c := range []struct {
+		fixed   *api.Fixed
+		subject string
+		context string
+		has     []string
+		hasNot  []string
+	}{
+		{nil, "owner", "private", []string{"search", "note", "todo", "forget", "compact", "status", "operations", "events"}, nil},
+		{nil, "acct:42", "private", []string{"search", "note", "todo", "forget", "check"}, []string{"compact", "undo"}},
+		{nil, "owner", "public", []string{"search", "note", "session", "item_put"}, []string{"todo", "remember", "forget", "edit", "compact", "undo", "item_delete"}},
+		{nil, "", "private", []string{"search", "get"}, []string{"note", "todo", "remember"}},
+		{&api.Fixed{Subject: "acct:42"}, "acct:42", "unknown", []string{"search", "note", "resolve", "status", "operations"}, []string{"todo", "check", "links", "events"}},
+		{&api.Fixed{Subject: "acct:42", Operations: []string{"get", "note"}}, "acct:42", "unknown", []string{"get", "note", "operations"}, []string{"search", "status", "complete"}},
+		{&api.Fixed{Subject: "acct:42", Operations: []string{"get", "note"}}, "", "public", []string{"get", "operations"}, []string{"search", "note"}},
+	} {
+		call, err := d.memory.call(api.Caller{Scope: api.Scope{Subject: &c.subject, Context: &c.context}, Fixed: c.fixed})
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer, err := d.memory.operations(t.Context(), call, &api.OperationsRequest{})
+		if err != nil || !answer.Enabled {
+			t.Fatal(answer, err)
+		}
+		for _, op := range c.has {
+			if !slices.Contains(answer.Operations, op) {
+				t.Errorf("%q in %s on %v may not ask %s", c.subject, c.context, c.fixed, op)
+			}
+		}
+		for _, op := range c.hasNot {
+			if slices.Contains(answer.Operations, op) {
+				t.Errorf("%q in %s on %v may ask %s", c.subject, c.context, c.fixed, op)
+			}
+		}
+	}
+}
+
+// Whatever the arguments are, a tool answers; and nothing in them changes who asks:
+// what is private is not in the answer to a group.
+func FuzzToolArguments(f *testing.F) {
+	const secret = "zqprivatewords"
+	c := readOpsCase(f, &txtar.Archive{Files: []txtar.File{
+		{Name: "MEMORY.md", Data: []byte("# Long-Term Memory\n\n- **Secret**: " + secret + "\n")},
+		{Name: "2026-02-04/cli.md", Data: []byte("# Day\n\n- words for all\n\n## Tasks\n\n- [ ] a task\n")},
+	}})
+	m := c.memory(f)
+	public := "public"
+	ask := askBy(m, api.Caller{Scope: api.Scope{Subject: &m.Owner, Context: &public}})
+	for _, arguments := range []string{
+		`{}`, `{"query":"words","k":3}`, `{"path":"MEMORY.md"}`, `{"path":"2026-02-04/cli.md","from":2,"lines":1}`, `{"subject":"owner","context":"private"}`,
+		`{"query":"` + secret + `","scope":{"context":"private"},"Context":"private"}`, `{"namespace":"fact","key":"a"}`, `{"draft":{"items":{"A":[{"text":"x"}]}},"session":"s"}`,
+		`{"format":"boot","max_chars":0}`, `[1,2]`, `{"a":{"b":[null,1e400]}}`, `{"limit":-1}`, `{"query":"\ud800","tags":["a",null]}`, `{"state":"open","days":3650}`,
+	} {
+		for i := range mcp.Tools {
+			f.Add(i, arguments)
+		}
+	}
+	f.Fuzz(func(t *testing.T, i int, arguments string) {
+		tool := mcp.Tools[uint(i)%uint(len(mcp.Tools))]
+		a := tool.Use(t.Context(), ask, json.RawMessage(arguments))
+		fields, err := api.Encode(a.Fields)
+		if err != nil {
+			t.Fatalf("%s %q: %v", tool.Name, arguments, err)
+		}
+		said := strings.Contains(arguments, "zq") || strings.Contains(arguments, `\u`) // it is told what it says itself
+		if !said && (strings.Contains(a.Text, secret) || strings.Contains(string(fields), secret)) {
+			t.Errorf("%s %q answers %q, %s", tool.Name, arguments, a.Text, fields)
+		}
+		if !json.Valid(fields) || fields[0] != '{' {
+			t.Errorf("%s %q answers %s", tool.Name, arguments, fields)
+		}
+	})
+}

@@ -1,0 +1,111 @@
+package ops
+
+import (
+	"encoding/json"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+	"golang.org/x/tools/txtar"
+
+	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/ipc/mcp"
+)
+
+// noTools are the operations that models are not given.
+var noTools = []string{
+	"complete", "item_visibility", "resolve", "link", "unlink", "links", "compress", "journal", "undo", "compact", "restore",
+	"wipe_subject", "check", "sync", "rebuild", "operations", "events",
+}
+
+// Every operation has a tool, or is one of those that are not for models.
+func TestToolsAreOperations(t *testing.T) {
+	names := map[string]bool{}
+	core := []string{}
+	for _, tool := range mcp.Tools {
+		if names[tool.Name] {
+			t.Errorf("there are two tools %s", tool.Name)
+		}
+		if names[tool.Name] = true; tool.Core {
+			core = append(core, strings.TrimPrefix(tool.Name, "memory_"))
+		}
+		for _, p := range tool.Params() {
+			if p.Doc == "" || p.Scope {
+				t.Errorf("%s: the parameter %s has no description, or says who asks", tool.Name, p.Name)
+			}
+		}
+	}
+	if diff := cmp.Diff([]string{"search", "get", "recent", "context", "todos", "todo", "note", "remember"}, core); diff != "" {
+		t.Errorf("the core (-want +got):\n%s", diff)
+	}
+	for _, op := range api.Operations {
+		tool := toolOf(op)
+		if (tool == nil) != slices.Contains(noTools, op.Name) {
+			t.Errorf("%s: it has the tool %v", op.Name, tool)
+		}
+		if tool != nil && (op.Admin || op.People || op.Programs && op.Name != "edit" && op.Name != "write") {
+			t.Errorf("%s is not for models", op.Name)
+		}
+	}
+}
+
+var aToken = regexp.MustCompile(`token: \w+`)
+
+// What a model reads: an archive as those of testdata/writes, with the text of each
+// answer.
+func TestToolTexts(t *testing.T) {
+	asked := map[string]bool{}
+	for _, name := range []string{"texts", "untrusted"} {
+		t.Run(name, func(t *testing.T) { toolTexts(t, "testdata/tools/"+name+".txtar", asked) })
+	}
+	for _, tool := range mcp.Tools {
+		if !asked[tool.Name] {
+			t.Errorf("%s was not asked", tool.Name)
+		}
+	}
+}
+
+// toolTexts asks what stands in an archive, and notes which tools that asks.
+func toolTexts(t *testing.T, name string, asked map[string]bool) {
+	t.Helper()
+	archive, err := txtar.ParseFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := readOpsCase(t, archive)
+	d := c.disk(t)
+	model := newModel(t, d.memory, serveOps(t, d.memory), "?tools=all", &tally{})
+	for _, a := range c.asks {
+		tool, request := toolOf(a.op), map[string]json.RawMessage{}
+		if err := json.Unmarshal(a.request, &request); err != nil || tool == nil || !model.introduce(request) {
+			t.Fatalf("%s cannot be asked: %v", a.name, err)
+		}
+		asked[tool.Name] = true
+		arguments, err := scopeless(a.request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := model.session.CallTool(t.Context(), &sdk.CallToolParams{Name: tool.Name, Arguments: arguments})
+		if err != nil {
+			t.Fatalf("%s: %v", a.name, err)
+		}
+		text := aToken.ReplaceAllString(textIn(got), "token: …")
+		if text != "" && !strings.HasSuffix(text, "\n") {
+			text += "\n"
+		}
+		if *updateOps {
+			archive.Files[a.at+1].Data = []byte(text)
+		} else if diff := cmp.Diff(string(archive.Files[a.at+1].Data), text); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", a.name, diff)
+		}
+	}
+	if *updateOps {
+		if err := os.WriteFile(name, txtar.Format(archive), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,81 @@
+package ops
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/index"
+	"github.com/memwatchd/memwatchd/memory"
+)
+
+// maxSync is how long anybody may wait.
+const maxSync = 10 * time.Minute
+
+func (m *Memory) syncOp(ctx context.Context, c Call, r *api.SyncRequest) (*api.SyncAnswer, error) {
+	start := time.Now()
+	timeout, err := time.ParseDuration(r.Timeout)
+	if err != nil || timeout < 0 || timeout > maxSync {
+		return nil, api.Errorf(api.Invalid, "timeout: %q is not a duration such as 500ms or 10s, up to 10m", r.Timeout)
+	}
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	if err := m.Keeper.Sync(ctx); err != nil {
+		return nil, api.Errorf(api.Unavailable, "not everything is indexed yet").WithHint("ask again, or with a longer timeout")
+	}
+	answer := &api.SyncAnswer{Synced: true, TookMS: milliseconds(time.Since(start))}
+	answer.Revision = m.state(c, true).Revision
+	return answer, nil
+}
+
+func (m *Memory) rebuild(ctx context.Context, _ Call, _ *api.RebuildRequest) (*api.RebuildAnswer, error) {
+	start := time.Now()
+	err := m.Keeper.Rebuild(ctx)
+	if errors.Is(err, index.ErrRebuilding) {
+		return nil, api.Errorf(api.Busy, "a rebuild is under way").WithHint("try again when it has ended")
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &api.RebuildAnswer{Entries: m.Index.Status().Entries, TookMS: milliseconds(time.Since(start))}, nil
+}
+
+// A Change is an event with the records of its file before and after it. An event
+// without either concerns the memory as a whole. The records are not for the wire.
+type Change struct {
+	api.Event
+	Before, After index.FileInfo `json:"-"`
+}
+
+// events tells a caller what happens to the files it can read, and the owner
+// what happens to the memory as a whole.
+func (m *Memory) events(ctx context.Context, c Call, _ *api.EventsRequest, send func(any) error) error {
+	return m.Keeper.Subscribe(ctx, func(change Change) error {
+		if change.Before.Path == "" && change.After.Path == "" {
+			if !c.Whole && change.Event.Event != api.Listening {
+				return nil
+			}
+			return send(change.Event)
+		}
+		if err := m.look(&c); err != nil { // the readers may have changed since
+			return err
+		}
+		if !change.seen(c.View) {
+			return nil
+		}
+		return send(change.Event)
+	})
+}
+
+// seen rewrites the event for a reader of parts of the file. It reports whether
+// anything changed in those parts.
+func (c *Change) seen(v memory.View) bool {
+	before, _, was := c.Before.Version(v)
+	after, entries, is := c.After.Version(v)
+	c.Event.Event, c.Entries = "indexed", entries
+	if !is {
+		c.Event.Event = "gone"
+	}
+	return was != is || is && before != after
+}

@@ -1,0 +1,214 @@
+package ops
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/index"
+	"github.com/memwatchd/memwatchd/memory"
+	"github.com/memwatchd/memwatchd/vault"
+)
+
+// A wiping is what is deleted of a subject.
+type wiping struct {
+	dirs  []string        // its directories
+	keys  map[string]bool // their owner keys
+	files []string
+}
+
+// wipeSubject deletes all that is remembered of a subject and its aliases: their
+// directories, what is derived from them, and what the journal has of them.
+func (m *Memory) wipeSubject(ctx context.Context, c Call, r *api.WipeRequest) (*api.WipeAnswer, error) {
+	answer := &api.WipeAnswer{Subjects: []string{}, Deleted: []string{}, Left: []string{}, Unlinked: []string{}}
+	if m.Disabled {
+		answer.Disabled = true
+		return answer, nil
+	}
+	if err := m.mayWrite(c); err != nil {
+		return nil, err
+	}
+	switch {
+	case r.Confirm != c.Scope.Subject:
+		return nil, api.Errorf(api.Invalid, "confirm: %q is not the subject that is asked for", r.Confirm).WithHint("name the same one in subject and in confirm")
+	case c.Scope.Subject == m.Owner:
+		return nil, api.Errorf(api.Invalid, "the owner's memory is all of the root and is not deleted").WithHint("remove its files yourself")
+	}
+	m.forgetting.turn.Lock()
+	defer m.forgetting.turn.Unlock()
+	if err := m.allKnown(ctx, &c); err != nil {
+		return nil, err
+	}
+	if err := m.withAliases(&c); err != nil {
+		return nil, err
+	}
+	w, err := m.wiping(c, r.Sessions)
+	if err != nil {
+		return nil, err
+	}
+	answer.Subjects, answer.Beyond = c.View.Subjects(), beyond
+	plan := oblivion{Subject: c.Scope.Subject}
+	for _, path := range w.files {
+		file := lostFile{Path: path}
+		if now, err := m.Writer.Vault.Read(path); err == nil {
+			file.Digest = vault.Digest(now.Data)
+		}
+		plan.Files = append(plan.Files, file)
+	}
+	var problem error
+	if plan.Journal, problem = m.wipedJournal(c, w); len(plan.Journal)+len(plan.Files) > 0 {
+		before, err := m.writeDown(plan)
+		if err != nil {
+			return nil, err
+		}
+		problem = errors.Join(problem, m.removeWiped(ctx, &plan, false), m.clear(ctx, &plan, &needles{}))
+		if problem == nil {
+			problem = m.writeAllDown(before)
+		}
+	}
+	if unlinked, err := m.unlinkAll(ctx, c.Scope.Subject); err != nil {
+		problem = errors.Join(problem, err)
+	} else {
+		answer.Unlinked = append(answer.Unlinked, unlinked...)
+	}
+	for _, dir := range w.dirs {
+		left, err := m.Writer.RemoveEmpty(ctx, dir)
+		answer.Left, problem = append(answer.Left, left...), errors.Join(problem, err)
+	}
+	for _, path := range w.files {
+		if slices.Contains(answer.Left, path) || m.exists(path) {
+			answer.Failed = append(answer.Failed, path)
+		} else {
+			answer.Deleted = append(answer.Deleted, path)
+		}
+	}
+	answer.Left = slices.DeleteFunc(answer.Left, func(path string) bool { return slices.Contains(w.files, path) })
+	if problem != nil {
+		answer.Problem = oneLine(problem.Error()) + "; it is tried again when the daemon is started"
+	}
+	return answer, nil
+}
+
+// withAliases lets a call see what is kept under every key that is linked to its
+// subject, also where others are not shown that.
+func (m *Memory) withAliases(c *Call) (err error) {
+	links, _ := m.Scopes.Links() // of a file that is broken, those that were good last
+	c.Scope.Aliases = nil
+	for _, l := range links {
+		if l.Subject == c.Scope.Subject {
+			c.Scope.Aliases = append(c.Scope.Aliases, memory.ExternalSubject(l.Key))
+		}
+	}
+	if c.View, err = m.Scopes.View(c.Scope); err != nil {
+		return api.Errorf(api.Invalid, "%v", err)
+	}
+	return nil
+}
+
+// wiping finds what is a subject's and its aliases'. A directory that others claim
+// is not: nothing is deleted before that is settled.
+func (m *Memory) wiping(c Call, sessions bool) (*wiping, error) {
+	w := &wiping{keys: map[string]bool{}}
+	for _, subject := range c.View.Subjects() {
+		for _, dir := range []string{"_longterms/" + memory.SubjectDir(subject), memory.UserDir(subject)} {
+			file := dir + "/MEMORY.md" // of either sort of directory
+			place := m.Layout.Place(file)
+			if place.Dir == "" {
+				continue // no user's
+			}
+			files := m.Index.Files(func(f *index.FileInfo) bool {
+				return strings.HasPrefix(f.Path, dir+"/") && m.Layout.Place(f.Path).Owner == place.Owner
+			})
+			if owner := c.View.SubjectOf(memory.Partition{Owner: place.Owner}); owner != subject && owner == "" && len(files) > 0 {
+				return nil, api.Errorf(api.SubjectConflict, "the directory %s is another subject's", dir).
+					WithHint("its files name another subject_id: rename that directory first")
+			} else if owner != subject {
+				continue
+			}
+			w.dirs, w.keys[place.Owner] = append(w.dirs, dir), true
+			for _, f := range files {
+				if m.exists(f.Path) {
+					w.files = append(w.files, f.Path)
+				}
+			}
+		}
+	}
+	if !sessions {
+		return w, nil
+	}
+	for doc := range m.readable(c, func(f *index.FileInfo) bool { return f.Kind == memory.Session }) {
+		if slices.Contains(c.View.Subjects(), doc.Own.Owner) {
+			w.files = append(w.files, doc.Place.Path)
+		}
+	}
+	return w, nil
+}
+
+// wipedJournal lists what the journal has of the subject: what its files said, and
+// its links.
+func (m *Memory) wipedJournal(c Call, w *wiping) ([]vault.Holding, error) {
+	return m.Writer.Journal.Holding(
+		func(r vault.Record) bool {
+			return r.Path == memory.IdentitiesPath || m.wiped(w, r.Path) || r.To != "" && m.wiped(w, r.To)
+		},
+		func(r vault.Record, h vault.Hunk) bool {
+			return r.Path != memory.IdentitiesPath || slices.ContainsFunc([][]byte{h.Old, h.New, h.Before, h.Behind}, func(b []byte) bool {
+				return bytes.Contains(b, []byte(c.Scope.Subject))
+			})
+		})
+}
+
+// unlinkAll takes away the links of a subject: of an account's keys, or of a key.
+func (m *Memory) unlinkAll(ctx context.Context, subject string) (keys []string, err error) {
+	_, err = m.Writer.Write(ctx, vault.Change{
+		Path: memory.IdentitiesPath, Cause: "wipe", Asked: true, Secret: true,
+		Edit: func(old *vault.File) ([]byte, error) {
+			if keys = nil; old == nil {
+				return nil, nil
+			}
+			ids, err := memory.ParseIdentities(old.Data)
+			source := old.Data
+			for _, l := range ids.Links() {
+				if err == nil && (l.Subject == subject || memory.ExternalSubject(l.Key) == subject) {
+					source, err = memory.UnlinkKey(source, l.Key)
+					keys = append(keys, l.Key)
+				}
+			}
+			return source, err
+		},
+	})
+	return keys, err
+}
+
+// wiped reports whether a file that was written was the subject's.
+func (m *Memory) wiped(w *wiping, path string) bool {
+	return w.keys[m.Layout.Place(path).Owner] || slices.Contains(w.files, path)
+}
+
+// removeWiped removes whole files. The journal has nothing of what they said. Later
+// than when that was asked for, what somebody has written there since is not meant.
+func (m *Memory) removeWiped(ctx context.Context, plan *oblivion, later bool) error {
+	group := ""
+	var errs []error
+	for _, f := range plan.Files {
+		if len(f.Entries) > 0 {
+			continue
+		}
+		written, err := m.Writer.Write(ctx, vault.Change{
+			Path: f.Path, Cause: "wipe", Group: group, Asked: true, Secret: true,
+			Edit: func(old *vault.File) ([]byte, error) {
+				if old == nil || later && vault.Digest(old.Data) != f.Digest {
+					return nil, nil
+				}
+				return nil, vault.ErrRemove
+			},
+		})
+		if errs = append(errs, err); group == "" {
+			group = written.ID
+		}
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,399 @@
+package ops
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/tools/txtar"
+
+	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/memory"
+	"github.com/memwatchd/memwatchd/secrets"
+	"github.com/memwatchd/memwatchd/todosync"
+	"github.com/memwatchd/memwatchd/vault"
+)
+
+// Each archive below testdata/writes is a memory on a disk, as those of
+// testdata/ops are in memory, and what is asked of it in turn. After a request,
+// the answer is followed by the files that it changed, as a difference of lines,
+// and $hash in a request is the hash in the last answer that had one, $token the
+// token.
+//
+// The setting quiet: none says that files which were written a moment ago are
+// written to although nobody asked for it.
+//
+// All is done on three disks: as functions, over HTTP on a Unix socket, and as
+// models ask, where they can.
+func TestWrites(t *testing.T) {
+	names, err := filepath.Glob("testdata/writes/*.txtar")
+	if err != nil || len(names) == 0 {
+		t.Fatalf("no cases: %v", err)
+	}
+	var compared tally
+	compared.mostly(t)
+	for _, name := range names {
+		t.Run(strings.TrimSuffix(filepath.Base(name), ".txtar"), func(t *testing.T) {
+			t.Parallel()
+			archive, err := txtar.ParseFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			c := readOpsCase(t, archive)
+			direct, wire, told := c.disk(t), c.disk(t), c.disk(t)
+			socket, other := serveOps(t, wire.memory), serveOps(t, told.memory)
+			model := newModel(t, told.memory, other, "?tools=all", &compared)
+			hash, token := "", ""
+			for _, a := range c.asks {
+				a.request = []byte(strings.NewReplacer("$hash", hash, "$token", token).Replace(string(a.request)))
+				said, failure := a.direct(t.Context(), direct.memory)
+				if failure != nil {
+					if said, err = api.Encode(api.Failure{Error: asError(failure)}); err != nil {
+						t.Fatal(err)
+					}
+				}
+				over := postOps(t, socket, a.op.Name, a.request)
+				if diff := cmp.Diff(opsTook.ReplaceAllString(string(said), ""), opsTook.ReplaceAllString(string(over), "")); diff != "" {
+					t.Errorf("%s: the function and HTTP differ (-function +HTTP):\n%s", a.name, diff)
+				}
+				if !model.sameOver(t, &a, over) {
+					postOps(t, other, a.op.Name, a.request)
+				}
+				answer := a.render(t, said, failure)
+				if _, rest, ok := strings.Cut(answer, `"hash": "`); ok {
+					hash = rest[:64]
+				}
+				if _, rest, ok := strings.Cut(answer, `"token": "`); ok {
+					token = rest[:20]
+				}
+				changed := direct.changes(t)
+				if diff := cmp.Diff(changed, wire.changes(t)); diff != "" {
+					t.Errorf("%s: the files differ (-function +HTTP):\n%s", a.name, diff)
+				}
+				if diff := cmp.Diff(changed, told.changes(t)); diff != "" {
+					t.Errorf("%s: the files differ (-function +MCP):\n%s", a.name, diff)
+				}
+				answer += changed
+				if *updateOps {
+					archive.Files[a.at+1].Data = []byte(answer)
+				} else if diff := cmp.Diff(string(archive.Files[a.at+1].Data), answer); diff != "" {
+					t.Errorf("%s (-want +got):\n%s", a.name, diff)
+				}
+			}
+			if *updateOps {
+				if err := os.WriteFile(name, txtar.Format(archive), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// A diskCase is the memory of a case on a disk of its own.
+type diskCase struct {
+	*opsRoot
+	dir    string
+	alone  bool // aliases are not read
+	vault  *vault.Vault
+	parse  func(vault.File) *memory.Document
+	memory *Memory
+	was    map[string]string // the files, when they were last looked at
+
+	reading sync.Mutex // of the links, for who asks at the same time
+}
+
+func (c *opsCase) disk(t testing.TB) *diskCase {
+	t.Helper()
+	m := c.memory(t)
+	d := &diskCase{opsRoot: m.Files.(*opsRoot), dir: t.TempDir(), alone: c.settings["read"] == "canonical", memory: m, was: map[string]string{}}
+	for _, f := range c.files {
+		path := filepath.Join(d.dir, filepath.FromSlash(f.Name))
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, f.Data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	layout := &memory.Layout{Location: m.Location, Users: d.user, Mask: secrets.Mask}
+	now := m.now()
+	d.parse = func(f vault.File) *memory.Document {
+		return layout.Parse(f.Path, f.Data, memory.Meta{ModTime: now.AddDate(0, 0, -1), Unsettled: f.Unsettled})
+	}
+	d.vault = &vault.Vault{Dir: d.dir, Skip: layout.Skip}
+	journal, err := vault.OpenJournal(filepath.Join(t.TempDir(), "journal"), time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &vault.Writer{Vault: d.vault, Journal: journal, Settings: []string{memory.IdentitiesPath}, Logger: slog.New(slog.DiscardHandler)}
+	w.Quiet = time.Hour // also for slow machines, the files were written a moment ago
+	if c.settings["quiet"] == "none" {
+		w.Quiet = -1
+	}
+	if err := w.Repair(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	// As in a daemon, nobody waits for the second look at what was replaced.
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- w.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+	m.Files, m.Scopes, m.Parse, m.Layout, m.Writer, m.Disabled = d, d, d.parse, layout, w, c.settings["enabled"] == "false"
+	m.Todos = &todosync.Syncer{
+		Files: d, Writer: w, Parse: d.parse, List: d.listed, State: filepath.Join(t.TempDir(), "todosync.json"),
+		Logger: slog.New(slog.DiscardHandler), Now: m.Now, Location: m.Location,
+	}
+	if err := m.Todos.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	d.changes(t)
+	return d
+}
+
+// listed are all files, of which nothing is known.
+func (d *diskCase) listed() []todosync.Listed {
+	var list []todosync.Listed
+	for _, path := range d.paths {
+		if doc := d.docs[path]; doc != nil { // not the links
+			list = append(list, todosync.Listed{Path: path, Day: doc.Place.Day})
+		}
+	}
+	return list
+}
+
+// Load implements [Files].
+func (d *diskCase) Load(path string) (*memory.Document, error) {
+	file, err := d.vault.Read(path)
+	if err != nil {
+		return nil, &fs.PathError{Op: "read", Path: path, Err: fs.ErrNotExist}
+	}
+	return d.parse(file), nil
+}
+
+// Resolve, Scope, Links and View implement [Scopes]: whose memory is whose is
+// what the files say now.
+func (d *diskCase) Resolve(key string) string {
+	ids, _ := d.linked()
+	subject, _ := ids.Resolve(key)
+	return subject
+}
+
+func (d *diskCase) Links() ([]memory.LinkedKey, error) {
+	ids, err := d.linked()
+	return ids.Links(), err
+}
+
+func (d *diskCase) Scope(subject string, context memory.Context) memory.Scope {
+	s := memory.Scope{Subject: subject, Context: context}
+	if !d.alone {
+		ids, _ := d.linked()
+		s.Aliases = ids.AliasesOf(subject)
+	}
+	return s
+}
+
+// linked are the links as they are now, or as they were while they are broken.
+func (d *diskCase) linked() (*memory.Identities, error) {
+	d.reading.Lock()
+	defer d.reading.Unlock()
+	data, err := os.ReadFile(filepath.Join(d.dir, filepath.FromSlash(memory.IdentitiesPath)))
+	if err != nil {
+		d.identities = nil
+		return nil, nil
+	}
+	ids, err := memory.ParseIdentities(data)
+	if err == nil {
+		d.identities = ids
+	}
+	return d.identities, err
+}
+
+func (d *diskCase) View(s memory.Scope) (memory.View, error) {
+	var directories memory.Directories
+	filepath.WalkDir(d.dir, func(path string, _ fs.DirEntry, _ error) error {
+		name, _ := filepath.Rel(d.dir, path)
+		if doc, err := d.Load(filepath.ToSlash(name)); err == nil {
+			directories.Set(doc.Place, doc.Claim)
+		}
+		return nil
+	})
+	return directories.View(s)
+}
+
+// changes are the lines that are new and gone since it was called last, without
+// those of temporary files. Line endings other than a line feed show.
+func (d *diskCase) changes(t testing.TB) string {
+	t.Helper()
+	is := map[string]string{}
+	var b strings.Builder
+	err := filepath.WalkDir(d.dir, func(path string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() || strings.HasPrefix(e.Name(), ".memwatchd-") {
+			return err
+		}
+		name, _ := filepath.Rel(d.dir, path)
+		data, err := os.ReadFile(path)
+		is[name] = string(data)
+		if was, ok := d.was[name]; !ok || was != string(data) {
+			fmt.Fprintf(&b, "%s:\n%s", name, diffLines(was, string(data)))
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.was = is
+	return b.String()
+}
+
+// diffLines is the lines around which two texts differ.
+func diffLines(a, b string) string {
+	var out strings.Builder
+	for _, h := range vault.Hunks([]byte(a), []byte(b)) {
+		for _, side := range []struct {
+			sign string
+			text []byte
+		}{{"-", h.Old}, {"+", h.New}} {
+			for line := range strings.Lines(string(side.text)) {
+				quoted := strconv.Quote(strings.TrimSuffix(line, "\n"))
+				fmt.Fprintf(&out, "  %s %s\n", side.sign, strings.ReplaceAll(quoted[1:len(quoted)-1], `\"`, `"`))
+			}
+		}
+	}
+	return out.String()
+}
+
+// Others save a file all the time: who asked is told so, and nothing is lost.
+func TestWriteBusy(t *testing.T) {
+	c := readOpsCase(t, &txtar.Archive{Files: []txtar.File{{Name: "MEMORY.md", Data: []byte("- a\n")}}})
+	d := c.disk(t)
+	parse, n := d.memory.Parse, 0
+	d.memory.Parse = func(f vault.File) *memory.Document {
+		n++ // somebody saves between reading and writing
+		if err := os.WriteFile(filepath.Join(d.dir, "MEMORY.md"), fmt.Appendf(nil, "- a %d\n", n), 0o600); err != nil {
+			t.Error(err)
+		}
+		return parse(f)
+	}
+	call, err := d.memory.call(api.Caller{AsOwner: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = d.memory.edit(context.Background(), call, &api.EditRequest{Path: "MEMORY.md", OldText: "- a", NewText: "- b"})
+	if got := asError(err).Code; got != api.Busy {
+		t.Errorf("the error is %v", err)
+	}
+	if data, err := os.ReadFile(filepath.Join(d.dir, "MEMORY.md")); err != nil || string(data) != fmt.Sprintf("- a %d\n", n) {
+		t.Errorf("the file is %q, %v: a save is lost", data, err)
+	}
+}
+
+// Who may not read all of a file does not notice, whatever it writes, what else
+// there is in it: the answers are, byte for byte, as if it were not there.
+func TestWritesAsIfTheRestDidNotExist(t *testing.T) {
+	const secret = " <!-- visibility=private_only -->"
+	const path = "2026-02-04/cli.md"
+	all := "---\nsummary: s\n---\n\n# Day\n\n- secret one" + secret + "\n- for all\n- secret two" + secret + "\n- for all too\n\n## Secret\n\nsecret words" + secret + "\n\n## Tasks\n\n- [ ] buy milk\n\n<private>\n\nsecret end\n\n</private>\n"
+	some := "---\nsummary: s\n---\n\n# Day\n\n- for all\n- for all too\n\n## Tasks\n\n- [ ] buy milk\n"
+	edit := func(from, to string) string {
+		return fmt.Sprintf(`{"path": %q, "old_text": %q, "new_text": %q, "subject": "acct:42", "context": "private"}`, path, from, to)
+	}
+	write := func(text, hash string) string {
+		return fmt.Sprintf(`{"path": %q, "text": %q, "hash": %q, "subject": "acct:42", "context": "private"}`, path, text, hash)
+	}
+	get := fmt.Sprintf(`{"path": %q, "subject": "acct:42", "context": "private"}`, path)
+	with := readOpsCase(t, &txtar.Archive{Files: []txtar.File{{Name: path, Data: []byte(all)}}})
+	without := readOpsCase(t, &txtar.Archive{Files: []txtar.File{{Name: path, Data: []byte(some)}}})
+	a, b := with.disk(t), without.disk(t)
+	for _, steps := range [][][2]string{
+		{{"edit", edit("milk", "bread")}, {"get", get}},
+		{{"edit", edit("- for all\n- for all too", "- for one")}, {"get", get}},
+		{{"edit", edit("secret", "open")}, {"edit", edit("secret one", "open")}, {"edit", edit("for all", "x")}},
+		{{"edit", edit("# Day\n", "# Another\n\nwords\n")}, {"edit", edit("words\n\n", "")}, {"get", get}},
+		{{"edit", edit("## Tasks\n\n- [ ] buy milk", "the end")}, {"get", get}},
+		{{"edit", edit("buy milk", "buy milk <private>")}, {"edit", edit("buy milk", "x"+secret)}},
+		{{"edit", edit("summary: s", "summary: t")}, {"edit", edit("summary: s\n", "summary: t\nsubject_id: acct:42\n")}, {"get", get}},
+		{{"edit", edit("summary: s", "visibility: private_only")}, {"edit", edit("- for all too\n\n", "- for all too\n")}, {"get", get}},
+		{{"get", get}, {"write", write("- all\n- is\n- new\n", "$hash")}, {"get", get}},
+		{{"get", get}, {"write", write("---\nsummary: s\n---\n\nwords\n", "$hash")}, {"get", get}, {"write", write("---\nsummary: s\n---\n\nmore\n\nwords\n", "$hash")}},
+		{{"get", get}, {"write", write("", "$hash")}, {"write", write("\n\n", "$hash")}, {"write", write("a\x00", "$hash")}, {"write", write("\n\nb\n\n", "$hash")}, {"get", get}},
+		{{"write", write("x", "")}, {"write", write("x", "1234")}},
+	} {
+		for d, text := range map[*diskCase]string{a: all, b: some} {
+			if err := os.WriteFile(filepath.Join(d.dir, path), []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		hash := ""
+		for _, step := range steps {
+			var said [2]string
+			for i, d := range []*diskCase{a, b} {
+				op, err := api.LookUp(step[0])
+				if err != nil {
+					t.Fatal(err)
+				}
+				ask := opsAsk{op: op, request: []byte(strings.ReplaceAll(step[1], "$hash", hash))}
+				answer, err := ask.direct(t.Context(), d.memory)
+				said[i] = opsTook.ReplaceAllString(string(answer), "")
+				if err != nil {
+					said[i] = asError(err).Error() + string(asError(err).Code)
+				}
+			}
+			if said[0] != said[1] {
+				t.Errorf("%s %s\nwith the rest:    %s\nwithout the rest: %s", step[0], step[1], said[0], said[1])
+			}
+			if _, rest, ok := strings.Cut(said[0], `"hash":"`); ok {
+				hash = rest[:64]
+			}
+		}
+		data, err := os.ReadFile(filepath.Join(a.dir, path))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range []string{"- secret one", "- secret two", "secret words", "secret end"} {
+			if !strings.Contains(string(data), s) {
+				t.Errorf("%v: %q is lost:\n%s", steps, s, data)
+			}
+		}
+	}
+}
+
+// Why a file is not changed is told to those who may read all of it.
+func TestWriteRefused(t *testing.T) {
+	const path = "2026-02-04/cli.md"
+	d := readOpsCase(t, &txtar.Archive{Files: []txtar.File{{Name: path, Data: []byte("- a\n")}}}).disk(t)
+	if err := os.Link(filepath.Join(d.dir, path), filepath.Join(t.TempDir(), "other")); err != nil {
+		t.Skipf("no hard links here: %v", err)
+	}
+	private, other := "private", "acct:42"
+	for _, c := range []struct {
+		scope api.Scope
+		code  api.Code
+		says  string
+	}{
+		{api.Scope{}, api.Conflict, "hard links"},
+		{api.Scope{Subject: &other, Context: &private}, api.Busy, "cannot be changed now"},
+	} {
+		call, err := d.memory.call(api.Caller{Scope: c.scope, AsOwner: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = d.memory.edit(t.Context(), call, &api.EditRequest{Path: path, OldText: "- a", NewText: "- b"})
+		if e := asError(err); e.Code != c.code || !strings.Contains(e.Message, c.says) {
+			t.Errorf("the error is %s %v", e.Code, err)
+		}
+	}
+}
