@@ -33,7 +33,7 @@ func newBash(g *globals) *cobra.Command {
 				return err
 			}
 			var out bytes.Buffer
-			root := newRoot(&out, io.Discard)
+			root := g.newRoot(&out, io.Discard)
 			root.SetIn(noInput{})
 			root.SetArgs(append(append([]string{cobra.ShellCompRequestCmd}, words[1:]...), last.text))
 			if err := root.ExecuteContext(cmd.Context()); err != nil {

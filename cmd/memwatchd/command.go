@@ -349,7 +349,7 @@ func (g *globals) connect(cmd *cobra.Command) (*Config, *client.Client, error) {
 		}
 		c = defaultConfig() // whatever is wrong with it, the socket is known
 	}
-	client := &client.Client{Socket: or(g.socket, c.socket()), AsOwner: true, Starter: g.config.command("serve")}
+	client := &client.Client{Socket: cmp.Or(g.socket, c.socket()), AsOwner: true, Starter: g.config.command("serve")}
 	if cmd.Flags().Changed("subject") {
 		client.Scope.Subject = &g.subject
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -76,7 +77,7 @@ func loadConfig(flags configFlags, environ []string) (*Config, error) {
 		name = strings.TrimPrefix(environ[i], envPrefix+"NAME=")
 	}
 	if path == "" {
-		path = filepath.Join(xdg.ConfigHome, "memwatchd", or(name, c.Name)+".yaml")
+		path = filepath.Join(xdg.ConfigHome, "memwatchd", cmp.Or(name, c.Name)+".yaml")
 	}
 	text, err := os.ReadFile(path)
 	switch {
@@ -91,8 +92,8 @@ func loadConfig(flags configFlags, environ []string) (*Config, error) {
 	if err := c.readEnv(environ); err != nil {
 		return nil, err
 	}
-	c.Name = or(name, c.Name)
-	c.Memory.Dir = or(flags.dir, c.Memory.Dir)
+	c.Name = cmp.Or(name, c.Name)
+	c.Memory.Dir = cmp.Or(flags.dir, c.Memory.Dir)
 	if err := c.finish(); err != nil {
 		return nil, fmt.Errorf("configuration: %w", err)
 	}
@@ -121,13 +122,6 @@ func (f configFlags) absolute() (configFlags, error) {
 		}
 	}
 	return f, nil
-}
-
-func or(s, otherwise string) string {
-	if s == "" {
-		return otherwise
-	}
-	return s
 }
 
 // defaultConfig is what the tags say, before anything is worked out.
@@ -184,7 +178,7 @@ func setNode(v reflect.Value, prefix string, keys []key, n *yaml.Node) error {
 		return nil // a section whose keys are all commented out
 	}
 	if n.Kind != yaml.MappingNode {
-		return errorAt(n, "%s must be a mapping", or(strings.TrimSuffix(prefix, "."), "the configuration"))
+		return errorAt(n, "%s must be a mapping", cmp.Or(strings.TrimSuffix(prefix, "."), "the configuration"))
 	}
 	seen := map[string]bool{}
 	for i := 0; i+1 < len(n.Content); i += 2 {
@@ -349,7 +343,7 @@ func (k key) setScalar(field reflect.Value, s string) error {
 		if err != nil {
 			return err
 		}
-		if compare(v, limit) == bound.sign {
+		if cmp.Compare(asFloat(v), asFloat(limit)) == bound.sign {
 			return fmt.Errorf("%s is %s than %s", s, bound.word, text)
 		}
 	}
@@ -413,14 +407,4 @@ func parseDuration(s string) (time.Duration, error) {
 	return time.Duration(n) * 24 * time.Hour, err
 }
 
-// compare is -1, 0 or 1 for two numbers of one type.
-func compare(a, b reflect.Value) int {
-	x, y := a.Convert(reflect.TypeFor[float64]()).Float(), b.Convert(reflect.TypeFor[float64]()).Float()
-	switch {
-	case x < y:
-		return -1
-	case x > y:
-		return 1
-	}
-	return 0
-}
+func asFloat(v reflect.Value) float64 { return v.Convert(reflect.TypeFor[float64]()).Float() }

@@ -16,6 +16,7 @@ import (
 	"github.com/adrg/xdg"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/clock"
 	"github.com/memwatchd/memwatchd/index"
 	"github.com/memwatchd/memwatchd/ipc"
 	"github.com/memwatchd/memwatchd/llm"
@@ -26,9 +27,6 @@ import (
 	"github.com/memwatchd/memwatchd/vault"
 	"github.com/memwatchd/memwatchd/watcher"
 )
-
-// clock tells what time it is for what is asked and written. Tests stop it.
-var clock = time.Now
 
 // A daemon is everything that runs on one root.
 type daemon struct {
@@ -65,7 +63,7 @@ var _ ops.Keeper = (*daemon)(nil)
 func openDaemon(c *Config, logger *slog.Logger) (*daemon, error) {
 	d := &daemon{config: c, logger: logger, started: time.Now(), known: make(chan struct{}), lost: make(chan struct{}, 1)}
 	for _, l := range c.IPC.Listeners {
-		d.sockets = append(d.sockets, or(l.Path, l.Address))
+		d.sockets = append(d.sockets, cmp.Or(l.Path, l.Address))
 	}
 	if err := d.open(); err != nil {
 		return nil, errors.Join(err, d.close())
@@ -207,7 +205,7 @@ func (d *daemon) run(ctx context.Context, listeners []*ipc.Listener) error {
 		Owner: c.Memory.Owner, Location: c.location, Recent: c.Memory.ShortTermDays,
 		Injection: c.Memory.Enabled && c.Memory.Injection.Enabled, MaxItems: c.Memory.Injection.MaxItems,
 		MaxChars: c.Memory.Injection.MaxChars, MaxFull: c.Memory.FullMaxChars, OmitUntrusted: c.Context.Untrusted == "omit",
-		Patience: c.IPC.SyncTimeout, Parse: d.pipeline.parse, Layout: d.pipeline.layout, DaysIn: c.Memory.Layout, Disabled: !c.Memory.Enabled, Now: clock,
+		Patience: c.IPC.SyncTimeout, Parse: d.pipeline.parse, Layout: d.pipeline.layout, DaysIn: c.Memory.Layout, Disabled: !c.Memory.Enabled, Now: clock.Now,
 		Forgetting: filepath.Join(c.State.Dir, "forget.json"),
 	}
 	d.server = &ipc.Server{

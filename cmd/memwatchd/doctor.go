@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/clock"
 	"github.com/memwatchd/memwatchd/ipc/client"
 )
 
@@ -150,7 +151,7 @@ func newDoctor(g *globals) *cobra.Command {
 				}{findings, !sick})); err != nil {
 					return err
 				}
-			} else if err := newPrinter(g.stdout, g.stderr, e.configOrDefault(), g.noColor).diagnosis(findings, verbose); err != nil {
+			} else if err := printDiagnosis(g.stdout, newPrinter(g.stdout, g.stderr, e.configOrDefault(), g.noColor), findings, verbose); err != nil {
 				return err
 			}
 			if sick {
@@ -166,7 +167,7 @@ func newDoctor(g *globals) *cobra.Command {
 
 // examine finds out what most inspections want to know.
 func examine(ctx context.Context, g *globals, tryWrite bool) *examination {
-	e := &examination{flags: g.config, environ: os.Environ(), now: clock(), tryWrite: tryWrite}
+	e := &examination{flags: g.config, environ: os.Environ(), now: clock.Now(), tryWrite: tryWrite}
 	e.config, e.configErr = loadConfig(g.config, e.environ)
 	switch {
 	case g.socket != "":

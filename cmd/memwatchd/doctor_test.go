@@ -285,7 +285,7 @@ func TestDiagnosis(t *testing.T) {
 	}
 	var b bytes.Buffer
 	p := &printer{w: &b, width: 60}
-	if err := p.diagnosis(findings, false); err != nil {
+	if err := printDiagnosis(p.w, p, findings, false); err != nil {
 		t.Fatal(err)
 	}
 	want := `Daemon
@@ -304,7 +304,7 @@ Files
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	b.Reset()
-	if err := p.diagnosis(findings[:3], true); err != nil {
+	if err := printDiagnosis(p.w, p, findings[:3], true); err != nil {
 		t.Fatal(err)
 	}
 	want = "Daemon\n  ok       process 7 answers\n  ok       /run/s\n  ok       /run/t\n\n0 problems, 0 warnings, 0 notes, 3 ok\n"

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -144,7 +145,7 @@ func lookAtTopic(_ context.Context, e *examination) []finding {
 		return nil
 	}
 	if e.status != nil && e.status.Topic != nil && (e.status.Topic.Problem != "" || !e.status.Topic.Connected) {
-		return []finding{{Mark: warning, Text: "the topic is not heard: " + or(e.status.Topic.Problem, "there is no connection to "+n.Server), Advice: "it is tried again by itself; what was sent meanwhile is heard then"}}
+		return []finding{{Mark: warning, Text: "the topic is not heard: " + cmp.Or(e.status.Topic.Problem, "there is no connection to "+n.Server), Advice: "it is tried again by itself; what was sent meanwhile is heard then"}}
 	}
 	return well("a topic of %s", n.Server)
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -154,7 +155,7 @@ func lookAtSockets(_ context.Context, e *examination) (list []finding) {
 	}
 	if e.status != nil {
 		for _, path := range e.status.Sockets {
-			if !slices.ContainsFunc(e.config.IPC.Listeners, func(l listenerConfig) bool { return or(l.Path, l.Address) == path }) {
+			if !slices.ContainsFunc(e.config.IPC.Listeners, func(l listenerConfig) bool { return cmp.Or(l.Path, l.Address) == path }) {
 				list = append(list, finding{Mark: warning, Text: fmt.Sprintf("the daemon listens on %s, and the configuration does not say so", path),
 					Advice: "it was started with another configuration; have it read this one", Command: fmt.Sprintf("kill -HUP %d", e.status.PID)})
 			}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -134,7 +135,7 @@ func lookAtFileSystem(_ context.Context, e *examination) (list []finding) {
 func exchangeOf(name string, able vault.Ability, seen, try string) []finding {
 	switch able {
 	case vault.Unable:
-		return []finding{{Mark: warning, Text: fmt.Sprintf("two files cannot be exchanged in one step there (%s), so nothing is written", or(seen, name)),
+		return []finding{{Mark: warning, Text: fmt.Sprintf("two files cannot be exchanged in one step there (%s), so nothing is written", cmp.Or(seen, name)),
 			Advice: "everything else works; to have tasks, counters and room seen to, keep memory on a disk of this machine"}}
 	case vault.MaybeAble:
 		return []finding{{Mark: note, Text: fmt.Sprintf("whether two files can be exchanged in one step there (%s), without which nothing is written, is not known", name),

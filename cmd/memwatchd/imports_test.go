@@ -29,7 +29,8 @@ var floors = map[string]int{
 	"todosync":   2, "compactor": 2, "brief": 2,
 	"ipc/mcp": 3,
 	"ops":     4, "ipc": 4,
-	"cmd/memwatchd": 5,
+	"cmd/memwatchd/internal/clock": 0,
+	"cmd/memwatchd":                5,
 }
 
 // technology says which packages may import a library. A prefix stands for

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -12,6 +13,7 @@ import (
 	"github.com/adrg/xdg"
 	"github.com/spf13/cobra"
 
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/clock"
 	"github.com/memwatchd/memwatchd/memory"
 )
 
@@ -56,7 +58,7 @@ func initialise(g *globals, example bool, template string) error {
 	}
 	note := ""
 	if example {
-		n, err := writeExample(c.Memory.Dir, clock().In(c.location))
+		n, err := writeExample(c.Memory.Dir, clock.Now().In(c.location))
 		if err != nil {
 			return err
 		}
@@ -75,7 +77,7 @@ func initialise(g *globals, example bool, template string) error {
 		}
 	}
 	fmt.Fprintln(g.stdout, "memory:        "+escapeLine(fromHere(c.Memory.Dir))+note)
-	path := or(g.config.file, filepath.Join(xdg.ConfigHome, "memwatchd", c.Name+".yaml"))
+	path := cmp.Or(g.config.file, filepath.Join(xdg.ConfigHome, "memwatchd", c.Name+".yaml"))
 	made, err := writeNew(path, starterConfig(c))
 	if err != nil {
 		return err

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -112,7 +113,7 @@ func (l *live) ready() {
 func (l *live) launch() {
 	l.t.Helper()
 	// The test binary is memwatchd too, under that name.
-	l.cmd = exec.Command(or(l.program, "memwatchd"), "serve", "--config", l.config)
+	l.cmd = exec.Command(cmp.Or(l.program, "memwatchd"), "serve", "--config", l.config)
 	if l.limits != "" {
 		l.cmd = exec.Command("sh", "-c", l.limits+`; exec memwatchd serve --config "$0"`, l.config)
 	}

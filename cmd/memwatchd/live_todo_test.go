@@ -367,7 +367,7 @@ func TestTodoRootComesLater(t *testing.T) {
 	put(t, filepath.Join(away, c.now), strings.Replace(oneTask, "[ ]", "[x]", 1))
 	c.live = newLive(t, root, quickly+quick)
 	c.launch()
-	c.until("it has seen that there is nothing", func() bool { return strings.Contains(c.log.String(), errUnread.Error()) })
+	c.until("it has seen that there is nothing", func() bool { return strings.Contains(c.log.String(), "part of the memory cannot be read") })
 	if err := os.Rename(away, root); err != nil {
 		t.Fatal(err)
 	}

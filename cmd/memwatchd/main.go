@@ -99,10 +99,12 @@ type globals struct {
 	verbose bool // only of status
 
 	stdout, stderr io.Writer
+
+	newRoot func(stdout, stderr io.Writer) *cobra.Command // makes all commands
 }
 
 func newRoot(stdout, stderr io.Writer) *cobra.Command {
-	g := &globals{stdout: stdout, stderr: stderr}
+	g := &globals{stdout: stdout, stderr: stderr, newRoot: newRoot}
 	root := &cobra.Command{
 		Use:           "memwatchd",
 		Short:         "A memory of Markdown files, watched, indexed and searchable",

@@ -19,6 +19,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/clock"
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
@@ -27,7 +28,7 @@ import (
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"memwatchd": func() {
 		if clockFace := os.Getenv(stopped); clockFace != "" {
-			clock = func() time.Time { return readClock(clockFace) }
+			clock.Now = func() time.Time { return readClock(clockFace) }
 			hookTime = time.Minute // what a hook says there does not depend on how busy the machine is
 		}
 		main()

@@ -5,16 +5,17 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
+	"reflect"
+	"regexp"
 	"strings"
-	"time"
 
+	"github.com/cpuguy83/go-md2man/v2/md2man"
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
+	"github.com/spf13/cobra/doc"
 )
 
 // newMan makes the command that writes the manual: a page for each command, from
-// what its help says, and one for the configuration.
+// its help, and one for the configuration.
 func newMan(g *globals) *cobra.Command {
 	return &cobra.Command{
 		Use:   "man DIR",
@@ -29,216 +30,151 @@ func newMan(g *globals) *cobra.Command {
 		},
 		ValidArgsFunction: cobra.FixedCompletions(nil, cobra.ShellCompDirectiveFilterDirs),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			pages := manual(cmd.Root(), thisBuild())
-			for _, page := range pages {
-				path := filepath.Join(args[0], fmt.Sprintf("man%d", page.section), fmt.Sprintf("%s.%d", page.name, page.section))
-				if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-					return err
-				}
-				if err := os.WriteFile(path, []byte(page.text), 0o644); err != nil {
-					return err
-				}
+			if err := writeManual(cmd.Root(), thisBuild(), args[0]); err != nil {
+				return err
 			}
-			fmt.Fprintln(g.stdout, plural(len(pages), "page")+" written to "+escapeLine(args[0]))
+			fmt.Fprintln(g.stdout, "manual written to "+escapeLine(args[0]))
 			return nil
 		},
 	}
 }
 
-// A manPage is a page of the manual.
-type manPage struct {
-	name    string
-	section int
-	text    string
-}
-
-// manual is all pages, in order. They are of the day of the build's commit: what
-// is built again is the same.
-func manual(root *cobra.Command, b build) []manPage {
-	when := ""
-	if !b.Time.IsZero() {
-		when = b.Time.Format(time.DateOnly)
-	}
-	version := "memwatchd " + b.Version
-	if m := pseudoVersion.FindStringSubmatch(b.Version); m != nil {
-		version = "memwatchd " + m[2] // there is room for the commit, beside the day
-	}
-	var pages []manPage
-	var add func(*cobra.Command)
-	add = func(c *cobra.Command) {
-		p := newRoffPage(manName(c), 1, when, version)
-		p.command(c)
-		pages = append(pages, manPage{manName(c), 1, p.String()})
-		for _, below := range documented(c) {
-			add(below)
+// writeManual writes the pages below man1 and man5 of a directory. They have the
+// day of the build's commit, so that two builds of a commit have the same pages.
+// The commands are changed, and must not be used for anything else afterwards.
+func writeManual(root *cobra.Command, b build, dir string) error {
+	commands, formats := filepath.Join(dir, "man1"), filepath.Join(dir, "man5")
+	for _, dir := range []string{commands, formats} {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			return err
 		}
 	}
-	add(root)
-	p := newRoffPage("memwatchd.yaml", 5, when, version)
-	p.configuration()
-	return append(pages, manPage{"memwatchd.yaml", 5, p.String()})
+	root.Long = manualHead + surroundings()
+	root.DisableAutoGenTag = true
+	prepareForManual(root)
+	source := "memwatchd " + b.Version
+	header := &doc.GenManHeader{Section: "1", Date: &b.Time, Source: source}
+	if err := doc.GenManTree(root, header, commands); err != nil {
+		return err
+	}
+	head := fmt.Sprintf("%% \"MEMWATCHD.YAML\" \"5\" \"%s\" \"%s\" \"\"\n", b.Time.Format("Jan 2006"), source)
+	return os.WriteFile(filepath.Join(formats, "memwatchd.yaml.5"), md2man.Render([]byte(head+configurationPage())), 0o644)
 }
 
-// documented are the commands below another that have a page.
-func documented(c *cobra.Command) (list []*cobra.Command) {
+// codeLines are lines that stand as they are in help.
+var codeLines = regexp.MustCompile(`(?m)^  `)
+
+// prepareForManual makes Markdown of the texts of a command and those below it:
+// what help indents by two columns is code.
+func prepareForManual(c *cobra.Command) {
+	c.Long = codeLines.ReplaceAllString(strings.ReplaceAll(cmp.Or(c.Long, c.Short), ":\n  ", ":\n\n  "), "    ")
 	for _, below := range c.Commands() {
-		if below.IsAvailableCommand() && below.Name() != "help" {
-			list = append(list, below)
-		}
-	}
-	return list
-}
-
-// manName is the name of a command's page.
-func manName(c *cobra.Command) string { return strings.ReplaceAll(c.CommandPath(), " ", "-") }
-
-// command writes the page of a command.
-func (p *roffPage) command(c *cobra.Command) {
-	p.section("name")
-	p.line(manName(c) + " - " + lowerFirst(c.Short))
-	p.section("synopsis")
-	p.synopsis(c)
-	p.section("description")
-	long := cmp.Or(c.Long, c.Short)
-	if !c.HasParent() {
-		long = manualHead
-	}
-	if rest, ok := strings.CutPrefix(long, c.Short); ok && (rest == "" || rest[0] == '\n') {
-		long = c.Short + "." + rest // a heading, which is a sentence here
-	}
-	p.prose(long)
-	if below := documented(c); len(below) > 0 {
-		p.section("commands")
-		p.commands(c, below)
-	}
-	p.options(c)
-	if c.Example != "" {
-		p.section("examples")
-		var lines []string
-		for line := range strings.Lines(c.Example) {
-			lines = append(lines, strings.TrimPrefix(strings.TrimSuffix(line, "\n"), "  "))
-		}
-		p.verbatim(lines)
-	}
-	if !c.HasParent() {
-		p.surroundings()
-	}
-	p.section("see also")
-	p.see(seeAlso(c))
-}
-
-func lowerFirst(s string) string { return strings.ToLower(s[:1]) + s[1:] }
-
-// synopsis is how the command is typed.
-func (p *roffPage) synopsis(c *cobra.Command) {
-	line := c.CommandPath()
-	words := strings.Fields(strings.TrimPrefix(c.Use, c.Name()))
-	text := bold(line)
-	if len(documented(c)) > 0 {
-		text += " " + italic("command")
-	}
-	for _, w := range words {
-		inner := strings.Trim(w, "[]")
-		if inner == w {
-			text += " " + italic(w)
-		} else {
-			text += " [" + italic(inner) + "]"
-		}
-	}
-	p.WriteString(text + " [" + italic("option") + " ...]\n")
-}
-
-// commands lists what stands below a command, by their groups.
-func (p *roffPage) commands(c *cobra.Command, list []*cobra.Command) {
-	groups := append(c.Groups(), &cobra.Group{Title: "Beside that:"})
-	for _, g := range groups {
-		titled := len(groups) == 1
-		for _, below := range list {
-			if below.GroupID != g.ID && len(groups) > 1 {
-				continue
-			}
-			if !titled {
-				p.part(strings.TrimSuffix(g.Title, ":"))
-				titled = true
-			}
-			p.item(`\fB`+roffText(manName(below))+`\fR(1)`, below.Short+".")
-		}
+		prepareForManual(below)
 	}
 }
 
-// options lists the flags of a command. Those that all have are on the first page.
-func (p *roffPage) options(c *cobra.Command) {
-	begun := false
-	c.LocalFlags().VisitAll(func(f *pflag.Flag) {
-		if f.Hidden || f.Name == "help" {
-			return
-		}
-		if !begun {
-			p.section("options")
-			begun = true
-		}
-		p.item(flagTerm(f), flagText(f))
-	})
-	if !c.HasParent() {
-		p.item(bold("--help"), "say what a command does, and which options it has")
-		return
+const manualHead = "Memwatchd watches a directory of Markdown files that is somebody's memory, keeps an index of it fresh, and answers " +
+	"questions about it over a Unix socket: to people on the command line, and to agents. It writes to the files only what was asked for, " +
+	"or what its configuration allows, and every change can be undone.\n\n" +
+	"`memwatchd serve` is the daemon. Most other commands ask it, and act as the owner of the memory, in private, unless `--subject` and " +
+	"`--context` say otherwise. Where no daemon answers they say how to start it.\n\n" +
+	"Beginning from nothing:\n\n" +
+	"  memwatchd init\n  memwatchd serve\n  memwatchd search certificate expired\n"
+
+// surroundings returns sections about what there is around the program, as
+// Markdown.
+func surroundings() string {
+	var b strings.Builder
+	b.WriteString("\n# EXIT STATUS\n")
+	for _, e := range []struct {
+		code int
+		text string
+	}{
+		{0, "It is done."}, {exitFailed, "It failed."}, {exitUsage, "What was typed, or a configuration, is not right."},
+		{exitUnhealthy, "There is an answer, and something is not as it should be."}, {exitNoDaemon, "No daemon answers."},
+	} {
+		fmt.Fprintf(&b, "\n**%d**\n: %s\n", e.code, e.text)
 	}
-	if !begun {
-		p.section("options")
-	} else {
-		p.paragraph()
-		p.begin()
-	}
-	var names []string
-	c.InheritedFlags().VisitAll(func(f *pflag.Flag) {
-		if !f.Hidden {
-			names = append(names, bold("--"+f.Name))
-		}
-	})
-	p.WriteString("As every command it has, from\n.BR memwatchd (1):\n" + strings.Join(names, ",\n") + ".\n")
+	b.WriteString(`
+# ENVIRONMENT
+
+**MEMWATCHD_***
+: Every key of the configuration: **watch.settle** is **MEMWATCHD_WATCH_SETTLE**.
+
+**XDG_CONFIG_HOME**, **XDG_STATE_HOME**, **XDG_CACHE_HOME**, **XDG_RUNTIME_DIR**
+: Where the configuration, the state with the journal, the index and the socket are.
+
+**NO_COLOR**
+: Nothing is printed in colours.
+
+# FILES
+
+*~/.morph/memory/*
+: The memory, unless another directory is configured.
+
+*$XDG_CONFIG_HOME/memwatchd/memwatchd.yaml*
+: The configuration.
+
+*$XDG_RUNTIME_DIR/memwatchd/memwatchd.sock*
+: The socket of the daemon; without that directory, in that of the state.
+
+*$XDG_STATE_HOME/memwatchd/memwatchd/*
+: The state. The journal in it is the one thing that cannot be made again from the files.
+
+*$XDG_CACHE_HOME/memwatchd/memwatchd/*
+: The index. It can be deleted at any time.
+`)
+	return b.String()
 }
 
-// flagTerm is a flag as it is typed.
-func flagTerm(f *pflag.Flag) string {
-	term := bold("--" + f.Name)
-	if f.Shorthand != "" {
-		term = bold("-"+f.Shorthand) + ", " + term
-	}
-	switch name, _ := pflag.UnquoteUsage(f); {
-	case name != "":
-		term += " " + italic(name)
-	case f.DefValue == "true":
-		term += "[" + bold("=false") + "]"
-	}
-	return term
-}
-
-// flagText is what a flag means, and what holds without it.
-func flagText(f *pflag.Flag) string {
-	_, text := pflag.UnquoteUsage(f)
-	if v, ok := f.Value.(*paramFlag); ok && slices.ContainsFunc(v.param.Enum, func(s string) bool { return !strings.Contains(text, s) }) {
-		text += ": " + strings.Join(v.param.Enum, ", ")
-	}
-	if d := f.DefValue; d != "" && d != "false" && d != "0" && d != "[]" && d != "0s" {
-		text += " (default " + d + ")"
-	}
-	return text
-}
-
-// seeAlso are the pages beside a command's: above, below, and next to it.
-func seeAlso(c *cobra.Command) (pages []string) {
-	if !c.HasParent() {
-		return []string{"memwatchd.yaml(5)"}
-	}
-	for up := c.Parent(); up != nil; up = up.Parent() {
-		pages = append([]string{manName(up) + "(1)"}, pages...)
-	}
-	if c.Parent().HasParent() {
-		for _, beside := range documented(c.Parent()) {
-			if beside != c {
-				pages = append(pages, manName(beside)+"(1)")
+// configurationPage returns the page of the configuration's file as Markdown:
+// every key, from the tags that the program itself goes by.
+func configurationPage() string {
+	var b strings.Builder
+	b.WriteString("# NAME\nmemwatchd.yaml - configuration of memwatchd\n\n# DESCRIPTION\n" +
+		"A YAML file, *$XDG_CONFIG_HOME/memwatchd/memwatchd.yaml* unless **--config** or **--name** say otherwise. What it leaves out has " +
+		"its default; a key that does not exist is an error. Every key can also be set in the environment, which goes before the file: " +
+		"**watch.settle** is **MEMWATCHD_WATCH_SETTLE**.\n\n" +
+		"**memwatchd config** prints what is in effect. A daemon reads the file again when it is sent SIGHUP.\n\n" +
+		"Durations are written with their units, as 30ms, 1h30m or 7d; sizes as 16KiB or 4MiB.\n\n# KEYS\n")
+	for _, k := range configKeys {
+		fmt.Fprintf(&b, "\n**%s**\n: %s\n", k.name, keyMeaning(k))
+		if t := k.field.Type; t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Struct {
+			for _, below := range keysOf(t.Elem()) {
+				fmt.Fprintf(&b, "\n**%s[].%s**\n: %s\n", k.name, below.name, keyMeaning(below))
 			}
 		}
 	}
-	return append(pages, "memwatchd.yaml(5)")
+	b.WriteString("\n# EXAMPLES\nWhat differs from machine to machine:\n\n    memory:\n      dir: ~/notes\n      timezone: Europe/Berlin\n\n" +
+		"A second socket for an agent in a sandbox, which sees public memory of one subject only:\n\n" +
+		"    ipc:\n      listeners:\n        - path: /run/user/1000/memwatchd/memwatchd.sock\n        - path: /srv/groupbot/memory.sock\n" +
+		"          subject: acct:42\n          context: public\n          operations: [search, get, context, note]\n" +
+		"          mode: \"0660\"\n          group: groupbot\n\n" +
+		"# SEE ALSO\n**memwatchd(1)**, **memwatchd-config(1)**, **memwatchd-serve(1)**\n")
+	return b.String()
+}
+
+// markdownMarks are the characters that Markdown takes for marks in the meaning of
+// a key.
+var markdownMarks = strings.NewReplacer("*", `\*`, "_", `\_`, "<", `\<`)
+
+// keyMeaning returns what a key means, with its bounds and its default.
+func keyMeaning(k key) string {
+	text := k.tag("doc")
+	if list := k.field.Type; list.Kind() == reflect.Slice && list.Elem().Kind() == reflect.Struct {
+		text += ":"
+	}
+	var more []string
+	if low, high := k.tag("min"), k.tag("max"); low != "" && high != "" {
+		more = append(more, low+" to "+high)
+	} else if low != "" {
+		more = append(more, "at least "+low)
+	}
+	if d, ok := k.field.Tag.Lookup("default"); ok {
+		more = append(more, "default "+cmp.Or(d, "empty"))
+	}
+	if more != nil {
+		text += " (" + strings.Join(more, "; ") + ")"
+	}
+	return markdownMarks.Replace(text)
 }

@@ -73,8 +73,16 @@ func TestReadKey(t *testing.T) {
 			t.Errorf("%s: %q, %v", test.name, got, err)
 		}
 	}
+}
+
+// A key that others can read keeps the daemon from starting.
+func TestOpenModelWithOpenKey(t *testing.T) {
+	key := filepath.Join(t.TempDir(), "key")
+	if err := os.WriteFile(key, []byte("sk-1"), 0o644); err != nil {
+		t.Fatal(err)
+	}
 	d := &daemon{config: defaultConfig(), logger: slog.New(slog.DiscardHandler)}
-	d.config.LLM.Endpoint, d.config.LLM.KeyFile = "http://127.0.0.1:1", filepath.Join(dir, "c")
+	d.config.LLM.Endpoint, d.config.LLM.KeyFile = "http://127.0.0.1:1", key
 	if _, err := d.openModel(); err == nil || !strings.HasPrefix(err.Error(), "llm.key_file: ") {
 		t.Errorf("starting with a key that others can read: %v", err)
 	}

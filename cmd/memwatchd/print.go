@@ -14,6 +14,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/clock"
 	"github.com/memwatchd/memwatchd/vault"
 )
 
@@ -43,7 +44,7 @@ type printer struct {
 func newPrinter(w, aside io.Writer, c *Config, noColor bool) *printer {
 	return &printer{
 		w: w, color: wantsColor(widthOf(w) > 0, noColor), width: widthOf(w),
-		memory: &vault.Vault{Dir: c.Memory.Dir}, location: cmp.Or(c.location, time.Local), now: clock(),
+		memory: &vault.Vault{Dir: c.Memory.Dir}, location: cmp.Or(c.location, time.Local), now: clock.Now(),
 		aside: aside, asideColor: wantsColor(widthOf(aside) > 0, noColor), asideWidth: widthOf(aside),
 	}
 }

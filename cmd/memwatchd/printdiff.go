@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"unicode/utf8"
@@ -22,7 +23,7 @@ func (p *printer) diff(b *strings.Builder, before, after string, hunks []api.Dif
 	p.diffHead(b, sided("a/", before), sided("b/", after))
 	for _, h := range hunks {
 		head, lines, _ := strings.Cut(h.Diff, "\n")
-		fmt.Fprintf(b, "%s %s\n", p.style(asHunk, escapeLine(head)), p.paintedPlace(or(after, before), h.Line))
+		fmt.Fprintf(b, "%s %s\n", p.style(asHunk, escapeLine(head)), p.paintedPlace(cmp.Or(after, before), h.Line))
 		for line := range strings.Lines(lines) {
 			p.diffLine(b, strings.TrimSuffix(line, "\n"))
 		}

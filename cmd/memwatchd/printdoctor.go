@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// diagnosis shows what a doctor has found, by groups. What is well takes one line
+// printDiagnosis shows what a doctor has found, by groups. What is well takes one line
 // of a group, unless all of it is to be seen.
-func (p *printer) diagnosis(findings []finding, all bool) error {
+func printDiagnosis(w io.Writer, p *printer, findings []finding, all bool) error {
 	var b strings.Builder
 	var counts [len(markNames)]int
 	for i, from := 0, 0; i < len(findings); i++ {
@@ -19,16 +19,16 @@ func (p *printer) diagnosis(findings []finding, all bool) error {
 		if from > 0 {
 			b.WriteByte('\n')
 		}
-		p.findings(&b, findings[from:i+1], all)
+		printFindings(&b, p, widthOf(w), findings[from:i+1], all)
 		from = i + 1
 	}
 	fmt.Fprintf(&b, "\n%s, %s, %s, %d ok\n", plural(counts[problem], "problem"), plural(counts[warning], "warning"), plural(counts[note], "note"), counts[fine])
-	_, err := io.WriteString(p.w, b.String())
+	_, err := io.WriteString(w, b.String())
 	return err
 }
 
-// findings shows those of one group.
-func (p *printer) findings(b *strings.Builder, findings []finding, all bool) {
+// printFindings shows those of one group.
+func printFindings(b *strings.Builder, p *printer, width int, findings []finding, all bool) {
 	fmt.Fprintln(b, p.style(asTitle, findings[0].Group))
 	var names []string // of what is well
 	for _, f := range findings {
@@ -39,11 +39,11 @@ func (p *printer) findings(b *strings.Builder, findings []finding, all bool) {
 		}
 	}
 	if len(names) > 0 {
-		p.oneFinding(b, finding{Text: strings.Join(names, ", ")})
+		printFinding(b, p, width, finding{Text: strings.Join(names, ", ")})
 	}
 	for _, f := range findings {
 		if f.Mark != fine || all {
-			p.oneFinding(b, f)
+			printFinding(b, p, width, f)
 		}
 	}
 }
@@ -51,12 +51,12 @@ func (p *printer) findings(b *strings.Builder, findings []finding, all bool) {
 // findingIndent is where the text of a finding begins.
 const findingIndent = "           "
 
-func (p *printer) oneFinding(b *strings.Builder, f finding) {
+func printFinding(b *strings.Builder, p *printer, width int, f finding) {
 	label := fmt.Sprintf("%-7s", f.Mark)
 	fmt.Fprintf(b, "  %s  %s\n", p.style([...]style{fine: asGood, note: asMuted, warning: asChanged, problem: asBad}[f.Mark], label),
-		wrap(escapeLine(f.Text), p.width, findingIndent))
+		wrap(escapeLine(f.Text), width, findingIndent))
 	if f.Advice != "" {
-		fmt.Fprintln(b, findingIndent+wrap(escapeLine(f.Advice), p.width, findingIndent))
+		fmt.Fprintln(b, findingIndent+wrap(escapeLine(f.Advice), width, findingIndent))
 	}
 	if f.Command != "" { // never broken, so that it can be copied
 		fmt.Fprintln(b, findingIndent+p.style(asTitle, escapeLine(f.Command)))

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -33,7 +34,7 @@ func (p *printer) undo(b *strings.Builder, a *api.UndoAnswer) {
 		switch {
 		case u.Refusal != "":
 			p.change(b, u.Wrote, asBad, "not undone: "+u.Refusal)
-			fmt.Fprintf(b, "%s%s\n", indent, p.paintedPlace(or(u.To, u.Path), 0))
+			fmt.Fprintf(b, "%s%s\n", indent, p.paintedPlace(cmp.Or(u.To, u.Path), 0))
 		case a.DryRun:
 			p.wrote(b, backwards(u.Wrote), asText, "would be undone")
 		default:
@@ -73,7 +74,7 @@ func backwards(w api.Wrote) api.Wrote {
 // took and put.
 func (p *printer) wrote(b *strings.Builder, w api.Wrote, as style, state string) {
 	p.change(b, w, as, state)
-	before, after := w.Path, or(w.To, w.Path)
+	before, after := w.Path, cmp.Or(w.To, w.Path)
 	switch w.What {
 	case "created":
 		before = ""

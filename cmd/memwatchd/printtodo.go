@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -24,7 +25,7 @@ func (p *printer) todos(b *strings.Builder, a *api.TodosAnswer) {
 			if d, ok := days[t.Since]; ok {
 				progress = fmt.Sprintf("%d of %d done", d.Done, d.Done+d.Open)
 			}
-			fmt.Fprintf(b, "%s%s\n", p.style(asTitle, or(escapeLine(t.Since), "no day")),
+			fmt.Fprintf(b, "%s%s\n", p.style(asTitle, cmp.Or(escapeLine(t.Since), "no day")),
 				p.style(asMuted, joined("  ", p.away(t.Since), progress)))
 		}
 		p.hanging(b, "  ", p.box(t.State)+" ", maxSnippet, plainText(asText, t.Text))

@@ -20,7 +20,14 @@ const (
 // it, and nothing afterwards.
 func follow(ctx context.Context, w io.Writer, look func() (done, total int, more bool)) {
 	shown := false
-	for sleep(ctx, lookEvery) == nil {
+	tick := time.NewTicker(lookEvery)
+	defer tick.Stop()
+	for ctx.Err() == nil {
+		select {
+		case <-ctx.Done():
+			continue
+		case <-tick.C:
+		}
 		done, total, more := look()
 		if !more {
 			break

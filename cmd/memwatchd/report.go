@@ -50,7 +50,7 @@ func (d *daemon) state(w watcher.Status) api.IndexStatus {
 	if state := rootState(w); state == rootHolding || state == watcher.RootMissing || w.Unread || d.pipeline.isUnread() {
 		// Answers are from what was there, and say so.
 		s.Degraded = true
-		s.Problem = or(s.Problem, strings.Join(w.Warnings, "; "))
+		s.Problem = cmp.Or(s.Problem, strings.Join(w.Warnings, "; "))
 	}
 	return s
 }
@@ -82,7 +82,7 @@ func (d *daemon) Report() api.Status {
 	s.Index.Size = d.index.Size()
 	s.Index.Degraded = s.Index.Degraded || x.Problem != "" // answers may be whole all the same
 	for _, u := range w.Polled {
-		s.Watch.Polled = append(s.Watch.Polled, or(u.Path, "."))
+		s.Watch.Polled = append(s.Watch.Polled, cmp.Or(u.Path, "."))
 	}
 	skipped := d.vault.Catalogue.Skipped()
 	s.SkippedFiles = len(skipped)

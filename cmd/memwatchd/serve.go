@@ -12,31 +12,18 @@ import (
 	"slices"
 	"syscall"
 
-	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
 	"github.com/memwatchd/memwatchd/ipc"
 	"github.com/memwatchd/memwatchd/secrets"
 )
 
-func newServe(g *globals) *cobra.Command {
-	return &cobra.Command{
-		Use:   "serve",
-		Short: "Watch the memory, and answer questions about it",
-		Long: `Watch the memory, and answer questions about it, until SIGINT (Ctrl-C) or SIGTERM ends it. The log goes to the standard error.
-
-It needs no configuration: without one it watches ~/.morph/memory, and waits for that directory if it is not there. SIGHUP has it read its configuration again. To have the system start it: memwatchd service install.`,
-		Example: "  memwatchd serve\n  memwatchd serve --name work --dir ~/work/notes",
-		Args:    noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := loadConfig(g.config, os.Environ())
-			if err != nil {
-				return errUsage{err}
-			}
-			s := &succession{flags: g.config, stderr: g.stderr, supervisor: findSupervisor()}
-			return s.serve(cmd.Context(), c)
-		},
-	}
+// runDaemon runs a daemon until the context ends, with a log on stderr. SIGHUP
+// reads the configuration again; one that makes no sense, or with which nothing
+// starts, leaves the old one.
+func runDaemon(ctx context.Context, flags configFlags, c *Config, stderr io.Writer) error {
+	s := &succession{flags: flags, stderr: stderr, supervisor: findSupervisor()}
+	return s.serve(ctx, c)
 }
 
 // A succession runs a daemon, and another one when the configuration changes. The
@@ -50,8 +37,7 @@ type succession struct {
 
 var errReload = errors.New("the configuration changed")
 
-// serve runs until the context ends. SIGHUP reads the configuration again; one
-// that makes no sense, or with which nothing starts, leaves the old one.
+// serve runs one daemon after the other until the context ends.
 func (s *succession) serve(ctx context.Context, c *Config) error {
 	hup := make(chan os.Signal, 1)
 	signal.Notify(hup, syscall.SIGHUP)

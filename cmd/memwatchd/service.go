@@ -158,7 +158,7 @@ func (s *serviceCommand) install(ctx context.Context) error {
 		return fmt.Errorf("service install: the files are in place, and it did not start: %w\n%s", err, manager.command("log", in.main()))
 	}
 	fmt.Fprintf(s.g.stdout, "\nmemory:        %s\nconfiguration: %s\nsocket:        %s\n", escapeLine(in.config.Memory.Dir),
-		escapeLine(or(in.config.file, "none, the defaults hold")), escapeLine(in.config.socket()))
+		escapeLine(cmp.Or(in.config.file, "none, the defaults hold")), escapeLine(in.config.socket()))
 	if s.system && in.config.socket() != "" {
 		fmt.Fprintf(s.g.stdout, "\nAsk it with `memwatchd --socket %s`, as root or as %s; `group` and `allow_uids` of a listener let in others.\n", escapeLine(in.config.socket()), s.account)
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -48,7 +49,7 @@ func (m *launchd) label(name string) string { return m.user + "/" + strings.Trim
 func (m *launchd) do(ctx context.Context, args ...string) error {
 	fmt.Fprintf(m.out, "%-9s launchctl %s\n", "run", strings.Join(args, " "))
 	if out, err := exec.CommandContext(ctx, "launchctl", args...).CombinedOutput(); err != nil {
-		return fmt.Errorf("launchctl %s: %s", args[0], or(strings.TrimSpace(string(out)), err.Error()))
+		return fmt.Errorf("launchctl %s: %s", args[0], cmp.Or(strings.TrimSpace(string(out)), err.Error()))
 	}
 	return nil
 }
@@ -95,7 +96,7 @@ func (m *launchd) state(ctx context.Context, name string) (serviceState, error) 
 		key, value, _ := strings.Cut(strings.TrimSpace(line), " = ")
 		switch key {
 		case "state":
-			state.text, state.running = or(state.text, value), state.running || value == "running"
+			state.text, state.running = cmp.Or(state.text, value), state.running || value == "running"
 		case "pid":
 			state.pid, _ = strconv.Atoi(value)
 		case "last exit code":

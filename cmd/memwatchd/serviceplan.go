@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -60,7 +61,7 @@ func (s *serviceCommand) place() (*installation, error) {
 			os.Setenv("XDG_RUNTIME_DIR", dir)
 		}
 	}
-	in := &installation{launchd: s.launchd, service: &service.Service{Name: or(s.g.config.name, "memwatchd")}}
+	in := &installation{launchd: s.launchd, service: &service.Service{Name: cmp.Or(s.g.config.name, "memwatchd")}}
 	if c, err := loadConfig(s.g.config, os.Environ()); err == nil {
 		in.service.Name = c.Name
 	}
@@ -143,9 +144,9 @@ func (s *serviceCommand) plan(ctx context.Context) (*installation, error) {
 func (s *serviceCommand) configure(in *installation) error {
 	flags, path := s.g.config, s.g.config.file
 	if s.system {
-		path = or(path, filepath.Join(xdg.ConfigHome, "memwatchd", in.service.Name+".yaml"))
+		path = cmp.Or(path, filepath.Join(xdg.ConfigHome, "memwatchd", in.service.Name+".yaml"))
 		if existing(path) == "" {
-			flags.file, flags.dir = "", or(flags.dir, systemMemory)
+			flags.file, flags.dir = "", cmp.Or(flags.dir, systemMemory)
 		}
 	}
 	c, err := loadConfig(flags, os.Environ())

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -43,7 +44,7 @@ func newSystemd(ctx context.Context, system bool, out io.Writer) (*systemd, int,
 	case system || existing("/run/systemd/system") == "" && existing(os.Getenv("XDG_RUNTIME_DIR")+"/systemd/private") == "":
 		return nil, 0, fmt.Errorf("service: systemd does not run here, as in most containers: have whatever starts programs start `memwatchd serve` (%w)", err)
 	default:
-		return nil, 0, fmt.Errorf("service: you have no session of systemd's, as behind su and sudo: log in, or `sudo loginctl enable-linger %s` and try again (%w)", or(os.Getenv("USER"), strconv.Itoa(os.Getuid())), err)
+		return nil, 0, fmt.Errorf("service: you have no session of systemd's, as behind su and sudo: log in, or `sudo loginctl enable-linger %s` and try again (%w)", cmp.Or(os.Getenv("USER"), strconv.Itoa(os.Getuid())), err)
 	}
 }
 
@@ -69,7 +70,7 @@ func (m *systemd) ask(ctx context.Context, args ...string) (string, error) {
 	cmd.Stdout, cmd.Stderr = &out, &failure
 	if err := cmd.Run(); err != nil {
 		first, _, _ := strings.Cut(strings.TrimSpace(failure.String()), "\n")
-		return "", fmt.Errorf("%s: %s", strings.Join(words[:len(words)-len(args)+1], " "), or(first, err.Error()))
+		return "", fmt.Errorf("%s: %s", strings.Join(words[:len(words)-len(args)+1], " "), cmp.Or(first, err.Error()))
 	}
 	return out.String(), nil
 }

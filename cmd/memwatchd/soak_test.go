@@ -136,7 +136,14 @@ func (s *soak) run(actors []*actor) (samples []sample) {
 func (s *soak) random(n int) *rand.Rand { return rand.New(rand.NewPCG(s.seed, uint64(n))) }
 
 // wait reports whether so much time passed before the context ended.
-func wait(ctx context.Context, d time.Duration) bool { return sleep(ctx, d) == nil }
+func wait(ctx context.Context, d time.Duration) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(d):
+		return true
+	}
+}
 
 // word is one that is nowhere else.
 func (s *soak) word() string { return letters(int(s.words.Add(1))) }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path/filepath"
 
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/clock"
 	"github.com/memwatchd/memwatchd/index"
 	"github.com/memwatchd/memwatchd/memory"
 	"github.com/memwatchd/memwatchd/todosync"
@@ -16,7 +17,7 @@ func (d *daemon) openTodos() {
 		Files: present{d}, Writer: d.writer, List: d.withTasks, Parse: d.pipeline.parse, Subject: d.people.subject,
 		State: filepath.Join(c.State.Dir, "todosync.json"), Root: c.Memory.Dir,
 		Days: c.Todosync.Days, Location: c.location, Off: !c.Todosync.Enabled,
-		Gather: max(todosync.DefaultGather, 2*c.Watch.Vanish), Logger: d.logger, Now: clock,
+		Gather: max(todosync.DefaultGather, 2*c.Watch.Vanish), Logger: d.logger, Now: clock.Now,
 	}
 	d.todos.CatchUp = d.watcher.Sync
 	d.pipeline.todos = d.todos

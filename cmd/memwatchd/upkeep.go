@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/clock"
 	"github.com/memwatchd/memwatchd/compactor"
 	"github.com/memwatchd/memwatchd/memory"
 	"github.com/memwatchd/memwatchd/ops"
@@ -39,11 +40,11 @@ func (d *daemon) openUpkeep() (*upkeep, error) {
 	if err != nil {
 		return nil, err
 	}
-	u := &upkeep{host: &compactor.Host{Name: name, Configured: c.Compactor.Host, Disk: d.vault, Writer: w, Now: clock}}
+	u := &upkeep{host: &compactor.Host{Name: name, Configured: c.Compactor.Host, Disk: d.vault, Writer: w, Now: clock.Now}}
 	u.compactor = &compactor.Compactor{
 		Files: p.documents, Disk: d.vault, Writer: w, Parse: p.parse, Paths: d.paths, Links: d.linksTo, Claim: u.host.Claim,
 		Host: name, Limits: []compactor.Limit{}, MaxLoss: c.Compactor.MaxLoss,
-		Location: c.location, Logger: d.logger, Now: clock,
+		Location: c.location, Logger: d.logger, Now: clock.Now,
 	}
 	u.compactor.Moved = func(path, archive string, items int) {
 		p.events.publish(ops.Change{Event: api.Event{Event: "compacted", Path: path, Message: plural(items, "item") + " moved to " + archive}})
@@ -56,25 +57,25 @@ func (d *daemon) openUpkeep() (*upkeep, error) {
 		u.compactor.Soft = append(u.compactor.Soft, l)
 	}
 	u.compactor.Uses = &compactor.Uses{
-		Path: filepath.Join(c.State.Dir, "uses.json"), Counts: u.compactor.Limited, Files: p.documents, Logger: d.logger, Now: clock,
+		Path: filepath.Join(c.State.Dir, "uses.json"), Counts: u.compactor.Limited, Files: p.documents, Logger: d.logger, Now: clock.Now,
 	}
 	if err := u.compactor.Uses.Open(); err != nil {
 		d.logger.Warn("what is used is counted anew", "err", err)
 	}
 	u.compress = &compactor.Compress{
 		Files: p.documents, Disk: d.vault, Writer: w, Mover: w, Parse: p.parse, Paths: d.paths, Layout: p.layout,
-		Claim: u.host.Claim, Cutoff: c.Compress.Cutoff, Location: c.location, Now: clock,
+		Claim: u.host.Claim, Cutoff: c.Compress.Cutoff, Location: c.location, Now: clock.Now,
 	}
 	if d.model != nil {
 		u.compress.Summarizer = &compactor.Summarizer{Ask: d.model.Summarize, Tell: d.tellModel, Refuse: refuseModel}
 	}
 	u.days = &compactor.OldDays{
 		Files: p.documents, Paths: d.paths, Layout: p.layout, Parse: p.parse, Mover: w,
-		Claim: u.host.Claim, After: c.Archive.After, Location: c.location, Now: clock,
+		Claim: u.host.Claim, After: c.Archive.After, Location: c.location, Now: clock.Now,
 	}
 	ran := filepath.Join(c.State.Dir, "compactor.json")
 	u.scheduler = &compactor.Scheduler{
-		Schedule: c.schedule, Location: c.location, Turn: &u.turn, Logger: d.logger, Now: clock, Job: d.tidyUp,
+		Schedule: c.schedule, Location: c.location, Turn: &u.turn, Logger: d.logger, Now: clock.Now, Job: d.tidyUp,
 		Load: func() ([]byte, error) { return vault.ReadState(ran) },
 		Save: func(data []byte) error { return vault.WriteState(ran, data) },
 	}
@@ -87,7 +88,7 @@ func (d *daemon) tidyUp(ctx context.Context) error {
 		return nil
 	}
 	var errs []error
-	if err := d.writer.Journal.Prune(clock()); err != nil {
+	if err := d.writer.Journal.Prune(clock.Now()); err != nil {
 		errs = append(errs, err)
 	}
 	duty, err := d.upkeep.host.Duty()

@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/clock"
 	"github.com/memwatchd/memwatchd/memory"
 	"github.com/memwatchd/memwatchd/ops"
 	"github.com/memwatchd/memwatchd/vault"
@@ -25,7 +26,7 @@ func (d *daemon) openWriting() (err error) {
 		d.unwritable = err
 		return nil
 	}
-	journal.Now = clock
+	journal.Now = clock.Now
 	journal.Happened = func(r vault.Record) { d.pipeline.events.publish(ops.Change{Event: ops.WriteEvent(r)}) }
 	d.writer = &vault.Writer{
 		Vault: d.vault, Journal: journal, Logger: d.logger, Enabled: d.mayWrite,
@@ -121,7 +122,7 @@ func (d *daemon) write(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := d.writer.Journal.Prune(clock()); err != nil {
+	if err := d.writer.Journal.Prune(clock.Now()); err != nil {
 		d.logger.Warn("old changes cannot be forgotten", "err", err)
 	}
 	return d.writer.Run(ctx)
