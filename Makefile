@@ -71,7 +71,7 @@ FULL = TestCoverageModel|TestExcerpts|TestFixedScopesAllowNoMore|TestForgetInThe
 test:
 	$(TEST) -parallel 8 -timeout 40m -race -short $$($(GO) list ./... | grep -vE '/($(PURE))$$')
 	$(TEST) -timeout 40m $$($(GO) list ./... | grep -E '/($(PURE))$$')
-	$(TEST) -parallel 8 -timeout 40m -run '^($(FULL))$$' ./cmd/memwatchd ./compactor ./index ./ops
+	$(TEST) -parallel 8 -timeout 40m -run '^($(FULL))$$' ./cmd/memwatchd/... ./compactor ./index ./ops
 	cd bench && CGO_ENABLED=0 $(TEST) ./...
 	cd release && $(TEST) ./...
 
@@ -85,12 +85,12 @@ faults:
 SOAK ?= 1h
 
 soak:
-	SOAK=$(SOAK) $(GO) test ./cmd/memwatchd -count=1 -v -run '^TestSoak$$' -timeout 0
+	SOAK=$(SOAK) $(GO) test ./cmd/memwatchd/internal/e2e -count=1 -v -run '^TestSoak$$' -timeout 0
 
 # Many saves, each with a question or a tick that depends on it, while the daemon
 # is reloaded, stopped for moments and short of processors: an hour or more.
 stress:
-	STRESS=1 $(GO) test ./cmd/memwatchd -count=1 -v -run '^(TestStressSync|TestTickRaces)$$' -timeout 0
+	STRESS=1 $(GO) test ./cmd/memwatchd/internal/e2e -count=1 -v -run '^(TestStressSync|TestTickRaces)$$' -timeout 0
 
 lint:
 	@echo 'gofmt'; test -z "$$(gofmt -l $$(git ls-files '*.go') | tee /dev/stderr)"

@@ -165,3 +165,9 @@ type TodosyncStatus struct {
 	Off     bool      `json:"off"`
 	Problem string    `json:"problem,omitempty"`
 }
+
+// States of a root that answers are not complete in.
+const (
+	RootMissing = "missing" // there is no such directory now
+	RootHolding = "holding" // so much has vanished at once that it is not believed yet
+)

@@ -1,0 +1,65 @@
+package app
+
+import (
+	"encoding/json"
+	"io"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/memwatchd/memwatchd/agents"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/hook"
+)
+
+// What agents are given to start is there: each hook is a command of ours.
+func TestInstalledCommandsAreThere(t *testing.T) {
+	for _, a := range agents.All {
+		for _, part := range []agents.Part{agents.MCP, agents.Hooks} {
+			if !a.Has(part, agents.User) {
+				continue
+			}
+			command := agents.Command{"memwatchd"}
+			if part == agents.MCP {
+				command = append(command, "mcp")
+			}
+			data, err := a.Install(part, nil, command)
+			if err != nil {
+				t.Fatal(err)
+			}
+			commands, err := a.Installed(part, data)
+			if err != nil || len(commands) == 0 {
+				t.Fatalf("%s: %v, %v", a.Name, commands, err)
+			}
+			for _, c := range commands {
+				found, rest, err := NewRoot(io.Discard, io.Discard).Find(c[1:])
+				if err != nil || len(rest) > 0 || found.CommandPath() != c.String() {
+					t.Errorf("%s starts %v, of which %v is a command", a.Name, c, found.CommandPath())
+				}
+			}
+		}
+	}
+}
+
+// Each hook that there is, is installed, at its moment.
+func TestEveryHookIsInstalled(t *testing.T) {
+	a, _ := agents.Named("claude-code")
+	data, err := a.Install(agents.Hooks, nil, agents.Command{"memwatchd"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var settings struct {
+		Hooks map[string][]struct{ Hooks []struct{ Command string } }
+	}
+	if err := json.Unmarshal(data, &settings); err != nil {
+		t.Fatal(err)
+	}
+	got, want := map[string]string{}, map[string]string{}
+	for event, groups := range settings.Hooks {
+		got[event] = groups[0].Hooks[0].Command
+	}
+	for _, e := range hook.Events {
+		want[e.Event] = "memwatchd hook " + e.Name
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("what is installed (+) is not what there is (-):\n%s", diff)
+	}
+}

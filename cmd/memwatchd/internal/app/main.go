@@ -1,0 +1,48 @@
+// Package app makes the program of the commands that the other packages define.
+package app
+
+import (
+	"context"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/cli"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/doctor"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/hook"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/setup"
+	"github.com/memwatchd/memwatchd/ops"
+)
+
+// Main runs the program with the arguments of the process, and ends the process.
+func Main() {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		s := <-signals
+		signal.Stop(signals) // the first one asks; the second one finds the default behaviour
+		cancel(cli.ErrSignal{Signal: s.(syscall.Signal)})
+	}()
+	os.Exit(Run(ctx, os.Args[1:], os.Stdout, os.Stderr))
+}
+
+// Run runs the program with arguments, and returns its exit status.
+func Run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	return cli.Execute(ctx, NewRoot(stdout, stderr), args, stderr)
+}
+
+// NewRoot returns the command of the program with all commands below it.
+func NewRoot(stdout, stderr io.Writer) *cobra.Command {
+	g := &cli.Globals{Stdout: stdout, Stderr: stderr, NewRoot: NewRoot, OpenRoot: openRoot, Diff: ops.Diff}
+	root := cli.NewRoot(g)
+	for _, c := range []*cobra.Command{newServe(g), setup.NewInit(g), setup.NewService(g), doctor.NewCommand(g)} {
+		c.GroupID = "daemon"
+		root.AddCommand(c)
+	}
+	root.AddCommand(newMCP(g), hook.NewCommand(g), newMan(g))
+	return root
+}

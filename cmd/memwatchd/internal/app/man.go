@@ -1,0 +1,185 @@
+package app
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"strings"
+
+	"github.com/cpuguy83/go-md2man/v2/md2man"
+	"github.com/spf13/cobra"
+	"github.com/spf13/cobra/doc"
+
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/build"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/cli"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/config"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/term"
+)
+
+// newMan makes the command that writes the manual: a page for each command, from
+// its help, and one for the configuration.
+func newMan(g *cli.Globals) *cobra.Command {
+	return &cobra.Command{
+		Use:   "man DIR",
+		Short: "Write the pages of the manual into a directory", GroupID: "shell",
+		Long: "Write the pages of the manual into a directory, below man1 and man5. For yourself:\n\n" +
+			"  memwatchd man ~/.local/share/man\n  man memwatchd",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return cli.UsageError{Err: fmt.Errorf("man: say into which directory")}
+			}
+			return nil
+		},
+		ValidArgsFunction: cobra.FixedCompletions(nil, cobra.ShellCompDirectiveFilterDirs),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := writeManual(cmd.Root(), build.Current(), args[0]); err != nil {
+				return err
+			}
+			fmt.Fprintln(g.Stdout, "manual written to "+term.EscapeLine(args[0]))
+			return nil
+		},
+	}
+}
+
+// writeManual writes the pages below man1 and man5 of a directory. They have the
+// day of the build's commit, so that two builds of a commit have the same pages.
+// The commands are changed, and must not be used for anything else afterwards.
+func writeManual(root *cobra.Command, b build.Info, dir string) error {
+	commands, formats := filepath.Join(dir, "man1"), filepath.Join(dir, "man5")
+	for _, dir := range []string{commands, formats} {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			return err
+		}
+	}
+	root.Long = manualHead + surroundings()
+	root.DisableAutoGenTag = true
+	prepareForManual(root)
+	source := "memwatchd " + b.Version
+	header := &doc.GenManHeader{Section: "1", Date: &b.Time, Source: source}
+	if err := doc.GenManTree(root, header, commands); err != nil {
+		return err
+	}
+	head := fmt.Sprintf("%% \"MEMWATCHD.YAML\" \"5\" \"%s\" \"%s\" \"\"\n", b.Time.Format("Jan 2006"), source)
+	return os.WriteFile(filepath.Join(formats, "memwatchd.yaml.5"), md2man.Render([]byte(head+configurationPage())), 0o644)
+}
+
+// codeLines are lines that stand as they are in help.
+var codeLines = regexp.MustCompile(`(?m)^  `)
+
+// prepareForManual makes Markdown of the texts of a command and those below it:
+// what help indents by two columns is code.
+func prepareForManual(c *cobra.Command) {
+	c.Long = codeLines.ReplaceAllString(strings.ReplaceAll(cmp.Or(c.Long, c.Short), ":\n  ", ":\n\n  "), "    ")
+	for _, below := range c.Commands() {
+		prepareForManual(below)
+	}
+}
+
+const manualHead = "Memwatchd watches a directory of Markdown files that is somebody's memory, keeps an index of it fresh, and answers " +
+	"questions about it over a Unix socket: to people on the command line, and to agents. It writes to the files only what was asked for, " +
+	"or what its configuration allows, and every change can be undone.\n\n" +
+	"`memwatchd serve` is the daemon. Most other commands ask it, and act as the owner of the memory, in private, unless `--subject` and " +
+	"`--context` say otherwise. Where no daemon answers they say how to start it.\n\n" +
+	"Beginning from nothing:\n\n" +
+	"  memwatchd init\n  memwatchd serve\n  memwatchd search certificate expired\n"
+
+// surroundings returns sections about what there is around the program, as
+// Markdown.
+func surroundings() string {
+	var b strings.Builder
+	b.WriteString("\n# EXIT STATUS\n")
+	for _, e := range []struct {
+		code int
+		text string
+	}{
+		{0, "It is done."}, {cli.ExitFailed, "It failed."}, {cli.ExitUsage, "What was typed, or a configuration, is not right."},
+		{cli.ExitUnhealthy, "There is an answer, and something is not as it should be."}, {cli.ExitNoDaemon, "No daemon answers."},
+	} {
+		fmt.Fprintf(&b, "\n**%d**\n: %s\n", e.code, e.text)
+	}
+	b.WriteString(`
+# ENVIRONMENT
+
+**MEMWATCHD_***
+: Every key of the configuration: **watch.settle** is **MEMWATCHD_WATCH_SETTLE**.
+
+**XDG_CONFIG_HOME**, **XDG_STATE_HOME**, **XDG_CACHE_HOME**, **XDG_RUNTIME_DIR**
+: Where the configuration, the state with the journal, the index and the socket are.
+
+**NO_COLOR**
+: Nothing is printed in colours.
+
+# FILES
+
+*~/.morph/memory/*
+: The memory, unless another directory is configured.
+
+*$XDG_CONFIG_HOME/memwatchd/memwatchd.yaml*
+: The configuration.
+
+*$XDG_RUNTIME_DIR/memwatchd/memwatchd.sock*
+: The socket of the daemon; without that directory, in that of the state.
+
+*$XDG_STATE_HOME/memwatchd/memwatchd/*
+: The state. The journal in it is the one thing that cannot be made again from the files.
+
+*$XDG_CACHE_HOME/memwatchd/memwatchd/*
+: The index. It can be deleted at any time.
+`)
+	return b.String()
+}
+
+// configurationPage returns the page of the configuration's file as Markdown:
+// every key, from the tags that the program itself goes by.
+func configurationPage() string {
+	var b strings.Builder
+	b.WriteString("# NAME\nmemwatchd.yaml - configuration of memwatchd\n\n# DESCRIPTION\n" +
+		"A YAML file, *$XDG_CONFIG_HOME/memwatchd/memwatchd.yaml* unless **--config** or **--name** say otherwise. What it leaves out has " +
+		"its default; a key that does not exist is an error. Every key can also be set in the environment, which goes before the file: " +
+		"**watch.settle** is **MEMWATCHD_WATCH_SETTLE**.\n\n" +
+		"**memwatchd config** prints what is in effect. A daemon reads the file again when it is sent SIGHUP.\n\n" +
+		"Durations are written with their units, as 30ms, 1h30m or 7d; sizes as 16KiB or 4MiB.\n\n# KEYS\n")
+	for _, k := range config.Keys {
+		fmt.Fprintf(&b, "\n**%s**\n: %s\n", k.Name, keyMeaning(k))
+		if t := k.Field.Type; t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Struct {
+			for _, below := range config.KeysOf(t.Elem()) {
+				fmt.Fprintf(&b, "\n**%s[].%s**\n: %s\n", k.Name, below.Name, keyMeaning(below))
+			}
+		}
+	}
+	b.WriteString("\n# EXAMPLES\nWhat differs from machine to machine:\n\n    memory:\n      dir: ~/notes\n      timezone: Europe/Berlin\n\n" +
+		"A second socket for an agent in a sandbox, which sees public memory of one subject only:\n\n" +
+		"    ipc:\n      listeners:\n        - path: /run/user/1000/memwatchd/memwatchd.sock\n        - path: /srv/groupbot/memory.sock\n" +
+		"          subject: acct:42\n          context: public\n          operations: [search, get, context, note]\n" +
+		"          mode: \"0660\"\n          group: groupbot\n\n" +
+		"# SEE ALSO\n**memwatchd(1)**, **memwatchd-config(1)**, **memwatchd-serve(1)**\n")
+	return b.String()
+}
+
+// markdownMarks are the characters that Markdown takes for marks in the meaning of
+// a key.
+var markdownMarks = strings.NewReplacer("*", `\*`, "_", `\_`, "<", `\<`)
+
+// keyMeaning returns what a key means, with its bounds and its default.
+func keyMeaning(k config.Key) string {
+	text := k.Tag("doc")
+	if list := k.Field.Type; list.Kind() == reflect.Slice && list.Elem().Kind() == reflect.Struct {
+		text += ":"
+	}
+	var more []string
+	if low, high := k.Tag("min"), k.Tag("max"); low != "" && high != "" {
+		more = append(more, low+" to "+high)
+	} else if low != "" {
+		more = append(more, "at least "+low)
+	}
+	if d, ok := k.Field.Tag.Lookup("default"); ok {
+		more = append(more, "default "+cmp.Or(d, "empty"))
+	}
+	if more != nil {
+		text += " (" + strings.Join(more, "; ") + ")"
+	}
+	return markdownMarks.Replace(text)
+}

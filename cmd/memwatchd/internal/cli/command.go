@@ -1,0 +1,399 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/config"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/term"
+	"github.com/memwatchd/memwatchd/ipc/client"
+)
+
+// addOperations makes a command of every row of the table.
+func addOperations(root *cobra.Command, g *Globals) {
+	for _, op := range api.Operations {
+		for i := range op.Commands {
+			parent := root
+			words := strings.Fields(op.Commands[i].Words)
+			for _, w := range words[:len(words)-1] {
+				parent = group(parent, w)
+			}
+			c := operationCommand(op, &op.Commands[i], words[len(words)-1], g)
+			if parent == root {
+				c.GroupID = "ask"
+			}
+			parent.AddCommand(c)
+		}
+	}
+}
+
+// groups say what commands that have others below them are about.
+var groups = map[string]string{
+	"identity": "Say which account an external key belongs to",
+	"item":     "Keep things by their keys, show and delete them",
+	"session":  "Write what a session has to say",
+	"todo":     "List tasks, tick them and open them again",
+}
+
+// group is the command of that name, which only has others below it.
+func group(parent *cobra.Command, name string) *cobra.Command {
+	for _, c := range parent.Commands() {
+		if c.Name() == name {
+			return c
+		}
+	}
+	c := &cobra.Command{
+		Use: name, Short: cmp.Or(groups[name], "Commands about "+name), GroupID: "ask", Args: cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return UnknownCommand(cmd, args[0])
+			}
+			return cmd.Help()
+		},
+	}
+	parent.AddCommand(c)
+	return c
+}
+
+// operationCommand makes a command of a row: positional arguments and flags from
+// the parameters of its request.
+func operationCommand(op *api.Operation, way *api.Command, name string, g *Globals) *cobra.Command {
+	req := op.NewRequest()
+	c := &cobra.Command{
+		Use:   strings.Join(append([]string{name}, positional(op, way)...), " "),
+		Short: way.Summary,
+		Long:  withArguments(op, way),
+		Args: func(cmd *cobra.Command, args []string) error {
+			return setArguments(op, way, req, args, cmd.InOrStdin())
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return ask(cmd, op, req, g)
+		},
+	}
+	switch op.Name {
+	case "forget":
+		addForget(c, op, req, g)
+	case "status":
+		addVerbose(c, g)
+	}
+	if way.Example != "" {
+		c.Example = "  memwatchd " + way.Words + " " + way.Example
+	}
+	for _, p := range op.Params {
+		if value, ok := way.Set[p.Name]; ok {
+			if err := req.Set(p, value); err != nil {
+				panic(fmt.Sprintf("command %s: %v", way.Words, err)) // a mistake in the table: every test would hit it
+			}
+		}
+		if !way.Takes(p) || p.Arg != "" || p.Scope && (p.Name == "subject" || p.Name == "context") {
+			continue // an argument, or one of the flags that every command has
+		}
+		v := &paramFlag{param: p, req: req, stdin: c.InOrStdin}
+		f := c.Flags().VarPF(v, p.Flag, "", explained(p))
+		if p.Kind() == "boolean" {
+			f.NoOptDefVal = "true"
+		}
+		c.RegisterFlagCompletionFunc(f.Name, completeFlag(p, way, req, g))
+	}
+	c.ValidArgsFunction = completeArguments(op, way, req, g)
+	return c
+}
+
+// A paramFlag sets a parameter of a request.
+type paramFlag struct {
+	param *api.Param
+	req   *api.Request
+	stdin func() io.Reader
+	text  []string
+}
+
+var _ pflag.Value = (*paramFlag)(nil)
+
+func (f *paramFlag) Set(s string) error {
+	if f.stdin() == (noInput{}) { // a line that is still being typed may say anything
+		_ = f.req.Set(f.param, s)
+		return nil
+	}
+	values := []string{s}
+	if f.param.Kind() == "strings" {
+		values = strings.Split(s, ",")
+	}
+	for _, v := range values {
+		if err := setTyped(f.req, f.param, v, f.stdin()); err != nil {
+			return err
+		}
+	}
+	f.text = append(f.text, s)
+	return nil
+}
+
+func (f *paramFlag) String() string {
+	if f.param == nil {
+		return ""
+	}
+	if len(f.text) > 0 {
+		return strings.Join(f.text, ",")
+	}
+	return f.param.Default
+}
+
+func (f *paramFlag) Type() string {
+	switch kind := f.param.Kind(); kind {
+	case "boolean":
+		return "bool"
+	case "strings":
+		return "list"
+	case "integer":
+		return "int"
+	default:
+		return kind
+	}
+}
+
+// positional lists the arguments of a command, as its usage shows them.
+func positional(op *api.Operation, way *api.Command) []string {
+	var words []string
+	for _, p := range Arguments(op, way) {
+		word := "[" + p.Name + "]"
+		if p.Arg == "rest" {
+			word = "[" + p.Name + "...]"
+		}
+		words = append(words, word)
+	}
+	return words
+}
+
+// withArguments is what a command does, and what its arguments mean.
+func withArguments(op *api.Operation, way *api.Command) string {
+	list := Arguments(op, way)
+	if len(list) == 0 {
+		return way.Summary
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s\n\nArguments:\n", way.Summary)
+	w := tabwriter.NewWriter(&b, 0, 0, 3, ' ', 0)
+	for _, p := range list {
+		text := explained(p)
+		if p.Default != "" {
+			text += fmt.Sprintf(" (default %s)", p.Default)
+		}
+		fmt.Fprintf(w, "  %s\t%s\n", p.Name, text)
+	}
+	w.Flush()
+	return strings.TrimRight(b.String(), "\n")
+}
+
+// explained is what a parameter means to whoever types it.
+func explained(p *api.Param) string {
+	if p.Stdin {
+		return p.Doc + "; - reads it from the standard input"
+	}
+	return p.Doc
+}
+
+// Arguments are the positional parameters, in order.
+func Arguments(op *api.Operation, way *api.Command) []*api.Param {
+	var list []*api.Param
+	for _, p := range op.Params {
+		if p.Arg != "" && way.Takes(p) {
+			list = append(list, p)
+		}
+	}
+	slices.SortStableFunc(list, func(a, b *api.Param) int { return strings.Compare(a.Arg, b.Arg) })
+	return list
+}
+
+func setArguments(op *api.Operation, way *api.Command, req *api.Request, args []string, stdin io.Reader) error {
+	for _, p := range Arguments(op, way) {
+		if len(args) == 0 {
+			return nil
+		}
+		values := args[:1]
+		if p.Arg == "rest" {
+			if values = args; p.Kind() != "strings" {
+				values = []string{strings.Join(args, " ")}
+			}
+			args = nil
+		} else {
+			args = args[1:]
+		}
+		for _, v := range values {
+			if err := setTyped(req, p, v, stdin); err != nil {
+				return UsageError{Err: err}
+			}
+		}
+	}
+	if len(args) > 0 {
+		return UsageError{Err: fmt.Errorf("%s: %q is one argument too many", way.Words, args[0])}
+	}
+	return nil
+}
+
+// setTyped gives a parameter what was typed for it: for those that may be long,
+// a dash is what comes on the standard input, in a list line by line, otherwise
+// without the line break at its end, which commands put there.
+func setTyped(req *api.Request, p *api.Param, s string, stdin io.Reader) error {
+	if s != "-" || !p.Stdin {
+		return req.Set(p, s)
+	}
+	text, err := io.ReadAll(io.LimitReader(stdin, maxStdin+1))
+	switch {
+	case err != nil:
+		return fmt.Errorf("%s: the standard input cannot be read: %w", p.Name, err)
+	case len(text) > maxStdin:
+		return fmt.Errorf("%s: the standard input has more than %d bytes", p.Name, maxStdin)
+	case len(text) == 0: // what was to write it has failed, rather than meant to say nothing
+		return fmt.Errorf("%s: the standard input is empty", p.Name)
+	}
+	if p.Kind() != "strings" {
+		return req.Set(p, strings.TrimSuffix(strings.TrimSuffix(string(text), "\n"), "\r"))
+	}
+	for line := range strings.Lines(string(text)) {
+		if line = strings.TrimSpace(line); line != "" {
+			if err := req.Set(p, line); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// maxStdin is how much is read from the standard input, in bytes: more than any
+// request may have, and no more than there is room for.
+const maxStdin = 64 << 20
+
+// ask sends a request and prints the answer.
+func ask(cmd *cobra.Command, op *api.Operation, req *api.Request, g *Globals) error {
+	a, err := newAsking(cmd, op, req, g)
+	if err != nil {
+		return err
+	}
+	if op.Stream {
+		err := a.client.Stream(cmd.Context(), req, func(raw json.RawMessage) error { return a.show(append(raw, '\n')) })
+		return cmp.Or(err, context.Cause(cmd.Context()))
+	}
+	watched := func() {}
+	if op.Name == "rebuild" {
+		watched = a.watchRebuild(cmd.Context())
+	}
+	raw, err := a.client.Do(cmd.Context(), req)
+	watched()
+	if err != nil {
+		return err
+	}
+	if err := a.show(raw); err != nil {
+		return err
+	}
+	return verdict(op, raw)
+}
+
+// An asking is what it takes to ask for an operation, and to show the answer.
+type asking struct {
+	op     *api.Operation
+	g      *Globals
+	client *client.Client
+	out    *Printer
+}
+
+// newAsking finds whom to ask, and as whom.
+func newAsking(cmd *cobra.Command, op *api.Operation, req *api.Request, g *Globals) (*asking, error) {
+	c, client, err := g.Connect(cmd)
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range op.Params {
+		if _, given := req.Given(p); given && p.Name == "external_key" && client.Scope.Subject != nil {
+			return nil, api.Errorf(api.Invalid, "subject and external_key exclude each other") // as the daemon has it
+		}
+	}
+	out := NewPrinter(g.Stdout, g.Stderr, c, g.NoColor)
+	out.page, out.verbose = pageOf(op, req), g.verbose
+	if g.OpenRoot != nil {
+		out.memory = g.OpenRoot(c.Memory.Dir)
+		if err := setPaths(op, req, out.memory); err != nil {
+			return nil, err
+		}
+	}
+	return &asking{op, g, client, out}, nil
+}
+
+// pageOf is which of all hits a request asks for.
+func pageOf(op *api.Operation, req *api.Request) (asked page) {
+	for _, p := range op.Params {
+		given, _ := req.Given(p)
+		switch p.Name {
+		case "offset":
+			asked.offset, _ = strconv.Atoi(given) // none is the first page
+			asked.next = p.Name
+		case "limit":
+			asked.next = cmp.Or(asked.next, p.Name)
+		}
+	}
+	return asked
+}
+
+// Connect is the configuration, and a client of the daemon that asks as the
+// flags say: a subject that is empty is nobody, none at all is the owner.
+func (g *Globals) Connect(cmd *cobra.Command) (*config.Config, *client.Client, error) {
+	c, err := config.Load(g.Config, os.Environ())
+	if err != nil {
+		if g.Socket == "" {
+			return nil, nil, UsageError{Err: err}
+		}
+		c = config.Default() // whatever is wrong with it, the socket is known
+	}
+	client := &client.Client{Socket: cmp.Or(g.Socket, c.Socket()), AsOwner: true, Starter: g.Config.Command("serve")}
+	if cmd.Flags().Changed("subject") {
+		client.Scope.Subject = &g.Subject
+	}
+	if cmd.Flags().Changed("context") {
+		client.Scope.Context = &g.Context
+	}
+	return c, client, nil
+}
+
+// show prints an answer.
+func (a *asking) show(raw json.RawMessage) error {
+	if a.g.JSON {
+		_, err := a.g.Stdout.Write(raw)
+		return err
+	}
+	answer := a.op.NewAnswer()
+	if err := json.Unmarshal(raw, answer); err != nil {
+		return fmt.Errorf("%s: the answer cannot be read: %w", a.op.Name, err)
+	}
+	return a.out.print(answer)
+}
+
+// verdict is the failure that an answer, which was shown, tells of.
+func verdict(op *api.Operation, raw json.RawMessage) error {
+	var told struct {
+		Healthy bool
+		Refused int
+		Failed  []any
+		Problem string
+	}
+	switch err := json.Unmarshal(raw, &told); {
+	case err != nil:
+		return nil
+	case op.Name == "status" && !told.Healthy:
+		return ErrUnhealthy
+	case op.Name == "undo" && told.Refused > 0:
+		return fmt.Errorf("undo: %s cannot be undone", term.Plural(told.Refused, "change"))
+	case (op.Name == "forget" || op.Name == "wipe_subject") && (len(told.Failed) > 0 || told.Problem != ""):
+		return fmt.Errorf("%s: not everything is gone", op.Command)
+	}
+	return nil
+}

@@ -1,0 +1,55 @@
+package cli
+
+import (
+	"embed"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/config"
+)
+
+// shellScripts are what the shells need to complete our commands. Those that the
+// library makes lose names with spaces, colons or quotation marks in them, and
+// execute what is typed.
+//
+//go:embed shell
+var shellScripts embed.FS
+
+// newCompletion makes the command that prints such a script. The shell then asks
+// the program itself: as __complete, which is the library's, or as __bash.
+func newCompletion(g *Globals) *cobra.Command {
+	shells := []string{"bash", "zsh", "fish"}
+	return &cobra.Command{
+		Use:   "completion bash|zsh|fish",
+		Short: "Print the completion script for a shell", GroupID: "shell",
+		Long: "Print the completion script for a shell. To have it in every new one:\n\n" +
+			"bash:\n" +
+			"  mkdir -p ~/.local/share/bash-completion/completions\n" +
+			"  memwatchd completion bash > ~/.local/share/bash-completion/completions/memwatchd\n" +
+			"zsh, with ~/.zfunc in $fpath before compinit:\n" +
+			"  mkdir -p ~/.zfunc\n" +
+			"  memwatchd completion zsh > ~/.zfunc/_memwatchd\n" +
+			"fish:\n" +
+			"  mkdir -p ~/.config/fish/completions\n" +
+			"  memwatchd completion fish > ~/.config/fish/completions/memwatchd.fish",
+		ValidArgs: shells,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return UsageError{Err: fmt.Errorf("completion: say for which shell: bash, zsh or fish")}
+			}
+			if err := config.OneOf(args[0], shells); err != nil {
+				return UsageError{Err: fmt.Errorf("completion: %w", err)}
+			}
+			return nil
+		},
+		RunE: func(_ *cobra.Command, args []string) error {
+			script, err := shellScripts.ReadFile("shell/memwatchd." + args[0])
+			if err != nil {
+				return err
+			}
+			_, err = g.Stdout.Write(script)
+			return err
+		},
+	}
+}

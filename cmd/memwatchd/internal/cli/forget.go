@@ -1,0 +1,129 @@
+package cli
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/term"
+)
+
+// addForget lets the command do both steps: it lists what has a text, asks, and
+// removes it. Where there is nobody to ask it only lists, unless it is told that
+// the answer is yes.
+func addForget(c *cobra.Command, op *api.Operation, req *api.Request, g *Globals) {
+	yes := c.Flags().Bool("yes", false, "remove everything that is listed, without asking")
+	c.RunE = func(cmd *cobra.Command, _ []string) error {
+		for _, step := range []string{"ids", "token"} {
+			if cmd.Flags().Changed(step) {
+				return ask(cmd, op, req, g)
+			}
+		}
+		a, err := newAsking(cmd, op, req, g)
+		if err != nil {
+			return err
+		}
+		return a.forget(cmd, req, *yes)
+	}
+}
+
+// forgetAtOnce is how many entries can be removed with one request.
+const forgetAtOnce = 20
+
+func (a *asking) forget(cmd *cobra.Command, req *api.Request, yes bool) error {
+	for first := true; ; first = false {
+		raw, err := a.client.Do(cmd.Context(), req)
+		if err != nil {
+			return err
+		}
+		var list api.ForgetAnswer
+		if err := json.Unmarshal(raw, &list); err != nil {
+			return fmt.Errorf("forget: the answer cannot be read: %w", err)
+		}
+		if first && (!a.g.JSON || !yes) {
+			if err := a.show(raw); err != nil {
+				return err
+			}
+		}
+		var ids []string
+		for _, e := range list.Entries {
+			if e.ID != "" && len(ids) < forgetAtOnce {
+				ids = append(ids, e.ID)
+			}
+		}
+		switch {
+		case list.Disabled:
+			return nil
+		case first && !yes && !agrees(cmd.InOrStdin(), cmd.ErrOrStderr(), list.Total, len(ids)):
+			return nil
+		}
+		if raw, err = a.remove(cmd, req, ids, list.Token); err != nil {
+			return err
+		}
+		var done api.ForgetAnswer
+		if err := json.Unmarshal(raw, &done); err != nil {
+			return fmt.Errorf("forget: the answer cannot be read: %w", err)
+		}
+		more := false
+		for _, e := range done.Entries {
+			more = more || e.ID != ""
+		}
+		if more && len(done.Removed) > 0 {
+			continue // there were more than can be removed at once
+		}
+		if err := a.show(raw); err != nil {
+			return err
+		}
+		return verdict(a.op, raw)
+	}
+}
+
+// remove asks for what was listed to be removed, in the scope of the list.
+func (a *asking) remove(cmd *cobra.Command, list *api.Request, ids []string, token string) (json.RawMessage, error) {
+	req := a.op.NewRequest()
+	for _, p := range a.op.Params {
+		switch value, given := list.Given(p); {
+		case p.Scope && given:
+			if err := req.Set(p, value); err != nil {
+				return nil, err
+			}
+		case p.Name == "token":
+			if err := req.Set(p, token); err != nil {
+				return nil, err
+			}
+		case p.Name == "ids":
+			for _, id := range ids {
+				if err := req.Set(p, id); err != nil {
+					return nil, err
+				}
+			}
+		}
+	}
+	return a.client.Do(cmd.Context(), req)
+}
+
+// agrees asks whoever sits at the terminal. Without one the answer is no.
+func agrees(in io.Reader, out io.Writer, total, removable int) bool {
+	f, ok := in.(*os.File)
+	if !ok || !term.IsTerminal(f) || total > 0 && removable == 0 {
+		return false
+	}
+	question := "Remove everything that is listed, from files, archive, journal and index, for good?"
+	if total == 0 {
+		question = "Remove what the journal has of it, for good?"
+	}
+	fmt.Fprintf(out, "%s [y/N] ", question)
+	line, err := bufio.NewReader(in).ReadString('\n')
+	if err != nil && !errors.Is(err, io.EOF) {
+		return false
+	}
+	answer := strings.ToLower(strings.TrimSpace(line))
+	return answer == "y" || answer == "yes"
+}

@@ -1,0 +1,179 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/build"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/config"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/term"
+	"github.com/memwatchd/memwatchd/ipc/client"
+)
+
+// NeverFails, as an annotation of a command, says that it ends with 0 even when it
+// is used wrongly.
+const NeverFails = "never fails"
+
+// What a run of the program ends with.
+const (
+	ExitFailed    = 1
+	ExitUsage     = 2
+	ExitUnhealthy = 3
+	ExitNoDaemon  = 4
+)
+
+// ErrSignal is the signal that has ended a command. The daemon ends well by one,
+// and so does not return it; what waits for an answer, or shows events, has not
+// come to its end.
+type ErrSignal struct{ syscall.Signal }
+
+// Error is the name of the signal.
+func (s ErrSignal) Error() string { return s.Signal.String() }
+
+// A UsageError is what the person at the keyboard can put right.
+type UsageError struct{ Err error }
+
+// Error is the message of the error that it wraps.
+func (e UsageError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the error that it wraps.
+func (e UsageError) Unwrap() error { return e.Err }
+
+// ErrUnhealthy is a status that was told, and that is not good.
+var ErrUnhealthy = errors.New("unhealthy")
+
+// Execute runs the command that the arguments name, and returns the exit status.
+func Execute(ctx context.Context, root *cobra.Command, args []string, stderr io.Writer) int {
+	root.SetArgs(args)
+	if isCompletion(args) {
+		root.SetIn(noInput{})
+	}
+	cmd, err := root.ExecuteContextC(ctx)
+	if err == nil {
+		return 0
+	}
+	if errors.Is(err, ErrUnhealthy) {
+		return ExitUnhealthy
+	}
+	if s, ok := errors.AsType[ErrSignal](context.Cause(ctx)); ok {
+		return 128 + int(s.Signal) // as shells have it of what a signal has ended
+	}
+	fmt.Fprintln(stderr, term.Wrap("memwatchd: "+term.EscapeLine(err.Error()), term.Width(stderr), "    "))
+	if _, ok := cmd.Annotations[NeverFails]; ok {
+		return 0
+	}
+	switch failure, failed := errors.AsType[*api.Error](err); {
+	case errors.Is(err, client.ErrNoDaemon):
+		return ExitNoDaemon
+	case isUsage(err), failed && failure.Code == api.Invalid:
+		return ExitUsage
+	}
+	return ExitFailed
+}
+
+func isUsage(err error) bool {
+	_, ok := errors.AsType[UsageError](err)
+	return ok
+}
+
+// Globals are the flags that every command has.
+type Globals struct {
+	Config  config.Flags
+	Socket  string
+	Subject string
+	Context string
+	JSON    bool
+	NoColor bool
+	verbose bool // only of status
+
+	Stdout, Stderr io.Writer
+
+	// What the program is made of beside the commands. Without a function, what
+	// needs it is left out.
+	NewRoot  func(stdout, stderr io.Writer) *cobra.Command        // makes all commands
+	OpenRoot func(dir string) Root                                // opens a memory directory
+	Diff     func(path string, before, after []byte) api.FileDiff // of two texts, without credentials
+}
+
+// NewRoot returns the command of the program with the flags that every command
+// has, and those commands below it that ask a daemon or need none.
+func NewRoot(g *Globals) *cobra.Command {
+	root := &cobra.Command{
+		Use:           "memwatchd",
+		Short:         "A memory of Markdown files, watched, indexed and searchable",
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args:          cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return UnknownCommand(cmd, args[0])
+			}
+			return cmd.Help()
+		},
+	}
+	root.SetOut(g.Stdout)
+	root.SetErr(g.Stderr)
+	root.SetFlagErrorFunc(flagError)
+	root.Version = build.Version()
+	root.SetVersionTemplate(build.Current().String())
+	root.CompletionOptions.DisableDefaultCmd = true
+	WrapHelp(root, term.Width(g.Stdout))
+
+	f := root.PersistentFlags()
+	f.StringVar(&g.Config.File, "config", "", "configuration file")
+	f.StringVar(&g.Config.Name, "name", "", "name of the memory, when there are several")
+	f.StringVar(&g.Config.Dir, "dir", "", "memory directory")
+	f.StringVar(&g.Socket, "socket", "", "socket of the daemon")
+	f.StringVar(&g.Subject, "subject", "", "ask as this subject (the owner if not given)")
+	f.StringVar(&g.Context, "context", "", "where the answer will be shown: private (if not given), public or unknown")
+	f.BoolVar(&g.JSON, "json", false, "print the answer as it came over the wire")
+	f.BoolVar(&g.NoColor, "no-color", false, "print without colours")
+	completeGlobals(root, g)
+
+	root.AddGroup(&cobra.Group{ID: "daemon", Title: "The daemon:"}, &cobra.Group{ID: "agents", Title: "Connect agents:"}, &cobra.Group{ID: "ask", Title: "Ask it:"},
+		&cobra.Group{ID: "shell", Title: "At the command line:"})
+	for _, c := range []*cobra.Command{newConfig(g), newVersion(g)} {
+		c.GroupID = "daemon"
+		root.AddCommand(c)
+	}
+	root.AddCommand(newCompletion(g), newBash(g))
+	root.SetHelpCommand(newHelp())
+	root.SetHelpCommandGroupID("shell")
+	addOperations(root, g)
+	return root
+}
+
+func newConfig(g *Globals) *cobra.Command {
+	return &cobra.Command{
+		Use:   "config",
+		Short: "Print the configuration in effect",
+		Args:  NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			c, err := config.Load(g.Config, os.Environ())
+			if err != nil {
+				return UsageError{Err: err}
+			}
+			text, err := config.Print(c, config.Header(c))
+			if err != nil {
+				return err
+			}
+			_, err = io.WriteString(g.Stdout, text)
+			return err
+		},
+	}
+}
+
+// NoArgs refuses arguments.
+func NoArgs(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return UsageError{Err: fmt.Errorf("%s takes no arguments, and %q is one", cmd.CommandPath(), args[0])}
+	}
+	return nil
+}

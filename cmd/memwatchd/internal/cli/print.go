@@ -1,0 +1,178 @@
+package cli
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/clock"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/config"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/term"
+)
+
+// A printer shows answers to a person.
+//
+// On a terminal lines are made for its width, and ages are told. To a pipe or a
+// file the same is written in a form that depends on nothing but the answer: no
+// line is broken or cut, and instead of ages there are days. In both, what an
+// answer consists of goes to the standard output; what there is to say about it,
+// such as that there is more, or nothing, goes to the standard error.
+type Printer struct {
+	w        io.Writer
+	color    bool
+	width    int            // of the terminal, in columns; 0 if it is none
+	memory   Root           // as far as we know where it is; may be nil
+	location *time.Location // of its days
+	now      time.Time
+	page     page
+	verbose  bool // everything that is known
+
+	aside      io.Writer // for what is said about an answer; nil for nobody
+	asideColor bool
+	asideWidth int             // of that terminal, in columns; 0 if it is none
+	said       strings.Builder // that has not been written yet
+}
+
+func NewPrinter(w, aside io.Writer, c *config.Config, noColor bool) *Printer {
+	return &Printer{
+		w: w, color: term.WantsColor(term.Width(w) > 0, noColor), width: term.Width(w),
+		location: cmp.Or(c.Location, time.Local), now: clock.Now(),
+		aside: aside, asideColor: term.WantsColor(term.Width(aside) > 0, noColor), asideWidth: term.Width(aside),
+	}
+}
+
+// print shows one answer. One without a form of its own is shown as it is.
+func (p *Printer) print(answer any) error {
+	var b strings.Builder
+	switch a := answer.(type) {
+	case *api.StatusAnswer:
+		p.status(&b, a)
+	case *api.SearchAnswer:
+		p.hits(&b, a)
+	case *api.GetAnswer:
+		b.WriteString(term.EscapeText(a.Text))
+		if a.Stale {
+			p.say(term.AsBad, "the file cannot be read: this is what it said last")
+		}
+	case *api.RelatedAnswer:
+		p.related(&b, a)
+	case *api.LoadAnswer:
+		b.WriteString(term.EscapeText(a.Block))
+	case *api.ContextAnswer:
+		p.context(&b, a)
+	case *api.TodosAnswer:
+		p.todos(&b, a)
+	case *api.CompactAnswer:
+		p.compact(&b, a)
+	case *api.RestoreAnswer:
+		fmt.Fprintln(&b, p.paintedPlace(a.Path, a.Line))
+	case *api.TodoAnswer:
+		p.todo(&b, a)
+	case *api.NoteAnswer:
+		p.noted(&b, a.Path, []int{a.Line}, a.Disabled)
+	case *api.CaptureAnswer:
+		p.captured(&b, a)
+	case *api.SessionAnswer:
+		p.session(&b, a)
+	case *api.CheckAnswer:
+		p.check(&b, a)
+	case *api.SyncAnswer:
+		fmt.Fprintln(&b, "everything that was saved is found")
+	case *api.RebuildAnswer:
+		fmt.Fprintf(&b, "%s indexed in %.1f s\n", term.Plural(a.Entries, "entry"), a.TookMS/1000)
+	case *api.SummaryAnswer:
+		p.summary(&b, a)
+	case *api.CompressAnswer:
+		p.compress(&b, a)
+	case *api.JournalAnswer:
+		p.journal(&b, a)
+	case *api.UndoAnswer:
+		p.undo(&b, a)
+	case *api.RememberAnswer:
+		p.remember(&b, a)
+	case *api.ForgetAnswer:
+		p.forget(&b, a)
+	case *api.WipeAnswer:
+		p.wipe(&b, a)
+	case *api.Event:
+		p.event(&b, a)
+	case *api.ItemAnswer:
+		p.item(&b, a)
+	case *api.ItemListAnswer:
+		p.items(&b, a)
+	case *api.ItemDeleteAnswer:
+		p.itemsDeleted(&b, a)
+	case *api.IdentityAnswer:
+		p.identity(&b, a)
+	case *api.LinksAnswer:
+		p.links(&b, a)
+	default:
+		if err := p.other(&b, a); err != nil {
+			return err
+		}
+	}
+	if a, ok := answer.(interface{ Masks() int }); ok && a.Masks() > 0 {
+		p.say(term.AsText, "credentials are masked in %s; check lists where they are", term.Plural(a.Masks(), "place"))
+	}
+	return p.flush(b.String())
+}
+
+// flush writes what was printed, and then what was said about it.
+func (p *Printer) flush(text string) error {
+	_, err := io.WriteString(p.w, text)
+	if p.aside != nil && p.said.Len() > 0 {
+		_, failure := io.WriteString(p.aside, p.said.String())
+		err = errors.Join(err, failure)
+	}
+	p.said.Reset()
+	return err
+}
+
+// say says something about an answer, on a line of its own.
+func (p *Printer) say(as term.Style, format string, args ...any) {
+	text := term.Wrap(term.EscapeLine(fmt.Sprintf(format, args...)), p.asideWidth, "")
+	for line := range strings.Lines(text + "\n") {
+		if line = strings.TrimSuffix(line, "\n"); p.asideColor {
+			line = as.Paint(line)
+		}
+		p.said.WriteString(line + "\n")
+	}
+}
+
+func (p *Printer) other(b *strings.Builder, answer any) error {
+	var buf bytes.Buffer
+	enc := json.NewEncoder(&buf)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	if err := enc.Encode(answer); err != nil {
+		return err
+	}
+	b.WriteString(term.EscapeText(buf.String()))
+	return nil
+}
+
+// AsJSON is a value of ours as one line of JSON, in which & and < stay as they are,
+// as they do in what the daemon answers.
+func AsJSON(v any) []byte {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		panic(err) // what is written here always can be
+	}
+	return b.Bytes()
+}
+
+// Style paints text, where there are colours.
+func (p *Printer) Style(as term.Style, text string) string {
+	if !p.color {
+		return text
+	}
+	return as.Paint(text)
+}

@@ -1,0 +1,84 @@
+package cli
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/rivo/uniseg"
+
+	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/term"
+	"github.com/memwatchd/memwatchd/memory"
+)
+
+// check shows what is wrong, each a line that editors can open, and then what
+// can be done about it.
+func (p *Printer) check(b *strings.Builder, a *api.CheckAnswer) {
+	for _, s := range a.Mended {
+		p.finding(b, s.Path, 0, s.Reason, "mended")
+	}
+	for _, s := range a.Refused {
+		p.finding(b, s.Path, 0, s.Reason, "not mended")
+	}
+	for _, d := range a.Differing {
+		p.finding(b, d.Path, 0, d.Reason, "differs")
+	}
+	for _, f := range a.Problems {
+		p.problem(b, f)
+	}
+	for _, s := range a.Skipped {
+		p.finding(b, s.Path, 0, s.Reason, "skipped")
+	}
+	fmt.Fprintf(b, "%s compared, %d differ from the index, %s, %d skipped\n",
+		term.Plural(a.Files, "file"), len(a.Differing), term.Plural(len(a.Problems), "problem"), len(a.Skipped))
+	for _, advice := range advised(a) {
+		p.say(term.AsMuted, "%s", advice)
+	}
+}
+
+// advised is what can be done about what was found, where that does not say so
+// itself.
+func advised(a *api.CheckAnswer) []string {
+	because := func(reason string) bool {
+		return slices.ContainsFunc(a.Skipped, func(s api.Skipped) bool { return strings.Contains(s.Reason, reason) })
+	}
+	wrong := slices.ContainsFunc(a.Problems, func(f api.FileProblem) bool { return f.Code == memory.CounterWrong })
+	var list []string
+	for _, advice := range []struct {
+		fits bool
+		text string
+	}{
+		{len(a.Refused) == 0 && (wrong || len(a.Differing) > 0), "check --fix puts counters and the index right, and changes nothing else"},
+		{len(a.Refused) > 0, "status says what a file waits for that could not be mended"},
+		{because("conflict copy"), "compare a conflict copy with its file, and remove it"},
+		{because("file too large"), "split a file that is too large, or raise watch.max_file_size"},
+	} {
+		if advice.fits {
+			list = append(list, advice.text)
+		}
+	}
+	return list
+}
+
+// problem shows a problem of a file, or of the daemon.
+func (p *Printer) problem(b *strings.Builder, f api.FileProblem) {
+	p.finding(b, f.Path, f.Line, f.Message, f.Code)
+}
+
+// finding is where something is, what it is, and what sort it is of, as compilers
+// have it. A place that leaves no room for more has a line of its own.
+func (p *Printer) finding(b *strings.Builder, path string, line int, message, sort string) {
+	t, show := p.placeText(path, line), p.long
+	if path == "" {
+		t.add(term.AsPath, "memwatchd")
+	}
+	t.add(term.AsText, ": ")
+	if p.width > 0 && uniseg.StringWidth(t.s)+roomy > p.width-len(indent) {
+		b.WriteString(strings.TrimRight(p.painted(t, 0, len(t.s)), " ") + "\n")
+		t, show = text{}, func(b *strings.Builder, t text) { p.lines(b, 0, t) }
+	}
+	t.add(term.AsText, message+" ")
+	t.add(term.AsMuted, "["+sort+"]")
+	show(b, t)
+}

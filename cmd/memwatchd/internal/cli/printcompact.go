@@ -1,0 +1,108 @@
+package cli
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/term"
+)
+
+// compact shows what goes to the archive and why, and what a dry run would make
+// of the files.
+func (p *Printer) compact(b *strings.Builder, a *api.CompactAnswer) {
+	planned, files := 0, 0
+	for _, plan := range a.Plan {
+		i := slices.IndexFunc(a.Diff, func(f api.FileDiff) bool { return f.Path == plan.Path })
+		p.plan(b, &plan, a.Since, i >= 0)
+		if i >= 0 {
+			p.diff(b, plan.Path, plan.Path, a.Diff[i].Hunks)
+		}
+		b.WriteByte('\n')
+		if n := len(plan.Steps); n > 0 {
+			planned, files = planned+n, files+1
+		}
+	}
+	switch {
+	case a.DryRun && planned > 0:
+		fmt.Fprintf(b, "%s would go from %s to the archive\n", term.Plural(planned, "item"), term.Plural(files, "file"))
+	case a.Applied > 0:
+		fmt.Fprintf(b, "%s gone to the archive\n", term.Plural(a.Applied, "item"))
+		p.say(term.AsMuted, "memwatchd journal lists it, undo takes it back")
+	default:
+		fmt.Fprintln(b, "nothing is to go")
+	}
+}
+
+// states say how a file is doing, as far as that is worth a word.
+var states = map[string]string{
+	api.Near:      "nearly full",
+	api.More:      "still over its limit: the next run goes on",
+	api.OverLimit: "over its limit, and all that is left is protected: tidy it up",
+	api.LeftAlone: "left alone",
+}
+
+// plan shows what goes from one file: each item with its reason, and its text
+// where no difference shows that.
+func (p *Printer) plan(b *strings.Builder, plan *api.CompactPlan, since time.Time, short bool) {
+	state := states[plan.State]
+	if plan.State == api.Waiting {
+		state = "over its limit; what is used is known two weeks after counting began"
+		if !since.IsZero() {
+			state += ", on " + since.AddDate(0, 0, 14).In(p.zone()).Format(time.DateOnly)
+		}
+	}
+	p.titled(b, "", plan.Path, 0, "", sizes(plan), state)
+	if plan.Problem != "" {
+		p.lines(b, 0, plainText(term.AsBad, plan.Problem))
+	}
+	if plan.Archive != "" {
+		fmt.Fprintf(b, "%sto %s\n", indent, p.paintedPlace(plan.Archive, 0))
+	}
+	for _, s := range plan.Steps {
+		p.step(b, plan.Path, s, short)
+	}
+	if len(plan.Kept) > 0 {
+		p.lines(b, 0, plainText(term.AsMuted, "what stays, beginning with what would go next:"))
+	}
+	for _, s := range plan.Kept {
+		p.step(b, plan.Path, s, false)
+	}
+}
+
+// step shows what becomes of one item.
+func (p *Printer) step(b *strings.Builder, path string, s api.CompactStep, short bool) {
+	p.titled(b, indent, path, s.Line, strings.Join(s.Section, sectionMark), s.Reason)
+	if s.Score != nil {
+		p.hanging(b, indent+"  ", "", 0, plainText(term.AsMuted, fmt.Sprintf("score %.3f = use %.3f (%.2f uses, %s) + recency %.3f (%.0f days old)",
+			s.Score.Total, s.Score.Use, s.Score.Uses, term.Plural(s.Score.Links, "link"), s.Score.Recency, s.Score.AgeDays)))
+	}
+	if short {
+		return
+	}
+	mark, as := "- ", term.AsRemoved
+	if s.Action == api.Keep {
+		mark, as = "  ", term.AsText
+	}
+	for line := range strings.SplitSeq(s.Text, "\n") {
+		p.hanging(b, indent, p.Style(as, mark), maxSnippet, plainText(as, line))
+	}
+}
+
+// sizes are how much a file holds before and after, of how much it may.
+func sizes(plan *api.CompactPlan) string {
+	of := func(before, after, limit int, what string) string {
+		s := fmt.Sprint(before)
+		if after != before {
+			s += fmt.Sprintf(" -> %d", after)
+		}
+		if limit > 0 {
+			s += fmt.Sprintf(" of %d", limit)
+		}
+		return s + " " + what
+	}
+	return of(plan.Before.Items, plan.After.Items, plan.Limit.Items, "items") + ", " +
+		of(plan.Before.Characters, plan.After.Characters, plan.Limit.Characters, "characters")
+}

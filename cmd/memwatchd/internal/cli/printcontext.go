@@ -1,0 +1,41 @@
+package cli
+
+import (
+	"strings"
+
+	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/term"
+)
+
+// context shows a block as it is, since it is made to be piped into a prompt;
+// and, aside, what is not in it, and what its owner should know.
+func (p *Printer) context(b *strings.Builder, a *api.ContextAnswer) {
+	if p.width > 0 {
+		b.WriteString(term.EscapeText(a.Text))
+	} else {
+		b.WriteString(a.Text)
+	}
+	if left := leftOut(a.LeftOut); left != "" {
+		p.say(term.AsMuted, "left out: %s", left)
+	}
+	for _, hint := range a.Hints {
+		p.say(term.AsText, "hint: %s", hint)
+	}
+}
+
+// leftOut says how much of what was left out.
+func leftOut(l api.Left) string {
+	var parts []string
+	for _, c := range []struct {
+		n   int
+		one string
+	}{
+		{l.LongTerm, "long-term line"}, {l.Recent, "recent summary"}, {l.Files, "file"}, {l.Items, "item"},
+		{l.Entries, "entry"}, {l.Characters, "character"}, {l.Untrusted, "untrusted text"},
+	} {
+		if c.n > 0 {
+			parts = append(parts, term.Plural(c.n, c.one))
+		}
+	}
+	return strings.Join(parts, ", ")
+}

@@ -1,0 +1,42 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/rivo/uniseg"
+
+	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/term"
+)
+
+// event shows one thing that happened, on one line: when, what, where, and what
+// there is to say of it. On a terminal the first two make columns.
+func (p *Printer) event(b *strings.Builder, e *api.Event) {
+	detail := e.Message
+	switch e.Event {
+	case "indexed":
+		detail = term.Plural(e.Entries, "entry")
+	case "write":
+		detail = e.Cause + " " + e.ID
+	}
+	as := term.AsTitle
+	if e.Event == "problem" || e.Event == "lost" {
+		as = term.AsBad
+	}
+	when, what := e.Time.In(p.zone()).Format(time.DateTime), term.EscapeLine(e.Event)
+	if p.width > 0 {
+		when, what = e.Time.In(p.zone()).Format(time.TimeOnly), fmt.Sprintf("%-9s", what)
+	}
+	line, where := when+" "+what, ""
+	if e.Path != "" {
+		where = p.place(e.Path, 0)
+		line += "  " + where
+	}
+	detail = term.EscapeLine(detail)
+	if room := p.width - uniseg.StringWidth(line) - 2; p.width > 0 && detail != "" {
+		detail = term.CutEnd(detail, max(room, roomy))
+	}
+	fmt.Fprintf(b, "%s %s%s%s\n", p.Style(term.AsMuted, when), p.Style(as, what), joined("  ", p.Style(term.AsPath, where)), joined("  ", detail))
+}

@@ -1,0 +1,98 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/term"
+)
+
+// remember shows where something is kept.
+func (p *Printer) remember(b *strings.Builder, a *api.RememberAnswer) {
+	if a.Disabled {
+		p.say(term.AsText, unwritten)
+		return
+	}
+	note := "under " + a.Section
+	if a.Replaced {
+		note += ", in the place of what was there"
+	}
+	p.titled(b, "", a.Path, a.Line, "", note)
+	for _, hint := range a.Hints {
+		p.say(term.AsMuted, "%s", hint)
+	}
+}
+
+// forget shows what has a text, or what of it is gone.
+func (p *Printer) forget(b *strings.Builder, a *api.ForgetAnswer) {
+	if a.Disabled {
+		p.say(term.AsText, unwritten)
+		return
+	}
+	for _, id := range a.Removed {
+		fmt.Fprintf(b, "forgotten: %s\n", term.EscapeLine(id))
+	}
+	for _, f := range a.Failed {
+		p.long(b, plainText(term.AsBad, "still there: "+f.ID+": "+f.Reason))
+	}
+	if a.Problem != "" {
+		p.long(b, plainText(term.AsBad, a.Problem))
+	}
+	switch {
+	case a.Token != "" && a.Total == 0:
+		p.say(term.AsMuted, "nothing that you may read has this text")
+	case a.Token == "" && a.Total > 0:
+		fmt.Fprintln(b, "the text is still in:")
+	}
+	for _, e := range a.Entries {
+		p.trace(b, &e)
+	}
+	if more := a.Total - len(a.Entries); more > 0 {
+		p.say(term.AsMuted, "and %d more", more)
+	}
+	if a.Token == "" && a.Beyond != "" {
+		p.say(term.AsMuted, "%s", a.Beyond)
+	}
+}
+
+// trace shows all of what would be removed: nobody can agree to less.
+func (p *Printer) trace(b *strings.Builder, e *api.Trace) {
+	note := ""
+	if e.ID == "" {
+		note = "cannot be removed from here: edit the file (" + e.What + ")"
+	} else if e.What != "entry" {
+		note = e.What
+	}
+	p.titled(b, "", e.Path, e.Line, "", note)
+	for line := range strings.Lines(e.Text) {
+		p.lines(b, 0, plainText(term.AsText, strings.TrimSuffix(line, "\n")))
+	}
+}
+
+// wipe shows what is gone of a subject.
+func (p *Printer) wipe(b *strings.Builder, a *api.WipeAnswer) {
+	if a.Disabled {
+		p.say(term.AsText, unwritten)
+		return
+	}
+	fmt.Fprintf(b, "%s of %s deleted\n", term.Plural(len(a.Deleted), "file"), term.EscapeLine(strings.Join(a.Subjects, ", ")))
+	for _, path := range a.Deleted {
+		fmt.Fprintf(b, "%s%s\n", indent, p.Style(term.AsMuted, term.EscapeLine(path)))
+	}
+	for _, key := range a.Unlinked {
+		fmt.Fprintf(b, "unlinked: %s\n", term.EscapeLine(key))
+	}
+	for _, path := range a.Failed {
+		fmt.Fprintf(b, "%s%s\n", p.Style(term.AsBad, "still there: "), p.paintedPlace(path, 0))
+	}
+	if a.Problem != "" {
+		p.long(b, plainText(term.AsBad, a.Problem))
+	}
+	for _, path := range a.Left {
+		fmt.Fprintf(b, "left, as it is no memory: %s\n", p.paintedPlace(path, 0))
+	}
+	if a.Beyond != "" {
+		p.say(term.AsMuted, "%s", a.Beyond)
+	}
+}

@@ -1,0 +1,206 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/rivo/uniseg"
+	"golang.org/x/tools/txtar"
+
+	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/term"
+)
+
+var update = flag.Bool("update", false, "write golden files anew")
+
+// An archive of testdata/print holds an answer as it comes over the wire, in a
+// file that is named after its operation and what was asked of it, and how it
+// looks: to a pipe, to whom reads what is said about it, on terminals of 80 and
+// of 200 columns (if that is not the same), and with colours, where ⟦1;31⟧ is the
+// code of a style and ⟦⟧ its end.
+func TestPrintGolden(t *testing.T) {
+	archives, err := filepath.Glob("testdata/print/*.txtar")
+	if err != nil || len(archives) == 0 {
+		t.Fatal("no golden files")
+	}
+	looked := map[reflect.Type]bool{}
+	defer func() {
+		for _, op := range api.Operations {
+			if len(op.Commands) > 0 && !looked[reflect.TypeOf(op.NewAnswer())] {
+				t.Errorf("nobody has looked at an answer to %s", op.Name)
+			}
+		}
+	}()
+	for _, name := range archives {
+		t.Run(strings.TrimSuffix(filepath.Base(name), ".txtar"), func(t *testing.T) {
+			a, err := txtar.ParseFile(name)
+			if err != nil || len(a.Files) == 0 {
+				t.Fatalf("no answer: %v", err)
+			}
+			looked[reflect.TypeOf(operationOf(t, a.Files[0].Name).NewAnswer())] = true
+			out := &txtar.Archive{Comment: a.Comment, Files: a.Files[:1:1]}
+			add := func(name, text string) {
+				if text != "" {
+					out.Files = append(out.Files, txtar.File{Name: name, Data: []byte(text)})
+				}
+			}
+			l := looker{t, a.Files[0], true}
+			piped, aside := l.look(0, false)
+			narrow, _ := l.look(80, false)
+			wide, _ := l.look(200, false)
+			painted, paintedAside := l.look(80, true)
+			add("piped", piped)
+			add("aside", aside)
+			add("80", narrow)
+			if wide != narrow {
+				add("200", wide)
+			}
+			add("80 in colours", pictured(painted))
+			add("aside in colours", pictured(paintedAside))
+			if diff := cmp.Diff(term.Styles.ReplaceAllString(painted, ""), narrow); diff != "" {
+				t.Errorf("colours change more than colours (-with +without):\n%s", diff)
+			}
+			got, want := string(txtar.Format(out)), string(txtar.Format(a))
+			if got == want {
+				return
+			}
+			if !*update {
+				t.Errorf("(-want +got):\n%s", cmp.Diff(want, got))
+			} else if err := os.WriteFile(name, []byte(got), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+}
+
+func pictured(s string) string {
+	s = term.Styles.ReplaceAllStringFunc(s, func(code string) string { return "⟦" + code[len("\x1b["):len(code)-1] + "⟧" })
+	return strings.ReplaceAll(s, "⟦0⟧", "⟦⟧")
+}
+
+// Wherever in an answer there is text, what a file may say there does nothing to
+// a terminal.
+func TestPrintsNothingHostile(t *testing.T) {
+	archives, err := filepath.Glob("testdata/print/*.txtar")
+	if err != nil || len(archives) == 0 {
+		t.Fatal("no golden files")
+	}
+	for _, name := range archives {
+		t.Run(strings.TrimSuffix(filepath.Base(name), ".txtar"), func(t *testing.T) {
+			a, err := txtar.ParseFile(name)
+			if err != nil || len(a.Files) == 0 {
+				t.Fatalf("no answer: %v", err)
+			}
+			var answer any
+			if err := json.Unmarshal(a.Files[0].Data, &answer); err != nil {
+				t.Fatal(err)
+			}
+			text, err := json.Marshal(hostile(answer))
+			if err != nil {
+				t.Fatal(err)
+			}
+			l := looker{t, txtar.File{Name: a.Files[0].Name, Data: text}, false}
+			for _, width := range []int{0, term.Narrowest, 80} {
+				painted, _ := l.look(width, true)
+				if block := strings.HasPrefix(l.answer.Name, "context"); !block && strings.Contains(painted, "owned") && !strings.Contains(painted, `1b[2J`) {
+					t.Errorf("it is not told what is hostile:\n%q", painted)
+				}
+			}
+		})
+	}
+}
+
+// hostile is an answer with text in it that nobody wants on a terminal.
+func hostile(answer any) any {
+	switch a := answer.(type) {
+	case map[string]any:
+		for name, value := range a {
+			a[name] = hostile(value)
+		}
+	case []any:
+		for i, value := range a {
+			a[i] = hostile(value)
+		}
+	case string:
+		if _, err := time.Parse(time.RFC3339, a); err != nil {
+			return a + "owned\x1b[2J\x1b]8;;http://evil.example\a\u202e\u009b31m\u200b\r" + a
+		}
+	}
+	return answer
+}
+
+// A looker looks at an answer.
+type looker struct {
+	t      *testing.T
+	answer txtar.File
+	fits   bool // no line is too wide but for what is never broken
+}
+
+// look prints the answer, and sees to it that nothing of it does anything to a
+// terminal, and that it keeps to the terminal's width.
+func (l looker) look(width int, color bool) (text, aside string) {
+	l.t.Helper()
+	op := operationOf(l.t, l.answer.Name)
+	_, given, _ := strings.Cut(strings.TrimSuffix(l.answer.Name, ".json"), " ")
+	req, answer := op.NewRequest(), op.NewAnswer()
+	var said, b bytes.Buffer
+	p := &Printer{
+		w: &b, aside: &said, color: color, asideColor: color, width: width, asideWidth: width,
+		location: time.UTC, now: time.Date(2026, 2, 5, 12, 0, 0, 0, time.UTC),
+	}
+	for word := range strings.FieldsSeq(given) {
+		key, value, _ := strings.Cut(word, "=")
+		p.verbose = p.verbose || word == "verbose"
+		for _, param := range op.Params {
+			if param.Name == key {
+				if err := req.Set(param, value); err != nil {
+					l.t.Fatal(err)
+				}
+			}
+		}
+	}
+	p.page = pageOf(op, req)
+	if err := json.Unmarshal(l.answer.Data, answer); err != nil {
+		l.t.Fatal(err)
+	}
+	if err := p.print(answer); err != nil {
+		l.t.Fatal(err)
+	}
+	for line := range strings.Lines(term.Styles.ReplaceAllString(b.String()+said.String(), "")) {
+		line = strings.TrimSuffix(line, "\n")
+		if width == 0 { // it may be part of a difference
+			line = strings.TrimSuffix(line, "\r")
+		}
+		if term.EscapeText(line) != line && (op.Name != "context" || width > 0) { // that goes into a prompt
+			l.t.Errorf("%q does something to a terminal", line)
+		}
+		if l.fits && width > 0 && uniseg.StringWidth(line) > width && strings.Contains(strings.TrimSpace(line), " ") && !asTheyAre[op.Name] {
+			l.t.Errorf("%d columns are too many for %d: %q", uniseg.StringWidth(line), width, line)
+		}
+	}
+	return b.String(), said.String()
+}
+
+// operationOf is the operation that a file has the answer to.
+func operationOf(t *testing.T, file string) *api.Operation {
+	t.Helper()
+	asked, ok := strings.CutSuffix(file, ".json")
+	name, _, _ := strings.Cut(asked, " ")
+	i := slices.IndexFunc(api.Operations, func(op *api.Operation) bool { return op.Name == name })
+	if !ok || i < 0 {
+		t.Fatalf("%s is not the answer to an operation", file)
+	}
+	return api.Operations[i]
+}
+
+// asTheyAre are the operations whose answers are text of files, as it is.
+var asTheyAre = map[string]bool{"get": true, "load": true, "context": true}

@@ -1,0 +1,106 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/term"
+	"github.com/memwatchd/memwatchd/memory"
+)
+
+// unwritten is what is said of a change that had no effect because memory is
+// turned off.
+const unwritten = "memory is turned off: nothing was written"
+
+// item shows the value of an item that was asked for, or where one was written.
+func (p *Printer) item(b *strings.Builder, a *api.ItemAnswer) {
+	switch {
+	case a.Disabled || a.Item == nil:
+		p.say(term.AsText, unwritten)
+	case a.Index != nil:
+		b.WriteString(term.EscapeText(a.Item.Value))
+		b.WriteByte('\n')
+	default:
+		p.titled(b, "", a.Item.Path, a.Item.Line, "", append([]string{a.Item.Key}, itemNotes(a.Item)...)...)
+	}
+}
+
+// items lists items by namespace: a key with its value, or with the value below
+// it if that has several lines.
+func (p *Printer) items(b *strings.Builder, a *api.ItemListAnswer) {
+	namespace := ""
+	for _, item := range a.Items {
+		if item.Namespace != namespace {
+			namespace = item.Namespace
+			fmt.Fprintf(b, "%s\n", p.Style(term.AsTitle, term.EscapeLine(namespace)+":"))
+		}
+		notes := joined("  ", itemNotes(item)...)
+		value := strings.TrimRight(item.Value, "\n")
+		t := plainText(term.AsText, "  "+item.Key+":")
+		if !strings.Contains(value, "\n") {
+			t.add(term.AsText, " "+value)
+			value = ""
+		}
+		t.add(term.AsMuted, notes)
+		p.long(b, t)
+		for line := range strings.Lines(value) {
+			p.lines(b, 0, plainText(term.AsText, strings.TrimRight(line, "\r\n")))
+		}
+	}
+	switch {
+	case a.Next != "":
+		p.say(term.AsMuted, "--cursor %s shows more", a.Next)
+	case len(a.Items) == 0:
+		p.say(term.AsMuted, "no items")
+	}
+	p.note("", a.Index)
+}
+
+// itemNotes are the id of an item, and that it may be shown in public.
+func itemNotes(item *api.Item) []string {
+	notes := []string{item.ID}
+	if item.Visibility == memory.PublicOK.String() {
+		notes = append(notes, "public")
+	}
+	return notes
+}
+
+// itemsDeleted tells how many items are gone, and from where.
+func (p *Printer) itemsDeleted(b *strings.Builder, a *api.ItemDeleteAnswer) {
+	if a.Disabled {
+		p.say(term.AsText, unwritten)
+		return
+	}
+	fmt.Fprintf(b, "%s deleted\n", term.Plural(a.Deleted, "item"))
+	for _, path := range a.Paths {
+		fmt.Fprintf(b, "%s%s\n", indent, p.paintedPlace(path, 0))
+	}
+}
+
+// identity tells who an external key is.
+func (p *Printer) identity(b *strings.Builder, a *api.IdentityAnswer) {
+	switch {
+	case a.Disabled:
+		p.say(term.AsText, unwritten)
+	case a.Subject == "":
+		fmt.Fprintln(b, "nobody")
+	default:
+		fmt.Fprintf(b, "%s is %s\n", term.EscapeLine(a.ExternalKey), term.EscapeLine(a.Subject))
+		for _, alias := range a.Aliases {
+			fmt.Fprintf(b, "%s%s\n", indent, p.Style(term.AsMuted, "with "+term.EscapeLine(alias)))
+		}
+	}
+}
+
+// links lists what is linked to whom.
+func (p *Printer) links(b *strings.Builder, a *api.LinksAnswer) {
+	for _, l := range a.Links {
+		fmt.Fprintf(b, "%s is %s\n", term.EscapeLine(l.ExternalKey), term.EscapeLine(l.Subject))
+	}
+	if a.Problem != "" {
+		p.say(term.AsBad, "%s", a.Problem)
+	} else if len(a.Links) == 0 {
+		p.say(term.AsMuted, "nothing is linked")
+	}
+}

@@ -1,0 +1,119 @@
+package cli
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/term"
+)
+
+// journal shows what was written, newest first, as differences.
+func (p *Printer) journal(b *strings.Builder, a *api.JournalAnswer) {
+	for i, w := range a.Writes {
+		if i > 0 {
+			b.WriteByte('\n')
+		}
+		state := ""
+		if w.State != "done" {
+			state = "[" + w.State + "]"
+		}
+		p.wrote(b, w, term.AsBad, state)
+	}
+	if len(a.Writes) == 0 {
+		p.say(term.AsMuted, "nothing was written")
+	}
+}
+
+// undo shows what was taken back, as the differences that this makes: of what was
+// not, only where it is.
+func (p *Printer) undo(b *strings.Builder, a *api.UndoAnswer) {
+	by := "" // what the first of it was taken back by
+	for _, u := range a.Undone {
+		switch {
+		case u.Refusal != "":
+			p.change(b, u.Wrote, term.AsBad, "not undone: "+u.Refusal)
+			fmt.Fprintf(b, "%s%s\n", indent, p.paintedPlace(cmp.Or(u.To, u.Path), 0))
+		case a.DryRun:
+			p.wrote(b, backwards(u.Wrote), term.AsText, "would be undone")
+		default:
+			by = u.By
+			p.wrote(b, backwards(u.Wrote), term.AsText, "undone")
+		}
+		b.WriteByte('\n')
+	}
+	done := "undone"
+	if a.DryRun {
+		done = "would be undone"
+	}
+	fmt.Fprintf(b, "%s %s", term.Plural(len(a.Undone)-a.Refused, "change"), done)
+	if a.Refused > 0 {
+		fmt.Fprintf(b, ", %d not", a.Refused)
+	}
+	b.WriteByte('\n')
+	if by != "" {
+		p.say(term.AsMuted, "memwatchd undo %s makes them again", by)
+	}
+}
+
+// backwards is a change as it is taken back: its hunks are told so already.
+func backwards(w api.Wrote) api.Wrote {
+	switch w.What {
+	case "created":
+		w.What = "removed"
+	case "removed":
+		w.What = "created"
+	case "moved":
+		w.Path, w.To = w.To, w.Path
+	}
+	return w
+}
+
+// wrote shows one change: what it was, what became of it, and the lines that it
+// took and put.
+func (p *Printer) wrote(b *strings.Builder, w api.Wrote, as term.Style, state string) {
+	p.change(b, w, as, state)
+	before, after := w.Path, cmp.Or(w.To, w.Path)
+	switch w.What {
+	case "created":
+		before = ""
+	case "removed":
+		after = ""
+	case "moved":
+		from, to := diffName("a/"+w.Path), diffName("b/"+w.To)
+		fmt.Fprintln(b, p.Style(term.AsTitle, "diff --git "+strings.TrimSuffix(from, "\t")+" "+strings.TrimSuffix(to, "\t")))
+		fmt.Fprintf(b, "rename from %s\nrename to %s\n", strings.TrimSuffix(diffName(w.Path), "\t"), strings.TrimSuffix(diffName(w.To), "\t"))
+	}
+	if len(w.Hunks) == 0 && w.What != "changed" && w.What != "moved" {
+		fmt.Fprintf(b, "%s%s %s\n", indent, p.paintedPlace(w.Path, 0), term.EscapeLine(w.What))
+	}
+	p.diff(b, before, after, w.Hunks)
+	if w.Forgotten {
+		p.lines(b, 0, plainText(term.AsMuted, "(what it wrote was to be forgotten, and is not kept)"))
+	}
+	if w.Truncated {
+		p.lines(b, 0, plainText(term.AsMuted, "(more was changed than is shown)"))
+	}
+	if w.Problem != "" {
+		p.lines(b, 0, plainText(term.AsBad, w.Problem))
+	}
+}
+
+// change is the line of a change: what it was, and what became of it.
+func (p *Printer) change(b *strings.Builder, w api.Wrote, as term.Style, state string) {
+	var t text
+	t.add(term.AsText, w.Time.In(p.zone()).Format(time.DateTime)+"  "+w.Cause)
+	if w.Reason != "" {
+		t.add(term.AsText, ": "+w.Reason)
+	}
+	if w.Group != w.ID {
+		t.add(term.AsMuted, "  with "+w.Group)
+	}
+	if state != "" {
+		t.add(term.AsText, "  ")
+		t.add(as, state)
+	}
+	p.hanging(b, "", p.Style(term.AsTitle, term.EscapeLine(w.ID))+"  ", 0, t)
+}

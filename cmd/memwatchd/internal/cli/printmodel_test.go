@@ -1,0 +1,26 @@
+package cli
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/memwatchd/memwatchd/api"
+)
+
+func TestPrintModel(t *testing.T) {
+	var b strings.Builder
+	p := &Printer{}
+	p.model(&b, &api.ModelStatus{Endpoint: "http://127.0.0.1:1/v1", Model: "m"})
+	p.model(&b, &api.ModelStatus{
+		Endpoint: "http://127.0.0.1:1/v1", Model: "m", Private: true, Asked: 3, Failed: 1,
+		Failure: "the model gave no answer within 20s", FailedAt: time.Date(2026, 2, 4, 12, 0, 0, 0, time.Local),
+	})
+	const want = `model      m at http://127.0.0.1:1/v1, 0 questions
+model      m at http://127.0.0.1:1/v1, 3 questions, 1 failed, sees private text
+           2026-02-04 12:00:00: the model gave no answer within 20s
+`
+	if got := b.String(); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}

@@ -1,0 +1,56 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/term"
+)
+
+// noted shows where something was noted, or that whoever asked may not see it
+// there.
+func (p *Printer) noted(b *strings.Builder, path string, lines []int, disabled bool) {
+	switch {
+	case disabled:
+		p.say(term.AsText, unwritten)
+	case path == "":
+		p.say(term.AsMuted, "noted, for private contexts only")
+	}
+	for _, line := range lines {
+		if line > 0 {
+			fmt.Fprintf(b, "%s\n", p.paintedPlace(path, line))
+		}
+	}
+}
+
+// captured shows where bullets were noted, and how many were there before.
+func (p *Printer) captured(b *strings.Builder, a *api.CaptureAnswer) {
+	switch {
+	case a.Queued:
+		p.say(term.AsMuted, "a model is asked what it comes to, and that is noted later")
+	case a.Note != "":
+		p.say(term.AsMuted, "nothing is noted: %s", a.Note)
+	default:
+		p.noted(b, a.Path, a.Lines, a.Disabled)
+	}
+	if a.Already > 0 {
+		p.say(term.AsMuted, "%s noted before", term.Plural(a.Already, "bullet"))
+	}
+}
+
+// summary shows where a summary stands.
+func (p *Printer) summary(b *strings.Builder, a *api.SummaryAnswer) {
+	replaced := ""
+	if a.Replaced {
+		replaced = "replaced"
+	}
+	switch {
+	case a.Disabled:
+		p.say(term.AsText, unwritten)
+	case a.Path == "":
+		p.say(term.AsMuted, "written, for private contexts only")
+	default:
+		p.titled(b, "", a.Path, a.Line, "", replaced)
+	}
+}

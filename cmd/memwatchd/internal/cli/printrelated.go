@@ -1,0 +1,44 @@
+package cli
+
+import (
+	"strings"
+
+	"github.com/rivo/uniseg"
+
+	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/term"
+)
+
+// related shows links, in both directions: where one stands, where it leads to or
+// that it leads here, and what it says.
+func (p *Printer) related(b *strings.Builder, a *api.RelatedAnswer) {
+	for _, l := range a.To {
+		target := l.Target
+		if l.Path != "" {
+			target = p.locate(l.Path)
+		}
+		if l.Anchor != "" {
+			target += "#" + l.Anchor
+		}
+		p.linked(b, a.Path, l.Line, " -> "+term.EscapeLine(target), strings.Join(strings.Fields(l.Text), " "))
+	}
+	for _, l := range a.From {
+		first, _, _ := strings.Cut(strings.TrimSpace(l.Text), "\n")
+		p.linked(b, l.Path, l.Line, " <-", first)
+	}
+	if len(a.To)+len(a.From) == 0 {
+		p.say(term.AsMuted, "no links")
+	}
+	p.note("", a.Index)
+}
+
+// linked shows one link, on one line if there is room for it.
+func (p *Printer) linked(b *strings.Builder, path string, line int, arrow, words string) {
+	b.WriteString(p.paintedPlace(path, line) + arrow)
+	if t := term.EscapeLine(words); p.width == 0 || uniseg.StringWidth(p.place(path, line)+arrow+t)+2 <= p.width {
+		b.WriteString(p.Style(term.AsMuted, joined("  ", t)) + "\n")
+		return
+	}
+	b.WriteByte('\n')
+	p.lines(b, maxSnippet, plainText(term.AsMuted, words))
+}

@@ -1,0 +1,135 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/term"
+)
+
+// A page is which of all hits were asked for.
+type page struct {
+	offset int
+	next   string // the parameter that gives more; empty if none does
+}
+
+// On a terminal, a hit has as many lines of text, and other places, at most.
+const (
+	maxSnippet = 3
+	maxAlso    = 3
+)
+
+// hits shows what was found: a place with its section and age, and indented
+// below it what matched.
+func (p *Printer) hits(b *strings.Builder, a *api.SearchAnswer) {
+	for i := range a.Hits {
+		if i > 0 {
+			b.WriteByte('\n')
+		}
+		p.hit(b, &a.Hits[i])
+	}
+	if p.more(a) && p.width > 0 {
+		b.WriteByte('\n')
+	}
+	p.note(a.Note, a.Index)
+}
+
+func (p *Printer) hit(b *strings.Builder, h *api.Hit) {
+	stale := ""
+	if h.Stale {
+		stale = "stale: the file cannot be read"
+	}
+	others := ""
+	if h.Untrusted {
+		others = "written by others"
+	}
+	p.titled(b, "", h.Path, h.Line, h.Section, h.Task, p.age(h.Time), others, stale)
+	if h.Snippet == "" {
+		first, _, _ := strings.Cut(strings.TrimSpace(h.Text), "\n")
+		p.lines(b, maxSnippet, plainText(term.AsText, first))
+	} else {
+		p.lines(b, maxSnippet, markedText(h.Snippet, h.Highlights))
+	}
+	also := h.AlsoAt
+	if p.width > 0 && len(also) > maxAlso+1 {
+		also = also[:maxAlso]
+	}
+	for _, place := range also {
+		fmt.Fprintf(b, "%s%s%s\n", indent, p.Style(term.AsMuted, "also at "), p.paintedPlace(place.Path, place.Line))
+	}
+	if n := len(h.AlsoAt) - len(also); n > 0 {
+		fmt.Fprintf(b, "%s%s\n", indent, p.Style(term.AsMuted, fmt.Sprintf("and at %s more", term.Plural(n, "place"))))
+	}
+	if h.Why != nil {
+		p.lines(b, 0, plainText(term.AsMuted, why(h)))
+	}
+}
+
+// more says how many there are, if they are not all shown, and how to see them.
+func (p *Printer) more(a *api.SearchAnswer) bool {
+	shown := p.page.offset // entries: those of equal text stand for each other
+	for _, h := range a.Hits {
+		shown += 1 + len(h.AlsoAt)
+	}
+	if shown >= a.Total || len(a.Hits) == 0 {
+		return false
+	}
+	text := fmt.Sprintf("%d of %s", shown, term.Plural(a.Total, "entry"))
+	if next := p.page.offset + len(a.Hits); p.page.next == "offset" {
+		text += fmt.Sprintf("; --offset %d shows more", next)
+	} else if p.page.next != "" {
+		text += fmt.Sprintf("; a higher --%s shows more", p.page.next)
+	}
+	p.say(term.AsMuted, "%s", text)
+	return true
+}
+
+// why is a score taken apart, on one line.
+func why(h *api.Hit) string {
+	w := h.Why
+	var parts []string
+	for _, part := range []struct {
+		name  string
+		value float64
+	}{{"own", w.Own}, {"near", w.Near}, {"file", w.File}, {"text", w.Text}, {"recency", w.Recency}, {"importance", w.Importance}} {
+		if part.value != 0 {
+			parts = append(parts, fmt.Sprintf("%s %.4g", part.name, part.value))
+		}
+	}
+	var terms []string
+	for _, t := range w.Terms {
+		if w.Own != 0 { // the terms are what it is made of
+			terms = append(terms, fmt.Sprintf("%s %.3g", t.Term, t.Score))
+		}
+	}
+	s := fmt.Sprintf("score %.4g: %s", h.Score, strings.Join(parts, ", "))
+	if len(terms) > 0 {
+		s += " (own: " + strings.Join(terms, ", ") + ")"
+	}
+	return s
+}
+
+// note tells what a person should know of an answer.
+func (p *Printer) note(note string, state api.IndexState) {
+	if note != "" {
+		p.say(term.AsMuted, "%s", note)
+	}
+	if state.Degraded {
+		p.say(term.AsBad, "the index is not whole: the answer may not be either")
+	}
+	if state.Problem != "" {
+		p.say(term.AsBad, "%s", state.Problem)
+	}
+}
+
+// joined is what there is of the parts, each after the separator.
+func joined(separator string, parts ...string) string {
+	var b strings.Builder
+	for _, s := range parts {
+		if s != "" {
+			b.WriteString(separator + s)
+		}
+	}
+	return b.String()
+}

@@ -1,0 +1,49 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/term"
+)
+
+// session shows what became of a draft: a plus is new, a tilde changed, an equals
+// sign was there, and a minus is left out.
+func (p *Printer) session(b *strings.Builder, a *api.SessionAnswer) {
+	if a.Disabled {
+		p.say(term.AsText, unwritten)
+		return
+	}
+	if a.Path != "" {
+		fmt.Fprintln(b, p.paintedPlace(a.Path, 0))
+	}
+	for _, list := range []struct {
+		sign  string
+		as    term.Style
+		items []api.SessionItem
+	}{{"+", term.AsAdded, a.Added}, {"~", term.AsChanged, a.Updated}, {"=", term.AsMuted, a.Merged}} {
+		for _, i := range list.items {
+			var t text
+			t.add(term.AsText, i.Section+": "+i.Text)
+			t.add(term.AsMuted, fmt.Sprintf("  line %d", i.Line))
+			p.hanging(b, "  ", p.Style(list.as, list.sign)+" ", 0, t)
+		}
+	}
+	for _, l := range a.LeftOut {
+		p.hanging(b, "  ", p.Style(term.AsRemoved, "-")+" ", 0, plainText(term.AsText, l.Item+": left out, "+l.Reason))
+	}
+	for _, t := range a.Todos {
+		fmt.Fprintf(b, "  %s %s\n", p.box(t.State), p.paintedPlace(t.Path, t.Line))
+	}
+	if a.Promoted != nil && a.Promoted.Path != "" {
+		fmt.Fprintf(b, "  kept for long: %s\n", p.paintedPlace(a.Promoted.Path, a.Promoted.Line))
+	}
+	p.diff(b, createdBy(a.Path, a.Diff), a.Path, a.Diff)
+	if a.DryRun && a.Path != "" {
+		p.say(term.AsMuted, "nothing was written: this is what would change")
+	}
+	for _, hint := range a.Hints {
+		p.say(term.AsMuted, "%s", hint)
+	}
+}

@@ -1,0 +1,241 @@
+package cli
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/term"
+)
+
+// addVerbose lets the command of status show everything.
+func addVerbose(c *cobra.Command, g *Globals) {
+	c.Flags().BoolVarP(&g.verbose, "verbose", "v", false, "show everything that is known, and not only what matters")
+}
+
+// maxNotices is how many files of a kind are named at a glance.
+const maxNotices = 3
+
+// status shows what is wrong, if something is; then how the memory is doing, in
+// a few lines; then which files want to be looked at. The rest is for those who
+// ask for it.
+func (p *Printer) status(b *strings.Builder, a *api.StatusAnswer) {
+	state := plainText(term.AsGood, "healthy")
+	if !a.Healthy {
+		state = plainText(term.AsBad, "not healthy")
+	}
+	s := a.Status
+	if s == nil {
+		p.long(b, state)
+		return
+	}
+	state.add(term.AsText, fmt.Sprintf(": memwatchd %s, process %d, up %s", s.Version, s.PID, s.Uptime))
+	p.long(b, state)
+	for _, text := range wrongs(s) {
+		p.hanging(b, "", p.Style(term.AsBad, "!")+" ", 0, plainText(term.AsBad, text))
+	}
+	p.row(b, "root", "%s (%s)", s.Root, s.RootState)
+	for _, socket := range s.Sockets {
+		p.row(b, "socket", "%s", socket)
+	}
+	p.row(b, "files", "%s, %s, %d skipped, %s", term.Plural(s.Files, "file"), term.Plural(s.Entries, "entry"), s.SkippedFiles, term.Plural(s.ProblemCount, "problem"))
+	p.index(b, &s.Index)
+	p.watch(b, &s.Watch)
+	p.writing(b, &s.Write)
+	if s.Todosync != nil {
+		p.todosync(b, s.Todosync)
+	}
+	if s.Compactor != nil {
+		p.tidying(b, s.Compactor)
+	}
+	if s.LLM != nil {
+		p.model(b, s.LLM)
+	}
+	if s.Topic != nil {
+		p.heard(b, s.Topic)
+	}
+	if p.verbose {
+		p.row(b, "latency", "save to search %.0f ms (p99 %.0f), query %.1f ms (p99 %.1f)",
+			s.Latency.SaveToSearch.P50, s.Latency.SaveToSearch.P99, s.Latency.Query.P50, s.Latency.Query.P99)
+		p.row(b, "process", "%s of memory, %s, %s", term.Bytes(int64(s.MemoryBytes)),
+			term.Plural(s.OpenFiles, "open file"), term.Plural(s.Goroutines, "goroutine"))
+	}
+	listed := s.Problems
+	if !p.verbose && len(listed) > maxNotices+1 {
+		listed = listed[:maxNotices]
+	}
+	for _, f := range listed {
+		p.problem(b, f)
+	}
+	if n := s.ProblemCount - len(listed); n > 0 {
+		p.say(term.AsMuted, "%s: check lists all", term.Plural(n, "more problem"))
+	}
+}
+
+// wrongs are what does not work, each once.
+func wrongs(s *api.Status) []string {
+	var list []string
+	told := map[string]bool{"": true}
+	add := func(where, text string) {
+		if !told[text] {
+			told[text] = true
+			list = append(list, where+": "+text)
+		}
+	}
+	if s.RootState == api.RootMissing {
+		add("root", "the directory is not there; what was in it is still found")
+	}
+	add("index", s.Index.Problem)
+	add("watch", s.Watch.Problem) // may be what the index says
+	add("writing", s.Write.Problem)
+	if s.Todosync != nil {
+		add("tasks", s.Todosync.Problem)
+	}
+	if s.Compactor != nil {
+		add("tidying", s.Compactor.Problem)
+	}
+	if s.Topic != nil {
+		add("topic", s.Topic.Problem)
+	}
+	return list
+}
+
+// row is a name and what there is to say of it. What belongs to the row above
+// has no name.
+func (p *Printer) row(b *strings.Builder, name, format string, args ...any) {
+	p.hanging(b, "", p.Style(term.AsMuted, name)+strings.Repeat(" ", max(11-len(name), 1)), 0, plainText(term.AsText, fmt.Sprintf(format, args...)))
+}
+
+// rows are several of one sort, of which a glance sees the first few.
+func (p *Printer) rows(b *strings.Builder, list []string) {
+	shown := list
+	if !p.verbose && len(list) > maxNotices+1 {
+		shown = list[:maxNotices]
+	}
+	for _, text := range shown {
+		p.row(b, "", "%s", text)
+	}
+	if n := len(list) - len(shown); n > 0 {
+		p.row(b, "", "and %d more: status --verbose lists them", n)
+	}
+}
+
+func (p *Printer) index(b *strings.Builder, x *api.IndexStatus) {
+	if !p.verbose && !x.Degraded && x.Total == 0 && x.Pending == 0 {
+		return
+	}
+	line := fmt.Sprintf("revision %d, %d pending, %s", x.Revision, x.Pending, term.Bytes(x.Size))
+	if x.Total > 0 {
+		line += fmt.Sprintf(", building %d/%d", x.Done, x.Total)
+	}
+	if x.Degraded {
+		line += ", degraded"
+	}
+	p.row(b, "index", "%s", line)
+}
+
+func (p *Printer) watch(b *strings.Builder, w *api.WatchStatus) {
+	if !p.verbose && len(w.Polled) == 0 {
+		return
+	}
+	line := term.Plural(w.Directories, "directory") + " watched"
+	if len(w.Polled) > 0 {
+		line += fmt.Sprintf(", %d polled", len(w.Polled))
+	}
+	p.row(b, "watch", "%s", line)
+}
+
+// writing says how writing to files is going, and what a person may do about it.
+func (p *Printer) writing(b *strings.Builder, w *api.WriteStatus) {
+	line := term.Plural(w.Applied, "change") + " made"
+	if !w.Enabled {
+		line += ", none that nobody asked for"
+	}
+	if n := len(w.Waiting); n > 0 {
+		line += fmt.Sprintf(", %d waiting", n)
+	}
+	if n := len(w.Refused); n > 0 {
+		line += fmt.Sprintf(", %d refused", n)
+	}
+	p.row(b, "writing", "%s", line)
+	var list []string
+	for _, path := range w.Kept { // first of all: only a person can settle that
+		list = append(list, path+": what was saved at the moment of a crash; compare it with the file, then remove it")
+	}
+	for _, h := range slices.Concat(w.Waiting, w.Refused) {
+		list = append(list, h.Path+": "+h.Reason)
+	}
+	p.rows(b, list)
+}
+
+// todosync shows how reconciliation is doing.
+func (p *Printer) todosync(b *strings.Builder, s *api.TodosyncStatus) {
+	switch {
+	case s.Off && p.verbose:
+		p.row(b, "tasks", "turned off")
+		return
+	case s.Off || !p.verbose && s.Planned+s.Unclear == 0:
+		return
+	}
+	p.row(b, "tasks", "%d to be ticked, %d left alone as unclear, %d as known before", s.Planned, s.Unclear, s.Known)
+	var list []string
+	for _, w := range s.Waiting {
+		list = append(list, w.Path+": waits: "+w.Reason)
+	}
+	p.rows(b, list)
+}
+
+// tidying says when room is made in long-term files, and which have little.
+func (p *Printer) tidying(b *strings.Builder, c *api.CompactorStatus) {
+	var list []string
+	for _, f := range c.NearLimit {
+		list = append(list, f.Path+": "+f.Hint)
+	}
+	if !p.verbose && len(list) == 0 {
+		return
+	}
+	line := "only on request"
+	switch {
+	case c.Passive:
+		line = "done by " + c.Host
+	case c.Enabled:
+		line = "next at " + c.NextRun.In(p.zone()).Format(time.DateTime)
+		if !c.LastRun.IsZero() {
+			line += ", last at " + c.LastRun.In(p.zone()).Format(time.DateTime)
+		}
+	}
+	p.row(b, "tidying", "%s", line)
+	p.rows(b, list)
+}
+
+// model says which model is asked, and what was wrong the last time.
+func (p *Printer) model(b *strings.Builder, m *api.ModelStatus) {
+	line := fmt.Sprintf("%s at %s, %s", m.Model, m.Endpoint, term.Plural(m.Asked, "question"))
+	if m.Failed > 0 {
+		line += fmt.Sprintf(", %d failed", m.Failed)
+	}
+	if m.Private {
+		line += ", sees private text"
+	}
+	p.row(b, "model", "%s", line)
+	if m.Failure != "" {
+		p.row(b, "", "%s: %s", m.FailedAt.In(p.zone()).Format(time.DateTime), m.Failure)
+	}
+}
+
+// heard shows how listening to the topic goes.
+func (p *Printer) heard(b *strings.Builder, s *api.TopicStatus) {
+	line := "not connected"
+	if s.Connected {
+		line = "connected"
+	}
+	line += fmt.Sprintf(" to %s/%s, %s", strings.TrimRight(s.Server, "/"), s.Topic, term.Plural(s.Messages, "message"))
+	if s.Refused > 0 {
+		line += fmt.Sprintf(", %d never noted", s.Refused)
+	}
+	p.row(b, "topic", "%s", line)
+}

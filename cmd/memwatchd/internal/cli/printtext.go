@@ -1,0 +1,141 @@
+package cli
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/rivo/uniseg"
+
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/term"
+)
+
+// A text is one line for a terminal, in which nothing does anything but stand
+// there. The zero text is empty.
+type text struct {
+	s     string
+	spans []span
+}
+
+// A span is a part of a text that has a style: in bytes.
+type span struct {
+	from, to int
+	as       term.Style
+}
+
+// plainText is a line in one style.
+func plainText(as term.Style, s string) text {
+	var t text
+	t.add(as, s)
+	return t
+}
+
+// add appends something that may come from a file.
+func (t *text) add(as term.Style, s string) {
+	from := len(t.s)
+	if t.s += term.EscapeLine(s); as != term.AsText && from < len(t.s) {
+		t.spans = append(t.spans, span{from, len(t.s), as})
+	}
+}
+
+// markedText is a line with what matched in it. The ranges count characters.
+func markedText(s string, ranges [][2]int) text {
+	runes := []rune(s)
+	ranges = slices.SortedFunc(slices.Values(ranges), func(a, b [2]int) int { return cmp.Compare(a[0], b[0]) })
+	var t text
+	at := 0
+	for _, r := range ranges {
+		if from, to := max(r[0], at), min(r[1], len(runes)); from < to {
+			t.add(term.AsText, string(runes[at:from]))
+			t.add(term.AsMatch, string(runes[from:to]))
+			at = to
+		}
+	}
+	t.add(term.AsText, string(runes[at:]))
+	return t
+}
+
+// lines shows a text indented; see hanging.
+func (p *Printer) lines(b *strings.Builder, most int, t text) { p.hanging(b, indent, "", most, t) }
+
+// hanging shows a text behind an indent and something short; on a terminal in so
+// many lines at most, unless that is zero: those of them that have the most of
+// what matched. Each begins below the first.
+func (p *Printer) hanging(b *strings.Builder, before, head string, most int, t text) {
+	if head == "" && t.s == "" {
+		b.WriteByte('\n')
+		return
+	}
+	b.WriteString(before + head)
+	if p.width == 0 {
+		b.WriteString(p.painted(t, 0, len(t.s)) + "\n")
+		return
+	}
+	column := len(before) + uniseg.StringWidth(term.Styles.ReplaceAllString(head, ""))
+	width := max(p.width-column, roomy)
+	parts := term.Fold(t.s, width)
+	left, right := "", ""
+	if most > 0 && len(parts) > most {
+		parts = term.Fold(t.s, width-2) // with room for a mark on both sides
+		from := t.best(parts, most)
+		if from > 0 {
+			left = "…"
+		}
+		if from+most < len(parts) {
+			right = "…"
+		}
+		parts = parts[from:min(from+most, len(parts))]
+	}
+	for i, part := range parts {
+		if i > 0 {
+			b.WriteString("\n" + strings.Repeat(" ", column))
+		}
+		b.WriteString(left + p.painted(t, part[0], part[1]))
+		left = ""
+	}
+	b.WriteString(right + "\n")
+}
+
+// long shows a text on a line of its own, all of it; what a terminal has no room
+// for is indented below.
+func (p *Printer) long(b *strings.Builder, t text) {
+	if p.width == 0 || uniseg.StringWidth(t.s) <= p.width {
+		b.WriteString(p.painted(t, 0, len(t.s)) + "\n")
+		return
+	}
+	for i, part := range term.Fold(t.s, p.width-len(indent)) {
+		if i > 0 {
+			b.WriteString(indent)
+		}
+		b.WriteString(p.painted(t, part[0], part[1]) + "\n")
+	}
+}
+
+// best is the first of so many parts that together have the most of what matched.
+func (t *text) best(parts [][2]int, most int) int {
+	best, marks := 0, -1
+	for from := 0; from+most <= len(parts); from++ {
+		n := 0
+		for _, s := range t.spans {
+			if s.as == term.AsMatch && parts[from][0] <= s.from && s.from < parts[from+most-1][1] {
+				n++
+			}
+		}
+		if n > marks {
+			best, marks = from, n
+		}
+	}
+	return best
+}
+
+// painted is a part of a text in its styles.
+func (p *Printer) painted(t text, from, to int) string {
+	var b strings.Builder
+	for _, s := range t.spans {
+		if begin, end := max(s.from, from), min(s.to, to); begin < end {
+			b.WriteString(t.s[from:begin] + p.Style(s.as, t.s[begin:end]))
+			from = end
+		}
+	}
+	return b.String() + t.s[from:to]
+}

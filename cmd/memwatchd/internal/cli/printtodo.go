@@ -1,0 +1,149 @@
+package cli
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/term"
+)
+
+// todos shows tasks by the day since which they stand, with how many of that day
+// are done, and below each the places of its copies, the newest first.
+func (p *Printer) todos(b *strings.Builder, a *api.TodosAnswer) {
+	days := map[string]api.TodoDay{}
+	for _, d := range a.Days {
+		days[d.Day] = d
+	}
+	for i, t := range a.Todos {
+		if i == 0 || t.Since != a.Todos[i-1].Since {
+			if i > 0 {
+				b.WriteByte('\n')
+			}
+			progress := ""
+			if d, ok := days[t.Since]; ok {
+				progress = fmt.Sprintf("%d of %d done", d.Done, d.Done+d.Open)
+			}
+			fmt.Fprintf(b, "%s%s\n", p.Style(term.AsTitle, cmp.Or(term.EscapeLine(t.Since), "no day")),
+				p.Style(term.AsMuted, joined("  ", p.away(t.Since), progress)))
+		}
+		p.hanging(b, "  ", p.box(t.State)+" ", maxSnippet, plainText(term.AsText, t.Text))
+		places := t.Places
+		if p.width > 0 && len(places) > maxAlso+1 {
+			places = places[:maxAlso]
+		}
+		for _, c := range places {
+			fmt.Fprintf(b, "      %s\n", p.paintedPlace(c.Path, c.Line))
+		}
+		if n := len(t.Places) - len(places); n > 0 {
+			fmt.Fprintf(b, "      %s\n", p.Style(term.AsMuted, fmt.Sprintf("and at %s more", term.Plural(n, "place"))))
+		}
+	}
+	if len(a.Todos) == 0 {
+		p.say(term.AsMuted, "no tasks in sessions and notes of days; memwatchd search --state open finds those of other files, too")
+	}
+	p.note("", a.Index)
+}
+
+// away is how far a day is from today, for somebody who looks at it now.
+func (p *Printer) away(day string) string {
+	then, err := time.Parse(time.DateOnly, day)
+	if err != nil || p.width == 0 {
+		return ""
+	}
+	year, month, today := p.now.In(p.zone()).Date()
+	switch days := int(time.Date(year, month, today, 0, 0, 0, 0, time.UTC).Sub(then) / (24 * time.Hour)); days {
+	case 0:
+		return "today"
+	case 1:
+		return "yesterday"
+	case -1:
+		return "tomorrow"
+	default:
+		if 1 < days && days < 7 {
+			return then.Weekday().String()
+		}
+		return p.age(then)
+	}
+}
+
+// todo shows where a task was changed, or would be.
+func (p *Printer) todo(b *strings.Builder, a *api.TodoAnswer) {
+	if a.Plan != nil {
+		p.todoPlan(b, a.Plan)
+		return
+	}
+	if a.Disabled {
+		p.say(term.AsText, unwritten)
+		return
+	}
+	p.hanging(b, "", p.box(a.State)+" ", 0, plainText(term.AsText, a.Text))
+	for _, c := range a.Changed {
+		fmt.Fprintf(b, "    %s\n", p.paintedPlace(c.Path, c.Line))
+	}
+	for _, l := range a.Left {
+		p.say(term.AsBad, "left as it is: %s", l.Reason)
+	}
+	switch {
+	case len(a.Changed)+len(a.Left) == 0:
+		p.say(term.AsMuted, "it is so already")
+	case a.DryRun:
+		p.say(term.AsMuted, "nothing was written: this is what would be changed")
+	}
+}
+
+// box is that of a task.
+func (p *Printer) box(state string) string {
+	if state == "done" {
+		return p.Style(term.AsGood, "[x]")
+	}
+	return "[ ]"
+}
+
+// todoPlan shows which boxes are going to be ticked, which are not, and why.
+func (p *Printer) todoPlan(b *strings.Builder, plan *api.TodoPlan) {
+	if plan.Off {
+		p.say(term.AsText, "todosync is turned off: nothing is ticked by itself")
+	}
+	if plan.Problem != "" {
+		p.say(term.AsBad, "%s", plan.Problem)
+	}
+	p.ticks(b, "to be ticked", plan.Waiting)
+	for _, f := range plan.Diff {
+		p.diff(b, f.Path, f.Path, f.Hunks)
+	}
+	if len(plan.Diff) > 0 && len(plan.Unclear)+len(plan.Known) > 0 {
+		b.WriteByte('\n')
+	}
+	p.ticks(b, "left alone, more than one box fits", plan.Unclear)
+	p.ticks(b, "left alone, done before memwatchd looked or decided by hand since", plan.Known)
+	if len(plan.Waiting)+len(plan.Unclear)+len(plan.Known) == 0 {
+		p.say(term.AsMuted, "nothing to be ticked")
+	}
+}
+
+// ticks lists boxes that a task is done for elsewhere.
+func (p *Printer) ticks(b *strings.Builder, title string, ticks []api.TodoTick) {
+	if len(ticks) > 0 {
+		fmt.Fprintf(b, "%s\n", p.Style(term.AsTitle, title+":"))
+	}
+	for _, t := range ticks {
+		for _, place := range t.Places {
+			var line text
+			line.add(term.AsText, t.Text)
+			line.add(term.AsMuted, "  done in "+p.place(t.Done.Path, t.Done.Line))
+			if t.Reason != "" {
+				line.add(term.AsMuted, "; waits: "+t.Reason)
+			}
+			head := fmt.Sprintf("%s [ ] ", p.paintedPlace(place.Path, place.Line))
+			if p.width == 0 {
+				p.hanging(b, "  ", head, 0, line)
+				continue
+			}
+			fmt.Fprintf(b, "  %s\n", p.paintedPlace(place.Path, place.Line))
+			p.hanging(b, "      ", "[ ] ", maxSnippet, line)
+		}
+	}
+}

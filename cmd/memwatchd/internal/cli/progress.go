@@ -1,0 +1,29 @@
+package cli
+
+import (
+	"context"
+
+	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/term"
+)
+
+// watchRebuild shows on a terminal how far the daemon is with a rebuild that was
+// asked for, until the function that it returns is called.
+func (a *asking) watchRebuild(ctx context.Context) (done func()) {
+	if term.Width(a.g.Stderr) == 0 {
+		return func() {}
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	gone := make(chan struct{})
+	go func() {
+		defer close(gone)
+		term.ShowProgress(ctx, a.g.Stderr, func() (int, int, bool) {
+			s, err := a.client.Status(ctx, api.StatusRequest{})
+			if err != nil || s.Status == nil {
+				return 0, 0, true // nothing to show yet
+			}
+			return s.Index.Done, s.Index.Total, true
+		})
+	}()
+	return func() { cancel(); <-gone }
+}

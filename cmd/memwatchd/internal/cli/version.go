@@ -1,0 +1,27 @@
+package cli
+
+import (
+	_ "embed"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/build"
+)
+
+func newVersion(g *Globals) *cobra.Command {
+	return &cobra.Command{
+		Use:   "version",
+		Short: "Print the version, the commit and how it was built",
+		Args:  NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			b := build.Current()
+			if g.JSON {
+				_, err := g.Stdout.Write(AsJSON(b))
+				return err
+			}
+			_, err := fmt.Fprint(g.Stdout, b)
+			return err
+		},
+	}
+}

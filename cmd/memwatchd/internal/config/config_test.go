@@ -1,0 +1,126 @@
+package config
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var Update = flag.Bool("update", false, "write golden files anew")
+
+// The example has every key with its default: what it says is what is built in.
+func TestExampleIsTheDefaults(t *testing.T) {
+	const path = "../../../../config.example.yaml"
+	want, err := Print(Default(), exampleHeader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if *Update {
+		if err := os.WriteFile(path, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, string(got)); diff != "" {
+		t.Errorf("config.example.yaml is not what the keys say; run go test ./cmd/memwatchd -update (-want +got):\n%s", diff)
+	}
+	var read Config
+	if err := read.ReadYAML(path, got); err != nil {
+		t.Fatal(err)
+	}
+	if diff := keyDiff(Default(), &read); diff != "" {
+		t.Errorf("reading the example does not give the defaults (-want +got):\n%s", diff)
+	}
+}
+
+// keyDiff compares two configurations key by key; no list and an empty list are
+// the same.
+func keyDiff(a, b *Config) string {
+	values := func(c *Config) map[string]string {
+		m := map[string]string{}
+		for _, k := range Keys {
+			text, err := scalarYAML(reflect.ValueOf(c).Elem().FieldByIndex(k.index).Interface())
+			if err != nil {
+				text = err.Error()
+			}
+			m[k.Name] = text
+		}
+		return m
+	}
+	return cmp.Diff(values(a), values(b))
+}
+
+func TestConfigErrors(t *testing.T) {
+	for _, test := range []struct {
+		name, yaml, env, want string
+	}{
+		{"unknown key", "watch:\n  settle: 1s\n  setle: 1s\n", "", ":3: unknown key watch.setle: did you mean watch.settle?"},
+		{"unknown section", "wach:\n  settle: 1s\n", "", ":1: unknown key wach"},
+		{"twice", "name: a\nname: b\n", "", ":2: name is there twice"},
+		{"not a duration", "watch:\n  settle: quick\n", "", `:2: watch.settle: "quick" is not a duration`},
+		{"too small", "watch:\n  settle: 1us\n", "", ":2: watch.settle: 1us is less than 1ms"},
+		{"not one of", "log:\n  level: inf\n", "", `:2: log.level: "inf" is not one of debug, info, warn, error: did you mean info?`},
+		{"listener", "ipc:\n  listeners:\n    - path: /x\n      subjet: a\n", "", ":4: unknown key subjet: did you mean subject?"},
+		{"unknown operation", "ipc:\n  listeners:\n    - path: /x\n      operations: [serch]\n", "", `"serch" is not one of`},
+		{"no token", "ipc:\n  listeners:\n    - address: 127.0.0.1:1\n", "", "needs a token_file"},
+		{"alias", "name: &a x\nmemory: *a\n", "", "aliases are not supported"},
+		{"name with a path", "name: ../x\n", "", "name: "},
+		{"time zone", "memory:\n  timezone: Mars/Olympus\n", "", "memory.timezone: unknown time zone"},
+		{"index in the memory", "memory: {dir: /m}\nindex: {dir: /m/index}\n", "", "index.dir: /m/index lies in the memory directory"},
+		{"two documents", "name: a\n---\nname: b\n", "", "second document"},
+		{"days", "journal:\n  keep: 9e9d\n", "", `"9e9d" is not a duration`},
+		{"days that are too recent", "archive: {after: 1d}\n", "", "archive.after: 24h0m0s is less than 48h"},
+		{"schedule", "compactor: {schedule: 'TZ=UTC 0 3 * * *'}\n", "", "compactor.schedule: "},
+		{"limit", "compactor:\n  limits:\n    - path: MEMORY.md\n      item: 3\n", "", ":4: unknown key item: did you mean items?"},
+		{"no pattern", "compactor:\n  limits: [{path: 'a[b'}]\n", "", `"a[b" is not a pattern`},
+		{"no address", "llm: {endpoint: localhost, model: m}\n", "", "llm.endpoint: it is not an address such as"},
+		{"another protocol", "llm: {endpoint: 'unix:///x', model: m}\n", "", "llm.endpoint: it is not an address such as"},
+		{"a key in an address", "llm: {endpoint: 'https://me:key@x/v1', model: m}\n", "", "llm.endpoint: it must have no user"},
+		{"no model", "llm: {endpoint: 'http://localhost:1/v1'}\n", "", "llm.model: it is missing"},
+		{"private text in the clear", "llm: {endpoint: 'http://10.0.0.7/v1', model: m, private: true}\n", "", "llm.private: private text is not sent over http"},
+		{"no topic", "capture: {ntfy: {topic: a/b}}\n", "", `capture.ntfy.topic: "a/b" is not a topic`},
+		{"a topic in the clear", "capture: {ntfy: {topic: a, server: 'http://ntfy.sh'}}\n", "", "capture.ntfy.server: http://ntfy.sh: only https is safe"},
+		{"no server", "capture: {ntfy: {topic: a, server: ntfy.sh}}\n", "", "capture.ntfy.server: "},
+		{"unknown variable", "", "MEMWATCHD_WATCH_SETLE=1s", "unknown variable MEMWATCHD_WATCH_SETLE: did you mean MEMWATCHD_WATCH_SETTLE?"},
+		{"bad variable", "", "MEMWATCHD_WATCH_SETTLE=x", "MEMWATCHD_WATCH_SETTLE"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			file := filepath.Join(t.TempDir(), "config.yaml")
+			if err := os.WriteFile(file, []byte(test.yaml), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			_, err := Load(Flags{File: file}, []string{test.env})
+			if err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("error is %v, want one with %q", err, test.want)
+			}
+		})
+	}
+}
+
+// Flags win over the environment, which wins over the file, which wins over the
+// defaults.
+func TestConfigPrecedence(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "config.yaml")
+	text := "name: file\nmemory: {dir: /file, short_term_days: 3, users: one}\nwatch: {ignore: [a, b]}\n"
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	env := []string{"MEMWATCHD_NAME=env", "MEMWATCHD_MEMORY_SHORT_TERM_DAYS=5", "MEMWATCHD_WATCH_IGNORE=c, d", "PATH=x"}
+	c, err := Load(Flags{File: file, Dir: "/flag"}, env)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := []any{c.Name, c.Memory.Dir, c.Memory.ShortTermDays, c.Memory.Users, c.Watch.Ignore, c.Memory.Owner}
+	want := []any{"env", "/flag", 5, []string{"one"}, []string{"c", "d"}, "owner"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,118 @@
+package config
+
+import (
+	"fmt"
+	"reflect"
+	"strconv"
+	"strings"
+	"time"
+
+	"gopkg.in/yaml.v3"
+
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/term"
+)
+
+// exampleHeader begins the example.
+const exampleHeader = "# Configuration of memwatchd: every key, with its default. Each can also be set in\n" +
+	"# the environment: watch.settle is MEMWATCHD_WATCH_SETTLE.\n"
+
+// Header says where a configuration comes from.
+func Header(c *Config) string {
+	if c.File == "" {
+		return "# Nothing is configured in a file.\n"
+	}
+	return "# Read from " + term.EscapeLine(c.File) + "\n"
+}
+
+// Print writes a configuration as a file that gives the same again, every
+// key with its comment.
+func Print(c *Config, header string) (string, error) {
+	var b strings.Builder
+	b.WriteString(header)
+	if err := printKeys(&b, reflect.ValueOf(c).Elem(), ""); err != nil {
+		return "", err
+	}
+	return b.String(), nil
+}
+
+func printKeys(b *strings.Builder, v reflect.Value, indent string) error {
+	for i := range v.NumField() {
+		f := v.Type().Field(i)
+		name := f.Tag.Get("yaml")
+		if name == "" {
+			continue
+		}
+		if indent == "" {
+			b.WriteByte('\n')
+		}
+		if f.Type.Kind() == reflect.Struct {
+			fmt.Fprintf(b, "%s%s:\n", indent, name)
+			if err := printKeys(b, v.Field(i), indent+"  "); err != nil {
+				return err
+			}
+			continue
+		}
+		text, err := scalarYAML(v.Field(i).Interface())
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(b, "%s# %s\n", indent, f.Tag.Get("doc"))
+		if f.Type.Kind() == reflect.Slice && f.Type.Elem().Kind() == reflect.Struct {
+			printItemKeys(b, f.Type.Elem(), indent)
+		}
+		fmt.Fprintf(b, "%s%s:%s\n", indent, name, strings.ReplaceAll(text, "\n", "\n"+indent))
+	}
+	return nil
+}
+
+// printItemKeys says, in comments, what an item of a list can have.
+func printItemKeys(b *strings.Builder, item reflect.Type, indent string) {
+	for _, k := range KeysOf(item) {
+		def := k.Tag("default")
+		if def != "" {
+			def = ", default " + def
+		}
+		fmt.Fprintf(b, "%s#   %s: %s%s\n", indent, k.Name, k.Tag("doc"), def)
+	}
+}
+
+// scalarYAML is what stands behind the colon.
+func scalarYAML(v any) (string, error) {
+	switch x := v.(type) {
+	case time.Duration:
+		v = ShortDuration(x)
+	case size:
+		v = x.String()
+	case []Listener, []limitConfig:
+		if reflect.ValueOf(x).Len() > 0 {
+			text, err := yaml.Marshal(x)
+			return "\n" + strings.TrimSuffix(string(text), "\n"), err
+		}
+		v = []string{}
+	case []string:
+		node := &yaml.Node{Kind: yaml.SequenceNode, Style: yaml.FlowStyle}
+		for _, s := range x {
+			item := new(yaml.Node)
+			item.SetString(s)
+			node.Content = append(node.Content, item)
+		}
+		v = node
+	}
+	text, err := yaml.Marshal(v)
+	return " " + strings.TrimSuffix(string(text), "\n"), err
+}
+
+// ShortDuration is a duration without units that are zero: 2m, not 2m0s.
+func ShortDuration(d time.Duration) string {
+	if day := 24 * time.Hour; d >= 7*day && d%day == 0 {
+		return strconv.Itoa(int(d/day)) + "d"
+	}
+	s := d.String()
+	if strings.HasSuffix(s, "m0s") {
+		s = strings.TrimSuffix(s, "0s")
+	}
+	if strings.HasSuffix(s, "h0m") {
+		s = strings.TrimSuffix(s, "0m")
+	}
+	return s
+}

@@ -1,0 +1,68 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/netip"
+	"net/url"
+	"strings"
+)
+
+// finishLLM checks the keys of the model that is asked, if there is one.
+func (c *Config) finishLLM() (err error) {
+	l := &c.LLM
+	if l.Endpoint == "" {
+		return nil
+	}
+	l.Endpoint = strings.TrimRight(l.Endpoint, "/")
+	u, err := url.Parse(l.Endpoint)
+	switch {
+	case err != nil, u.Scheme != "http" && u.Scheme != "https", u.Hostname() == "":
+		return fmt.Errorf("llm.endpoint: it is not an address such as http://127.0.0.1:11434/v1")
+	case u.User != nil, u.RawQuery != "", u.Fragment != "":
+		return errors.New("llm.endpoint: it must have no user, query or fragment; keys are for llm.key_file")
+	case l.Model == "":
+		return errors.New("llm.model: it is missing; say which model of llm.endpoint is asked")
+	case l.Private && u.Scheme == "http" && !Loopback(u.Hostname()):
+		return errors.New("llm.private: private text is not sent over http to another machine; use https")
+	}
+	if l.KeyFile != "" {
+		if l.KeyFile, err = Absolute(l.KeyFile); err != nil {
+			return fmt.Errorf("llm.key_file: %w", err)
+		}
+	}
+	return nil
+}
+
+// Loopback reports whether a host is this machine, as far as its name tells.
+func Loopback(host string) bool {
+	if ip, err := netip.ParseAddr(host); err == nil {
+		return ip.Unmap().IsLoopback()
+	}
+	return host == "localhost" || strings.HasSuffix(host, ".localhost")
+}
+
+// maxKey is more than any key has.
+const maxKey = 16 << 10
+
+// ReadKey reads the key of a service from a file that nobody else can read.
+func ReadKey(path string) (string, error) {
+	f, info, err := OpenFile(path, 0)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	if info.Mode().Perm()&0o077 != 0 {
+		return "", fmt.Errorf("%s can be read or written by others: chmod 600 it", path)
+	}
+	text, err := io.ReadAll(io.LimitReader(f, maxKey))
+	if err != nil {
+		return "", err
+	}
+	key := strings.TrimSpace(string(text))
+	if key == "" || strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		return "", fmt.Errorf("%s does not hold one line with a key", path)
+	}
+	return key, nil
+}

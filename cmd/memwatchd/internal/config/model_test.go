@@ -1,0 +1,57 @@
+package config
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// What of the keys llm.* is fine, and what is made of it.
+func TestModelConfig(t *testing.T) {
+	for endpoint, want := range map[string]string{
+		"":                           "",
+		"http://127.0.0.1:11434/v1/": "http://127.0.0.1:11434/v1",
+		"http://[::1]:1/v1":          "http://[::1]:1/v1",
+		"http://localhost:1":         "http://localhost:1",
+		"https://api.example.org/v1": "https://api.example.org/v1",
+	} {
+		c := Default()
+		c.LLM.Endpoint, c.LLM.Model, c.LLM.Private = endpoint, "m", true
+		if err := c.Finish(); err != nil || c.LLM.Endpoint != want {
+			t.Errorf("%q becomes %q, %v", endpoint, c.LLM.Endpoint, err)
+		}
+	}
+}
+
+// A key lies in a file of its own that others cannot read.
+func TestReadKey(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, text string, mode os.FileMode) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), mode); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	pipe := filepath.Join(dir, "pipe")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct{ name, path, want, problem string }{
+		{"a key", write("a", "sk-1\n", 0o600), "sk-1", ""},
+		{"read only", write("b", " sk-2 ", 0o400), "sk-2", ""},
+		{"open to others", write("c", "sk-3", 0o644), "", "can be read or written by others: chmod 600 it"},
+		{"empty", write("d", "\n", 0o600), "", "does not hold one line with a key"},
+		{"two lines", write("e", "sk-1\nsk-2\n", 0o600), "", "does not hold one line with a key"},
+		{"missing", filepath.Join(dir, "none"), "", "no such file"},
+		{"a directory", dir, "", "is not a file"},
+		{"a pipe", pipe, "", "is not a file"},
+	} {
+		got, err := ReadKey(test.path)
+		if got != test.want || (err == nil) != (test.problem == "") || err != nil && !strings.Contains(err.Error(), test.problem) {
+			t.Errorf("%s: %q, %v", test.name, got, err)
+		}
+	}
+}

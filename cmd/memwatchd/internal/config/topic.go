@@ -1,0 +1,27 @@
+package config
+
+import (
+	"fmt"
+
+	"github.com/memwatchd/memwatchd/ntfy"
+)
+
+// finishTopic checks the keys of the topic that is listened to, if there is one.
+func (c *Config) finishTopic() (err error) {
+	n := &c.Capture.Ntfy
+	if n.Topic == "" {
+		return nil
+	}
+	if err := ntfy.CheckTopic(n.Topic); err != nil {
+		return fmt.Errorf("capture.ntfy.topic: %w", err)
+	}
+	if err := ntfy.CheckServer(n.Server); err != nil {
+		return fmt.Errorf("capture.ntfy.server: %w", err)
+	}
+	if n.TokenFile != "" {
+		if n.TokenFile, err = Absolute(n.TokenFile); err != nil {
+			return fmt.Errorf("capture.ntfy.token_file: %w", err)
+		}
+	}
+	return nil
+}

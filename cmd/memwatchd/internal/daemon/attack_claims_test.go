@@ -1,0 +1,95 @@
+package daemon
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// Nobody comes to read, or takes from others, what they may not by making files:
+// not by making a directory one's own, nor by being where others look.
+func TestFilesAreMadeInPlacesOfOnesOwn(t *testing.T) {
+	ownHome(t)
+	root := filepath.Join(t.TempDir(), "m")
+	private := map[string]string{
+		"proj/memory/2026-01-01.md": "- zorb one\n", "proj/memory/plan.md": "- zorb two\n", "proj/USER.md": "- zorb three\n", "proj/SOUL.md": "- zorb four\n",
+		"kept/MEMORY.md": "- zorb five\n",
+	}
+	writeTree(t, root, private, time.Now().Add(-time.Hour))
+	g := startTarget(t, root, nil)
+	c := g.dial("s")
+	write := func(subject, path, text string) (int, string) {
+		return g.ask(t, c, "write", object{"path": path, "text": text, "subject": subject, "context": "private"})
+	}
+	for _, subject := range []string{"proj", "kept", "eve"} {
+		for _, path := range []string{
+			"proj/MEMORY.md", "proj/memory/mine.md", "kept/memory/mine.md", "kept/memory/2026-01-01.md", "kept/memory/2026-01-01/s.md",
+			"_longterms/_host.md", "_longterms/_identities.md", "MEMORY.md", "USER.md", "SOUL.md", "memory/" + day(0) + ".md", "notes.md",
+		} {
+			for _, front := range []string{"subject_id: " + subject, "visibility: public_ok", "visibility: public_ok\nsubject_id: " + subject} {
+				if status, body := write(subject, path, "---\n"+front+"\n---\n- mine\n"); status == http.StatusOK {
+					t.Errorf("%s makes %s with %q", subject, path, front)
+				} else if got := failure(t, body); got != "not_found" {
+					t.Errorf("%s makes %s with %q: %s", subject, path, front, body)
+				}
+			}
+		}
+		body := g.answer(t, c, "search", object{"query": "zorb", "subject": subject, "context": "private"})
+		if strings.Contains(body, "zorb ") {
+			t.Errorf("%s finds %s", subject, body)
+		}
+	}
+	for path, who := range map[string]string{
+		day(0) + "/s.md": "proj", "_longterms/eve/fact.md": "eve", "_longterms/kept/note.md": "kept", "notes.md": rootOwner, "new/MEMORY.md": rootOwner,
+	} {
+		if status, body := write(who, path, "- mine\n"); status != http.StatusOK {
+			t.Errorf("%s cannot make %s: %s", who, path, body)
+		}
+	}
+	for _, path := range []string{
+		"_longterms/_identities.yaml", ".memwatchdignore", "notes.txt", "_longterms/owner/.hidden.md", ".hidden/a.md", "../out.md", "a/../b.md", "/abs.md", "a//b.md",
+		"a\nb.md", "a\x00.md", "a/./b.md", "a.md/", "", "#a.md", "~a.md", "a.sync-conflict-20260101-120000-ABCDEFG.md", "notes.md/a.md", strings.Repeat("a", 300) + ".md",
+	} {
+		if status, body := write(rootOwner, path, "- mine\n"); status == http.StatusOK || failure(t, body) != "invalid" {
+			t.Errorf("%q is made: %d %s", path, status, body)
+		}
+	}
+}
+
+// An entry that says that it comes from somebody else's file does not tell what
+// that file is like, nor whether it is there.
+func TestRestoreTellsNothingOfOthersFiles(t *testing.T) {
+	ownHome(t)
+	for _, from := range []string{"_longterms/alice/_index.md", "MEMORY.md"} {
+		archived := "- zorb <!-- id=k1 from=" + from + " section=A archived=2026-01-01T00:00:00Z -->\n"
+		answers := map[string]string{}
+		for name, files := range map[string]map[string]string{
+			"none": {}, "one": {from: "- a\n"}, "conflicted": {from: "- a\n<<<<<<< a\n=======\n>>>>>>> b\n"}, "bytes": {from: "- a\xff\n"}, "linked": {from: "- a\n"},
+		} {
+			root := filepath.Join(t.TempDir(), "m")
+			files["_longterms/bob/_archive/2026-01.md"] = archived
+			writeTree(t, root, files, time.Now().Add(-time.Hour))
+			if name == "linked" {
+				if err := os.Link(filepath.Join(root, from), filepath.Join(root, "other.txt")); err != nil {
+					t.Fatal(err)
+				}
+			}
+			g := startTarget(t, root, nil)
+			status, body := g.ask(t, g.dial("s"), "restore", object{"id": "_longterms/bob/_archive/2026-01.md#k1", "subject": "bob", "context": "private"})
+			answers[name] = fmt.Sprint(status, " ", body)
+			if status == http.StatusOK {
+				t.Errorf("%s: %s", name, body)
+			}
+			g.stop()
+		}
+		for name, answer := range answers {
+			if answer != answers["none"] {
+				t.Errorf("%s, %s: %s, and if there is no such file: %s", from, name, answer, answers["none"])
+			}
+		}
+	}
+}

@@ -1,0 +1,253 @@
+package daemon
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/adrg/xdg"
+
+	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/config"
+)
+
+// A target is a whole daemon in this process, to be attacked over its sockets.
+type target struct {
+	t      testing.TB
+	root   string
+	base   string // of everything else: short, because sockets are in it
+	daemon *daemon
+	log    logbook
+
+	opened func(*daemon) // is called before it runs, if there is one
+	panics bool          // it is made to, and recovers
+
+	stop func() error
+}
+
+// ownHome keeps what daemons leave outside their configured directories out of
+// the home of whoever runs the tests.
+func ownHome(t testing.TB) {
+	t.Helper()
+	home := t.TempDir()
+	for name, sub := range map[string]string{
+		"XDG_STATE_HOME": "state", "XDG_CACHE_HOME": "cache", "XDG_CONFIG_HOME": "config", "XDG_RUNTIME_DIR": "run",
+	} {
+		before, had := os.LookupEnv(name)
+		os.Setenv(name, filepath.Join(home, sub))
+		t.Cleanup(func() {
+			if had {
+				os.Setenv(name, before)
+			} else {
+				os.Unsetenv(name)
+			}
+			xdg.Reload()
+		})
+	}
+	xdg.Reload()
+}
+
+// shortDir is a directory whose path leaves room for a socket's name.
+func shortDir(t testing.TB) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("/tmp", "mw")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	return dir
+}
+
+// startTarget runs a daemon on a root and waits until its index is whole. The
+// socket called "s" has no fixed scope; configure may change everything else.
+func startTarget(t testing.TB, root string, configure func(*config.Config, string)) *target {
+	t.Helper()
+	g := openTarget(t, root, configure)
+	g.whole()
+	return g
+}
+
+// openTarget is startTarget without the wait.
+func openTarget(t testing.TB, root string, configure func(*config.Config, string)) *target {
+	t.Helper()
+	g := &target{t: t, root: root, base: shortDir(t)}
+	g.start(configure)
+	return g
+}
+
+func (g *target) start(configure func(*config.Config, string)) {
+	g.t.Helper()
+	c := config.Default()
+	c.Memory.Dir, c.Memory.Timezone = g.root, "UTC"
+	c.Index.Dir, c.State.Dir = filepath.Join(g.base, "index"), filepath.Join(g.base, "state")
+	c.IPC.Listeners = []config.Listener{{Path: filepath.Join(g.base, "s"), Mode: "0600"}}
+	c.IPC.SyncTimeout = 30 * time.Second
+	c.Log.Level = "debug"
+	if configure != nil {
+		configure(c, g.base)
+	}
+	if err := c.Finish(); err != nil {
+		g.t.Fatal(err)
+	}
+	s := &succession{stderr: &g.log}
+	d, err := openDaemon(c, slog.New(slog.NewTextHandler(&g.log, &slog.HandlerOptions{Level: slog.LevelDebug})))
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	g.daemon = d
+	if g.opened != nil {
+		g.opened(d)
+	}
+	listeners, err := s.listen(c)
+	if err != nil {
+		g.t.Fatal(err, d.close())
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- d.run(ctx, listeners) }()
+	stopped := false
+	g.stop = func() error {
+		if stopped {
+			return nil
+		}
+		stopped = true
+		cancel()
+		err := <-ended
+		s.closeListeners(nil)
+		if e := d.close(); err == nil {
+			err = e
+		}
+		return err
+	}
+	g.t.Cleanup(func() {
+		if err := g.stop(); err != nil {
+			g.t.Errorf("the daemon ended with: %v", err)
+		}
+		if strings.Contains(g.log.String(), "panic") && !g.panics {
+			g.t.Errorf("the daemon's log:\n%s", g.log.String())
+		}
+	})
+}
+
+// whole waits until the index is.
+func (g *target) whole() {
+	g.t.Helper()
+	eventually(g.t, "the index is whole", func() bool {
+		s := g.daemon.Report()
+		return !s.Index.Degraded && s.Index.Pending == 0
+	})
+}
+
+// eventually asks again and again until something is so.
+func eventually(t testing.TB, what string, so func() bool) {
+	t.Helper()
+	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(time.Millisecond) {
+		if so() {
+			return
+		}
+	}
+	t.Fatalf("it never came about that %s", what)
+}
+
+// socket is the path of one of the target's sockets.
+func (g *target) socket(name string) string { return filepath.Join(g.base, name) }
+
+// dial is an HTTP client on one of the sockets.
+func (g *target) dial(name string) *http.Client {
+	transport := &http.Transport{
+		MaxIdleConnsPerHost: 4,
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, "unix", g.socket(name))
+		},
+	}
+	g.t.Cleanup(transport.CloseIdleConnections)
+	return &http.Client{Transport: transport, Timeout: time.Minute}
+}
+
+// object is a JSON object.
+type object map[string]any
+
+// ask posts a request and returns the status and the body of what comes back.
+func (g *target) ask(t testing.TB, c *http.Client, operation string, request object) (int, string) {
+	t.Helper()
+	body, err := json.Marshal(with(request, nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := c.Post("http://memwatchd/v1/"+operation, "application/json", bytes.NewReader(body))
+	if err != nil {
+		t.Fatalf("%s %s: %v", operation, body, err)
+	}
+	defer res.Body.Close()
+	answer, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatalf("%s %s: %v", operation, body, err)
+	}
+	return res.StatusCode, string(answer)
+}
+
+// answer is ask for what must succeed.
+func (g *target) answer(t testing.TB, c *http.Client, operation string, request object) string {
+	t.Helper()
+	status, body := g.ask(t, c, operation, request)
+	if status != http.StatusOK {
+		t.Fatalf("%s %v: %d %s", operation, request, status, body)
+	}
+	return body
+}
+
+// failure is the code of an answer that is an error.
+func failure(t testing.TB, body string) api.Code {
+	t.Helper()
+	var e struct{ Error *api.Error }
+	if err := json.Unmarshal([]byte(body), &e); err != nil || e.Error == nil {
+		t.Fatalf("this is no error: %s", body)
+	}
+	return e.Error.Code
+}
+
+// writeTree writes files, all of them with one time.
+func writeTree(t testing.TB, root string, files map[string]string, when time.Time) {
+	t.Helper()
+	for path, text := range files {
+		name := filepath.Join(root, filepath.FromSlash(path))
+		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chtimes(name, when, when); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// A logbook is what a daemon logged.
+type logbook struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+// Write implements [io.Writer].
+func (l *logbook) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.buf.Write(p)
+}
+
+func (l *logbook) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.buf.String()
+}

@@ -1,0 +1,456 @@
+package daemon
+
+import (
+	"bytes"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/cli"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/config"
+	"github.com/memwatchd/memwatchd/ipc"
+)
+
+// canary is a word that stands outside the memory only, or in what may not be
+// reached by another way than its own.
+const canary = "zorbcanary"
+
+// sings looks for the canary in every answer that anybody may get, and in
+// everything that the daemon keeps.
+func (g *target) sings(t *testing.T) {
+	t.Helper()
+	c := g.dial("s")
+	for _, subject := range []string{"", "owner", "acct:42", "bob"} {
+		scope := object{"subject": subject, "context": "private"}
+		for op, request := range map[string]object{
+			"search": {"query": canary, "include_archived": true, "limit": 100}, "recent": {"hours": 876000, "limit": 100}, "load": {"days": 3650}, "context": {"days": 3650}, "todos": {"state": "all"}, "check": {},
+		} {
+			if _, body := g.ask(t, c, op, with(scope, request)); strings.Contains(body, canary) {
+				t.Errorf("%s by %q: %s", op, subject, body)
+			}
+		}
+	}
+	err := filepath.WalkDir(g.base, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			return nil // it may go while we look
+		}
+		if data, err := os.ReadFile(path); err == nil && bytes.Contains(data, []byte(canary)) {
+			t.Errorf("%s holds the canary", path)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(g.log.String(), canary) {
+		t.Errorf("the log holds the canary:\n%s", g.log.String())
+	}
+}
+
+// Nothing is read but regular files that lie below the root by their own names.
+func TestLinksAndOddFiles(t *testing.T) {
+	ownHome(t)
+	dir := t.TempDir()
+	root, outside := filepath.Join(dir, "m"), filepath.Join(dir, "outside")
+	writeTree(t, root, map[string]string{"2026-02-04/s.md": "- tea\n", "MEMORY.md": "- private tea\n"}, time.Now().Add(-time.Hour))
+	writeTree(t, outside, map[string]string{"s.md": "- " + canary + "\n", "day/s.md": "- " + canary + "\n"}, time.Now().Add(-time.Hour))
+	link := func(to, name string) {
+		t.Helper()
+		name = filepath.Join(root, name)
+		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Symlink(to, name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	link(filepath.Join(outside, "s.md"), "2026-02-04/absolute.md")
+	link("../../outside/s.md", "2026-02-04/relative.md")
+	link(filepath.Join(outside, "day"), "2026-02-05")
+	link("../outside", "memory")
+	link(".", "loop")
+	link("..", "2026-02-04/up")
+	link("self.md", "self.md")
+	link("/proc/self/environ", "2026-02-04/proc.md")
+	link("/dev/zero", "2026-02-04/zero.md")
+	link("../MEMORY.md", "2026-02-04/inner.md") // would make private text public
+	link("notes", "2026-02-06")
+	link(outside, "_longterms")
+	if err := syscall.Mkfifo(filepath.Join(root, "2026-02-04/fifo.md"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(filepath.Join(root, "2026-02-04/dir.md"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	socket, err := ipc.Endpoint{Path: filepath.Join(shortDir(t), "x.md")}.Listen()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer socket.Close()
+	if err := os.Rename(socket.Path, filepath.Join(root, "2026-02-04/socket.md")); err != nil {
+		t.Logf("no socket in the memory: %v", err) // another file system
+	}
+	g := startTarget(t, root, nil)
+	g.sings(t)
+	c := g.dial("s")
+	owner := object{"subject": "owner", "context": "private"}
+	for _, path := range []string{
+		"2026-02-04/absolute.md", "2026-02-04/relative.md", "2026-02-05/s.md", "memory/s.md", "loop/MEMORY.md", "2026-02-04/up/MEMORY.md", "self.md", "2026-02-04/proc.md", "2026-02-04/zero.md", "2026-02-04/inner.md",
+		"_longterms/s.md", "2026-02-04/fifo.md", "2026-02-04/dir.md", "2026-02-04/socket.md", "2026-02-04",
+		"../outside/s.md", "2026-02-04/../MEMORY.md", "./MEMORY.md", "/MEMORY.md", "//MEMORY.md", root + "/MEMORY.md", filepath.Join(outside, "s.md"), "MEMORY.md/", "MEMORY.md/.", "memory/../MEMORY.md", "2026-02-04//s.md",
+		"MEMORY.md\x00", "\x00", "MEMORY.md\x00.md", "2026-02-04\\s.md", "C:\\MEMORY.md", "memory.md", "MEMORY.MD", "~/MEMORY.md", "%2e%2e/outside/s.md", "file:///etc/passwd", strings.Repeat("a/", 3000) + "b.md", strings.Repeat("a", 300) + ".md", "#", "#x", "..", ".", " ", "\xff.md",
+	} {
+		for _, request := range []object{{"path": path}, {"id": path + "#x"}} {
+			if status, body := g.ask(t, c, "get", with(owner, request)); status != http.StatusNotFound {
+				t.Errorf("%q: %d %.200s", path, status, body)
+			}
+		}
+		if status, _ := g.ask(t, c, "related", with(owner, object{"path": path})); status != http.StatusNotFound {
+			t.Errorf("related to %q: %d", path, status)
+		}
+		if status, body := g.ask(t, c, "search", with(owner, object{"path": path, "query": "tea"})); status != http.StatusOK && status != http.StatusBadRequest {
+			t.Errorf("search below %q: %d %.200s", path, status, body)
+		}
+	}
+	if strings.Contains(g.log.String(), "level=ERROR") {
+		t.Errorf("a path in a request is taken for more than that:\n%s", g.log.String())
+	}
+	// A second name of a file outside, other than a link to it, is a file like any
+	// other: it lies in the memory because somebody who may write there put it
+	// there.
+	if err := os.WriteFile(filepath.Join(outside, "shared.md"), []byte("- zorbshared\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Link(filepath.Join(outside, "shared.md"), filepath.Join(root, "2026-02-04/hard.md")); err != nil {
+		t.Fatal(err)
+	}
+	if body := g.answer(t, c, "search", object{"query": "zorbshared"}); !strings.Contains(body, "hard.md") {
+		t.Errorf("a hard link is not read: %s", body)
+	}
+}
+
+// A file, or a directory on the way to it, that becomes a link between any two
+// looks is never followed.
+func TestLinksSwappedIn(t *testing.T) {
+	ownHome(t)
+	dir := t.TempDir()
+	root, outside := filepath.Join(dir, "m"), filepath.Join(dir, "outside")
+	writeTree(t, root, map[string]string{"2026-02-04/s.md": "- tea\n", "2026-02-05/s.md": "- tea\n", "a/b/c.md": "- tea <!-- visibility=public_ok -->\n"}, time.Now().Add(-time.Hour))
+	writeTree(t, outside, map[string]string{"s.md": "- tea " + canary + " <!-- visibility=public_ok -->\n", "c.md": "- tea " + canary + " <!-- visibility=public_ok -->\n", "b/c.md": "- tea " + canary + "\n"}, time.Now().Add(-time.Hour))
+	g := startTarget(t, root, nil)
+	over := make(chan struct{})
+	var group sync.WaitGroup
+	swap := func(name, to string) {
+		group.Go(func() {
+			own, link := filepath.Join(root, name), filepath.Join(dir, "link-"+strings.ReplaceAll(name, "/", "-"))
+			if err := os.Symlink(to, link); err != nil {
+				t.Error(err)
+				return
+			}
+			aside := link + "-aside"
+			for {
+				select {
+				case <-over:
+					return
+				default:
+				}
+				// Both moves are one call each.
+				os.Rename(own, aside)
+				os.Rename(link, own)
+				time.Sleep(200 * time.Microsecond)
+				os.Rename(own, link)
+				os.Rename(aside, own)
+			}
+		})
+	}
+	swap("2026-02-04/s.md", filepath.Join(outside, "s.md"))
+	swap("2026-02-05", outside)
+	swap("a/b", outside)
+	c := g.dial("s")
+	for end := time.Now().Add(2 * time.Second); time.Now().Before(end) && !t.Failed(); {
+		for op, request := range map[string]object{
+			"search": {"query": canary + " tea", "sync": false}, "recent": {"hours": 876000, "sync": false},
+		} {
+			if _, body := g.ask(t, c, op, with(object{"subject": "owner", "context": "private"}, request)); strings.Contains(body, canary) {
+				t.Fatalf("%s: %s", op, body)
+			}
+		}
+		for _, path := range []string{"2026-02-04/s.md", "2026-02-05/s.md", "a/b/c.md"} {
+			if _, body := g.ask(t, c, "get", object{"path": path, "subject": "owner", "context": "private", "sync": false}); strings.Contains(body, canary) {
+				t.Fatalf("get %s: %s", path, body)
+			}
+		}
+	}
+	close(over)
+	group.Wait()
+	g.sings(t)
+}
+
+// What was public a moment ago and is private now has gone from every answer at
+// once, and the other way round.
+func TestVisibilityFlips(t *testing.T) {
+	ownHome(t)
+	root := filepath.Join(t.TempDir(), "m")
+	now := day(0)
+	open := "---\nsummary: the zorbword story\ntags: [zorbtag]\n---\n\n## Tasks\n\n- [ ] zorbtask [to](MEMORY.md) <!-- id=zorbid -->\n- zorbword #zorbtag\n"
+	paths := map[string]string{now + "/s.md": open, "MEMORY.md": "- home\n", now + "/other.md": "- see [it](" + now + "/s.md)\n"}
+	writeTree(t, root, paths, time.Now().Add(-time.Hour))
+	g := startTarget(t, root, nil)
+	c := g.dial("s")
+	name := filepath.Join(root, now, "s.md")
+	told := func() string {
+		var all strings.Builder
+		for _, p := range []probe{
+			{"search", object{"query": "zorbword"}}, {"search", object{"query": `"zorbtask"`}}, {"search", object{"tags": []string{"zorbtag"}, "mode": "overlap", "all": true}},
+			{"search", object{"path": now}}, {"get", object{"path": now + "/s.md"}}, {"get", object{"id": "zorbid"}}, {"recent", object{"hours": 1000}}, {"related", object{"path": now + "/other.md"}},
+			{"load", object{"session": "s"}}, {"context", object{}}, {"todos", object{}},
+		} {
+			_, body := g.ask(t, c, p.operation, p.request)
+			// Errors repeat what was asked for.
+			all.WriteString(strings.NewReplacer(`entry \"zorbid\" not found`, "", "[it]("+now+"/s.md)", "").Replace(body))
+		}
+		return all.String()
+	}
+	if n := strings.Count(told(), "zorb"); n < 20 {
+		t.Fatalf("only %d mentions of what is public: %s", n, told())
+	}
+	replace := func(text string) {
+		t.Helper()
+		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i, closed := range []string{
+		strings.Replace(open, "---\n\n##", "visibility: private_only\n---\n\n##", 1),
+		strings.Replace(open, "summary", "subject_id: bob\nsummary", 1),
+		strings.Replace(open, "tags:", "tags", 1), // broken
+		"---\nvisibility: nonsense\n" + open[4:],  // not understood
+		"\n" + open,                               // misplaced, and so broken
+		"<private>\n\n" + open,                    // to the end
+		"---\nsummary: x\n---\n\n- y\n- z <!-- visibility=private_only -->\n",
+		"",
+	} {
+		replace(closed)
+		if body := told(); strings.Contains(body, "zorb") {
+			t.Errorf("%d: %q is told:\n%s", i, closed, body)
+		}
+		replace(open)
+		if n := strings.Count(told(), "zorb"); n < 20 {
+			t.Errorf("%d: only %d mentions of what is public again", i, n)
+		}
+	}
+	// The same size and the same time: only the system knows that it changed.
+	open = "- zorbword <!-- visibility=public_ok -->\n"
+	replace(open)
+	when := time.Now().Add(-time.Minute).Truncate(time.Second)
+	for i := range 20 {
+		for _, v := range []string{"public_ok", "public_no"} {
+			f, err := os.OpenFile(name, os.O_WRONLY, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := f.WriteAt([]byte(strings.Replace(open, "public_ok", v, 1)), 0); err != nil {
+				t.Fatal(err)
+			}
+			if err := f.Close(); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Chtimes(name, when, when); err != nil {
+				t.Fatal(err)
+			}
+			if body := told(); strings.Contains(body, "zorb") != (v == "public_ok") {
+				t.Fatalf("%d: it is %s, and told:\n%s", i, v, body)
+			}
+		}
+	}
+	// Deleted, and another's by its place.
+	if err := os.Rename(name, filepath.Join(root, "MEMORY.md")); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "a file that has gone is told of no more", func() bool {
+		body := told()
+		return !strings.Contains(strings.ReplaceAll(body, "MEMORY.md", ""), "/s.md#")
+	})
+}
+
+// While a file is being written what is new in it is nobody's but its owner's.
+func TestWrittenSlowly(t *testing.T) {
+	ownHome(t)
+	root := filepath.Join(t.TempDir(), "m")
+	writeTree(t, root, map[string]string{"2026-02-04/a.md": "- tea\n"}, time.Now().Add(-time.Hour))
+	g := startTarget(t, root, func(c *config.Config, _ string) { c.Watch.MaxWait = 100 * time.Millisecond })
+	c := g.dial("s")
+	f, err := os.Create(filepath.Join(root, "2026-02-04/new.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	owner := object{"subject": "owner", "context": "private", "query": "zorbhalf", "sync": false}
+	public := object{"query": "zorbhalf", "sync": false}
+	seen := func(scope object) bool { return strings.Contains(g.answer(t, c, "search", scope), "new.md#") }
+	for i := range 60 {
+		if _, err := fmt.Fprintf(f, "- zorbhalf %d\n", i); err != nil {
+			t.Fatal(err)
+		}
+		if seen(public) {
+			t.Fatalf("half of a file is public: %s", g.answer(t, c, "search", public))
+		}
+		if _, body := g.ask(t, c, "get", object{"path": "2026-02-04/new.md", "sync": false}); strings.Contains(body, "zorbhalf") {
+			t.Fatalf("half of a file is public: %s", body)
+		}
+	}
+	eventually(t, "a file that is written without pause is found by its owner", func() bool {
+		fmt.Fprintln(f, "- more")
+		return seen(owner)
+	})
+	if seen(public) {
+		t.Error("half of a file is public")
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the whole of it is public", func() bool { return seen(public) })
+}
+
+// Nothing that stands in a name or a text reaches a terminal or a log as more
+// than text.
+func TestNothingIsInjected(t *testing.T) {
+	ownHome(t)
+	root := filepath.Join(t.TempDir(), "m")
+	evil := []string{"\x1b[31mred\x1b[0m", "\x1b]0;title\x07", "a\nlevel=ERROR msg=forged", "\u202etxt.exe", "\u2066x\u2069", "\u009b31m", "\x7f\b\b\b", "\r", "\ufeff", "\u2028", "bad\xffbyte", "\U000e0041"}
+	files := map[string]string{}
+	for i, e := range evil {
+		name := strings.NewReplacer("/", "", "\x00", "").Replace(e)
+		files[fmt.Sprintf("2026-02-04/%d%s.md", i, name)] = "---\nsummary: \"s\"\nsession_id: " + fmt.Sprintf("%q", "x"+e) + "\n---\n\n## Tasks " + e + "\n\n- [ ] **T" + e + "**: zorbtext " + e + " [l" + e + "](x" + e + ") #tag <!-- id=i" + fmt.Sprint(i) + " -->\n"
+		files[fmt.Sprintf("%s/%dx.md", day(0), i)] = "---\nsummary: \"sum " + fmt.Sprint(i) + "\"\n---\n- zorbtext " + e + "\n"
+	}
+	files["2026-02-04/\x1b[31m~broken.md"] = "---\n: [\n---\n- x\n"
+	files["2026-02-04/.\x1b.md"], files["2026-02-04/#\x1b.md"] = "- x\n", "- x\n"
+	writeTree(t, root, files, time.Now().Add(-time.Hour))
+	if err := os.Symlink("nowhere", filepath.Join(root, "2026-02-04/\x1b[31mlink.md")); err != nil {
+		t.Fatal(err)
+	}
+	g := startTarget(t, root, nil)
+	check := func(what, text string, colour bool) {
+		t.Helper()
+		if colour {
+			text = strings.NewReplacer("\x1b[0m", "", "\x1b[1m", "").Replace(text)
+		}
+		if !utf8.ValidString(text) {
+			t.Errorf("%s shows what is no text: %q", what, text)
+		}
+		for i, r := range text {
+			if r != '\n' && r != '\t' && unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r == '\u2028' || r == '\ufeff' {
+				t.Errorf("%s shows %q in %q", what, r, text[max(0, i-40):min(len(text), i+40)])
+				return
+			}
+		}
+	}
+	for _, args := range [][]string{
+		{"search", "zorbtext", "--limit", "100"}, {"search", "zorbtext", "--explain"}, {"recent", "876000", "--limit", "100"}, {"todo", "list"}, {"status"}, {"check"}, {"load"}, {"context"},
+		{"get", "i0"}, {"get", "--id", "i1"}, {"related", "--id", "i2"}, {"get", "no\x1b[31msuch\u202e"}, {"get", "2026-02-04/0\x1b[31mred\x1b[0m.md"}, {"related", "2026-02-04/0\x1b[31mred\x1b[0m.md"},
+		{"search", "--path", "\x1b[31m["}, {"search", "--kinds", "\x1b[31m"}, {"\x1b[31mcommand"}, {"search", "--fl\x1bag"}, {"sync", "--timeout", "\x1b"},
+	} {
+		var stdout, stderr bytes.Buffer
+		command := cli.NewRoot(&cli.Globals{Stdout: &stdout, Stderr: &stderr})
+		cli.Execute(t.Context(), command, append([]string{"--socket", g.socket("s"), "--dir", root, "--no-color"}, args...), &stderr)
+		check(fmt.Sprintf("%q", args), stdout.String()+stderr.String(), false)
+	}
+	check("the log", g.log.String(), false)
+	for _, format := range []string{"text", "json"} {
+		var log bytes.Buffer
+		c := config.Default()
+		c.Log.Format = format
+		logger := (&succession{stderr: &log}).log(c)
+		for _, e := range evil {
+			logger.Warn("odd", "path", e, "err", fmt.Errorf("read %s: %w", e, fs.ErrNotExist))
+		}
+		check("the log as "+format, log.String(), false)
+	}
+	if strings.Contains(g.log.String(), "\nlevel=ERROR msg=forged") {
+		t.Error("a name forges a line of the log")
+	}
+}
+
+// Whoever is told what happens is told what happens to what they may read, and
+// not that something else did.
+func TestEventsTellNothingElse(t *testing.T) {
+	ownHome(t)
+	root := filepath.Join(t.TempDir(), "m")
+	const name = "2026-02-04/s.md"
+	text := func(public, private string) string {
+		return "- " + public + "\n- " + private + " <!-- visibility=private_only -->\n"
+	}
+	writeTree(t, root, map[string]string{name: text("one", "a"), "MEMORY.md": "- x\n"}, time.Now().Add(-time.Hour))
+	g := startTarget(t, root, nil)
+	c := g.dial("s")
+	res, err := g.dial("s").Get("http://memwatchd/v1/events?subject=bob&context=private")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	var mu sync.Mutex
+	var events []string
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		buf := make([]byte, 4096)
+		for {
+			n, err := res.Body.Read(buf)
+			mu.Lock()
+			for _, line := range strings.Split(string(buf[:n]), "\n") {
+				if kind, ok := strings.CutPrefix(line, `data: {"event":"`); ok {
+					kind, _, _ = strings.Cut(kind, `"`)
+					_, path, _ := strings.Cut(line, `"path":"`)
+					path, _, _ = strings.Cut(path, `"`)
+					events = append(events, strings.TrimSpace(kind+" "+path))
+				}
+			}
+			mu.Unlock()
+			if err != nil {
+				return
+			}
+		}
+	}()
+	heard := func() []string {
+		mu.Lock()
+		defer mu.Unlock()
+		return events
+	}
+	eventually(t, "it listens", func() bool { return len(heard()) == 1 })
+	change := func(path, text string) {
+		t.Helper()
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(root, path)), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(root, path), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		g.answer(t, c, "sync", nil)
+	}
+	change("MEMORY.md", "- y\n")                                            // not theirs
+	change(name, text("one", "b"))                                          // nor this part of it
+	change("2026-02-05/p.md", "- new <!-- visibility=private_only -->\n")   //
+	change(name, text("two", "b"))                                          // indexed
+	change(name, "- two <!-- visibility=private_only -->\n")                // gone
+	change("2026-02-05/p.md", "- other <!-- visibility=private_only -->\n") //
+	change(name, text("three", "c"))                                        // indexed
+	want := []string{"listening", "indexed " + name, "gone " + name, "indexed " + name}
+	eventually(t, "it has heard of everything", func() bool { return len(heard()) >= len(want) })
+	if got := heard(); strings.Join(got, "\n") != strings.Join(want, "\n") {
+		t.Errorf("heard %q, want %q", got, want)
+	}
+	res.Body.Close()
+	<-ended
+}
+
+func day(days int) string { return time.Now().UTC().AddDate(0, 0, days).Format(time.DateOnly) }

@@ -1,0 +1,307 @@
+package daemon
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/config"
+)
+
+// guarded is a memory with a secret of everybody's, and words that only the
+// public may know.
+var guarded = map[string]string{
+	"_longterms/_identities.yaml":      identities,
+	"MEMORY.md":                        "- zorbowner\n- openowner <!-- visibility=public_ok -->\n",
+	"_longterms/acct_42/_index.md":     "---\nsubject_id: acct:42\n---\n- zorbmine\n- openmine <!-- visibility=public_ok -->\n",
+	"_longterms/ext_telegram_1/x.md":   "- zorblinked\n- openlinked <!-- visibility=public_ok -->\n",
+	"_longterms/bob/_index.md":         "- zorbbob\n- openbob <!-- visibility=public_ok -->\n",
+	"2026-02-04/s.md":                  "- openall\n- zorbsession <!-- visibility=private_only -->\n",
+	"2026-02-04/zorbpath.md":           "- zorbinside <!-- visibility=private_only -->\n",
+	"_longterms/acct_42/zorbfile.md":   "- zorbtext\n",
+	"2026-02-05/mine.md":               "---\nsubject_id: acct:42\nsummary: zorbsummary\nvisibility: private_only\n---\n- zorbprivate\n",
+	"2026-02-05/telegram.md":           "---\nsubject_id: ext:telegram:1\n---\n- openchat\n",
+	"_longterms/acct_42/preference.md": "- **zorbkey**: zorbvalue\n",
+}
+
+// startGuarded serves it: "s" without a fixed scope, "public" for what is public
+// of one subject, "private" for all of it, "nobody" for nobody, and "few" for
+// some operations.
+func startGuarded(t *testing.T) *target {
+	t.Helper()
+	ownHome(t)
+	root := filepath.Join(t.TempDir(), "m")
+	writeTree(t, root, guarded, time.Now().Add(-time.Hour))
+	return startTarget(t, root, func(c *config.Config, base string) {
+		for name, l := range map[string]config.Listener{
+			"public":  {Subject: "acct:42", Context: "public"},
+			"private": {Subject: "acct:42", Context: "private"},
+			"nobody":  {Context: "private"},
+			"few":     {Subject: "acct:42", Context: "public", Operations: []string{"search", "status", "check", "events"}},
+		} {
+			l.Path, l.Mode = filepath.Join(base, name), "0600"
+			c.IPC.Listeners = append(c.IPC.Listeners, l)
+		}
+		slices.SortFunc(c.IPC.Listeners[1:], func(a, b config.Listener) int { return strings.Compare(a.Path, b.Path) })
+	})
+}
+
+// post sends bytes as they are.
+func (g *target) post(t testing.TB, c *http.Client, path, body string, header http.Header) (int, string) {
+	t.Helper()
+	r, err := http.NewRequest(http.MethodPost, "http://memwatchd"+path, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if header != nil {
+		r.Header = header
+	}
+	return send(t, c, r)
+}
+
+func send(t testing.TB, c *http.Client, r *http.Request) (int, string) {
+	t.Helper()
+	res, err := c.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return res.StatusCode, string(body)
+}
+
+// A fixed scope can be narrowed, and not be widened by anything that a request
+// can say.
+func TestFixedScopeIsNotWidened(t *testing.T) {
+	g := startGuarded(t)
+	c := g.dial("public")
+	all := `"query":"zorbowner zorbmine zorblinked zorbbob zorbsession zorbinside zorbtext zorbsummary zorbprivate zorbkey zorbvalue openowner openmine openlinked openbob openall openchat","limit":100,"include_archived":true`
+	within := func(body string) {
+		t.Helper()
+		for _, no := range []string{"zorb", "openbob", "openowner"} {
+			// The words of the query are not repeated in the answer.
+			if strings.Contains(body, no) {
+				t.Errorf("%q is in the answer: %s", no, body)
+			}
+		}
+	}
+	status, body := g.post(t, c, "/v1/search", "{"+all+"}", nil)
+	if status != http.StatusOK || !strings.Contains(body, "openmine") || !strings.Contains(body, "openlinked") || !strings.Contains(body, "openall") {
+		t.Fatalf("the scope itself: %d %s", status, body)
+	}
+	within(body)
+
+	for _, narrow := range []string{`"subject":""`, `"external_key":""`, `"context":"unknown"`, `"context":"public"`, `"subject":"acct:42"`, `"external_key":"telegram:1"`, `"subject":null`, `"context":null`, `"context":""`} {
+		status, body := g.post(t, c, "/v1/search", "{"+narrow+","+all+"}", nil)
+		if narrow == `"context":""` {
+			if status == http.StatusOK {
+				within(body)
+			}
+			continue
+		}
+		if status != http.StatusOK {
+			t.Errorf("%s: %d %s", narrow, status, body)
+		}
+		within(body)
+	}
+
+	// Whatever it asks for, whether there is such a thing is not told.
+	refused := map[string]bool{}
+	for _, wide := range []string{
+		`"subject":"owner"`, `"subject":"bob"`, `"subject":"acct:43"`, `"subject":"nosuch"`, `"subject":"?acct_42"`, `"subject":"acct_42"`, `"subject":"ext:telegram:1"`, `"subject":"\u0000"`,
+		`"context":"private"`, `"subject":"acct:42","context":"private"`, `"subject":"","context":"private"`,
+		`"external_key":"telegram:2"`, `"external_key":"slack:U9"`, `"external_key":"garbage"`, `"external_key":"telegram:1","context":"private"`,
+	} {
+		status, body := g.post(t, c, "/v1/search", "{"+wide+","+all+"}", nil)
+		if status != http.StatusForbidden {
+			t.Errorf("%s: %d %s", wide, status, body)
+		}
+		refused[body] = true
+		within(body)
+	}
+	if len(refused) != 1 {
+		t.Errorf("the refusals differ: %v", refused)
+	}
+
+	// Tricks with JSON, none of which is even understood.
+	for _, trick := range []string{
+		`{"subject":"acct:42","subject":"owner",` + all + `}`, `{"subject":"owner","subject":"acct:42",` + all + `}`,
+		`{"context":"public","context":"private",` + all + `}`, `{"Subject":"owner",` + all + `}`, `{"SUBJECT":"owner",` + all + `}`,
+		`{"Context":"private",` + all + `}`, `{"ſubject":"owner",` + all + `}`, `{"subject ":"owner",` + all + `}`, `{"sub\u006aect":"acct:42","subject":"owner",` + all + `}`,
+		`{"scope":{"subject":"owner"},` + all + `}`, `{"Scope":{"Subject":"owner"},` + all + `}`, `{"aliases":["owner"],` + all + `}`, `{"fixed":null,` + all + `}`,
+		`{"subject":["owner"],` + all + `}`, `{"subject":{"":"owner"},` + all + `}`, `{"subject":42,` + all + `}`, `{"context":1,` + all + `}`, `{"context":"PRIVATE",` + all + `}`,
+		`{` + all + `}{"subject":"owner"}`, `{` + all + `} x`, `[{` + all + `}]`, `null`, `{` + all, `{` + all + `,}`, `{"subject":"owner"` + all + `}`, "\xef\xbb\xbf{" + all + `}`,
+		`{"subject":"acct:42","external_key":"telegram:1",` + all + `}`, "{\"subj\xff\":\"owner\"," + all + "}", `{"":"owner",` + all + `}`, `{"query":` + strings.Repeat("[", 100000) + strings.Repeat("]", 100000) + `}`,
+		`{"query":` + strings.Repeat(`{"a":`, 20000) + `1` + strings.Repeat(`}`, 20000) + `}`, `{"limit":1e400,` + strings.Replace(all, `"limit":100,`, "", 1) + `}`, `{"limit":101}`, `{"offset":-1}`, `{"limit":99999999999999999999}`,
+		`{"tags":[` + strings.Repeat(`"a",`, 200) + `"a"]}`, `{"path":"` + strings.Repeat("{a,a}", 40) + `"}`, `{"query":"` + strings.Repeat(`\"a\" \"b\" `, 1) + manyPhrases(40) + `"}`, `{"exclude":"` + strings.Repeat("a b ", 200) + `"}`,
+	} {
+		status, body := g.post(t, c, "/v1/search", trick, nil)
+		if status != http.StatusBadRequest || failure(t, body) != api.Invalid {
+			t.Errorf("%.100s: %d %.300s", trick, status, body)
+		}
+		within(strings.ReplaceAll(body, "zorbowner", "")) // a mistake may be quoted
+	}
+
+	// Headers, and what a proxy or a framework would understand.
+	for _, h := range []http.Header{
+		{"Memwatchd-As-Owner": {"1"}}, {"Memwatchd-Subject": {"owner"}, "Memwatchd-Context": {"private"}}, {"memwatchd-as-owner": {"1"}},
+		{"X-Http-Method-Override": {"GET"}}, {"Content-Type": {"application/x-www-form-urlencoded"}}, {"Content-Type": {"multipart/form-data; boundary=x"}},
+		{"Content-Type": {"text/plain; charset=utf-16"}}, {"X-Forwarded-Host": {"a.b"}}, {"Authorization": {"Bearer x"}}, {"Cookie": {"subject=owner"}},
+		{"Content-Encoding": {"gzip"}}, {"Upgrade": {"h2c"}, "Connection": {"Upgrade, HTTP2-Settings"}, "Http2-Settings": {""}},
+	} {
+		status, body := g.post(t, c, "/v1/search", "{"+all+"}", h)
+		if status != http.StatusOK {
+			t.Errorf("%v: %d %s", h, status, body)
+		}
+		within(body)
+	}
+}
+
+func manyPhrases(n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, `\"p%d\" `, i)
+	}
+	return b.String()
+}
+
+// Administration is not reached through a fixed scope, however it is spelt.
+func TestFixedScopeDoesNotAdminister(t *testing.T) {
+	g := startGuarded(t)
+	for _, name := range []string{"public", "private", "nobody", "few"} {
+		c := g.dial(name)
+		for _, op := range []string{"check", "rebuild", "events"} {
+			for _, body := range []string{"{}", `{"subject":""}`, `{"path":"MEMORY.md"}`, "", "x"} {
+				status, answer := g.post(t, c, "/v1/"+op, body, nil)
+				if status != http.StatusForbidden || strings.Contains(answer, "zorb") {
+					t.Errorf("%s: %s %q: %d %s", name, op, body, status, answer)
+				}
+			}
+		}
+		for _, path := range []string{
+			"/metrics", "/v1/events", "/v1/check", "/v1/rebuild", "/v1/events?subject=owner&context=private", "/metrics/", "//metrics", "/v1/../metrics", "/v1//check", "/%6detrics", "/v1/%63heck", "/v1/check/", "/v1/check?x=1",
+			"/v1/check%00", "/v1/Check", "/v1/CHECK", "/v1", "/v1/", "/debug/pprof/", "/debug/vars", "/", "*",
+		} {
+			for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodDelete, http.MethodOptions, http.MethodPatch, "TRACE", "PROPFIND", "get"} {
+				status, answer := g.raw(t, name, method+" "+path+" HTTP/1.1\r\nHost: memwatchd\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}")
+				if status < 400 || strings.Contains(answer, "zorb") || strings.Contains(answer, "memwatchd_") || strings.Contains(answer, g.root) {
+					t.Errorf("%s: %s %s: %d %s", name, method, path, status, answer)
+				}
+			}
+		}
+		status, answer := g.post(t, c, "/v1/status", "{}", nil)
+		if want := "{\"healthy\":true}\n"; status != http.StatusOK || answer != want {
+			t.Errorf("%s: status: %d %s", name, status, answer)
+		}
+	}
+	for _, op := range []string{"get", "recent", "related", "load", "context", "todos", "sync"} {
+		if status, answer := g.post(t, g.dial("few"), "/v1/"+op, `{"path":"2026-02-04/s.md"}`, nil); status != http.StatusForbidden {
+			t.Errorf("%s although it is not listed: %d %s", op, status, answer)
+		}
+	}
+	if status, answer := g.ask(t, g.dial("nobody"), "search", object{"query": "zorbowner openall openmine openbob"}); status != http.StatusOK || strings.Contains(answer, "zorb") || strings.Contains(answer, "openmine") || !strings.Contains(answer, "openall") {
+		t.Errorf("nobody finds %s", answer)
+	}
+	if status, answer := g.ask(t, g.dial("private"), "search", object{"query": "zorbmine zorbowner zorbbob zorbsession"}); status != http.StatusOK || !strings.Contains(answer, "zorbmine") || strings.Contains(answer, "zorbowner") || strings.Contains(answer, "zorbbob") || strings.Contains(answer, "zorbsession") {
+		t.Errorf("the private listener finds %s", answer)
+	}
+}
+
+// raw sends bytes and returns what comes back: the status of the first answer,
+// and everything.
+func (g *target) raw(t testing.TB, socket, request string) (int, string) {
+	t.Helper()
+	c, err := net.Dial("unix", g.socket(socket))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	c.SetDeadline(time.Now().Add(20 * time.Second))
+	if _, err := io.WriteString(c, request); err != nil {
+		return 0, "" // it was closed on us
+	}
+	answer, _ := io.ReadAll(c)
+	status := 0
+	fmt.Sscanf(string(answer), "HTTP/1.1 %d", &status)
+	return status, string(answer)
+}
+
+// A request hidden in another is part of that or a request like any other, with
+// the scope of its listener.
+func TestSmuggledRequests(t *testing.T) {
+	g := startGuarded(t)
+	inner := "POST /v1/check HTTP/1.1\r\nHost: memwatchd\r\nMemwatchd-As-Owner: 1\r\nContent-Length: 2\r\n\r\n{}"
+	search := `{"query":"openmine"}`
+	for name, request := range map[string]string{
+		"both lengths": "POST /v1/search HTTP/1.1\r\nHost: memwatchd\r\nTransfer-Encoding: chunked\r\nContent-Length: 4\r\n\r\n" +
+			fmt.Sprintf("%x\r\n%s\r\n0\r\n\r\n", len(search), search) + inner,
+		"two lengths":          "POST /v1/search HTTP/1.1\r\nHost: memwatchd\r\nContent-Length: 2\r\nContent-Length: 20\r\n\r\n" + search + inner,
+		"a short length":       fmt.Sprintf("POST /v1/search HTTP/1.1\r\nHost: memwatchd\r\nContent-Length: %d\r\n\r\n%s%s", len(search), search, inner),
+		"odd encoding":         "POST /v1/search HTTP/1.1\r\nHost: memwatchd\r\nTransfer-Encoding: xchunked\r\n\r\n" + inner,
+		"encoding twice":       "POST /v1/search HTTP/1.1\r\nHost: memwatchd\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: identity\r\n\r\n0\r\n\r\n" + inner,
+		"a folded header":      "POST /v1/search HTTP/1.1\r\nHost: memwatchd\r\nX: y\r\n Memwatchd-As-Owner: 1\r\nContent-Length: 2\r\n\r\n{}" + inner,
+		"a bare line feed":     "POST /v1/search HTTP/1.1\nHost: memwatchd\nContent-Length: 2\n\n{}" + inner,
+		"no host":              "POST /v1/check HTTP/1.1\r\nContent-Length: 2\r\n\r\n{}",
+		"two hosts":            "POST /v1/check HTTP/1.1\r\nHost: memwatchd\r\nHost: localhost\r\nContent-Length: 2\r\n\r\n{}",
+		"an old protocol":      "POST /v1/check HTTP/1.0\r\nContent-Length: 2\r\n\r\n{}",
+		"another protocol":     "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+		"an absolute URL":      "POST http://memwatchd/v1/check HTTP/1.1\r\nHost: memwatchd\r\nContent-Length: 2\r\n\r\n{}",
+		"another host's URL":   "POST http://evil.example/v1/search HTTP/1.1\r\nHost: memwatchd\r\nContent-Length: 2\r\n\r\n{}",
+		"a tunnel":             "CONNECT memwatchd:80 HTTP/1.1\r\nHost: memwatchd\r\n\r\n" + inner,
+		"a URL without a path": "GET http://memwatchd HTTP/1.1\r\nHost: memwatchd\r\n\r\n",
+		"a space in the name":  "POST /v1/search HTTP/1.1\r\nHost : memwatchd\r\nContent-Length: 2\r\n\r\n{}" + inner,
+	} {
+		_, answer := g.raw(t, "public", request+"GET /healthz HTTP/1.1\r\nHost: memwatchd\r\nConnection: close\r\n\r\n")
+		if strings.Contains(answer, `"problems"`) || strings.Contains(answer, "zorb") || strings.Contains(answer, "differing") {
+			t.Errorf("%s: %s", name, answer)
+		}
+		if strings.Contains(request, "/v1/check") && strings.Contains(answer, "200 OK\r\nContent-Type: application/json\r\nX-Content-Type-Options: nosniff\r\nDate") && bytes.Contains([]byte(answer), []byte(`"files":`)) {
+			t.Errorf("%s reaches administration: %s", name, answer)
+		}
+	}
+}
+
+// How long it takes to hear that something is not there says nothing about
+// whether it is.
+func TestNotFoundTakesAsLongForWhatIsThere(t *testing.T) {
+	ownHome(t)
+	root := filepath.Join(t.TempDir(), "m")
+	files := map[string]string{"2026-02-04/open.md": "- open\n"}
+	for i := range 20 {
+		files[fmt.Sprintf("_longterms/bob/large%02d.md", i)] = strings.Repeat("- a line of some length, of which there are very many\n", 2000)
+	}
+	writeTree(t, root, files, time.Now().Add(-time.Hour))
+	g := startTarget(t, root, nil)
+	c := g.dial("s")
+	took := map[string][]time.Duration{}
+	for n := range 600 {
+		for _, path := range []string{fmt.Sprintf("_longterms/bob/large%02d.md", n%20), fmt.Sprintf("_longterms/bob/absent%02d.md", n%20)} {
+			kind := path[len("_longterms/bob/") : len("_longterms/bob/")+3]
+			start := time.Now()
+			status, _ := g.ask(t, c, "get", object{"path": path, "subject": "acct:42", "context": "private", "sync": false})
+			took[kind] = append(took[kind], time.Since(start))
+			if status != http.StatusNotFound {
+				t.Fatalf("%s: %d", path, status)
+			}
+		}
+	}
+	for _, list := range took {
+		slices.Sort(list)
+	}
+	there, absent := took["lar"][300], took["abs"][300]
+	t.Logf("median of what is there: %v, of what is not: %v", there, absent)
+	if there > 2*absent+200*time.Microsecond {
+		t.Errorf("what is there and may not be read takes %v, what is not there %v", there, absent)
+	}
+}

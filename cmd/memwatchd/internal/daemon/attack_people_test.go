@@ -1,0 +1,137 @@
+package daemon
+
+import (
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/config"
+)
+
+// Whoever merely maps to a directory that is another's never opens it, least of
+// all while the daemon starts and has not read whose it is.
+func TestClaimsBeforeAnythingIsRead(t *testing.T) {
+	ownHome(t)
+	root := filepath.Join(t.TempDir(), "m")
+	files := map[string]string{
+		"_longterms/acct_42/fact.md":    "- the safe is behind the zorbpicture\n",
+		"_longterms/acct_42/profile.md": "- **zorbname**: Ann <!-- visibility=public_ok -->\n",
+		// Of all files the last to be read.
+		"_longterms/acct_42/zz.md":  "---\nsubject_id: acct:42\n---\n- mine\n",
+		"_longterms/owner/fact.md":  "- zorbowner\n",
+		"_longterms/plain/fact.md":  "- zorbplain\n",
+		"_longterms/plain/other.md": "- more\n",
+	}
+	for i := range 300 {
+		files["2026-02-04/s"+strings.Repeat("x", i%50)+string(rune('a'+i%26))+".md"] = "- filler\n"
+	}
+	writeTree(t, root, files, time.Now().Add(-time.Hour))
+	configure := func(c *config.Config, base string) {
+		c.IPC.SyncTimeout = 0 // an answer at once, from whatever is known
+	}
+	probe := func(g *target, c *http.Client) {
+		t.Helper()
+		twin := object{"subject": "acct_42", "context": "private"}
+		for _, path := range []string{"_longterms/acct_42/fact.md", "_longterms/acct_42/profile.md"} {
+			if status, body := g.ask(t, c, "get", with(twin, object{"path": path})); status != http.StatusNotFound {
+				t.Fatalf("another's file is opened: %s", body)
+			}
+		}
+		for _, query := range []string{"zorbpicture", "zorbname", ""} {
+			if body := g.answer(t, c, "search", with(twin, object{"query": query, "limit": 100})); strings.Contains(body, "acct_42/") {
+				t.Fatalf("another's entry is found: %s", body)
+			}
+		}
+		if body := g.answer(t, c, "load", twin); strings.Contains(body, "zorb") {
+			t.Fatalf("another's file is loaded: %s", body)
+		}
+	}
+	g := openTarget(t, root, configure)
+	c := g.dial("s")
+	asked := 0
+	for g.daemon.Report().Index.Degraded {
+		probe(g, c)
+		asked++
+	}
+	probe(g, c)
+	t.Logf("asked %d times while the first index was built", asked)
+	mine := object{"subject": "acct:42", "context": "private", "path": "_longterms/acct_42/fact.md"}
+	if body := g.answer(t, c, "get", mine); !strings.Contains(body, "zorbpicture") {
+		t.Errorf("its own subject does not read it: %s", body)
+	}
+	if body := g.answer(t, c, "get", object{"subject": "plain", "context": "private", "path": "_longterms/plain/fact.md"}); !strings.Contains(body, "zorbplain") {
+		t.Errorf("a directory that names nobody is not opened: %s", body)
+	}
+	if err := g.stop(); err != nil {
+		t.Fatal(err)
+	}
+
+	// The next time the claim is known from before, and holds from the first
+	// moment on; unless the file that made it has changed.
+	g.start(configure)
+	c = g.dial("s")
+	eventually(t, "its own subject reads it after a restart", func() bool {
+		probe(g, c)
+		status, _ := g.ask(t, c, "get", mine)
+		return status == http.StatusOK
+	})
+	for g.daemon.Report().Index.Degraded {
+		probe(g, c)
+	}
+	probe(g, c)
+	if err := g.stop(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(root, "_longterms/acct_42/zz.md"), []byte("---\nsubject_id: acct_42\n---\n- theirs\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	g.start(configure)
+	g.whole()
+	if status, _ := g.ask(t, g.dial("s"), "get", mine); status != http.StatusNotFound {
+		t.Errorf("a claim that has gone still opens the directory: %d", status)
+	}
+}
+
+// A claim is not lost because the file that makes it is broken for a while.
+func TestClaimOfABrokenFile(t *testing.T) {
+	ownHome(t)
+	root := filepath.Join(t.TempDir(), "m")
+	writeTree(t, root, map[string]string{
+		"_longterms/acct_42/fact.md":   "- zorb\n",
+		"_longterms/acct_42/_index.md": "---\nsubject_id: acct:42\n---\n- x\n",
+	}, time.Now().Add(-time.Hour))
+	g := startTarget(t, root, nil)
+	c := g.dial("s")
+	twin := object{"subject": "acct_42", "context": "private", "path": "_longterms/acct_42/fact.md"}
+	name := filepath.Join(root, "_longterms/acct_42/_index.md")
+	for _, text := range []string{"---\nsubject_id: acct:42\n- x\n", "---\nsubject_id: [acct:42\n---\n- x\n", "---\nsubj"} {
+		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		g.answer(t, c, "sync", nil)
+		if status, body := g.ask(t, c, "get", twin); status != http.StatusNotFound {
+			t.Errorf("%q opens the directory to another: %s", text, body)
+		}
+	}
+	// Whoever takes the name out means it.
+	if err := os.WriteFile(name, []byte("- x\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if status, body := g.ask(t, c, "get", twin); status != http.StatusOK {
+		t.Errorf("a directory that names nobody is not opened: %s", body)
+	}
+}
+
+// with is an object and what another one adds.
+func with(a, b object) object {
+	all := object{}
+	for _, o := range []object{a, b} {
+		for k, v := range o {
+			all[k] = v
+		}
+	}
+	return all
+}

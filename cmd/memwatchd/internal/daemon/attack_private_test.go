@@ -1,0 +1,379 @@
+package daemon
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"maps"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/config"
+	"github.com/memwatchd/memwatchd/memory"
+)
+
+var (
+	woods    = flag.Int("woods", 0, "how many random memories are attacked; 0 for as many as a quick run has time for")
+	woodSeed = flag.Uint64("wood-seed", 1, "the first random memory")
+)
+
+// An asker is a reader with the words in which it says who it is.
+type asker struct {
+	name   string
+	says   object
+	fixed  string // the socket on which nothing needs to be said; empty for none
+	reader reader
+}
+
+// askers are everybody, in every context.
+func askers() []asker {
+	linked := []string{"acct:42", "ext:telegram:1", "ext:slack:T1:U7"}
+	var all []asker
+	for _, who := range []struct {
+		key, value string
+		subjects   []string
+	}{
+		{"", "", nil}, {"subject", "", nil}, {"subject", rootOwner, []string{rootOwner}},
+		{"subject", "acct:42", linked}, {"external_key", "telegram:1", linked}, {"external_key", "slack:T1:U7", linked},
+		{"subject", "ext:telegram:1", []string{"ext:telegram:1"}}, {"external_key", "slack:U9", []string{"ext:slack:U9"}},
+		{"subject", "acct_42", []string{"acct_42"}}, {"subject", "bob", []string{"bob"}}, {"subject", "alice", []string{"alice"}},
+		{"subject", "x:y", []string{"x:y"}}, {"subject", "x_y", []string{"x_y"}}, {"subject", "c:d", []string{"c:d"}}, {"external_key", "", nil},
+	} {
+		for _, context := range []string{"private", "public", "unknown", ""} {
+			a := asker{says: object{}, reader: reader{who.subjects, context == "private"}}
+			if who.key != "" {
+				a.says[who.key] = who.value
+			}
+			if context != "" {
+				a.says["context"] = context
+			}
+			if who.key == "subject" && context != "" {
+				a.fixed = "f" + fmt.Sprint(len(all))
+			}
+			a.name = who.key + " " + who.value + " " + context
+			all = append(all, a)
+		}
+	}
+	return all
+}
+
+// woodConfig is the configuration under which every random memory is served.
+func woodConfig(c *config.Config, base string) {
+	c.Memory.Users = []string{"alice"}
+	for _, a := range askers() {
+		if a.fixed == "" {
+			continue
+		}
+		subject, _ := a.says["subject"].(string)
+		c.IPC.Listeners = append(c.IPC.Listeners, config.Listener{
+			Path: filepath.Join(base, a.fixed), Mode: "0600", Subject: subject, Context: a.says["context"].(string),
+		})
+	}
+}
+
+// A probe is a question.
+type probe struct {
+	operation string
+	request   object
+}
+
+// probes are questions about a memory: about everything in it, which is more
+// than most readers may know, and about what is not in it.
+func (w *wood) probes(ids []string) []probe {
+	var all []probe
+	add := func(operation string, request object) { all = append(all, probe{operation, request}) }
+	now := w.today.Format(time.RFC3339)
+	words := append([]string{"tea", "coffee", "green", "deploy", "certificate", "same words", "喝茶", "茶", "snake", "http", "run", "привет", "7", "the", "cafe", "zorbtag", "cli", "memory", "longterms acct"}, w.secrets...)
+	days := []string{"", w.day(0), w.day(2), w.day(20), w.day(-400), w.day(1) + "T01:00:00Z"}
+	for range 22 {
+		var query []string
+		for range 1 + w.r.IntN(3) {
+			query = append(query, words[w.r.IntN(len(words))])
+		}
+		q := object{"query": strings.Join(query, " "), "as_of": now, "limit": 1 + w.r.IntN(30), "explain": w.chance(60)}
+		set := func(percent int, key string, value any) {
+			if w.chance(percent) {
+				q[key] = value
+			}
+		}
+		set(40, "mode", "overlap")
+		set(15, "query", `"`+words[w.r.IntN(len(words))]+`" `+query[0])
+		set(8, "query", "")
+		set(15, "exclude", words[w.r.IntN(len(words))])
+		set(20, "offset", w.r.IntN(6))
+		set(30, "include_archived", true)
+		set(15, "all", true)
+		set(20, "recency_bias", float64(w.r.IntN(11))/10)
+		set(15, "kinds", []string{w.pick("session", "daily", "longterm", "items", "note", "archive", "identity")})
+		set(12, "types", []string{w.pick("fact", "crumb", "decision"), "request"})
+		set(12, "tags", []string{w.pick("tea", "zorbtag", "home", "project:x"), w.pick("tea", "file")})
+		set(8, "any_tag", true)
+		set(10, "sections", []string{w.pick("Tasks", "key facts", "Alpha")})
+		set(15, "path", w.pick("memory", "_longterms/**", "*/*.md", w.paths[w.r.IntN(len(w.paths))], "alice", "**/s1.md"))
+		set(12, "since", days[w.r.IntN(len(days))])
+		set(12, "until", days[w.r.IntN(len(days))])
+		set(12, "state", w.pick("open", "done"))
+		set(10, "session", w.pick("s1", "s2", "cli"))
+		set(8, "contact", w.pick("c1", "c2"))
+		add("search", q)
+	}
+	for i, path := range w.paths {
+		add("get", object{"path": path})
+		if i%3 == 0 {
+			add("get", object{"path": path, "from": 1 + w.r.IntN(9), "lines": w.r.IntN(4)})
+			add("related", object{"path": path, "limit": 1 + w.r.IntN(20)})
+		}
+	}
+	for _, id := range append([]string{"k1", "k2", "k3", "k4", "none", "^x", "a"}, ids...) {
+		add("get", object{"id": id})
+		add("related", object{"id": id})
+	}
+	for _, id := range ids[:min(len(ids), 10)] {
+		add("get", object{"path": id})
+	}
+	for _, hours := range []float64{24, 100, 876000} {
+		add("recent", object{"hours": hours, "as_of": now, "limit": 100})
+		add("recent", object{"hours": hours, "as_of": now, "limit": 3, "tags": []string{w.pick("tea", "zorbtag")}})
+	}
+	add("load", object{})
+	add("load", object{"session": "s1"})
+	add("load", object{"session": w.pick("s1", "s2", "cli"), "day": w.day(1), "days": 30})
+	add("context", object{})
+	add("context", object{"max_items": 2, "days": 30, "session": "s2"})
+	for _, state := range []string{"open", "done", "all"} {
+		add("todos", object{"state": state})
+	}
+	add("todos", object{"state": "all", "days": 3})
+	add("todos", object{"section": "Tasks"})
+	add("sync", object{})
+	add("get", object{"path": w.paths[0], "id": "x"})
+	add("get", object{"path": w.paths[0], "from": 100000})
+	add("get", object{"pth": w.paths[0]})
+	add("search", object{"query": "tea", "path": "[", "as_of": now})
+	add("serch", object{})
+	return all
+}
+
+var took = regexp.MustCompile(`"took_ms":[0-9.e-]+`)
+
+// listen asks all the questions over a socket and returns the answers, without
+// the times that they took.
+func (w *wood) listen(t *testing.T, g *target, c *http.Client, says object, probes []probe) []string {
+	answers := make([]string, len(probes))
+	for i, p := range probes {
+		request := maps.Clone(p.request)
+		maps.Copy(request, says)
+		status, body := g.ask(t, c, p.operation, request)
+		answers[i] = fmt.Sprint(status, " ", took.ReplaceAllString(body, `"took_ms":0`))
+	}
+	return answers
+}
+
+// everyID lists the ids of all entries, which their owners would be told.
+func (w *wood) everyID(g *target, c *http.Client) []string {
+	var ids []string
+	for _, subject := range []string{rootOwner, "acct:42", "acct_42", "bob", "alice", "x:y"} {
+		var answer struct{ Hits []struct{ ID string } }
+		body := g.answer(g.t, c, "recent", object{"subject": subject, "context": "private", "hours": 876000, "limit": 100})
+		if err := json.Unmarshal([]byte(body), &answer); err != nil {
+			g.t.Fatal(err)
+		}
+		for _, h := range answer.Hits {
+			ids = append(ids, h.ID)
+		}
+	}
+	w.r.Shuffle(len(ids), func(i, j int) { ids[i], ids[j] = ids[j], ids[i] })
+	return ids[:min(len(ids), 40)]
+}
+
+// Whatever somebody asks, every byte of the answer is what it would be if the
+// text that they may not read had never been written.
+func TestNonInterference(t *testing.T) {
+	ownHome(t)
+	quick := 20 * time.Second
+	if testing.Short() {
+		quick = 4 * time.Second
+	}
+	end := time.Now().Add(quick)
+	n, answers := uint64(0), atomic.Int64{}
+	for ; *woods == 0 && time.Now().Before(end) && !t.Failed() || n < uint64(*woods); n++ {
+		t.Run(fmt.Sprint("wood ", *woodSeed+n), func(t *testing.T) { attackWood(t, *woodSeed+n, &answers) })
+	}
+	t.Logf("%d memories, %d pairs of answers", n, answers.Load())
+	if answers.Load() < 1000 {
+		t.Errorf("only %d pairs of answers were compared", answers.Load())
+	}
+}
+
+// attackWood compares, for some askers, a memory with what they may see of it.
+func attackWood(t *testing.T, seed uint64, answers *atomic.Int64) {
+	w := newWood(seed)
+	when := w.today.Add(-50 * time.Hour).Truncate(time.Second)
+	everything := w.tree(nil)
+	root := filepath.Join(t.TempDir(), "m")
+	w.plant(t, root, everything, when)
+	whole := startTarget(t, root, woodConfig)
+	open := whole.dial("s")
+	probes := w.probes(w.everyID(whole, open))
+	// Those who may see the same share what is served of it.
+	groups := map[string][]asker{}
+	for _, a := range askers() {
+		seen := fmt.Sprint(w.tree(&a.reader)) // maps are printed in the order of their keys
+		groups[seen] = append(groups[seen], a)
+	}
+	keys := slices.Sorted(maps.Keys(groups))
+	w.r.Shuffle(len(keys), func(i, j int) { keys[i], keys[j] = keys[j], keys[i] })
+	for _, key := range keys[:min(len(keys), 6)] {
+		group := groups[key]
+		w.r.Shuffle(len(group), func(i, j int) { group[i], group[j] = group[j], group[i] })
+		t.Run(strings.TrimSpace(group[0].name), func(t *testing.T) {
+			t.Parallel()
+			some := w.tree(&group[0].reader)
+			root := filepath.Join(t.TempDir(), "m")
+			w.plant(t, root, some, when)
+			part := startTarget(t, root, woodConfig)
+			for _, a := range group[:min(len(group), 4)] {
+				w.compare(t, whole, part, a, probes, everything, some)
+				answers.Add(int64(len(probes)))
+			}
+		})
+	}
+}
+
+// plant writes files, and what else makes a directory a user's.
+func (w *wood) plant(t *testing.T, root string, files map[string]string, when time.Time) {
+	t.Helper()
+	writeTree(t, root, files, when)
+	for _, f := range w.files {
+		if _, ok := files[f.path]; ok && f.marker {
+			if err := os.MkdirAll(filepath.Join(root, filepath.Dir(f.path), "memory"), 0o755); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+// compare asks the whole memory, and what one may see of it, all the questions.
+func (w *wood) compare(t *testing.T, whole, part *target, a asker, probes []probe, everything, some map[string]string) {
+	t.Helper()
+	compare := func(how string, got, want []string) {
+		t.Helper()
+		for i, p := range probes {
+			if got[i] == want[i] {
+				continue
+			}
+			if w.day(0) != day(0) {
+				t.Skip("it is another day by now: answers about today differ")
+			}
+			t.Errorf("%s, %s: %s %v (-as if the rest did not exist +as it is)\n%s", a.name, how, p.operation, p.request, cmp.Diff(pretty(want[i]), pretty(got[i])))
+			if path, ok := p.request["path"].(string); ok && everything[path] != some[path] {
+				t.Logf("%s:\n%s\n--- as seen:\n%s", path, everything[path], some[path])
+			}
+			return
+		}
+	}
+	var said []string
+	if !slices.Equal(a.reader.subjects, []string{rootOwner}) || !a.reader.private { // who is told how the memory as a whole is doing
+		said = w.listen(t, whole, whole.dial("s"), a.says, probes)
+		compare("asked", said, w.listen(t, part, part.dial("s"), a.says, probes))
+	}
+	if a.fixed == "" {
+		return
+	}
+	heard := w.listen(t, whole, whole.dial(a.fixed), nil, probes)
+	compare("over a listener of its own", heard, w.listen(t, part, part.dial(a.fixed), nil, probes))
+	if said != nil {
+		compare("over a listener of its own and over the owner's", heard, said)
+	}
+}
+
+// pretty is an answer on many lines, for people.
+func pretty(answer string) string {
+	status, body, _ := strings.Cut(answer, " ")
+	var v any
+	if json.Unmarshal([]byte(body), &v) != nil {
+		return answer
+	}
+	b, err := json.MarshalIndent(v, "", " ")
+	if err != nil {
+		return answer
+	}
+	return status + "\n" + string(b)
+}
+
+// The same for single files, as they are parsed: quick, and so for very many.
+func TestExcerpts(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes a minute, and several with the race detector")
+	}
+	t.Parallel()
+	n := uint64(300)
+	c := config.Default()
+	c.Memory.Timezone = "UTC"
+	if err := c.Finish(); err != nil {
+		t.Fatal(err)
+	}
+	layout := c.Layout()
+	layout.Users = func(dir string) bool { return dir == "alice" || dir == "bob" }
+	var dirs memory.Directories
+	excerpts := 0
+	for seed := range n {
+		w := newWood(seed)
+		all := w.tree(nil)
+		for _, who := range []string{"", rootOwner, "acct:42", "bob", "alice"} {
+			a := reader{subjects: []string{who}}
+			v, err := dirs.View(memory.Scope{Subject: who})
+			if err != nil {
+				t.Fatal(err)
+			}
+			some := w.tree(&a)
+			for _, f := range w.files {
+				if public, _ := a.sees(f); !public {
+					continue
+				}
+				meta := memory.Meta{ModTime: w.today}
+				got := layout.Parse(f.path, []byte(all[f.path]), meta).For(v)
+				var want *memory.Document
+				if text, ok := some[f.path]; ok {
+					want = layout.Parse(f.path, []byte(text), meta).For(v)
+				}
+				if diff := cmp.Diff(learned(want), learned(got), cmpopts.IgnoreUnexported(memory.Entry{}, memory.Task{}, memory.Link{})); diff != "" {
+					t.Fatalf("wood %d: %q sees %s otherwise (-as if the rest did not exist +as it is):\n%s\n%s\n--- as seen:\n%s", seed, who, f.path, diff, all[f.path], some[f.path])
+				}
+				if got != nil && len(got.Source) < len(all[f.path]) {
+					excerpts++
+				}
+			}
+		}
+	}
+	if excerpts < int(n) {
+		t.Errorf("only %d files were seen in part", excerpts)
+	}
+}
+
+// learned is what can be learned of a document.
+func learned(d *memory.Document) any {
+	if d == nil {
+		return "nothing"
+	}
+	entries := slices.Clone(d.Entries)
+	for i := range entries {
+		entries[i].Tasks = slices.Clone(entries[i].Tasks)
+	}
+	return struct {
+		Source   string
+		Front    memory.Front
+		Headings []memory.Heading
+		Entries  []memory.Entry
+	}{string(d.Source), d.Front, d.Headings, entries}
+}

@@ -1,0 +1,112 @@
+package daemon
+
+import (
+	"maps"
+	"slices"
+	"strings"
+)
+
+// A reader is who asks.
+type reader struct {
+	subjects []string
+	private  bool
+}
+
+// sees reports whether a reader may see a file's public and private text.
+func (a reader) sees(f *leafFile) (public, private bool) {
+	if f.nobody {
+		return false, false
+	}
+	among := func(owners ...string) bool {
+		return slices.ContainsFunc(owners, func(s string) bool { return slices.Contains(a.subjects, s) })
+	}
+	if len(f.owners) == 0 {
+		return true, a.private && among(rootOwner)
+	}
+	return among(f.owners...), a.private && among(f.owners...)
+}
+
+// tree is the memory as if nothing that the reader may not see had ever been
+// written; with a nil reader it is all of it.
+func (w *wood) tree(a *reader) map[string]string {
+	out := map[string]string{"_longterms/_identities.yaml": identities}
+	for _, f := range w.files {
+		public, private := true, true
+		if a != nil {
+			public, private = a.sees(f)
+		}
+		if text, ok := f.render(public, private); ok {
+			out[f.path] = text
+		}
+	}
+	// What makes a directory a user's is not kept where nothing else is in it.
+	for _, f := range w.files {
+		dir, _, _ := strings.Cut(f.path, "/")
+		if f.marker && out[f.path] == "" && !slices.ContainsFunc(places(out), func(p string) bool { return strings.HasPrefix(p, dir+"/memory/") }) {
+			delete(out, f.path)
+		}
+	}
+	return out
+}
+
+// render is a file without what is not seen. It is false if nothing is left.
+func (f *leafFile) render(public, private bool) (string, bool) {
+	if !public {
+		return "", f.marker
+	}
+	var b strings.Builder
+	own := f.public || private
+	switch {
+	case own && f.front != nil:
+		b.WriteString("---\n" + strings.Join(f.front, "\n") + "\n---\n")
+	case !own && len(f.routing) > 0 && !f.bare:
+		b.WriteString("---\n" + strings.Join(f.routing, "\n") + "\n---\n")
+	}
+	something := own && f.front != nil
+	kept := make([]bool, len(f.chunks))
+	for i := range f.chunks {
+		p := &f.chunks[i]
+		kept[i] = private || !p.private
+		if p.level == 0 {
+			continue
+		}
+		below := false
+		for j := i + 1; j < len(f.chunks) && (!f.chunks[j].heads() || f.chunks[j].depth() > p.level); j++ {
+			below = below || f.chunks[j].entry && (private || !f.chunks[j].private)
+		}
+		kept[i] = below
+	}
+	gap := false
+	for i := range f.chunks {
+		p := &f.chunks[i]
+		gap = gap || !p.tight
+		if !kept[i] {
+			continue
+		}
+		if gap && b.Len() > 0 {
+			b.WriteByte('\n')
+		}
+		b.WriteString(p.text + "\n")
+		gap, something = false, true
+	}
+	if !something && !private {
+		return "", f.marker
+	}
+	text := b.String()
+	if f.cut && kept[len(kept)-1] {
+		text = strings.TrimSuffix(text, "\n")
+	}
+	if f.crlf {
+		text = strings.ReplaceAll(text, "\n", "\r\n")
+	}
+	return text, true
+}
+
+// heads reports whether a piece is a heading, an entry or not.
+func (p *piece) heads() bool { return strings.HasPrefix(p.text, "#") }
+
+// depth is the level of a heading.
+func (p *piece) depth() int { return len(p.text) - len(strings.TrimLeft(p.text, "#")) }
+
+// places lists every path, sorted.
+func places(files map[string]string) []string { return slices.Sorted(maps.Keys(files)) }

@@ -1,0 +1,391 @@
+package daemon
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/config"
+)
+
+// startSmall serves a small memory under small limits.
+func startSmall(t *testing.T, more func(*config.Config, string)) *target {
+	t.Helper()
+	ownHome(t)
+	root := filepath.Join(t.TempDir(), "m")
+	writeTree(t, root, map[string]string{
+		"MEMORY.md": "- tea\n", "2026-02-04/long.md": strings.Repeat("- tea "+strings.Repeat("x", 190)+"\n", 5000),
+	}, time.Now().Add(-time.Hour))
+	return startTarget(t, root, func(c *config.Config, base string) {
+		c.IPC.Listeners = append(c.IPC.Listeners, config.Listener{Path: filepath.Join(base, "other"), Mode: "0600"})
+		c.IPC.MaxRequest, c.IPC.MaxHeader, c.IPC.MaxConnections = 64<<10, 4<<10, 8
+		c.IPC.ReadHeader, c.IPC.ReadBody, c.IPC.Write, c.IPC.Idle, c.IPC.Drain = 400*time.Millisecond, 400*time.Millisecond, 400*time.Millisecond, time.Second, time.Second
+		if more != nil {
+			more(c, base)
+		}
+	})
+}
+
+// answers reports how long an honest client waits on a socket. Where all who are
+// let in are being answered at that very moment, it is told so, or is
+// one of too many to be told, and asks again.
+func (g *target) answers(t *testing.T, socket string) time.Duration {
+	t.Helper()
+	start := time.Now()
+	const request = "POST /v1/search HTTP/1.1\r\nHost: memwatchd\r\nContent-Length: 31\r\nConnection: close\r\n\r\n" + `{"query":"tea","subject":"own"}`
+	status, body := g.raw(t, socket, request)
+	for (status == http.StatusServiceUnavailable || status == 0) && time.Since(start) < 30*time.Second { // eight may be at work, and not slow
+		status, body = g.raw(t, socket, request)
+	}
+	if status != http.StatusOK {
+		t.Errorf("an honest client of %q is answered %.200q", socket, body)
+	}
+	return time.Since(start)
+}
+
+// Requests that are no requests, or more than anybody takes, are answered or cut
+// off, and the next client is served.
+func TestMalformedRequests(t *testing.T) {
+	g := startSmall(t, nil)
+	for name, c := range map[string]struct {
+		request string
+		status  int // 0 for any failure
+		code    api.Code
+	}{
+		"nothing":             {"\r\n\r\n\r\n", 0, ""},
+		"noise":               {string(bytes.Repeat([]byte{0, 0xff, '\n', 0x16, 3, 1}, 2000)), 0, ""},
+		"TLS":                 {"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + strings.Repeat("a", 500), 0, ""},
+		"a long URL":          {"GET /" + strings.Repeat("a", 10<<10) + " HTTP/1.1\r\nHost: m\r\n\r\n", http.StatusRequestHeaderFieldsTooLarge, ""},
+		"a long header":       {"GET /v1/status HTTP/1.1\r\nHost: m\r\nX: " + strings.Repeat("a", 10<<10) + "\r\n\r\n", http.StatusRequestHeaderFieldsTooLarge, ""},
+		"many headers":        {"GET /v1/status HTTP/1.1\r\nHost: m\r\n" + strings.Repeat("X: y\r\n", 5<<10) + "\r\n", http.StatusRequestHeaderFieldsTooLarge, ""},
+		"a long body":         {"POST /v1/search HTTP/1.1\r\nHost: m\r\nContent-Length: 100000\r\n\r\n" + `{"query":"` + strings.Repeat("a", 100000-12) + `"}`, http.StatusRequestEntityTooLarge, api.TooLarge},
+		"an endless body":     {"POST /v1/search HTTP/1.1\r\nHost: m\r\nTransfer-Encoding: chunked\r\n\r\n" + strings.Repeat("1000\r\n"+strings.Repeat(" ", 4096)+"\r\n", 40), http.StatusRequestEntityTooLarge, api.TooLarge},
+		"a huge length":       {"POST /v1/search HTTP/1.1\r\nHost: m\r\nContent-Length: 99999999999999\r\n\r\n{", 0, api.Invalid},
+		"a wrong length":      {"POST /v1/search HTTP/1.1\r\nHost: m\r\nContent-Length: -1\r\n\r\n{}", http.StatusBadRequest, ""},
+		"a broken chunk":      {"POST /v1/search HTTP/1.1\r\nHost: m\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n{}\r\n0\r\n\r\n", http.StatusBadRequest, api.Invalid},
+		"half a body":         {"POST /v1/search HTTP/1.1\r\nHost: m\r\nContent-Length: 20\r\n\r\n{", http.StatusBadRequest, api.Invalid},
+		"deep JSON":           {"POST /v1/search HTTP/1.1\r\nHost: m\r\nContent-Length: 60000\r\n\r\n" + strings.Repeat("[", 60000), http.StatusBadRequest, api.Invalid},
+		"a deep message":      {mcpHead + "Content-Length: 60000\r\n\r\n" + strings.Repeat("[", 60000), http.StatusBadRequest, ""},
+		"deep arguments":      {mcpHead + "Content-Length: 60001\r\n\r\n" + `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":` + strings.Repeat(`{"a":`, 11989) + "\n", http.StatusBadRequest, ""},
+		"a long message":      {mcpHead + "Content-Length: 100000\r\n\r\n" + strings.Repeat(" ", 100000), http.StatusRequestEntityTooLarge, api.TooLarge},
+		"an endless message":  {mcpHead + "Transfer-Encoding: chunked\r\n\r\n" + strings.Repeat("1000\r\n"+strings.Repeat(" ", 4096)+"\r\n", 40), http.StatusRequestEntityTooLarge, api.TooLarge},
+		"half a message":      {mcpHead + "Content-Length: 20\r\n\r\n{", http.StatusBadRequest, api.Invalid},
+		"a message of a page": {strings.Replace(mcpHead, "Host: m", "Host: m\r\nOrigin: null", 1) + "Content-Length: 2\r\n\r\n{}", http.StatusForbidden, api.Forbidden},
+		"a web page":          {"POST /v1/search HTTP/1.1\r\nHost: m\r\nOrigin: http://evil.example\r\nContent-Length: 2\r\n\r\n{}", http.StatusForbidden, api.Forbidden},
+		"a local web page":    {"POST /v1/search HTTP/1.1\r\nHost: m\r\nOrigin: null\r\nContent-Length: 2\r\n\r\n{}", http.StatusForbidden, api.Forbidden},
+		"an empty origin":     {"POST /v1/search HTTP/1.1\r\nHost: m\r\nOrigin:\r\nContent-Length: 2\r\n\r\n{}", http.StatusForbidden, api.Forbidden},
+		"a rebound name":      {"POST /v1/search HTTP/1.1\r\nHost: evil.example\r\nContent-Length: 2\r\n\r\n{}", http.StatusForbidden, api.Forbidden},
+		"an address":          {"GET /v1/status HTTP/1.1\r\nHost: 127.0.0.1:80\r\n\r\n", http.StatusForbidden, api.Forbidden},
+		"an unknown path":     {"GET /v2/status HTTP/1.1\r\nHost: m\r\n\r\n", http.StatusNotFound, api.NotFound},
+		"a wrong method":      {"GET /v1/search HTTP/1.1\r\nHost: m\r\n\r\n", http.StatusBadRequest, api.Invalid},
+		"two subjects":        {"GET /v1/status?subject=a&subject=b HTTP/1.1\r\nHost: m\r\n\r\n", http.StatusBadRequest, api.Invalid},
+		"a broken query":      {"GET /v1/status?subject=%zz HTTP/1.1\r\nHost: m\r\n\r\n", http.StatusBadRequest, api.Invalid},
+		"a POST with both":    {"POST /v1/search?subject=a HTTP/1.1\r\nHost: m\r\nContent-Length: 2\r\n\r\n{}", http.StatusBadRequest, api.Invalid},
+	} {
+		t.Run(name, func(t *testing.T) {
+			start := time.Now()
+			status, answer := g.raw(t, "s", strings.Replace(c.request, "Host: m\r\n", "Host: m\r\nConnection: close\r\n", 1))
+			if status == http.StatusOK || c.status != 0 && status != c.status && (status != 0 || c.status != http.StatusRequestHeaderFieldsTooLarge && c.status != http.StatusRequestEntityTooLarge) {
+				t.Errorf("%d %.300q, want %d", status, answer, c.status)
+			}
+			if _, body, ok := strings.Cut(answer, "\r\n\r\n"); ok && c.code != "" && status != 0 {
+				if got := failure(t, strings.TrimSpace(body)); got != c.code {
+					t.Errorf("%s, want %s", got, c.code)
+				}
+			}
+			if took := time.Since(start); took > 5*time.Second {
+				t.Errorf("it took %v", took)
+			}
+			g.answers(t, "s")
+		})
+	}
+}
+
+// What clients of /mcp begin with, and messages: one is answered with more than a
+// socket holds, one asks to be told what happens.
+const (
+	mcpHead   = "POST /mcp HTTP/1.1\r\nHost: m\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\n"
+	readLong  = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"memory_get","arguments":{"path":"2026-02-04/long.md"}}}`
+	subscribe = `{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{"notifications":{"toolsListChanged":true,"resourceSubscriptions":["memory://MEMORY.md"]},` +
+		`"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"x","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}}}`
+)
+
+// Clients that are slow or silent are cut off in time, and while they are not,
+// others are served on the same socket.
+func TestSlowClients(t *testing.T) {
+	for name, dawdle := range map[string]func(net.Conn, <-chan struct{}){
+		"say nothing":          func(net.Conn, <-chan struct{}) {},
+		"never end a header":   drip("GET /v1/status HTTP/1.1\r\nX-A: ", "a"),
+		"never end a body":     drip("POST /v1/search HTTP/1.1\r\nHost: m\r\nContent-Length: 1000\r\n\r\n{", " "),
+		"never end a chunk":    drip("POST /v1/search HTTP/1.1\r\nHost: m\r\nTransfer-Encoding: chunked\r\n\r\n3e8\r\n", " "),
+		"never read":           drip("POST /v1/get HTTP/1.1\r\nHost: m\r\nContent-Length: 29\r\n\r\n"+`{"path":"2026-02-04/long.md"}`, ""),
+		"never end a message":  drip(mcpHead+"Content-Length: 1000\r\n\r\n{", " "),
+		"never read tools":     drip(mcpHead+fmt.Sprintf("Content-Length: %d\r\n\r\n%s", len(readLong), readLong), ""),
+		"subscribe":            drip(mcpHead+fmt.Sprintf("Mcp-Protocol-Version: 2026-07-28\r\nMcp-Method: subscriptions/listen\r\nContent-Length: %d\r\n\r\n%s", len(subscribe), subscribe), ""),
+		"open an event stream": drip("GET /mcp HTTP/1.1\r\nHost: m\r\nAccept: text/event-stream\r\n\r\n", ""),
+		"stay for ever":        drip("GET /healthz HTTP/1.1\r\nHost: m\r\n\r\n", ""),
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := startSmall(t, nil)
+			usual := g.answers(t, "s")
+			over := make(chan struct{})
+			var group sync.WaitGroup
+			defer group.Wait()
+			defer close(over)
+			var slow []net.Conn
+			for range 30 { // of which eight are let in at a time
+				c, err := net.Dial("unix", g.socket("s"))
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer c.Close()
+				slow = append(slow, c)
+				group.Go(func() { dawdle(c, over) })
+			}
+			for range 10 {
+				if took := g.answers(t, "s"); took > 20*usual+10*time.Second {
+					t.Errorf("another client waits %v, alone it waited %v", took, usual)
+				}
+				if took := g.answers(t, "other"); took > 20*usual+10*time.Second {
+					t.Errorf("a client of another socket waits %v, alone it waited %v", took, usual)
+				}
+			}
+			for _, c := range slow {
+				c.SetReadDeadline(time.Now().Add(10 * time.Second))
+				if _, err := io.Copy(io.Discard, c); os.IsTimeout(err) {
+					t.Fatal("a client that dawdles is not cut off")
+				}
+			}
+		})
+	}
+}
+
+// drip sends a beginning, and then a little at a time until it is over.
+func drip(beginning, more string) func(net.Conn, <-chan struct{}) {
+	return func(c net.Conn, over <-chan struct{}) {
+		_, err := io.WriteString(c, beginning)
+		tick := time.NewTicker(20 * time.Millisecond)
+		defer tick.Stop()
+		for err == nil {
+			select {
+			case <-over:
+				return
+			case <-tick.C:
+				if more != "" {
+					_, err = io.WriteString(c, more)
+				}
+			}
+		}
+	}
+}
+
+// More connections than there may be take turns, and none is left without a word
+// or an end.
+func TestCrowd(t *testing.T) {
+	g := startSmall(t, nil)
+	var group sync.WaitGroup
+	var mu sync.Mutex
+	outcomes := map[string]int{}
+	for range 40 {
+		group.Go(func() {
+			for range 10 {
+				c, err := net.Dial("unix", g.socket("s"))
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				c.SetDeadline(time.Now().Add(20 * time.Second))
+				io.WriteString(c, "POST /v1/search HTTP/1.1\r\nHost: m\r\nContent-Length: 15\r\nConnection: close\r\n\r\n"+`{"query":"tea"}`)
+				line, err := bufio.NewReader(c).ReadString('\n')
+				c.Close()
+				mu.Lock()
+				if err != nil && !os.IsTimeout(err) {
+					line = "closed"
+				} else if err != nil {
+					line = err.Error()
+				}
+				outcomes[strings.TrimSpace(line)]++
+				mu.Unlock()
+			}
+		})
+	}
+	group.Wait()
+	t.Log(outcomes)
+	for outcome := range outcomes {
+		switch outcome {
+		case "HTTP/1.1 200 OK", "HTTP/1.1 503 Service Unavailable", "closed":
+		default:
+			t.Errorf("%d clients: %s", outcomes[outcome], outcome)
+		}
+	}
+	if outcomes["HTTP/1.1 200 OK"] < 40 {
+		t.Errorf("only %d of 400 were answered", outcomes["HTTP/1.1 200 OK"])
+	}
+	g.answers(t, "s")
+}
+
+// A listener answers so many requests a second, and the other listeners as many
+// as they like.
+func TestRate(t *testing.T) {
+	g := startSmall(t, func(c *config.Config, base string) { c.IPC.Listeners[1].Rate = 1 })
+	limited := 0
+	c := g.dial("other")
+	for range 40 {
+		if status, body := g.ask(t, c, "search", object{"query": "tea", "sync": false}); status == http.StatusTooManyRequests {
+			if failure(t, body) != api.RateLimited {
+				t.Errorf("%s", body)
+			}
+			limited++
+		}
+		g.answers(t, "s")
+	}
+	if limited < 10 {
+		t.Errorf("%d of 40 requests at once are too many for one a second", limited)
+	}
+}
+
+// otherUser makes the test binary a client of another user.
+const otherUser = "TEST_ASKS_SOCKET"
+
+func init() {
+	socket := os.Getenv(otherUser)
+	if socket == "" {
+		return
+	}
+	c, err := net.Dial("unix", socket)
+	if err != nil {
+		fmt.Println("dial:", err)
+		os.Exit(0)
+	}
+	c.SetDeadline(time.Now().Add(10 * time.Second))
+	io.WriteString(c, "POST /v1/search HTTP/1.1\r\nHost: m\r\nContent-Length: 15\r\nConnection: close\r\n\r\n"+`{"query":"tea"}`)
+	answer, err := io.ReadAll(c)
+	fmt.Printf("%s\n%v\n", answer, err)
+	os.Exit(0)
+}
+
+// Who is at the other end is asked of the kernel.
+func TestOtherUsers(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root can be somebody else: run the tests as root to see that other users are refused")
+	}
+	g := startSmall(t, func(c *config.Config, base string) {
+		c.IPC.Listeners[1].AllowUIDs, c.IPC.Listeners[1].Mode = []int{4711}, "0666"
+		c.IPC.Listeners = append(c.IPC.Listeners,
+			config.Listener{Path: filepath.Join(base, "wide"), Mode: "0666"},
+			config.Listener{Path: filepath.Join(base, "group"), Mode: "0660", Group: "4713"})
+	})
+	if err := os.Chmod(g.base, 0o711); err != nil { // the way to the sockets is not what keeps them away
+		t.Fatal(err)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	binary := filepath.Join(g.base, "client") // in a directory that others may enter
+	if err := os.Link(self, binary); err != nil {
+		data, err := os.ReadFile(self)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(binary, data, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	as := func(uid, gid uint32, socket string) string {
+		cmd := exec.Command(binary)
+		cmd.Env = []string{otherUser + "=" + g.socket(socket)}
+		cmd.Dir = "/"
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uid, Gid: gid}}
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatalf("as uid %d: %v %s", uid, err, out)
+		}
+		return string(out)
+	}
+	for _, c := range []struct {
+		uid, gid uint32
+		socket   string
+		want     string
+	}{
+		{0, 0, "s", "200 OK"},
+		{4711, 4711, "s", "permission denied"},     // by the mode
+		{4711, 4711, "other", "200 OK"},            // allowed by its uid
+		{4712, 4712, "other", "403 Forbidden"},     // although the mode admits it
+		{4712, 4712, "wide", "uid 4712 may not"},   //
+		{4712, 0, "wide", "403 Forbidden"},         // root's group is not root
+		{4714, 4713, "group", "200 OK"},            // the mode decides
+		{4714, 4714, "group", "permission denied"}, //
+	} {
+		if got := as(c.uid, c.gid, c.socket); !strings.Contains(got, c.want) {
+			t.Errorf("uid %d gid %d on %q: %.300s, want %s", c.uid, c.gid, c.socket, got, c.want)
+		}
+	}
+}
+
+// SIGTERM lets what is under way finish, within limits, and leaves nothing.
+func TestDrain(t *testing.T) {
+	g := startSmall(t, func(c *config.Config, _ string) {
+		c.IPC.ReadBody, c.IPC.Drain = 10*time.Second, 10*time.Second // also where other tests take the processors
+	})
+	slow, err := net.Dial("unix", g.socket("s")) // asks, and never reads
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer slow.Close()
+	io.WriteString(slow, "POST /v1/get HTTP/1.1\r\nHost: m\r\nContent-Length: 29\r\n\r\n"+`{"path":"2026-02-04/long.md"}`)
+	late, err := net.Dial("unix", g.socket("s")) // is in the middle of asking
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer late.Close()
+	io.WriteString(late, "POST /v1/search HTTP/1.1\r\nHost: m\r\nExpect: 100-continue\r\nContent-Length: 15\r\n\r\n")
+	if line, err := bufio.NewReader(late).ReadString('\n'); !strings.Contains(line, "100 Continue") {
+		t.Fatalf("%q %v", line, err)
+	}
+	idle, err := net.Dial("unix", g.socket("s"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer idle.Close()
+	stream, err := net.Dial("unix", g.socket("s"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stream.Close()
+	io.WriteString(stream, "GET /v1/events HTTP/1.1\r\nHost: m\r\n\r\n")
+	told := bufio.NewReader(stream)
+	if _, err := told.ReadString('\n'); err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		io.Copy(io.Discard, told) // up to the end, which comes when the daemon ends
+		io.WriteString(late, `{"query":"tea"}`)
+	}()
+	start := time.Now()
+	if err := g.stop(); err != nil {
+		t.Error(err)
+	}
+	if took := time.Since(start); took > 20*time.Second {
+		t.Errorf("it took %v to end", took)
+	}
+	late.SetDeadline(time.Now().Add(5 * time.Second))
+	if answer, err := io.ReadAll(late); !strings.Contains(string(answer), "200 OK") {
+		t.Errorf("a request under way is answered %q, %v; the daemon's log:\n%s", answer, err, g.log.String())
+	}
+	if _, err := os.Lstat(g.socket("s")); !os.IsNotExist(err) {
+		t.Errorf("the socket is left behind: %v", err)
+	}
+}

@@ -1,0 +1,418 @@
+package daemon
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+)
+
+// A wood is a random memory that knows, of every line that it writes, who may
+// read it. It knows this because it chose so, not because anything was parsed:
+// the same memory can be written as if what somebody may not read had never
+// been there.
+type wood struct {
+	r     *rand.Rand
+	today time.Time
+	files []*leafFile
+
+	paths   []string // of all files, and of some that are not there
+	secrets []string // words that stand in private text only
+}
+
+// A leafFile is one file of it.
+type leafFile struct {
+	path    string
+	owners  []string // subjects that it belongs to; none: public text is everybody's, private text the root owner's
+	nobody  bool     // contested: nobody reads it
+	public  bool     // what it says of itself is public
+	front   []string // lines of its frontmatter
+	routing []string // those that say whose it is and how private: without them other text would change hands
+	bare    bool     // the routing only says that it is private: without it, the public text is as public
+	broken  bool     // all of it is private, whatever it says
+	marker  bool     // that it exists makes its directory a user's
+	chunks  []piece
+	crlf    bool
+	cut     bool // the last line has no ending
+}
+
+// A piece is a block of a file.
+type piece struct {
+	text    string
+	level   int  // of a heading that is no entry, else 0
+	entry   bool // else a heading, a comment, a rule or a line with a <private> tag
+	item    bool
+	prose   bool // a paragraph, which would introduce a code block below it, or may leave sight of one
+	tight   bool // no blank line above
+	private bool
+}
+
+// rootOwner is the subject that owns the root.
+const rootOwner = "owner"
+
+// identities are the links of every wood.
+const identities = "links:\n  telegram:1: acct:42\n  slack:T1:U7: acct:42\n"
+
+func newWood(seed uint64) *wood {
+	w := &wood{r: rand.New(rand.NewPCG(seed, 7)), today: time.Now().UTC()}
+	for i := range 4 {
+		w.secrets = append(w.secrets, fmt.Sprintf("zorb%d", i), fmt.Sprintf("密%d", i))
+	}
+	w.grow()
+	return w
+}
+
+func (w *wood) day(ago int) string { return w.today.AddDate(0, 0, -ago).Format(time.DateOnly) }
+
+func (w *wood) chance(percent int) bool { return w.r.IntN(100) < percent }
+
+func (w *wood) pick(list ...string) string { return list[w.r.IntN(len(list))] }
+
+// grow decides which files there are.
+func (w *wood) grow() {
+	subjects := []string{"", "", "", "", rootOwner, "acct:42", "acct_42", "ext:telegram:1", "bob", "x:y"}
+	for _, ago := range []int{-1, 0, 0, 1, 2, 5, 20, -400} {
+		for range 2 {
+			if w.chance(55) {
+				w.session(w.pick("", "memory/")+w.day(ago), w.pick(subjects...))
+			}
+		}
+	}
+	type room struct {
+		dir     string
+		owners  []string
+		claim   string
+		clashes bool
+	}
+	for _, d := range []room{
+		{"owner", []string{"owner"}, "", false},
+		{"acct_42", []string{"acct:42"}, "acct:42", false},
+		{"ext_telegram_1", []string{"ext:telegram:1", "ext_telegram_1"}, "", false},
+		{"bob", []string{"bob"}, w.pick("", "bob"), false},
+		{"x_y", []string{"x:y", "x_y"}, "", false},
+		{"c_d", nil, "c:d", true},
+	} {
+		if d.claim != "" && len(d.owners) > 0 {
+			d.owners = []string{d.claim}
+		}
+		claimed := false
+		for _, name := range []string{
+			"_index.md", "profile.md", "fact.md", "project.md", "task_state.md", "extra.md", "_archive/2026-01.md",
+			"_archive/" + w.day(30) + "/cli.md", "_archive/" + w.day(31) + "/s.md",
+		} {
+			if !w.chance(45) && (claimed || d.claim == "" || name != "_index.md") {
+				continue
+			}
+			f := &leafFile{path: "_longterms/" + d.dir + "/" + name, owners: d.owners, nobody: d.clashes}
+			archived := strings.Count(name, "/") == 2
+			if archived {
+				f.public = true
+				if d.dir == rootOwner { // where sessions of nobody go
+					f.owners = nil
+				}
+				switch w.r.IntN(3) {
+				case 0:
+					f.owners, f.nobody = []string{"bob"}, false
+					f.routing = []string{"subject_id: bob"}
+				case 1:
+					f.owners, f.nobody = nil, false
+					f.routing = []string{"session_id: s" + w.pick("1", "2")}
+				}
+			} else if d.claim != "" && (!claimed || w.chance(30)) {
+				f.routing = []string{"subject_id: " + d.claim}
+				if d.clashes && claimed {
+					f.routing = []string{"subject_id: c_d"}
+				}
+				claimed = true
+			} else if w.chance(10) {
+				f.routing = []string{"subject_id: somebody-else"} // does not fit, and is ignored
+			}
+			w.write(f)
+		}
+		if d.clashes {
+			// Whatever else there is, two of its files name two subjects.
+			for i, subject := range []string{"c:d", "c_d"} {
+				w.write(&leafFile{path: fmt.Sprintf("_longterms/c_d/n%d.md", i), nobody: true, routing: []string{"subject_id: " + subject}})
+			}
+		}
+	}
+	for _, f := range []leafFile{
+		{path: "MEMORY.md", owners: []string{rootOwner}},
+		{path: "SOUL.md", owners: []string{rootOwner}, public: true},
+		{path: "USER.md", owners: []string{rootOwner}},
+		{path: "memory/" + w.day(0) + ".md", owners: []string{rootOwner}, public: true},
+		{path: "memory/" + w.day(1) + ".md", owners: []string{rootOwner}, public: true},
+		{path: "memory/" + w.day(9) + ".md", owners: []string{rootOwner}, public: true},
+		{path: "notes/ideas.md", owners: []string{rootOwner}},
+		{path: "notes/深.md", owners: []string{rootOwner}},
+		{path: "top.MD", owners: []string{rootOwner}},
+		{path: "notes/theirs.md", owners: []string{"bob"}, routing: []string{"subject_id: bob"}},
+		{path: "alice/MEMORY.md", owners: []string{"alice"}},
+		{path: "alice/memory/" + w.day(0) + ".md", owners: []string{"alice"}, public: true},
+		{path: "alice/memory/" + w.day(3) + ".md", owners: []string{"alice"}, public: true},
+		{path: "alice/memory/plan.md", owners: []string{"alice"}},
+		{path: "alice/SOUL.md", owners: []string{"alice"}, public: true},
+		{path: "alice/USER.md", owners: []string{"alice"}},
+		{path: "alice/misc.md", owners: []string{rootOwner}},
+	} {
+		if w.chance(65) {
+			w.write(&f)
+		}
+	}
+	if w.chance(60) { // a user's directory that no configuration lists
+		w.write(&leafFile{path: "bob/MEMORY.md", owners: []string{"bob"}, marker: true})
+		w.write(&leafFile{path: "bob/memory/" + w.day(1) + ".md", owners: []string{"bob"}, public: true})
+	}
+	for _, f := range w.files {
+		w.paths = append(w.paths, f.path)
+	}
+	w.paths = append(w.paths, "absent.md", "_longterms/acct_42/none.md", w.day(0)+"/none.md", "../MEMORY.md", "alice")
+	for _, f := range w.files {
+		w.fill(f)
+	}
+}
+
+func (w *wood) session(dir, subject string) {
+	f := &leafFile{path: dir + "/" + w.pick("cli", "telegram_1", "s1", "s2", "slack", "web", "café") + ".md", public: true}
+	if subject != "" {
+		f.owners, f.routing = []string{subject}, []string{"subject_id: " + subject}
+	}
+	w.write(f)
+}
+
+// write adds a file, unless there is one of that name.
+func (w *wood) write(f *leafFile) {
+	if !slices.ContainsFunc(w.files, func(g *leafFile) bool { return g.path == f.path }) {
+		w.files = append(w.files, f)
+	}
+}
+
+// fill decides what a file says.
+func (w *wood) fill(f *leafFile) {
+	f.crlf = w.chance(10)
+	if w.chance(20) {
+		line := "visibility: " + w.pick("private_only", "public_ok", "nonsense")
+		f.public = line == "visibility: public_ok"
+		f.bare = !f.public && len(f.routing) == 0 && w.chance(50)
+		f.routing = append(f.routing, line)
+	}
+	if len(f.routing) > 0 || w.chance(60) {
+		f.front = slices.Clone(f.routing)
+		for _, line := range []string{
+			"summary: " + strings.NewReplacer("\xff", "", "\x00", "").Replace(w.words(4, !f.public)), "tags: [" + w.pick("home", "work", "x/y") + ", " + w.pick("tea", "file", "zorbtag") + "]",
+			"updated_at: " + w.day(w.r.IntN(9)) + "T0" + w.pick("1", "2", "3") + ":00:00Z", "contact_id: c" + w.pick("1", "2"),
+			"contact_nickname: " + w.pick("Zed", "小明"), "tasks: 1/3", "channel: cli # why", "odd: {a: [1, x]}",
+		} {
+			if w.chance(35) {
+				f.front = append(f.front, line)
+			}
+		}
+		if !slices.ContainsFunc(f.front, func(s string) bool { return strings.HasPrefix(s, "session_id") }) && w.chance(30) {
+			if !strings.Contains(f.path, "/_archive/") {
+				f.front = append(f.front, "session_id: s"+w.pick("1", "2"))
+			}
+		}
+		w.r.Shuffle(len(f.front), func(i, j int) { f.front[i], f.front[j] = f.front[j], f.front[i] })
+	}
+	if len(f.routing) == 0 && w.chance(4) { // what cannot be read makes all of the file private
+		f.front, f.public = []string{"summary: [" + w.words(1, true)}, false
+		f.broken = true
+	}
+	w.compose(f)
+	f.cut = len(f.chunks) > 0 && w.chance(10)
+}
+
+// compose writes a file's blocks.
+func (w *wood) compose(f *leafFile) {
+	within, rest := false, f.broken // a <private> stretch, or what is private up to the end
+	add := func(p piece) {
+		p.private = p.private || within || rest
+		if n := len(f.chunks); p.item && n > 0 && f.chunks[n-1].item && w.chance(75) {
+			p.tight = true
+		}
+		f.chunks = append(f.chunks, p)
+	}
+	level := 0
+	most := 14
+	if w.chance(5) {
+		most = 90
+	}
+	for range w.r.IntN(most) {
+		switch n := w.r.IntN(100); {
+		case n < 6:
+			tag := "<private>"
+			if within {
+				tag = "</private>"
+			}
+			f.chunks = append(f.chunks, piece{text: tag, private: true})
+			within = !within
+		case n < 24 && !within: // whose a heading is that stands in a private stretch: see the test of its own
+			deep := 1 + w.r.IntN(min(level+1, 4))
+			level = deep
+			text := strings.Repeat("#", deep) + " " + w.pick("Tasks", "Follow Ups", "10:30 AM - "+w.words(1, false), "Key Facts", "待办与承诺", w.words(2, false), "Alpha")
+			if w.chance(15) { // a section with nothing in it is an entry
+				add(piece{text: text, entry: true, private: !f.public})
+				// What follows must not be below it.
+				add(piece{text: strings.Repeat("#", deep) + " " + w.pick("Tasks", "Beta"), level: deep})
+			} else {
+				add(piece{text: text, level: deep})
+				if w.chance(20) {
+					level++
+					add(piece{text: strings.Repeat("#", level) + " " + w.words(1, false), level: level})
+				}
+			}
+			w.entry(f, add)
+		case n < 30:
+			add(piece{text: w.pick("<!-- a note to oneself -->", "***", "<!-- memwatchd:generated -->\n- made up tea\n<!-- /memwatchd:generated -->"), private: !f.public, prose: true})
+		default:
+			w.entry(f, add)
+		}
+	}
+	// A heading at the end would be an entry.
+	if n := len(f.chunks); n > 0 && f.chunks[n-1].level > 0 {
+		w.entry(f, add)
+	}
+	if within {
+		f.chunks = append(f.chunks, piece{text: "</private>", private: true})
+		within = false
+	}
+	if w.chance(8) { // what cannot be made sense of is private up to the end
+		f.chunks = append(f.chunks, piece{text: w.pick("<private>", "- "+w.words(2, true)+" <!-- id=a id=b -->"), private: true, entry: true})
+		rest = true
+		for range w.r.IntN(3) {
+			w.entry(f, add)
+		}
+	}
+}
+
+// entry writes one entry, with everything that entries can have.
+func (w *wood) entry(f *leafFile, add func(piece)) {
+	p := piece{entry: true, private: w.chance(45)}
+	var attrs []string
+	maybe := func(percent int, attr string) {
+		if w.chance(percent) {
+			attrs = append(attrs, attr)
+		}
+	}
+	maybe(25, "id="+w.pick("k1", "k2", "k3", "k4"))
+	maybe(15, "type="+w.pick("fact", "decision", "request"))
+	maybe(15, "importance="+w.pick("0.1", "0.5", "0.9"))
+	maybe(10, "updated="+w.day(w.r.IntN(4))+"T05:00:00Z")
+	maybe(5, "source=msg:1")
+	hidden := "" // markup in the text that makes it private
+	switch {
+	case p.private && (f.public || w.chance(30)):
+		switch w.r.IntN(4) {
+		case 0:
+			hidden = " <private>" + w.words(2, true) + "</private>"
+		case 1:
+			attrs = append(attrs, "visibility=secret")
+		default:
+			attrs = append(attrs, "visibility=private_only")
+		}
+	case !p.private && (!f.public || w.chance(10)):
+		attrs = append(attrs, "visibility=public_ok")
+	}
+	inline, below := "", ""
+	if len(attrs) > 0 {
+		w.r.Shuffle(len(attrs), func(i, j int) { attrs[i], attrs[j] = attrs[j], attrs[i] })
+		comment := "<!-- " + strings.Join(attrs, " ") + " -->"
+		inline, below = " "+comment, "\n"+comment
+	}
+	text := w.text(p.private)
+	var above piece
+	if n := len(f.chunks); n > 0 {
+		above = f.chunks[n-1]
+	}
+	switch w.r.IntN(13) {
+	case 0, 1, 2, 3:
+		p.item = true
+		p.text = w.pick("- ", "- ", "- [ ] ", "- [x] ", "- [ ] ") + text + hidden + inline
+		if w.chance(30) {
+			p.text += "\n  - " + w.pick("", "[ ] ", "[x] ") + w.text(p.private)
+			if p.private && w.chance(30) { // what is nested makes all of it private, too
+				p.text += " <!-- visibility=private_only -->"
+			}
+		}
+		if w.chance(10) {
+			p.text += "\n\n  " + w.text(p.private)
+		}
+	case 4, 5, 6:
+		p.prose = true
+		p.text = text + w.pick("", "\n"+w.words(3, p.private)) + hidden + inline
+	case 7:
+		p.text = "> " + text + hidden + inline
+	case 8:
+		p.text = "|a|b|\n|-|-|\n|" + w.words(1, p.private) + "|" + w.words(1, p.private) + hidden + "|" + below
+	case 9:
+		code := "```\n- [ ] " + w.words(2, p.private) + "\n\n# " + w.words(1, p.private) + "\n```"
+		if hidden != "" {
+			code = "```\n<private>\n```"
+		}
+		p.text = w.words(2, p.private) + ":\n\n" + code + below
+		if !above.prose && w.chance(60) { // what is left above it may introduce it, once something has gone
+			p.text = code + below
+		}
+	case 10:
+		p.text = "<div>\n" + text + hidden + "\n</div>" + below
+	case 12:
+		if hidden == "" && below == "" && p.private == !f.public && !above.prose && !above.item { // likewise; or take it in
+			p.text = "    " + w.words(2, p.private) + "\n\n    " + w.words(1, p.private)
+			break
+		}
+		p.item = true
+		p.text = w.pick("1. ", "7) ", "+ ") + text + hidden + inline
+	case 11:
+		p.prose = true
+		p.text = text + " `code` \\* " + w.link() + hidden + inline
+	}
+	add(p)
+}
+
+// text is what an entry says. Some of it is the same everywhere.
+func (w *wood) text(private bool) string {
+	switch w.r.IntN(6) {
+	case 0:
+		return w.pick("same words", "Same  *words*", "喝茶", "water the plants", "see [home](MEMORY.md)")
+	case 1:
+		return "**" + w.words(1, private) + "**: " + w.words(3, private)
+	case 2:
+		return w.words(2, private) + " #" + w.pick("tea", "project:x", "zorbtag", "标签") + " " + w.words(1, private)
+	case 3:
+		return w.words(2, private) + " " + w.link()
+	case 4:
+		return w.words(3, private) + " (added " + w.day(w.r.IntN(10)) + ")"
+	}
+	if w.chance(2) {
+		return w.words(400, private) // more than a hit shows
+	}
+	return w.words(4, private)
+}
+
+func (w *wood) link() string {
+	path := w.paths[w.r.IntN(len(w.paths))]
+	switch w.r.IntN(5) {
+	case 0:
+		return "[[" + strings.TrimSuffix(path, ".md") + "]]"
+	case 1:
+		return "[up](../" + path + ")"
+	case 2:
+		return "[at](" + strings.ReplaceAll(path, " ", "%20") + "#k1)"
+	case 3:
+		return "<https://example.com/" + w.pick("a", "b") + ">"
+	}
+	return "[to](/" + path + ")"
+}
+
+// words are n words, of which private text has some of its own.
+func (w *wood) words(n int, private bool) string {
+	out := make([]string, n)
+	for i := range out {
+		out[i] = w.pick("tea", "coffee", "green", "deploy", "server", "certificate", "snake_case", "HTTPServer", "running", "runs", "喝茶", "北京", "7", "the", "café", "привет", "ba\xffd", "nu\x00l")
+		if private && w.chance(30) {
+			out[i] = w.pick(w.secrets...)
+		}
+	}
+	return strings.Join(out, " ")
+}

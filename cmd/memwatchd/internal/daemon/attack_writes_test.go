@@ -1,0 +1,242 @@
+package daemon
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/config"
+)
+
+// Whatever somebody writes, the answers, and what they read afterwards, are byte
+// for byte what they would be if the text that they may not read had never been
+// written; and of that text not a byte changes.
+func TestNonInterferenceOfWrites(t *testing.T) {
+	ownHome(t)
+	quick := 15 * time.Second
+	if testing.Short() {
+		quick = 3 * time.Second
+	}
+	end := time.Now().Add(quick)
+	n, tally := uint64(0), &writesTally{}
+	for ; *woods == 0 && time.Now().Before(end) && !t.Failed() || n < uint64(*woods); n++ {
+		t.Run(fmt.Sprint("wood ", *woodSeed+n), func(t *testing.T) { attackWoodWrites(t, *woodSeed+n, tally) })
+	}
+	t.Logf("%d memories: %d requests, %d files changed, %d refused for what is hidden", n, tally.asked, tally.changed, tally.hidden)
+	if *woods == 0 && !testing.Short() && tally.changed < 20 {
+		t.Errorf("only %d changes were made", tally.changed)
+	}
+	if tally.hidden*3 > tally.changed+10 {
+		t.Errorf("%d of %d changes were not made because of what is hidden", tally.hidden, tally.changed)
+	}
+}
+
+// A writesTally says how much a test has tried.
+type writesTally struct{ asked, changed, hidden int }
+
+// writesConfig is the configuration under which writes are compared: what
+// follows from a write by itself is another question.
+func writesConfig(c *config.Config, base string) {
+	woodConfig(c, base)
+	c.Write.Enabled = false
+}
+
+// attackWoodWrites lets some askers write to a memory, and to what they may see
+// of it.
+func attackWoodWrites(t *testing.T, seed uint64, tally *writesTally) {
+	w := newWood(seed)
+	when := w.today.Add(-50 * time.Hour).Truncate(time.Second)
+	var writers []asker
+	for _, a := range askers() {
+		if a.reader.private || w.chance(5) {
+			writers = append(writers, a)
+		}
+	}
+	w.r.Shuffle(len(writers), func(i, j int) { writers[i], writers[j] = writers[j], writers[i] })
+	for _, a := range writers[:2] {
+		everything, some := w.tree(nil), w.tree(&a.reader)
+		plant := func(files map[string]string) *target {
+			root := filepath.Join(t.TempDir(), "m")
+			w.plant(t, root, files, when)
+			return startTarget(t, root, writesConfig)
+		}
+		whole, part := plant(everything), plant(some)
+		w.write2(t, whole, part, a, everything, some, tally)
+		whole.stop()
+		part.stop()
+	}
+}
+
+var writtenTimes = regexp.MustCompile(`"(took_ms|time|updated_at)":("[^"]*"|[0-9.e-]+)`)
+
+// write2 asks for the same changes of both.
+func (w *wood) write2(t *testing.T, whole, part *target, a asker, everything, some map[string]string, tally *writesTally) {
+	t.Helper()
+	c, d := whole.dial("s"), part.dial("s")
+	ask := func(operation string, request object) string {
+		t.Helper()
+		maps.Copy(request, a.says)
+		tally.asked++
+		path, _ := request["path"].(string)
+		was, _ := os.ReadFile(filepath.Join(part.root, path))
+		status, body := part.ask(t, d, operation, request)
+		status2, body2 := whole.ask(t, c, operation, request)
+		want := fmt.Sprint(status, " ", writtenTimes.ReplaceAllString(body, `"$1":0`))
+		got := fmt.Sprint(status2, " ", writtenTimes.ReplaceAllString(body2, `"$1":0`))
+		if strings.Contains(got, "the file cannot be changed now") && strings.HasPrefix(want, "200") {
+			tally.hidden++ // what is hidden leaves no way
+			if path == "" {
+				t.SkipNow() // several files may differ from here on
+			}
+			if err := os.WriteFile(filepath.Join(part.root, path), was, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			return body
+		}
+		if want != got {
+			t.Errorf("%s: %s %v (-as if the rest did not exist +as it is)\n%s\n%s\n--- as seen:\n%s", a.name, operation, request, cmp.Diff(pretty(want), pretty(got)), everything[path], some[path])
+			t.FailNow()
+		}
+		if testing.Verbose() {
+			t.Log(operation, request, want)
+		}
+		if strings.Contains(want, `"changed":true`) {
+			tally.changed++
+		}
+		return body
+	}
+	var paths []string
+	for range 5 {
+		paths = append(paths, slices.Sorted(maps.Keys(some))...)
+	}
+	paths = append(paths, w.paths...)
+	for range 4 {
+		paths = append(paths, w.pick("", "memory/")+w.day(w.r.IntN(3))+"/new"+fmt.Sprint(w.r.IntN(3))+".md",
+			"_longterms/"+w.pick("acct_42", "bob", "x_y", "c_d", "owner")+"/"+w.pick("new.md", "fact.md", "_index.md"),
+			w.pick("alice", "bob", "notes", "new")+"/"+w.pick("MEMORY.md", "memory/new.md", "new.md"))
+	}
+	for range 60 {
+		path := paths[w.r.IntN(len(paths))]
+		if _, taken := everything[path]; taken && some[path] == "" && w.chance(80) {
+			continue
+		}
+		var known struct{ Text, Hash string }
+		body := ask("get", object{"path": path})
+		if err := json.Unmarshal([]byte(body), &known); err != nil {
+			t.Fatal(err)
+		}
+		switch n := w.r.IntN(10); {
+		case n == 0:
+			if _, taken := everything[path]; taken && some[path] == "" {
+				break // where there is a file there cannot be another: that much is told
+			}
+			ask("write", object{"path": path, "text": w.draft(known.Text), "hash": w.pick("", known.Hash)})
+		case n < 3 && known.Hash != "":
+			ask("write", object{"path": path, "text": w.draft(known.Text), "hash": known.Hash})
+		case n < 4:
+			ask("edit", object{"path": path, "old_text": w.pick("tea", "zorb1", "visibility", "<private>", "# "), "new_text": w.pick("x", "", "y\n")})
+		case n < 8:
+			lines := strings.SplitAfter(known.Text, "\n")
+			from := w.r.IntN(len(lines))
+			to := min(len(lines), from+1+w.r.IntN(3))
+			ask("edit", object{"path": path, "old_text": strings.Join(lines[from:to], ""), "new_text": w.pick("", strings.Join(lines[from:to], "")+w.line(), w.line()+strings.Join(lines[from:to], ""), w.line())})
+		default:
+			ask("todos", object{"state": "all"})
+			ask("todo", object{"text": w.pick("same words", "喝茶", "water the plants"), "state": w.pick("open", "done"), "dry_run": w.chance(20)})
+		}
+	}
+	for path := range some {
+		ask("get", object{"path": path})
+	}
+	ask("todos", object{"state": "all"})
+	ask("recent", object{"hours": 876000, "limit": 100, "as_of": w.today.Format(time.RFC3339), "tags": []string{"tea"}})
+	for _, f := range w.files {
+		before, path := everything[f.path], f.path
+		data, err := os.ReadFile(filepath.Join(whole.root, path))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if string(data) == before {
+			continue
+		}
+		if some[path] == "" {
+			t.Errorf("%s: %s, which cannot be read, has become\n%s", a.name, path, data)
+		}
+		if line := lostLine(f.hidden(a.reader), string(data)); line != "" {
+			t.Errorf("%s: %s has lost %q:\n%s\n--- as seen:\n%s\n--- now:\n%s", a.name, path, line, before, some[path], data)
+		}
+	}
+}
+
+// hidden are the lines, without blank ones, of what a reader does not see of a
+// file that it sees in part. What counts boxes is kept right whoever ticks them.
+func (f *leafFile) hidden(a reader) (list []string) {
+	public, private := a.sees(f)
+	if !public || private {
+		return nil
+	}
+	if !f.public {
+		for _, line := range f.front {
+			if !strings.HasPrefix(line, "tasks: ") {
+				list = append(list, line)
+			}
+		}
+	}
+	for _, p := range f.chunks {
+		if p.private {
+			list = append(list, strings.Split(p.text, "\n")...)
+		}
+	}
+	return slices.DeleteFunc(list, func(s string) bool { return strings.TrimSpace(s) == "" })
+}
+
+// lostLine is the first of some lines that is not in a text, behind those before
+// it.
+func lostLine(lines []string, text string) string {
+	for line := range strings.SplitSeq(text, "\n") {
+		if len(lines) > 0 && strings.TrimRight(line, "\r") == lines[0] {
+			lines = lines[1:]
+		}
+	}
+	if len(lines) == 0 {
+		return ""
+	}
+	return lines[0]
+}
+
+// line is a line that somebody may want in a file.
+func (w *wood) line() string {
+	return w.pick("- [ ] water the plants\n", "- [x] same words\n", "## New heading\n", "\n", "words of mine\n\n", "- item <!-- id=n1 -->\n",
+		"- item <!-- visibility=private_only -->\n", "- item <!-- visibility=public_ok -->\n", "<private>\n", "</private>\n", "<!-- \n", "-->\n", "---\n", "```\n",
+		"text <!-- memwatchd:generated -->\n", "<!-- /memwatchd:generated -->\n", "- a\n  - [ ] nested\n", "subject_id: acct:42\n", "visibility: public_ok\n", "summary: mine\n",
+		"    code\n", "> quote\n", "|a|b|\n|-|-|\n|1|2|\n", "***\n", "===\n", "[a]: /b\n", "<div>\n", "Long-term Memory (filtered)\n- k: v\n")
+}
+
+// draft is a text that somebody may want a file to have.
+func (w *wood) draft(known string) string {
+	lines := strings.SplitAfter(known, "\n")
+	for range w.r.IntN(3) {
+		i := w.r.IntN(len(lines))
+		lines = slices.Delete(lines, i, min(i+1+w.r.IntN(4), len(lines)))
+		if len(lines) == 0 {
+			lines = []string{""}
+		}
+	}
+	for range 1 + w.r.IntN(3) {
+		lines = slices.Insert(lines, w.r.IntN(len(lines)+1), w.line())
+	}
+	text := strings.Join(lines, "")
+	if w.chance(10) {
+		text = "---\n" + w.pick("summary: s", "subject_id: bob", "subject_id: acct:42", "visibility: private_only", "visibility: public_ok") + "\n---\n" + text
+	}
+	return text
+}

@@ -1,0 +1,434 @@
+package daemon
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/build"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/clock"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/config"
+	"github.com/memwatchd/memwatchd/index"
+	"github.com/memwatchd/memwatchd/ipc"
+	"github.com/memwatchd/memwatchd/llm"
+	"github.com/memwatchd/memwatchd/memory"
+	"github.com/memwatchd/memwatchd/ops"
+	"github.com/memwatchd/memwatchd/secrets"
+	"github.com/memwatchd/memwatchd/todosync"
+	"github.com/memwatchd/memwatchd/vault"
+	"github.com/memwatchd/memwatchd/watcher"
+)
+
+// A daemon is everything that runs on one root.
+type daemon struct {
+	config  *config.Config
+	logger  *slog.Logger
+	started time.Time
+	sockets []string
+
+	vault    *vault.Vault
+	people   *people
+	index    *index.Index
+	pipeline *pipeline
+	watcher  *watcher.Watcher
+	server   *ipc.Server
+	writer   *vault.Writer    // nil if there is no journal, without which nothing is written
+	todos    *todosync.Syncer // nil if there is no writer
+
+	model *llm.Client // nil if none is asked
+	topic *topic      // nil if none is listened to
+
+	upkeep     *upkeep // nil if there is no writer
+	unwritable error   // why there is no writer
+
+	supervisor supervisor // to be told how we are; zero if none is
+
+	known chan struct{} // is closed when every file has been seen
+	lost  chan struct{} // the index was set aside, and every file must be applied again
+	locks []*vault.Lock
+}
+
+var _ ops.Keeper = (*daemon)(nil)
+
+// openDaemon takes the locks and opens what needs to be opened.
+func openDaemon(c *config.Config, logger *slog.Logger) (*daemon, error) {
+	d := &daemon{config: c, logger: logger, started: time.Now(), known: make(chan struct{}), lost: make(chan struct{}, 1), server: new(ipc.Server)}
+	for _, l := range c.IPC.Listeners {
+		d.sockets = append(d.sockets, cmp.Or(l.Path, l.Address))
+	}
+	if err := d.open(); err != nil {
+		return nil, errors.Join(err, d.close())
+	}
+	return d, nil
+}
+
+func (d *daemon) open() error {
+	c := d.config
+	cookies := filepath.Join(c.State.Dir, "cookies")
+	for _, dir := range []string{c.State.Dir, c.Index.Dir, cookies} {
+		if err := vault.PrivateDir(dir); err != nil {
+			return err
+		}
+	}
+	if err := d.lock(); err != nil {
+		return err
+	}
+	var err error
+	if d.model, err = d.openModel(); err != nil {
+		return err
+	}
+	if d.topic, err = d.openTopic(); err != nil {
+		return err
+	}
+	layout := c.Layout()
+	d.vault = &vault.Vault{
+		Dir: c.Memory.Dir, MaxFileSize: int64(c.Watch.MaxFileSize), Ignore: c.Watch.Ignore, Skip: layout.Skip,
+	}
+	d.people = &people{vault: d.vault, listed: c.Memory.Users, union: c.Identity.Read == "union"}
+	d.people.directories.Owner, d.people.directories.Unsure = c.Memory.Owner, true
+	d.people.problem() // the links, before anybody asks
+	layout.Users = d.people.Users
+	d.pipeline = &pipeline{vault: d.vault, layout: &layout, people: d.people, logger: d.logger}
+	d.pipeline.documents = &documents{vault: d.vault, parse: d.pipeline.parse}
+	version, err := d.version()
+	if err != nil {
+		return err
+	}
+	d.index, err = index.Open(c.Index.Dir, index.Options{
+		Source: d.pipeline.documents, Paths: d.paths, Version: version, Logger: d.logger,
+		Lost: func() {
+			select {
+			case d.lost <- struct{}{}:
+			default:
+			}
+		},
+	})
+	if err != nil {
+		return err
+	}
+	d.pipeline.index = d.index
+	d.watcher = &watcher.Watcher{
+		Dir: c.Memory.Dir, Disk: d.vault, Sink: d.pipeline, CookieDir: cookies, Logger: d.logger,
+		Settle: c.Watch.Settle, MaxWait: c.Watch.MaxWait, Vanish: c.Watch.Vanish,
+		Reconcile: c.Watch.Reconcile, Verify: c.Watch.Verify, Poll: c.Watch.Poll,
+	}
+	return d.openWriting()
+}
+
+// lock makes sure that we are alone, with this state and on this root. The
+// root's lock lies in a place that does not depend on the configuration.
+func (d *daemon) lock() error {
+	root := config.RealPath(d.config.Memory.Dir)
+	if err := vault.PrivateDir(config.RootLocks()); err != nil {
+		return err
+	}
+	holder := vault.Holder{PID: os.Getpid(), Socket: d.sockets[0]}
+	for _, l := range []struct{ path, what string }{
+		{config.RootLock(root), "runs on " + root},
+		{filepath.Join(d.config.State.Dir, "lock"), "has the same name, or uses " + d.config.State.Dir},
+		{filepath.Join(d.config.Index.Dir, "lock"), "uses " + d.config.Index.Dir},
+	} {
+		lock, err := vault.AcquireLock(l.path, holder)
+		if locked, ok := errors.AsType[*vault.LockedError](err); ok {
+			return fmt.Errorf("another daemon %s: %w", l.what, locked)
+		}
+		if err != nil {
+			return err
+		}
+		d.locks = append(d.locks, lock)
+	}
+	return nil
+}
+
+// version names everything that decides what the files mean, in the
+// configuration and in what is masked: an index made with another is made anew.
+func (d *daemon) version() (string, error) {
+	c := d.config
+	text, err := json.Marshal([]any{
+		c.Memory.Owner, c.Memory.Timezone, c.Location.String(), c.Memory.Users, c.Visibility,
+		c.Todosync.Tasks, c.Todosync.FollowUps, secrets.Version(),
+	})
+	return string(text), err
+}
+
+// paths lists the files that there are.
+func (d *daemon) paths() []string {
+	var paths []string
+	for path := range d.vault.Catalogue.Files() {
+		paths = append(paths, path)
+	}
+	return paths
+}
+
+func (d *daemon) close() error {
+	var errs []error
+	if d.index != nil {
+		errs = append(errs, d.index.Close())
+	}
+	for _, l := range d.locks {
+		errs = append(errs, l.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// run watches, indexes and answers until the context ends.
+func (d *daemon) run(ctx context.Context, listeners []*ipc.Listener) error {
+	c := d.config
+	m := &ops.Memory{
+		Index: d.index, Files: catalogued{d.pipeline.documents}, Scopes: d.people, Keeper: d,
+		Owner: c.Memory.Owner, Location: c.Location, Recent: c.Memory.ShortTermDays,
+		Injection: c.Memory.Enabled && c.Memory.Injection.Enabled, MaxItems: c.Memory.Injection.MaxItems,
+		MaxChars: c.Memory.Injection.MaxChars, MaxFull: c.Memory.FullMaxChars, OmitUntrusted: c.Context.Untrusted == "omit",
+		Patience: c.IPC.SyncTimeout, Parse: d.pipeline.parse, Layout: d.pipeline.layout, DaysIn: c.Memory.Layout, Disabled: !c.Memory.Enabled, Now: clock.Now,
+		Forgetting: filepath.Join(c.State.Dir, "forget.json"),
+	}
+	d.server.Logger, d.server.Backend, d.server.Version = d.logger, m, build.Version()
+	d.server.Limits = ipc.Limits{
+		MaxRequest: int64(c.IPC.MaxRequest), MaxHeader: int(c.IPC.MaxHeader),
+		ReadHeader: c.IPC.ReadHeader, ReadBody: c.IPC.ReadBody, Write: c.IPC.Write, Idle: c.IPC.Idle,
+		MaxConnections: c.IPC.MaxConnections, Drain: c.IPC.Drain,
+	}
+	d.lend(m)
+	if d.model != nil {
+		m.Judge, m.JudgePrivate = d.model, c.LLM.Private
+		m.Reducer = d.model
+	}
+	d.recall()
+	epoch := d.index.Status().Epoch // before the watcher's first scan
+	group, working := errgroup.WithContext(ctx)
+	group.Go(func() error { return d.watcher.Run(working) })
+	group.Go(func() error { return d.complete(working, epoch) })
+	group.Go(func() error { return d.lookAtUsers(working) })
+	group.Go(func() error { return d.runWriting(working) })
+	group.Go(func() error { return d.server.Run(working, listeners...) })
+	group.Go(func() error { return d.supervisor.attend(working, listeners, d.State, d.logger) })
+	group.Go(func() error { return d.forget(working, m) })
+	group.Go(func() error { return d.hear(working, m) })
+	group.Go(func() error {
+		return m.Reduce(working, func(err error) { d.logger.Warn("captured text", "err", err) })
+	})
+	err := group.Wait()
+	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+		return nil
+	}
+	return err
+}
+
+// forget finishes, as soon as all files are known, what was to be forgotten when
+// the daemon was stopped.
+func (d *daemon) forget(ctx context.Context, m *ops.Memory) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-d.known:
+	}
+	for wait := time.Second; ; wait = min(2*wait, time.Hour) { // each time the index is made anew
+		err := m.Forget(ctx)
+		if err == nil || ctx.Err() != nil {
+			return ctx.Err()
+		}
+		d.logger.Warn("what is to be forgotten is not yet gone everywhere", "err", err)
+		if err := sleep(ctx, wait); err != nil {
+			return err
+		}
+	}
+}
+
+// recall learns whose the directories are, as far as it is known from before,
+// so that nobody is taken for somebody else until all files have been read. A
+// claim of a file that has changed meanwhile is not one.
+func (d *daemon) recall() {
+	known := func(f *index.FileInfo) bool {
+		_, ok := mainOf(f.Path)
+		return ok || f.Claim != ""
+	}
+	for _, info := range d.index.Files(known) {
+		d.people.recallMain(info.Path)
+		if stamp, err := d.vault.Stat(info.Path); err == nil && stamp == info.Stamp {
+			d.people.recall(d.pipeline.layout.Place(info.Path), info.Claim)
+		}
+	}
+}
+
+// lookAgain is how often, at the longest, it is tried to make an index whole
+// that cannot be written.
+const lookAgain = 30 * time.Second
+
+// complete confirms that the index is complete after the first scan, and
+// whenever the index was opened again. The epoch is the one before that scan.
+func (d *daemon) complete(ctx context.Context, epoch uint64) error {
+	for first := true; ; first = false {
+		built := roomToBuild()
+		err := d.cover(ctx, epoch)
+		built()
+		blind := errors.Is(err, errUnread)
+		if err != nil && !blind {
+			return err
+		}
+		if first {
+			close(d.known)
+		}
+		for blind && d.blind() {
+			if err := sleep(ctx, time.Second); err != nil {
+				return err
+			}
+		}
+		if blind {
+			continue // the scan that ended this was requested after the epoch was read
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-d.lost:
+		}
+		epoch = d.index.Status().Epoch
+		d.watcher.VerifyNow()
+	}
+}
+
+// errUnread is returned by cover while part of the memory cannot be read.
+var errUnread = errors.New("part of the memory cannot be read")
+
+// blind reports whether files may exist of which nothing is known: the root is
+// missing, a directory could not be read, or a file that may claim its directory.
+func (d *daemon) blind() bool {
+	return d.away() || d.watcher.Status().Unread || d.pipeline.claimsUnread()
+}
+
+// cover waits until every file has been compared with the index, and confirms
+// that. A scan must have been requested since the epoch was read. While part of
+// the memory cannot be read, cover confirms nothing and returns errUnread. The
+// order of the steps matters: see coverage in package index.
+func (d *daemon) cover(ctx context.Context, epoch uint64) error {
+	for wait := time.Second; ; wait = min(2*wait, lookAgain) {
+		if d.people.unsure() {
+			d.recall() // the root may not have been there before
+		}
+		d.watcher.Name(ctx, d.misplaced())
+		err := d.watcher.Sync(ctx)
+		blind := d.blind()
+		if err == nil && !blind {
+			d.people.settled()
+			err = d.index.Confirm(epoch)
+		}
+		if err == nil {
+			err = d.startWriting(ctx)
+		}
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case err == nil && blind:
+			d.logger.Warn("index is not complete yet", "err", errUnread)
+			return errUnread
+		case err == nil:
+			status := d.index.Status()
+			d.logger.Info("index is complete", "files", status.Files, "entries", status.Entries,
+				"took", time.Since(d.started).Round(time.Millisecond))
+			return nil
+		}
+		d.logger.Warn("index is not complete yet", "err", err)
+		if err := sleep(ctx, wait); err != nil {
+			return err
+		}
+		epoch = d.index.Status().Epoch
+		d.watcher.Rescan()
+	}
+}
+
+// misplaced lists the files that the index has at another place than their paths
+// now have: they lie in a directory that has become a user's, or is one no more.
+func (d *daemon) misplaced() []string {
+	if _, err := d.vault.Root(); err != nil {
+		return nil // nothing is known of any directory
+	}
+	var paths []string
+	for _, info := range d.index.Files(func(*index.FileInfo) bool { return true }) {
+		if place := d.pipeline.layout.Place(info.Path); info.Kind != place.Kind || info.Owner != place.Owner {
+			paths = append(paths, info.Path)
+		}
+	}
+	return paths
+}
+
+// lookAtUsers checks now and then whether directories have become a user's: an
+// empty directory that appears changes no file.
+func (d *daemon) lookAtUsers(ctx context.Context) error {
+	for {
+		if err := sleep(ctx, d.config.Watch.Reconcile); err != nil {
+			return err
+		}
+		var mains []string // the round that looks at them rereads the directories
+		for _, dir := range d.people.differing(d.people.known()) {
+			mains = append(mains, dir+"/MEMORY.md")
+		}
+		d.watcher.Name(ctx, mains)
+	}
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(cmp.Or(d, time.Second))
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return nil
+	}
+}
+
+// Sync returns when everything that was saved before it was called is indexed.
+// Where there is no root nobody knows what was saved.
+func (d *daemon) Sync(ctx context.Context) error {
+	if err := d.watcher.Sync(ctx); err != nil {
+		return err
+	}
+	if d.watcher.Status().Root == watcher.RootMissing {
+		return errors.New("sync: the memory directory is missing")
+	}
+	return nil
+}
+
+// Rebuild makes the index anew.
+func (d *daemon) Rebuild(ctx context.Context) error {
+	return d.index.Rebuild(ctx, d.paths(), d.pipeline.read)
+}
+
+// Purge makes the index anew, and leaves nothing of older ones.
+func (d *daemon) Purge(ctx context.Context) error {
+	if err := d.Sync(ctx); err != nil {
+		return err // what has just changed may not have been looked at
+	}
+	err := d.Rebuild(ctx)
+	for errors.Is(err, index.ErrRebuilding) { // it may have read files before they changed
+		if err := sleep(ctx, 100*time.Millisecond); err != nil {
+			return err
+		}
+		err = d.Rebuild(ctx)
+	}
+	return errors.Join(err, d.index.DropQuarantine())
+}
+
+// Subscribe calls f with what happens from now on.
+func (d *daemon) Subscribe(ctx context.Context, f func(ops.Change) error) error {
+	return d.pipeline.events.subscribe(ctx, f)
+}
+
+// catalogued gives those files only that a walk has found: what somebody asks
+// for by a name of their own is never opened unless it is one of these.
+type catalogued struct{ *documents }
+
+// Load implements [ipc.Files].
+func (c catalogued) Load(path string) (*memory.Document, error) {
+	if _, ok := c.vault.Catalogue.Lookup(path); !ok {
+		return nil, missing(path)
+	}
+	return c.documents.Load(path)
+}

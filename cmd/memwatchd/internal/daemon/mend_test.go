@@ -1,0 +1,60 @@
+package daemon
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/index"
+	"github.com/memwatchd/memwatchd/memory"
+)
+
+// The index holds something else than a file says, and believes that it does
+// not: a check finds it, and puts it right.
+func TestMendIndex(t *testing.T) {
+	ownHome(t)
+	root := t.TempDir()
+	for name, text := range map[string]string{"a.md": "- one\n- two\n", "b.md": "- three\n"} {
+		if err := os.WriteFile(filepath.Join(root, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	g := startTarget(t, root, nil)
+	d := g.daemon
+	file, err := d.vault.Read("a.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	wrong := d.pipeline.layout.Parse("a.md", []byte("- other\n"), memory.Meta{})
+	lies := []index.Update{
+		{Path: "a.md", Doc: wrong, Stamp: file.Stamp, Hash: sha256.Sum256(file.Data)},
+		{Path: "c.md", Doc: d.pipeline.layout.Parse("c.md", []byte("- gone\n"), memory.Meta{})},
+	}
+	if err := d.index.Apply(t.Context(), lies); err != nil {
+		t.Fatal(err)
+	}
+	client := g.dial("s")
+	check := func(fix bool) (a api.CheckAnswer) {
+		t.Helper()
+		status, body := g.ask(t, client, "check", object{"fix": fix, "subject": "owner", "context": "private"})
+		if err := json.Unmarshal([]byte(body), &a); err != nil || status != 200 {
+			t.Fatalf("%d %s", status, body)
+		}
+		return a
+	}
+	if a := check(false); len(a.Differing) != 2 || len(a.Mended) != 0 {
+		t.Fatalf("a check finds %+v", a)
+	}
+	if a := check(true); len(a.Differing) != 0 || len(a.Mended) != 2 || len(a.Refused) != 0 {
+		t.Errorf("a check that mends answers %+v", a)
+	}
+	if a := check(false); len(a.Differing) != 0 {
+		t.Errorf("after that, a check finds %+v", a)
+	}
+	if info, ok := d.index.File("a.md"); !ok || info.Entries != 2 {
+		t.Errorf("a.md is indexed with %d entries", info.Entries)
+	}
+}

@@ -1,0 +1,62 @@
+package daemon
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+
+	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/config"
+	"github.com/memwatchd/memwatchd/llm"
+	"github.com/memwatchd/memwatchd/memory"
+	"github.com/memwatchd/memwatchd/secrets"
+)
+
+// openModel makes what asks the model; nil if there is none. That its key cannot
+// be read is an error, since whoever configured it is still there now.
+func (d *daemon) openModel() (*llm.Client, error) {
+	l := &d.config.LLM
+	if l.Endpoint == "" {
+		return nil, nil
+	}
+	client := &llm.Client{
+		Endpoint: l.Endpoint, Model: l.Model, Timeout: l.Timeout,
+		Redact: func(text string) string { text, _ = secrets.Redact(text); return text },
+	}
+	if l.KeyFile != "" {
+		client.Key = func() (string, error) { return config.ReadKey(l.KeyFile) }
+		if _, err := client.Key(); err != nil {
+			return nil, fmt.Errorf("llm.key_file: %w", err)
+		}
+	}
+	if u, err := url.Parse(l.Endpoint); err == nil && u.Scheme == "http" && !config.Loopback(u.Hostname()) {
+		d.logger.Warn("what the model is asked crosses the network unencrypted", "host", u.Hostname())
+	}
+	return client, nil
+}
+
+// tellModel reports whether a text of memory may be told to the model: what is
+// private only if that is configured, what has a credential in it never.
+func (d *daemon) tellModel(v memory.Visibility, text string) bool {
+	return (v == memory.PublicOK || d.config.LLM.Private) && secrets.Rule(text) == ""
+}
+
+// refuseModel says why a text of the model's cannot be written.
+func refuseModel(text string) error {
+	if secrets.Rule(text) != "" {
+		return errors.New("it has a credential in it, or a redaction")
+	}
+	return memory.CheckText(text)
+}
+
+// modelStatus is how asking the model goes; nil if there is none.
+func (d *daemon) modelStatus() *api.ModelStatus {
+	if d.model == nil {
+		return nil
+	}
+	s, l := d.model.Status(), &d.config.LLM
+	return &api.ModelStatus{
+		Endpoint: l.Endpoint, Model: l.Model, Private: l.Private,
+		Asked: s.Asked, Failed: s.Failed, Failure: s.Failure, FailedAt: s.FailedAt.UTC(),
+	}
+}

@@ -1,0 +1,36 @@
+package daemon
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/testkit"
+	"github.com/memwatchd/memwatchd/vault"
+)
+
+// An error that says nothing about a directory does not change whose it is.
+func TestUsersWhileRootIsMissing(t *testing.T) {
+	root := filepath.Join(t.TempDir(), "root")
+	testkit.Put(t, filepath.Join(root, "alice/MEMORY.md"), "# Alice\n")
+	testkit.Put(t, filepath.Join(root, "alice/memory/2026-01-01.md"), "- quince\n")
+	p := &people{vault: &vault.Vault{Dir: root}}
+	if !p.Users("alice") || p.Users("bob") {
+		t.Fatal("alice is a user, and bob is not")
+	}
+	if err := os.Rename(root, root+".away"); err != nil {
+		t.Fatal(err)
+	}
+	if dirs := p.changed([]string{"alice", "bob"}); len(dirs) > 0 || !p.Users("alice") || p.Users("bob") {
+		t.Errorf("while the root is missing, %q have changed", dirs)
+	}
+	if err := os.Remove(root + ".away/alice/MEMORY.md"); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(root+".away", root); err != nil {
+		t.Fatal(err)
+	}
+	if dirs := p.changed([]string{"alice"}); len(dirs) != 1 || p.Users("alice") {
+		t.Errorf("when the root is back without MEMORY.md, %q have changed", dirs)
+	}
+}

@@ -1,0 +1,282 @@
+package daemon
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"runtime/metrics"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/build"
+	"github.com/memwatchd/memwatchd/memory"
+	"github.com/memwatchd/memwatchd/secrets"
+	"github.com/memwatchd/memwatchd/vault"
+	"github.com/memwatchd/memwatchd/watcher"
+)
+
+// maxListed is how many problems and skipped files status lists; check lists
+// all.
+const maxListed = 20
+
+// State says how far answers can be trusted. It is asked for with each of them,
+// and looks at nothing that takes time.
+func (d *daemon) State() api.IndexStatus { return d.state(d.watcher.Status()) }
+
+func (d *daemon) state(w watcher.Status) api.IndexStatus {
+	x := d.index.Status()
+	s := api.IndexStatus{
+		Revision: x.Revision, Pending: w.Pending, Generation: x.Generation, Degraded: x.Degraded, Problem: x.Problem,
+	}
+	switch {
+	case x.Degraded:
+		s.Done, s.Total = x.Files, max(x.Files, d.vault.Catalogue.Len())
+	case x.Rebuilding:
+		s.Done, s.Total = x.Rebuilt, x.ToRebuild
+	}
+	if failure := d.pipeline.lastFailure(); failure != nil && s.Problem == "" {
+		s.Problem = failure.Error()
+	}
+	if state := rootState(w); state == api.RootHolding || state == watcher.RootMissing || w.Unread || d.pipeline.isUnread() {
+		// Answers are from what was there, and say so.
+		s.Degraded = true
+		s.Problem = cmp.Or(s.Problem, strings.Join(w.Warnings, "; "))
+	}
+	return s
+}
+
+func rootState(w watcher.Status) string {
+	if w.Held > 0 {
+		return api.RootHolding
+	}
+	return w.Root
+}
+
+// Report says how things are going.
+func (d *daemon) Report() api.Status {
+	x, w := d.index.Status(), d.watcher.Status()
+	s := api.Status{
+		Version: build.Version(), PID: os.Getpid(), Started: d.started.UTC().Truncate(time.Second),
+		Uptime: time.Since(d.started).Truncate(time.Second).String(),
+		Root:   d.config.Memory.Dir, RootState: rootState(w),
+		Files: x.Files, Entries: x.Entries, Saves: int(d.pipeline.saves.Load()),
+		Index: d.state(w),
+		Watch: api.WatchStatus{
+			Directories: w.Directories, Limit: w.Limit, Polled: []string{}, Overflows: w.Overflows,
+			LastReconcile: w.LastReconcile, Problem: strings.Join(w.Warnings, "; "),
+		},
+		Latency: api.Latency{SaveToSearch: d.pipeline.latency.Quantiles()},
+		Skipped: []api.Skipped{}, Problems: d.problems(), Sockets: d.sockets,
+		OpenFiles: openFiles(), MemoryBytes: heldMemory(), Goroutines: runtime.NumGoroutine(),
+	}
+	s.Index.Size = d.index.Size()
+	s.Index.Degraded = s.Index.Degraded || x.Problem != "" // answers may be whole all the same
+	for _, u := range w.Polled {
+		s.Watch.Polled = append(s.Watch.Polled, cmp.Or(u.Path, "."))
+	}
+	skipped := d.vault.Catalogue.Skipped()
+	s.SkippedFiles = len(skipped)
+	for _, k := range skipped[:min(len(skipped), maxListed)] {
+		s.Skipped = append(s.Skipped, api.Skipped{Path: k.Path, Reason: k.Reason})
+	}
+	s.ProblemCount = len(s.Problems)
+	s.Problems = s.Problems[:min(len(s.Problems), maxListed)]
+	s.LLM, s.Topic = d.modelStatus(), d.topicStatus()
+	s.Write, s.Compactor = d.writing(), d.upkeep.status(d.config.Compactor.Enabled)
+	s.Healthy = w.Root != watcher.RootMissing && w.Held == 0 && s.Index.Problem == "" && d.writer != nil
+	return s
+}
+
+// writing is how writing to files is going.
+func (d *daemon) writing() api.WriteStatus {
+	s := api.WriteStatus{Enabled: d.config.Write.Enabled, Waiting: []api.Skipped{}, Refused: []api.Skipped{}, Kept: []string{}}
+	if d.writer == nil {
+		s.Problem = "no file is changed without a journal: " + d.unwritable.Error()
+		return s
+	}
+	w := d.writer.Status()
+	s.Applied, s.LostRaces, s.Problem = w.Applied, w.LostRaces, w.Unable
+	for _, h := range w.Waiting[:min(len(w.Waiting), maxListed)] {
+		s.Waiting = append(s.Waiting, api.Skipped{Path: h.Path, Reason: h.Reason})
+	}
+	for _, h := range w.Refused[:min(len(w.Refused), maxListed)] {
+		s.Refused = append(s.Refused, api.Skipped{Path: h.Path, Reason: h.Reason})
+	}
+	s.Kept = append(s.Kept, w.Kept...)
+	return s
+}
+
+func (p *pipeline) lastFailure() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.failure
+}
+
+// problems lists what a person should know: of the memory as a whole, then of
+// files by path and line.
+func (d *daemon) problems() []api.FileProblem {
+	list := d.server.Problems()
+	if text := d.people.problem(); text != "" {
+		list = append(list, api.FileProblem{Path: memory.IdentitiesPath, Problem: api.Problem{
+			Code: "identities_broken", Message: text + "; the last links that were read hold",
+		}})
+	}
+	for _, c := range d.people.conflicts() {
+		list = append(list, api.FileProblem{Path: c.Dir, Problem: api.Problem{
+			Code: "subject_conflict", Message: "its files name more than one subject: " + strings.Join(c.Subjects, ", "),
+		}})
+	}
+	if d.writer != nil {
+		for _, text := range d.writer.Journal.Problems() {
+			list = append(list, api.FileProblem{Problem: api.Problem{Code: "journal_damaged", Message: "journal: " + text}})
+		}
+	}
+	p := d.pipeline
+	tomorrow := p.tomorrow()
+	p.mu.Lock()
+	for path, k := range p.known {
+		if k.day > tomorrow {
+			list = append(list, api.FileProblem{Path: path, Problem: api.Problem{
+				Code: "day_in_future", Message: k.day + " is later than tomorrow; if it is not meant, rename it",
+			}})
+		}
+		if k.reading != "" {
+			list = append(list, api.FileProblem{Path: path, Problem: api.Problem{
+				Code: "unreadable", Message: "cannot be read, what was read of it last stays: " + k.reading,
+			}})
+		}
+		for _, problem := range k.problems {
+			list = append(list, api.FileProblem{Path: path, Problem: api.Problem(problem)})
+		}
+	}
+	p.mu.Unlock()
+	slices.SortFunc(list, byPlace)
+	return list
+}
+
+func byPlace(a, b api.FileProblem) int {
+	return cmp.Or(strings.Compare(a.Path, b.Path), cmp.Compare(a.Line, b.Line),
+		strings.Compare(a.Code, b.Code), strings.Compare(a.Message, b.Message))
+}
+
+// Check compares files and index by content.
+func (d *daemon) Check(ctx context.Context, path string) (*api.CheckAnswer, error) {
+	path = strings.TrimSuffix(path, "/")
+	among := func(p string) bool { return path == "" || p == path || strings.HasPrefix(p, path+"/") }
+	a := &api.CheckAnswer{Problems: []api.FileProblem{}, Conflicts: []api.Contest{}, Skipped: []api.Skipped{}, Differing: []api.Skipped{}}
+	tree, err := d.vault.Walk(ctx, "", nil)
+	if errors.Is(err, vault.ErrRoot) {
+		return nil, api.Errorf(api.Unavailable, "%v", err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	differs := func(path, how string, args ...any) {
+		a.Differing = append(a.Differing, api.Skipped{Path: path, Reason: fmt.Sprintf(how, args...)})
+	}
+	found := map[string]bool{}
+	for _, f := range tree.Files {
+		if !among(f.Path) {
+			continue
+		}
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		a.Files++
+		found[f.Path] = true
+		info, ok := d.index.File(f.Path)
+		file, err := d.vault.Read(f.Path)
+		a.Problems = append(a.Problems, credentials(f.Path, file.Data)...)
+		switch {
+		case err != nil:
+			differs(f.Path, "cannot be read: %v", err)
+		case !ok:
+			differs(f.Path, "is not in the index")
+		case info.Hash != sha256.Sum256(file.Data) && file.Unsettled:
+			differs(f.Path, "is being written, and indexed as it was")
+		case info.Hash != sha256.Sum256(file.Data):
+			differs(f.Path, "is indexed with another content")
+		case info.Entries != len(d.pipeline.parse(file).Entries):
+			differs(f.Path, "is indexed with %d entries", info.Entries)
+		}
+	}
+	for p := range d.index.Known() {
+		if among(p) && !found[p] {
+			differs(p, "is in the index and not in the directory")
+		}
+	}
+	slices.SortFunc(a.Differing, func(x, y api.Skipped) int { return strings.Compare(x.Path, y.Path) })
+	for _, s := range tree.Skipped {
+		if among(s.Path) {
+			a.Skipped = append(a.Skipped, api.Skipped{Path: s.Path, Reason: s.Reason})
+		}
+	}
+	for _, f := range d.problems() {
+		if among(f.Path) {
+			a.Problems = append(a.Problems, f)
+		}
+	}
+	slices.SortStableFunc(a.Problems, byPlace)
+	for _, c := range d.people.conflicts() {
+		if among(c.Dir) {
+			a.Conflicts = append(a.Conflicts, api.Contest(c))
+		}
+	}
+	return a, nil
+}
+
+// credentials tells where a file has live credentials: line 0 is its name.
+func credentials(path string, text []byte) (list []api.FileProblem) {
+	tell := func(line int, rule string) {
+		list = append(list, api.FileProblem{Path: path, Problem: api.Problem{
+			Code: "secret", Line: line, Message: "it has a live credential (" + rule + "), which is masked wherever it is shown; revoke it, and take it out",
+		}})
+	}
+	for _, f := range secrets.Find(path) {
+		tell(0, f.Rule)
+	}
+	line, at := 1, 0
+	for _, f := range secrets.Find(string(text)) {
+		line, at = line+bytes.Count(text[at:f.Start], []byte("\n")), f.Start
+		tell(line, f.Rule)
+	}
+	return list
+}
+
+// Mend makes the index hold what the files say.
+func (d *daemon) Mend(ctx context.Context, paths []string) error {
+	if err := d.pipeline.mend(ctx, paths); err != nil {
+		return err
+	}
+	d.watcher.Rescan()
+	return d.watcher.Sync(ctx)
+}
+
+// heldMemory is what the runtime holds of the system's memory.
+func heldMemory() uint64 {
+	return metric("/memory/classes/total:bytes") - metric("/memory/classes/heap/released:bytes")
+}
+
+// openFiles counts our file descriptors, as far as the system tells.
+func openFiles() int {
+	for _, dir := range []string{"/proc/self/fd", "/dev/fd"} {
+		if entries, err := os.ReadDir(dir); err == nil {
+			return len(entries) - 1 // the directory itself
+		}
+	}
+	return 0
+}
+
+// metric reads one of the runtime's figures.
+func metric(name string) uint64 {
+	sample := []metrics.Sample{{Name: name}}
+	metrics.Read(sample)
+	return sample[0].Value.Uint64()
+}

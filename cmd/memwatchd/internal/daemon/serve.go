@@ -1,0 +1,208 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"reflect"
+	"slices"
+	"syscall"
+
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/build"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/config"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/term"
+	"github.com/memwatchd/memwatchd/ipc"
+	"github.com/memwatchd/memwatchd/secrets"
+)
+
+// Run runs a daemon until the context ends, with a log on stderr. SIGHUP
+// reads the configuration again; one that makes no sense, or with which nothing
+// starts, leaves the old one.
+func Run(ctx context.Context, flags config.Flags, c *config.Config, stderr io.Writer) error {
+	s := &succession{flags: flags, stderr: stderr, supervisor: findSupervisor()}
+	return s.serve(ctx, c)
+}
+
+// A succession runs a daemon, and another one when the configuration changes. The
+// sockets stay open from one to the next, so that no client finds them gone.
+type succession struct {
+	flags      config.Flags
+	stderr     io.Writer
+	supervisor supervisor
+	listeners  []*ipc.Listener
+}
+
+var errReload = errors.New("the configuration changed")
+
+// serve runs one daemon after the other until the context ends.
+func (s *succession) serve(ctx context.Context, c *config.Config) error {
+	hup := make(chan os.Signal, 1)
+	signal.Notify(hup, syscall.SIGHUP)
+	defer signal.Stop(hup)
+	defer s.closeListeners(nil)
+	defer context.AfterFunc(ctx, s.supervisor.stopping)()
+	var good *config.Config // the last that ran
+	for {
+		next, ran, err := s.once(ctx, c, hup)
+		switch {
+		case errors.Is(err, errReload):
+			good, c = c, next
+		case err == nil || ran || good == nil:
+			return err
+		default:
+			s.log(good).Error("new configuration does not work, the old one stays", "err", err)
+			c, good = good, nil
+		}
+	}
+}
+
+// once runs one daemon to its end. With errReload there is a next configuration.
+func (s *succession) once(ctx context.Context, c *config.Config, hup <-chan os.Signal) (next *config.Config, ran bool, err error) {
+	logger := s.log(c)
+	slog.SetDefault(logger) // what libraries log goes there too
+	d, err := openDaemon(c, logger)
+	if err != nil {
+		return nil, false, err
+	}
+	defer func() { err = errors.Join(err, d.close()) }()
+	listeners, err := s.listen(c)
+	if err != nil {
+		return nil, false, err
+	}
+	d.supervisor = s.supervisor
+	logger.Info("serving", "root", c.Memory.Dir, "socket", d.sockets[0], "pid", os.Getpid(), "version", build.Version())
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	reloaded := make(chan *config.Config, 1)
+	go func() {
+		if next := s.awaitReload(ctx, hup, logger); next != nil {
+			reloaded <- next
+			cancel(errReload)
+		}
+	}()
+	go s.progress(ctx, d)
+	err = d.run(ctx, listeners)
+	if err == nil && context.Cause(ctx) == errReload {
+		return <-reloaded, true, errReload
+	}
+	if err == nil {
+		logger.Info("stopped")
+	}
+	return nil, true, err
+}
+
+// awaitReload waits for a configuration that makes sense.
+func (s *succession) awaitReload(ctx context.Context, hup <-chan os.Signal, logger *slog.Logger) *config.Config {
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-hup:
+			s.supervisor.reloading()
+			c, err := config.Load(s.flags, os.Environ())
+			if err == nil {
+				logger.Info("configuration is read again")
+				return c
+			}
+			logger.Error("new configuration is refused, the old one stays", "err", err)
+			s.supervisor.ready("the new configuration is refused: " + term.EscapeLine(err.Error()))
+		}
+	}
+}
+
+// listen opens the sockets that are not open yet, and closes those that are not
+// wanted any more.
+func (s *succession) listen(c *config.Config) ([]*ipc.Listener, error) {
+	var wanted, opened []*ipc.Listener
+	if err := s.supervisor.check(c.IPC.Listeners); err != nil {
+		return nil, err
+	}
+	for i := range c.IPC.Listeners {
+		e, err := c.IPC.Listeners[i].Endpoint(c.IPC.Rate)
+		var l *ipc.Listener
+		if err == nil {
+			if j := slices.IndexFunc(s.listeners, func(l *ipc.Listener) bool { return reflect.DeepEqual(l.Endpoint, e) }); j >= 0 {
+				wanted = append(wanted, s.listeners[j])
+				continue
+			}
+			s.closeSame(e)
+			l, err = s.supervisor.listen(e)
+		}
+		if err != nil {
+			for _, l := range opened {
+				err = errors.Join(err, l.Close())
+			}
+			return nil, err
+		}
+		wanted, opened = append(wanted, l), append(opened, l)
+	}
+	s.closeListeners(wanted)
+	s.listeners = wanted
+	return wanted, nil
+}
+
+// closeSame closes the socket of ours that is in the way of a new one.
+func (s *succession) closeSame(e ipc.Endpoint) {
+	s.listeners = slices.DeleteFunc(s.listeners, func(l *ipc.Listener) bool {
+		if l.Name() != e.Name() {
+			return false
+		}
+		if err := l.Close(); err != nil {
+			fmt.Fprintln(s.stderr, "memwatchd: "+term.EscapeLine(err.Error()))
+		}
+		return true
+	})
+}
+
+func (s *succession) closeListeners(but []*ipc.Listener) {
+	for _, l := range s.listeners {
+		if !slices.Contains(but, l) {
+			if err := l.Close(); err != nil {
+				fmt.Fprintln(s.stderr, "memwatchd: "+term.EscapeLine(err.Error()))
+			}
+		}
+	}
+	s.listeners = nil
+}
+
+// log is where the daemon says what a person should know.
+func (s *succession) log(c *config.Config) *slog.Logger {
+	var w io.Writer = s.stderr
+	if s.terminal() != nil {
+		w = term.OverBar{Writer: w}
+	}
+	w = masked{w}
+	options := &slog.HandlerOptions{Level: c.LogLevel()}
+	if c.Log.Format == "json" {
+		options.ReplaceAttr = term.Harmless // the other format quotes by itself
+		return slog.New(newThrottle(slog.NewJSONHandler(w, options)))
+	}
+	return slog.New(newThrottle(slog.NewTextHandler(w, options)))
+}
+
+// terminal is what is logged to, if that is a terminal.
+func (s *succession) terminal() *os.File {
+	if f, ok := s.stderr.(*os.File); ok && term.IsTerminal(f) {
+		return f
+	}
+	return nil
+}
+
+// masked writes lines without the credentials that are in them.
+type masked struct{ io.Writer }
+
+func (w masked) Write(p []byte) (int, error) { return w.Writer.Write(secrets.Mask(p)) }
+
+// progress shows, on a terminal, how far the first index is.
+func (s *succession) progress(ctx context.Context, d *daemon) {
+	if f := s.terminal(); f != nil {
+		term.ShowProgress(ctx, f, func() (done, total int, more bool) {
+			index := d.State()
+			return index.Done, index.Total, index.Degraded
+		})
+	}
+}

@@ -1,0 +1,154 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/testkit"
+	"github.com/memwatchd/memwatchd/ipc"
+)
+
+// How far an index is stands in the status.
+func TestSupervisorIsToldHowFar(t *testing.T) {
+	s, l, m := attended(t, time.Hour)
+	serveOn(t, l)
+	index := make(chan api.IndexStatus, 3)
+	index <- api.IndexStatus{Degraded: true, Done: 3, Total: 12}
+	index <- api.IndexStatus{Problem: "the disk is full\n"}
+	index <- api.IndexStatus{}
+	s.watchdog = 40 * time.Millisecond
+	attend(t, s, l, m, func() api.IndexStatus { return <-index }, slog.New(slog.DiscardHandler))
+	for _, want := range [][]string{
+		{"READY=1", "WATCHDOG=1", "STATUS=indexing: 3 of 12 files"},
+		{"WATCHDOG=1", `STATUS=the disk is full\n`},
+		{"WATCHDOG=1", "STATUS=serving"},
+	} {
+		if got := m.Next(time.Minute); !slices.Equal(got, want) {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+	close(index) // of which more can be read, all the same
+	for range 2 {
+		if got, want := m.Next(time.Minute), []string{"WATCHDOG=1"}; !slices.Equal(got, want) {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
+// A daemon that accepts connections and does not answer is not ready, and shows no
+// sign of life: not before it has answered, and not when it has stopped to.
+func TestSilenceIsNoSignOfLife(t *testing.T) {
+	s, l, m := attended(t, 200*time.Millisecond)
+	var log testkit.Printed
+	attend(t, s, l, m, func() api.IndexStatus { return api.IndexStatus{} }, slog.New(slog.NewTextHandler(&log, nil)))
+	silences := func() int { return strings.Count(log.String(), "own socket does not answer") }
+	silent := func(n int) {
+		t.Helper()
+		for end := time.Now().Add(time.Minute); silences() < n; time.Sleep(5 * time.Millisecond) {
+			if time.Now().After(end) {
+				t.Fatalf("%d silences, want %d:\n%s", silences(), n, log.String())
+			}
+		}
+	}
+	silent(2)
+	if !m.Quiet() {
+		t.Error("there was a sign of life, and no answer")
+	}
+	stop := serveOn(t, l)
+	m.Await("READY=1")
+	m.Await("WATCHDOG=1")
+	stop()
+	silent(silences() + 1)
+	m.Quiet() // what was said before
+	silent(silences() + 2)
+	if !m.Quiet() {
+		t.Error("there was a sign of life after the last answer")
+	}
+	serveOn(t, l)
+	m.Await("WATCHDOG=1")
+}
+
+// attended is a supervisor that waits so long for signs of life, a socket of ours
+// on which nobody answers yet, and who is told.
+func attended(t *testing.T, watchdog time.Duration) (*supervisor, net.Listener, *testkit.Manager) {
+	t.Helper()
+	dir, err := os.MkdirTemp("/tmp", "mw")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	l, err := net.Listen("unix", filepath.Join(dir, "s"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	t.Setenv("NOTIFY_SOCKET", filepath.Join(dir, "n"))
+	return &supervisor{listens: true, watchdog: watchdog}, l, testkit.NewManager(t, filepath.Join(dir, "n"))
+}
+
+// attend runs the supervisor's side of a daemon until the test ends.
+func attend(t *testing.T, s *supervisor, l net.Listener, m *testkit.Manager, state func() api.IndexStatus, logger *slog.Logger) {
+	ctx, cancel := context.WithCancel(context.Background())
+	own := []*ipc.Listener{{Endpoint: ipc.Endpoint{Address: "127.0.0.1:1"}}, {Endpoint: ipc.Endpoint{Path: l.Addr().String()}}}
+	ended := make(chan error, 1)
+	go func() { ended <- s.attend(ctx, own, state, logger) }()
+	t.Cleanup(func() {
+		cancel()
+		m.Conn.Close() // who is told and does not listen makes it wait
+		if err := <-ended; !errors.Is(err, context.Canceled) {
+			t.Errorf("it ended with %v", err)
+		}
+	})
+}
+
+// serveOn answers on a listener until it is stopped, and leaves it open.
+func serveOn(t *testing.T, l net.Listener) (stop func()) {
+	t.Helper()
+	f, err := l.(*net.UnixListener).File()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	copied, err := net.FileListener(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := &http.Server{Handler: http.NotFoundHandler()}
+	ended := make(chan error, 1)
+	go func() { ended <- server.Serve(copied) }()
+	stop = func() {
+		server.Close()
+		<-ended
+	}
+	t.Cleanup(func() { server.Close() })
+	return stop
+}
+
+// What the service manager says is for this process alone.
+func TestSupervisorLeavesNothingBehind(t *testing.T) {
+	for name, value := range map[string]string{
+		"LISTEN_PID": "1", "LISTEN_FDS": "1", "LISTEN_FDNAMES": "s", "WATCHDOG_USEC": "30000000", "WATCHDOG_PID": strconv.Itoa(os.Getpid()),
+	} {
+		t.Setenv(name, value)
+	}
+	s := findSupervisor()
+	if s.sockets != nil || s.watchdog != 30*time.Second {
+		t.Errorf("got %+v", s)
+	}
+	for _, pair := range os.Environ() {
+		if strings.HasPrefix(pair, "LISTEN_") || strings.HasPrefix(pair, "WATCHDOG_") {
+			t.Errorf("%s is left in the environment", pair)
+		}
+	}
+}

@@ -1,0 +1,70 @@
+package daemon
+
+import (
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/config"
+)
+
+// As long as it cannot be known that everything is indexed nobody is told that
+// it is: sync fails in time, and an answer says that it may be old.
+func TestNotSynced(t *testing.T) {
+	ownHome(t)
+	root := filepath.Join(t.TempDir(), "m")
+	writeTree(t, root, map[string]string{"MEMORY.md": "- tea\n"}, time.Now().Add(-time.Hour))
+	g := startTarget(t, root, func(c *config.Config, _ string) { c.IPC.SyncTimeout = 200 * time.Millisecond })
+	c := g.dial("s")
+	scope := object{"subject": "owner", "context": "private"}
+	synced := func() (status int, body string, fresh bool) {
+		t.Helper()
+		status, body = g.ask(t, c, "sync", with(scope, object{"timeout": "200ms"}))
+		return status, body, strings.Contains(g.answer(t, c, "search", with(scope, object{"query": "coffee"})), `"synced":true`)
+	}
+	for name, hold := range map[string]func() (release func()){
+		"nothing can be taken over": func() func() {
+			g.daemon.pipeline.changing.Lock()
+			return g.daemon.pipeline.changing.Unlock
+		},
+		"the root is away": func() func() {
+			rename := func(from, to string) {
+				t.Helper()
+				if err := os.Rename(from, to); err != nil {
+					t.Fatal(err)
+				}
+			}
+			rename(root, root+".away")
+			return func() { rename(root+".away", root) }
+		},
+	} {
+		release := hold()
+		if name != "the root is away" {
+			if err := os.WriteFile(filepath.Join(root, "new.md"), []byte("- coffee\n"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for range 3 {
+			began := time.Now()
+			status, body, fresh := synced()
+			if status != http.StatusServiceUnavailable || failure(t, body) != api.Unavailable {
+				t.Errorf("while %s: sync answers %d %s", name, status, body)
+			}
+			if fresh {
+				t.Errorf("while %s: an answer is said to be fresh", name)
+			}
+			if took := time.Since(began); took > 10*time.Second {
+				t.Errorf("while %s: it takes %s to say so", name, took)
+			}
+		}
+		release()
+		eventually(t, "everything is indexed", func() bool {
+			status, _, fresh := synced()
+			return status == http.StatusOK && fresh
+		})
+	}
+}

@@ -1,0 +1,88 @@
+package daemon
+
+import (
+	"cmp"
+	"context"
+	"log/slog"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+const (
+	// A message is logged so often in each period; the first line of the next
+	// one says how often it was left out.
+	throttleFree   = 20
+	throttlePeriod = time.Minute
+)
+
+// throttle keeps the same message from filling a disk.
+type throttle struct {
+	slog.Handler
+	seen *seenMessages
+}
+
+type seenMessages struct {
+	mu    sync.Mutex
+	since time.Time
+	count map[message]int
+}
+
+type message struct {
+	level slog.Level
+	text  string
+}
+
+func newThrottle(h slog.Handler) slog.Handler {
+	return &throttle{h, &seenMessages{count: map[message]int{}}}
+}
+
+// Handle passes a record on, unless there were too many like it.
+func (t *throttle) Handle(ctx context.Context, r slog.Record) error {
+	n, over := t.seen.note(message{r.Level, r.Message}, r.Time)
+	for _, m := range slices.SortedFunc(maps.Keys(over), compareMessages) {
+		left := slog.NewRecord(r.Time, m.level, "messages were left out", 0)
+		left.AddAttrs(slog.String("message", m.text), slog.Int("times", over[m]))
+		if err := t.Handler.Handle(ctx, left); err != nil {
+			return err
+		}
+	}
+	if n > throttleFree {
+		return nil
+	}
+	return t.Handler.Handle(ctx, r)
+}
+
+// note counts a message. When a period is over it returns what was left out in
+// it, and how often.
+func (s *seenMessages) note(m message, now time.Time) (n int, over map[message]int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if now.Sub(s.since) >= throttlePeriod {
+		over = s.count
+		for m, n := range over {
+			if over[m] = n - throttleFree; n <= throttleFree {
+				delete(over, m)
+			}
+		}
+		s.since, s.count = now, map[message]int{}
+	}
+	s.count[m]++
+	return s.count[m], over
+}
+
+func compareMessages(a, b message) int {
+	return cmp.Or(cmp.Compare(a.level, b.level), strings.Compare(a.text, b.text))
+}
+
+// WithAttrs implements [slog.Handler].
+func (t *throttle) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return &throttle{t.Handler.WithAttrs(attrs), t.seen}
+}
+
+// WithGroup implements [slog.Handler].
+func (t *throttle) WithGroup(name string) slog.Handler {
+	return &throttle{t.Handler.WithGroup(name), t.seen}
+}

@@ -1,0 +1,52 @@
+package daemon
+
+import (
+	"fmt"
+	"path/filepath"
+
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/clock"
+	"github.com/memwatchd/memwatchd/index"
+	"github.com/memwatchd/memwatchd/memory"
+	"github.com/memwatchd/memwatchd/todosync"
+)
+
+// openTodos opens what keeps the copies of tasks in step.
+func (d *daemon) openTodos() {
+	c := d.config
+	d.todos = &todosync.Syncer{
+		Files: present{d}, Writer: d.writer, List: d.withTasks, Parse: d.pipeline.parse, Subject: d.people.subject,
+		State: filepath.Join(c.State.Dir, "todosync.json"), Root: c.Memory.Dir,
+		Days: c.Todosync.Days, Location: c.Location, Off: !c.Todosync.Enabled,
+		Gather: max(todosync.DefaultGather, 2*c.Watch.Vanish), Logger: d.logger, Now: clock.Now,
+	}
+	d.todos.CatchUp = d.watcher.Sync
+	d.pipeline.todos = d.todos
+	d.writer.TakenBack = d.todos.TakenBack
+}
+
+// present gives files as documents does, and tells one that is gone from one that
+// only cannot be read at this moment, as when it is being saved. That a file is
+// gone is found out where changes are followed.
+type present struct{ *daemon }
+
+// Load implements [todosync.Files].
+func (p present) Load(path string) (*memory.Document, error) {
+	doc, err := p.pipeline.documents.Load(path)
+	if err == nil {
+		return doc, nil
+	}
+	// What the index does not know may be gone, as far as it is complete.
+	if _, known := p.index.File(path); known || p.index.Status().Degraded || p.blind() {
+		return nil, fmt.Errorf("read %s: not now", path)
+	}
+	return doc, err
+}
+
+// withTasks lists the files that have tasks.
+func (d *daemon) withTasks() []todosync.Listed {
+	var list []todosync.Listed
+	for _, f := range d.index.Files(func(f *index.FileInfo) bool { return f.Tasks && todosync.Concerns(f.Kind) }) {
+		list = append(list, todosync.Listed{Path: f.Path, Day: f.Day, Hash: f.Hash})
+	}
+	return list
+}

@@ -1,0 +1,94 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"sync/atomic"
+
+	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/config"
+	"github.com/memwatchd/memwatchd/memory"
+	"github.com/memwatchd/memwatchd/ntfy"
+	"github.com/memwatchd/memwatchd/ops"
+	"github.com/memwatchd/memwatchd/vault"
+)
+
+// A topic is where messages come from that are noted.
+type topic struct {
+	ntfy.Subscriber
+	refused atomic.Int64 // messages that are never noted
+}
+
+// openTopic makes what listens to the topic; nil if there is none, or if nothing
+// is noted. That its token cannot be read is an error, since whoever configured
+// it is still there now.
+func (d *daemon) openTopic() (*topic, error) {
+	n := &d.config.Capture.Ntfy
+	if n.Topic == "" || !d.config.Memory.Enabled {
+		return nil, nil
+	}
+	t := &topic{Subscriber: ntfy.Subscriber{
+		Server: n.Server, Topic: n.Topic, Logger: d.logger, Memory: keptState(filepath.Join(d.config.State.Dir, "topic.json")),
+	}}
+	if n.TokenFile != "" {
+		t.Token = func() (string, error) { return config.ReadKey(n.TokenFile) }
+		if _, err := t.Token(); err != nil {
+			return nil, fmt.Errorf("capture.ntfy.token_file: %w", err)
+		}
+	}
+	return t, nil
+}
+
+// hear notes what comes to the topic, once every file has been seen.
+func (d *daemon) hear(ctx context.Context, m *ops.Memory) error {
+	if d.topic == nil {
+		return nil
+	}
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-d.known:
+	}
+	d.topic.Handle = func(ctx context.Context, msg ntfy.Message) error {
+		err := m.Receive(ctx, ops.Received{
+			Source: memory.TopicSource + d.topic.Topic + ":" + msg.ID, Time: msg.Time, Title: msg.Title, Text: msg.Body(),
+		})
+		if e, ok := errors.AsType[*api.Error](err); ok && (e.Code == api.Secret || e.Code == api.Invalid) {
+			d.topic.refused.Add(1)
+			d.logger.Warn("message is never noted", "id", msg.ID, "err", err)
+			return nil
+		}
+		return err
+	}
+	return d.topic.Run(ctx)
+}
+
+// topicStatus is how listening goes; nil if there is no topic.
+func (d *daemon) topicStatus() *api.TopicStatus {
+	if d.topic == nil {
+		return nil
+	}
+	s := d.topic.Status()
+	return &api.TopicStatus{
+		Server: d.topic.Server, Topic: d.topic.Topic, Connected: s.Connected,
+		Messages: s.Messages, Refused: int(d.topic.refused.Load()), Last: s.Last, Problem: s.Problem,
+	}
+}
+
+// keptState is a file of the daemon's own.
+type keptState string
+
+// Load implements [ntfy.Memory].
+func (path keptState) Load() ([]byte, error) {
+	data, err := vault.ReadState(string(path))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return data, err
+}
+
+// Save implements [ntfy.Memory].
+func (path keptState) Save(data []byte) error { return vault.WriteState(string(path), data) }

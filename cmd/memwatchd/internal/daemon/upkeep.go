@@ -1,0 +1,254 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/clock"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/term"
+	"github.com/memwatchd/memwatchd/compactor"
+	"github.com/memwatchd/memwatchd/memory"
+	"github.com/memwatchd/memwatchd/ops"
+	"github.com/memwatchd/memwatchd/todosync"
+	"github.com/memwatchd/memwatchd/vault"
+)
+
+// upkeep is everything that makes room, by itself at the times of a schedule or
+// because somebody asks for it: by one of the machines that share a memory, one
+// thing at a time.
+type upkeep struct {
+	compactor *compactor.Compactor
+	compress  *compactor.Compress
+	days      *compactor.OldDays
+	host      *compactor.Host
+	turn      compactor.Turn
+	scheduler *compactor.Scheduler
+}
+
+// openUpkeep makes what makes room, with the counts of use as they were kept.
+// Damaged ones are counted anew.
+func (d *daemon) openUpkeep() (*upkeep, error) {
+	c, p, w := d.config, d.pipeline, d.writer
+	name, err := d.hostName()
+	if err != nil {
+		return nil, err
+	}
+	u := &upkeep{host: &compactor.Host{Name: name, Configured: c.Compactor.Host, Disk: d.vault, Writer: w, Now: clock.Now}}
+	u.compactor = &compactor.Compactor{
+		Files: p.documents, Disk: d.vault, Writer: w, Parse: p.parse, Paths: d.paths, Links: d.linksTo, Claim: u.host.Claim,
+		Host: name, Limits: []compactor.Limit{}, MaxLoss: c.Compactor.MaxLoss,
+		Location: c.Location, Logger: d.logger, Now: clock.Now,
+	}
+	u.compactor.Moved = func(path, archive string, items int) {
+		p.events.publish(ops.Change{Event: api.Event{Event: "compacted", Path: path, Message: term.Plural(items, "item") + " moved to " + archive}})
+	}
+	for _, l := range c.Compactor.Limits {
+		u.compactor.Limits = append(u.compactor.Limits, compactor.Limit{Pattern: l.Path, Items: l.Items, Characters: l.Characters})
+	}
+	for _, l := range compactor.SoftLimits() { // those of MEMORY.md, which is cut where it is shown
+		l.Characters = c.Memory.FullMaxChars
+		u.compactor.Soft = append(u.compactor.Soft, l)
+	}
+	u.compactor.Uses = &compactor.Uses{
+		Path: filepath.Join(c.State.Dir, "uses.json"), Counts: u.compactor.Limited, Files: p.documents, Logger: d.logger, Now: clock.Now,
+	}
+	if err := u.compactor.Uses.Open(); err != nil {
+		d.logger.Warn("what is used is counted anew", "err", err)
+	}
+	u.compress = &compactor.Compress{
+		Files: p.documents, Disk: d.vault, Writer: w, Mover: w, Parse: p.parse, Paths: d.paths, Layout: p.layout,
+		Claim: u.host.Claim, Cutoff: c.Compress.Cutoff, Location: c.Location, Now: clock.Now,
+	}
+	if d.model != nil {
+		u.compress.Summarizer = &compactor.Summarizer{Ask: d.model.Summarize, Tell: d.tellModel, Refuse: refuseModel}
+	}
+	u.days = &compactor.OldDays{
+		Files: p.documents, Paths: d.paths, Layout: p.layout, Parse: p.parse, Mover: w,
+		Claim: u.host.Claim, After: c.Archive.After, Location: c.Location, Now: clock.Now,
+	}
+	ran := filepath.Join(c.State.Dir, "compactor.json")
+	u.scheduler = &compactor.Scheduler{
+		Schedule: c.Schedule, Location: c.Location, Turn: &u.turn, Logger: d.logger, Now: clock.Now, Job: d.tidyUp,
+		Load: func() ([]byte, error) { return vault.ReadState(ran) },
+		Save: func(data []byte) error { return vault.WriteState(ran, data) },
+	}
+	return u, nil
+}
+
+// tidyUp is what is done at the times of the schedule.
+func (d *daemon) tidyUp(ctx context.Context) error {
+	if !d.config.Write.Enabled {
+		return nil
+	}
+	var errs []error
+	if err := d.writer.Journal.Prune(clock.Now()); err != nil {
+		errs = append(errs, err)
+	}
+	duty, err := d.upkeep.host.Duty()
+	if err != nil {
+		return errors.Join(append(errs, err)...)
+	}
+	if !duty.Ours {
+		d.logger.Info("another machine tidies up", "host", duty.Host)
+		return errors.Join(errs...)
+	}
+	if err := d.makeRoom(ctx); err != nil {
+		errs = append(errs, err)
+	}
+	if err := d.mendCounters(ctx); err != nil {
+		errs = append(errs, err)
+	}
+	if d.config.Compress.Enabled {
+		if _, err := d.upkeep.compress.Run(ctx, 0, false); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	if d.config.Archive.After > 0 {
+		if _, err := d.upkeep.days.Run(ctx, false); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// makeRoom makes room in long-term files. While somebody is at one of them it
+// waits a little, since the next time is a day away.
+func (d *daemon) makeRoom(ctx context.Context) error {
+	const most, longest = 3, time.Minute
+	for n := 1; ; n++ {
+		report, err := d.upkeep.compactor.Compact(ctx, compactor.Request{})
+		if err != nil || report.Wait == 0 || n == most {
+			return err
+		}
+		if err := sleep(ctx, min(report.Wait, longest)); err != nil {
+			return err
+		}
+	}
+}
+
+// mendCounters puts counters right that are wrong. A file that cannot be written
+// now has another chance the next night.
+func (d *daemon) mendCounters(ctx context.Context) error {
+	group := ""
+	for _, p := range d.problems() {
+		if p.Code != memory.CounterWrong {
+			continue
+		}
+		written, err := todosync.MendCounters(ctx, d.writer, d.pipeline.parse, vault.Change{Path: p.Path, Cause: "check", Group: group})
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case err != nil:
+			d.logger.Warn("counters cannot be put right", "path", p.Path, "err", err)
+		case group == "":
+			group = written.ID
+		}
+	}
+	return nil
+}
+
+// runUpkeep counts uses, and tidies up when it is time, as soon as it is known
+// what there is.
+func (d *daemon) runUpkeep(ctx context.Context) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return d.upkeep.compactor.Uses.Run(ctx) })
+	if d.config.Compactor.Enabled {
+		group.Go(func() error {
+			select {
+			case <-ctx.Done():
+				return ctx.Err()
+			case <-d.known:
+			}
+			return d.upkeep.scheduler.Run(ctx)
+		})
+	}
+	return group.Wait()
+}
+
+// status is how it is going; nil where nothing is written.
+func (u *upkeep) status(enabled bool) *api.CompactorStatus {
+	if u == nil {
+		return nil
+	}
+	s := &api.CompactorStatus{Enabled: enabled, NearLimit: []api.NearLimit{}}
+	if enabled {
+		runs := u.scheduler.Status()
+		s.LastRun, s.NextRun, s.Problem = runs.LastRun, runs.NextRun, runs.Problem
+	}
+	duty, err := u.host.Duty()
+	if err == nil {
+		s.Passive, s.Host = !duty.Ours, duty.Host
+	}
+	for _, f := range u.compactor.Near() {
+		s.NearLimit = append(s.NearLimit, api.NearLimit{Path: f.Path, Share: f.Share, Hint: f.Hint()})
+	}
+	return s
+}
+
+// hostName is the name of this machine, as it was when the daemon was first
+// started on this state: machines that move get other names by the hour, and
+// would be taken for others.
+func (d *daemon) hostName() (string, error) {
+	path := filepath.Join(d.config.State.Dir, "host")
+	if name, err := vault.ReadState(path); err == nil && len(name) > 0 {
+		return compactor.HostName(string(name)), nil
+	}
+	name, err := os.Hostname()
+	if err != nil {
+		return "", fmt.Errorf("name of this machine: %w", err)
+	}
+	name = compactor.HostName(name)
+	if err := vault.WriteState(path, []byte(name)); err != nil {
+		d.logger.Warn("the name of this machine cannot be noted", "err", err)
+	}
+	return name, nil
+}
+
+// linksTo counts the links to the entries of a long-term file, from all that its
+// subject may read.
+func (d *daemon) linksTo(ctx context.Context, doc *memory.Document) (map[string]int, error) {
+	subject := doc.Claim
+	switch {
+	case subject != "":
+	case doc.Place.Dir != "":
+		subject = doc.Place.Dir
+	default:
+		subject = doc.Own.Owner
+	}
+	view, err := d.people.View(d.people.Scope(subject, memory.Private))
+	if err != nil {
+		return nil, nil // nobody has a name like that
+	}
+	path := doc.Place.Path
+	refs, err := d.index.LinksTo(ctx, view, path)
+	if err != nil {
+		return nil, err
+	}
+	links := map[string]int{}
+	for _, ref := range refs {
+		other, err := d.pipeline.documents.Load(ref.Path)
+		if err != nil {
+			continue // it has gone meanwhile
+		}
+		for i := range other.Entries {
+			e := &other.Entries[i]
+			if e.ID != ref.ID {
+				continue
+			}
+			for _, l := range e.Links {
+				if l.Anchor != "" && slices.Contains(l.Paths, path) && (ref.Path != path || l.Anchor != e.ID) {
+					links[l.Anchor]++
+				}
+			}
+		}
+	}
+	return links, nil
+}

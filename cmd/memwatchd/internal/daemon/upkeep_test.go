@@ -1,0 +1,70 @@
+package daemon
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/config"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/testkit"
+	"github.com/memwatchd/memwatchd/vault"
+)
+
+// A job that panics has failed, and is reported; the daemon goes on, and so does
+// whoever asks for the same.
+func TestJobPanics(t *testing.T) {
+	ownHome(t)
+	var runs atomic.Int32
+	g := &target{t: t, root: t.TempDir(), base: shortDir(t), panics: true, opened: func(d *daemon) {
+		d.upkeep.scheduler.Job = func(context.Context) error {
+			runs.Add(1)
+			panic("out of luck")
+		}
+	}}
+	if err := os.WriteFile(filepath.Join(g.root, "a.md"), []byte("- quince\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	state := filepath.Join(g.base, "state")
+	if err := vault.PrivateDir(state); err != nil {
+		t.Fatal(err)
+	}
+	until := time.Now().AddDate(0, 0, -2).Format(time.RFC3339)
+	if err := vault.WriteState(filepath.Join(state, "compactor.json"), []byte(`{"schedule":"0 3 * * *","until":"`+until+`"}`)); err != nil {
+		t.Fatal(err)
+	}
+	g.start(nil)
+	g.whole()
+	eventually(t, "the failure is told", func() bool { return strings.Contains(g.daemon.Report().Compactor.Problem, "panic: out of luck") })
+	c := g.dial("s")
+	if a := g.answer(t, c, "search", object{"subject": "owner", "context": "private", "query": "quince"}); !strings.Contains(a, "a.md") {
+		t.Errorf("it answers %s", a)
+	}
+	g.answer(t, c, "compact", object{"subject": "owner", "context": "private", "dry_run": true})
+	if n := runs.Load(); n != 1 {
+		t.Errorf("a run that was missed was made up for %d times", n)
+	}
+	if !strings.Contains(g.log.String(), "compactor run panicked") {
+		t.Error("where it panicked is not logged")
+	}
+}
+
+// Counters that do not agree with the boxes are put right by night, and nothing
+// else of the file is changed.
+func TestNightMendsCounters(t *testing.T) {
+	ownHome(t)
+	root := t.TempDir()
+	const path, text = "2026-02-04/cli.md", "---\ntasks: 7/8 # by hand\n---\n## Tasks\n- [x] one\n- [ ] two\n"
+	testkit.Put(t, filepath.Join(root, path), text)
+	g := startTarget(t, root, func(c *config.Config, _ string) { c.Write.Quiet = 0 })
+	if err := g.daemon.tidyUp(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	got, err := os.ReadFile(filepath.Join(root, path))
+	if want := strings.Replace(text, "7/8", "1/2", 1); err != nil || string(got) != want {
+		t.Errorf("it is %q, want %q; %v", got, want, err)
+	}
+}

@@ -1,0 +1,129 @@
+package daemon
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/clock"
+	"github.com/memwatchd/memwatchd/memory"
+	"github.com/memwatchd/memwatchd/ops"
+	"github.com/memwatchd/memwatchd/vault"
+	"github.com/memwatchd/memwatchd/watcher"
+)
+
+// openWriting opens what files are changed with, and what changes them. Reading
+// and searching need none of it.
+func (d *daemon) openWriting() (err error) {
+	c := d.config
+	journal, err := vault.OpenJournal(filepath.Join(c.State.Dir, "journal"), c.Journal.Keep)
+	if err != nil {
+		d.logger.Error("no file is changed without a journal", "err", err)
+		d.unwritable = err
+		return nil
+	}
+	journal.Now = clock.Now
+	journal.Happened = func(r vault.Record) { d.pipeline.events.publish(ops.Change{Event: ops.WriteEvent(r)}) }
+	d.writer = &vault.Writer{
+		Vault: d.vault, Journal: journal, Logger: d.logger, Enabled: d.mayWrite,
+		Settings: []string{memory.IdentitiesPath}, Quiet: cmp.Or(c.Write.Quiet, -1), MaxSize: int64(c.Write.MaxSize), Fuse: c.Write.Fuse,
+	}
+	if d.upkeep, err = d.openUpkeep(); err != nil {
+		return err
+	}
+	d.pipeline.compactor = d.upkeep.compactor
+	d.openTodos()
+	return nil
+}
+
+// mayWrite reports whether anything is written that nobody asked for: not while
+// so much is missing that the disk may be away.
+func (d *daemon) mayWrite() bool {
+	return d.config.Write.Enabled && rootState(d.watcher.Status()) == watcher.RootWatched
+}
+
+// lend gives operations what they change files with.
+func (d *daemon) lend(m *ops.Memory) {
+	if d.writer == nil {
+		return
+	}
+	m.Writer, m.Todos = d.writer, d.todos
+	m.Undoer = &vault.Undoer{Vault: d.vault, Journal: d.writer.Journal, Writer: d.writer}
+	m.Compactor, m.Compress, m.Turn = d.upkeep.compactor, d.upkeep.compress, &d.upkeep.turn
+	m.Used = d.upkeep.compactor.Uses.Used
+}
+
+// startWriting tells those who change files that every file has been seen.
+func (d *daemon) startWriting(ctx context.Context) error {
+	if d.writer == nil {
+		return nil
+	}
+	if err := d.upkeep.compactor.Survey(ctx); err != nil {
+		d.logger.Warn("how full long-term files are is not known", "err", err)
+	}
+	if d.blind() {
+		return nil // runTodos waits for the rest
+	}
+	return d.todos.Start(ctx)
+}
+
+// away reports whether the root is not there, as when its disk comes later.
+func (d *daemon) away() bool { return d.watcher.Status().Root == watcher.RootMissing }
+
+// runTodos keeps the copies of tasks in step, from when there is a root to note
+// them from: what was done there before the first look was not done just now.
+func (d *daemon) runTodos(ctx context.Context) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-d.known:
+	}
+	for !d.todos.Started() {
+		if err := sleep(ctx, time.Second); err != nil {
+			return err
+		}
+		if d.watcher.Sync(ctx) != nil || d.blind() {
+			continue
+		}
+		if err := d.todos.Start(ctx); err != nil && ctx.Err() == nil {
+			d.logger.Warn("tasks cannot be noted yet", "err", err)
+		}
+	}
+	return d.todos.Run(ctx)
+}
+
+// runWriting changes files, when there is reason to, until the context ends.
+func (d *daemon) runWriting(ctx context.Context) error {
+	if d.writer == nil {
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return d.write(ctx) })
+	group.Go(func() error { return d.runTodos(ctx) })
+	group.Go(func() error { return d.runUpkeep(ctx) })
+	return group.Wait()
+}
+
+// write settles what was interrupted, and then goes on looking after what was
+// written.
+func (d *daemon) write(ctx context.Context) error {
+	told := "" // once
+	for err := d.writer.Repair(ctx); err != nil; err = d.writer.Repair(ctx) {
+		if ctx.Err() == nil && err.Error() != told && !errors.Is(err, vault.ErrRoot) { // who watches the root tells of it
+			told = err.Error()
+			d.logger.Warn("what was interrupted cannot be settled yet", "err", err)
+		}
+		if err := sleep(ctx, lookAgain); err != nil {
+			return err
+		}
+	}
+	if err := d.writer.Journal.Prune(clock.Now()); err != nil {
+		d.logger.Warn("old changes cannot be forgotten", "err", err)
+	}
+	return d.writer.Run(ctx)
+}

@@ -1,0 +1,59 @@
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/config"
+)
+
+// docs/configuration.md is the keys of the configuration, written out behind
+// what there is to say of them together.
+func TestPagesConfiguration(t *testing.T) {
+	head, err := os.ReadFile("testdata/configuration.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b strings.Builder
+	b.Write(head)
+	section := ""
+	for _, k := range config.Keys {
+		if first, _, nested := strings.Cut(k.Name, "."); section == "" || nested && first != section {
+			if section = first; !nested {
+				section = "-" // the keys that stand by themselves
+			} else {
+				fmt.Fprintf(&b, "\n## %s\n\n", section)
+			}
+			fmt.Fprintf(&b, "| key | default | means |\n|---|---|---|\n")
+		}
+		means := k.Tag("doc")
+		if item := k.Field.Type.Elem; k.Field.Type.Kind() == reflect.Slice && item().Kind() == reflect.Struct {
+			means += " what is below"
+		}
+		fmt.Fprintf(&b, "| `%s`<br>`%s` | %s | %s%s |\n", k.Name, k.Env(), code(k.Tag("default")), cell(means), between(k))
+	}
+	for _, k := range config.Keys {
+		if k.Field.Type.Kind() != reflect.Slice || k.Field.Type.Elem().Kind() != reflect.Struct {
+			continue
+		}
+		fmt.Fprintf(&b, "\n### Each of %s\n\n| key | default | means |\n|---|---|---|\n", k.Name)
+		for _, below := range config.KeysOf(k.Field.Type.Elem()) {
+			fmt.Fprintf(&b, "| `%s` | %s | %s%s |\n", below.Name, code(below.Tag("default")), cell(below.Tag("doc")), between(below))
+		}
+	}
+	current(t, "docs/configuration.md", b.String())
+}
+
+// between is the bounds of a key, in parentheses.
+func between(k config.Key) string {
+	switch low, high := k.Tag("min"), k.Tag("max"); {
+	case low != "" && high != "":
+		return fmt.Sprintf(" (%s to %s)", low, high)
+	case low != "":
+		return fmt.Sprintf(" (at least %s)", low)
+	}
+	return ""
+}

@@ -1,0 +1,261 @@
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/app"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/cli"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/config"
+	"github.com/memwatchd/memwatchd/memory"
+)
+
+// What differs each time that something is typed.
+var passing = regexp.MustCompile(`"took_ms": ?[\d.]+|` +
+	`\d{4}-\d\d-\d\dT[\d:.]+Z|` +
+	`revision \d+, \d+ pending|"pid": ?\d+|memwatchd \S+, process \d+, up \w+|(?:\d{4}-\d\d-\d\d )?\d\d:\d\d:\d\d +listening|` +
+	`"(?:score|revision|pending|p50|p99|size)": ?[\d.]+|` +
+	`"token": ?"\w+"|"id": ?"[a-z2-7]{6}"|  [a-z2-7]{6}\b|\b0hxj[0-9a-z]{4}\b|` +
+	`[\d.]+ [KM]iB\b`)
+
+func steady(s string) string { return passing.ReplaceAllString(s, "_") }
+
+// What the pages show of a session is what comes when one types it, on the
+// example memory. With -update the outputs are written anew. A line that begins
+// with "> " goes on with the command before it. From the first that cannot be
+// typed on this machine on, the rest of a page is left out: it may need that.
+func TestPagesAsTyped(t *testing.T) {
+	for _, p := range pages(t) {
+		if !slices.ContainsFunc(p.blocks, func(b block) bool { return b.kind == "console" }) {
+			continue
+		}
+		t.Run(strings.TrimSuffix(path.Base(p.path), ".md"), func(t *testing.T) {
+			t.Parallel()
+			s := newTypist(t, p.path == "README.md")
+			untyped := ""
+			text := p.replaced("console", func(text string) string {
+				var out strings.Builder
+				for _, step := range stepsOf(text) {
+					if why := lacks(step.line); why != "" && untyped == "" {
+						line, _, _ := strings.Cut(step.line, "\n")
+						untyped = fmt.Sprintf("not typed from $ %s on: %s", line, why)
+					}
+					got := step.output
+					if untyped == "" {
+						got = s.run(t, p.path, step.line)
+					}
+					if steady(got) == steady(step.output) {
+						got = step.output // and not other figures each time
+					}
+					if diff := cmp.Diff(steady(step.output), steady(got)); diff != "" && !*update {
+						t.Errorf("%s: $ %s (-page +now):\n%s", p.path, step.line, diff)
+					}
+					out.WriteString(step.typed() + got)
+				}
+				return out.String()
+			})
+			if *update {
+				if err := os.WriteFile(filepath.Join(repository, p.path), text, 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if untyped != "" {
+				t.Skip(untyped)
+			}
+		})
+	}
+}
+
+// A step is a command that is typed, and what it prints.
+type step struct{ line, output string }
+
+// typed is the command with its prompts.
+func (s step) typed() string {
+	return strings.ReplaceAll("$ "+strings.ReplaceAll(s.line, "\n", "\n> ")+"\n", "> \n", ">\n")
+}
+
+func stepsOf(console string) []step {
+	var steps []step
+	for line := range strings.Lines(console) {
+		if typed, ok := strings.CutPrefix(line, "$ "); ok {
+			steps = append(steps, step{line: strings.TrimSuffix(typed, "\n")})
+			continue
+		}
+		if len(steps) == 0 {
+			steps = append(steps, step{line: "false # a block begins with what is typed"})
+		}
+		last := &steps[len(steps)-1]
+		if (strings.HasPrefix(line, "> ") || line == ">\n") && last.output == "" {
+			last.line += "\n" + strings.TrimPrefix(strings.TrimSuffix(line[1:], "\n"), " ")
+		} else {
+			last.output += line
+		}
+	}
+	return steps
+}
+
+// Each block is what it says: a configuration that loads, JSON, commands that
+// there are, files without a problem, Go that compiles.
+func TestPagesBlocks(t *testing.T) {
+	snippets := goSnippets{t: t}
+	layout := config.Default().Layout()
+	for _, p := range pages(t) {
+		p.each("yaml", func(where, text string) {
+			c := config.Default()
+			if err := c.ReadYAML(where, []byte(text)); err != nil {
+				t.Error(err)
+			} else if err := c.Finish(); err != nil {
+				t.Errorf("%s: %v", where, err)
+			}
+		})
+		p.each("json", func(where, text string) {
+			if !json.Valid([]byte(text)) {
+				t.Errorf("%s: no JSON", where)
+			}
+		})
+		p.each("sh", func(where, text string) {
+			if out, err := exec.Command("sh", "-n", "-c", text).CombinedOutput(); err != nil {
+				t.Errorf("%s: %s", where, out)
+			}
+			for line := range strings.Lines(text) {
+				checkCommands(t, where, line)
+			}
+		})
+		p.each("markdown", func(where, text string) {
+			doc := layout.Parse("note.md", []byte(text), memory.Meta{})
+			for _, problem := range doc.Problems {
+				t.Errorf("%s: %+v", where, problem)
+			}
+		})
+		p.each("go", snippets.check)
+		for _, b := range p.blocks {
+			if kinds := []string{"", "console", "yaml", "json", "sh", "markdown", "go", "toml"}; !slices.Contains(kinds, b.kind) {
+				t.Errorf("%s:%d: a block of %s, which nothing looks at", p.path, b.start, b.kind)
+			}
+		}
+	}
+}
+
+// What the prose names is there: commands with their flags, keys, files and
+// headings that are linked to. Each page is linked from the README or the index.
+func TestPagesProse(t *testing.T) {
+	all := map[string]*docPage{}
+	linked := map[string]bool{"README.md": true}
+	for _, p := range pages(t) {
+		all[p.path] = p
+	}
+	key := regexp.MustCompile("^(" + strings.Join(sections(), "|") + `)\.[a-z_.]+$`)
+	status := jsonNames(reflect.TypeFor[api.Status]())
+	for _, p := range pages(t) {
+		p.prose(func(number int, line string) {
+			where := fmt.Sprintf("%s:%d", p.path, number)
+			for _, span := range codeSpan.FindAllString(line, -1) {
+				span = strings.Trim(span, "`")
+				checkCommands(t, where, span)
+				if key.MatchString(span) && !named(span, config.KeyNames(config.Keys)) && !named(span, status) {
+					t.Errorf("%s: there is no key %s", where, span)
+				}
+			}
+		})
+		p.links(func(where, target string) {
+			if strings.Contains(target, "://") {
+				return
+			}
+			file, fragment, _ := strings.Cut(target, "#")
+			to := p.path
+			if file != "" {
+				to = path.Join(path.Dir(p.path), file)
+			}
+			if p.path == "README.md" || p.path == "docs/README.md" {
+				linked[to] = true
+			}
+			if _, err := os.Stat(filepath.Join(repository, to)); err != nil {
+				t.Errorf("%s: there is no %s", where, target)
+			} else if fragment != "" && (all[to] == nil || !all[to].anchors()[fragment]) {
+				t.Errorf("%s: there is no heading %s", where, target)
+			}
+		})
+	}
+	for name := range all {
+		if !linked[name] {
+			t.Errorf("%s is linked neither from README.md nor from docs/README.md", name)
+		}
+	}
+}
+
+// named reports whether a name, or one that begins with it, is among others.
+func named(name string, names []string) bool {
+	return slices.ContainsFunc(names, func(n string) bool { return n == name || strings.HasPrefix(n, name+".") })
+}
+
+// jsonNames are the fields of a struct and of those in it, with dots between.
+func jsonNames(of reflect.Type) []string {
+	var names []string
+	for _, f := range reflect.VisibleFields(of) {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if name == "" {
+			continue
+		}
+		names = append(names, name)
+		if f.Type.Kind() == reflect.Struct {
+			for _, below := range jsonNames(f.Type) {
+				names = append(names, name+"."+below)
+			}
+		}
+	}
+	return names
+}
+
+// sections are the first words of keys that have more than one.
+func sections() []string {
+	var names []string
+	for _, name := range config.KeyNames(config.Keys) {
+		if first, _, nested := strings.Cut(name, "."); nested && !slices.Contains(names, first) {
+			names = append(names, first)
+		}
+	}
+	return names
+}
+
+// commandWords are a command of ours within a line.
+var commandWords = regexp.MustCompile(`(?:^|[\s;|&(])memwatchd( [^|;&>)]*)`)
+
+// checkCommands says which commands and flags of a line there are not.
+func checkCommands(t *testing.T, where, line string) {
+	t.Helper()
+	for _, m := range commandWords.FindAllStringSubmatch(line, -1) {
+		words := strings.Fields(m[1])
+		if len(words) == 0 || strings.HasPrefix(words[0], "<") {
+			continue
+		}
+		root := app.NewRoot(nil, nil)
+		root.InitDefaultHelpCmd()
+		cmd, rest, err := root.Find(words)
+		if err == nil && cmd.HasSubCommands() && len(rest) > 0 && !strings.HasPrefix(rest[0], "-") && rest[0] != "…" {
+			err = cli.UnknownCommand(cmd, rest[0])
+		}
+		if err != nil {
+			t.Errorf("%s: %s: %v", where, m[1], err)
+			continue
+		}
+		for _, word := range rest {
+			name, isFlag := strings.CutPrefix(word, "--")
+			name, _, _ = strings.Cut(name, "=")
+			if isFlag && name != "" && name != "help" && cmd.Flags().Lookup(name) == nil && cmd.InheritedFlags().Lookup(name) == nil {
+				t.Errorf("%s: %s: there is no flag --%s", where, m[1], name)
+			}
+		}
+	}
+}

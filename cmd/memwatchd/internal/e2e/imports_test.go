@@ -1,0 +1,253 @@
+package e2e
+
+import (
+	"encoding/json"
+	"errors"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+const module = "github.com/memwatchd/memwatchd"
+
+// internal is the directory of the program's own packages.
+const internal = "cmd/memwatchd/internal/"
+
+// layers returns the layer of each package, from the tables of
+// docs/architecture.md.
+func layers(t *testing.T) map[string]int {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(repository, "docs/architecture.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	engine, program, ok := strings.Cut(string(text), "The program is below")
+	if !ok {
+		t.Fatal("docs/architecture.md has no table of the program's packages")
+	}
+	layers := map[string]int{"cmd/memwatchd": 10}
+	row := regexp.MustCompile("(?m)^\\| `([a-z0-9/]+)` \\| ([0-9]+) \\|")
+	for prefix, table := range map[string]string{"": engine, internal: program} {
+		for _, m := range row.FindAllStringSubmatch(table, -1) {
+			layers[prefix+m[1]], _ = strconv.Atoi(m[2])
+		}
+	}
+	return layers
+}
+
+// forbidden lists the packages that a package must not import although they are in
+// a lower layer.
+var forbidden = map[string][]string{
+	"cli":   {"ops", "index", "vault", "watcher"},
+	"setup": {"ops", "index", "vault", "watcher"},
+	"hook":  {"ops", "index", "vault", "watcher"},
+	// Of the disk it has probes of its own: vault and watcher.
+	"doctor": {"ops", "index"},
+}
+
+// libraries lists the packages that may import a library, those of the program by
+// their short names. A prefix stands for everything below it.
+var libraries = map[string][]string{
+	"github.com/adrg/xdg":              {"ipc/client", "config", "cli", "daemon", "setup", "doctor"},
+	"github.com/blevesearch/":          {"index"},
+	"github.com/bmatcuk/":              {"compactor", "index", "config"},
+	"github.com/coreos/":               {"daemon", "setup", "doctor"},
+	"github.com/cpuguy83/":             {"app"},
+	"github.com/fsnotify/":             {"watcher"},
+	"github.com/google/go-cmp/":        {},
+	"github.com/modelcontextprotocol/": {"ipc/mcp"},
+	"github.com/pelletier/":            {"agents"},
+	"github.com/prometheus/":           {"ipc"},
+	"github.com/rivo/":                 {"brief", "term", "cli"},
+	"github.com/robfig/":               {"compactor"},
+	"github.com/rogpeppe/":             {},
+	"github.com/sashabaranov/":         {"llm"},
+	"github.com/spf13/":                {"app", "cli", "setup", "doctor", "hook"},
+	"github.com/yuin/goldmark":         {"memory"},
+	"golang.org/x/sync/errgroup":       {"index", "ipc", "daemon"},
+	"golang.org/x/sys/unix":            {"vault", "watcher", "ipc", "daemon", "setup", "doctor"},
+	"golang.org/x/term":                {"term"},
+	"golang.org/x/text/":               {"memory", "index"},
+	"golang.org/x/tools/":              {},
+	"gopkg.in/yaml.v3":                 {"memory", "config"},
+	"log/slog":                         {"compactor", "todosync", "vault", "watcher", "index", "ntfy", "ipc", "config", "daemon", "term"},
+	"net":                              {"ipc", "ipc/client", "llm", "config", "daemon", "doctor", "testkit"},
+	"net/http":                         {"api", "ipc", "ipc/client", "ipc/mcp", "ntfy", "llm"},
+	"os/exec":                          {"setup", "doctor"},
+	"testing":                          {"testkit"},
+}
+
+// openers are the files, outside the vault and the roof, that may open or change
+// files: none of them people's. A slash at the end stands for a whole package.
+var openers = map[string]string{
+	"vault/":                  "people's files",
+	internal:                  "configuration, and where things are",
+	"index/":                  "its own directory",
+	"watcher/sync.go":         "cookies, in a directory of the state",
+	"watcher/system_linux.go": "the kernel's limit of watches",
+	"ipc/listener.go":         "sockets",
+}
+
+// starters are the files that start other programs: those that manage services.
+var starters = []string{internal + "setup/servicesystemd.go", internal + "setup/servicelaunchd.go"}
+
+// fileCalls are the functions that take the name of a file.
+var fileCalls = []string{
+	"Open", "OpenFile", "OpenRoot", "OpenInRoot", "ReadFile", "ReadDir", "DirFS", "Create", "CreateTemp", "WriteFile", "Mkdir",
+	"MkdirAll", "MkdirTemp", "Remove", "RemoveAll", "Rename", "Link", "Symlink", "Truncate", "Chmod", "Chown", "Chtimes", "CopyFS",
+	"Openat", "Openat2", "Renameat", "Renameat2", "Unlink", "Unlinkat", "Creat",
+}
+
+// goList lists the packages of the module.
+func goList(t *testing.T) map[string]listedPackage {
+	t.Helper()
+	out, err := exec.Command("go", "list", "-json=ImportPath,Dir,Imports,GoFiles,IgnoredGoFiles", module+"/...").Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	packages := map[string]listedPackage{}
+	for dec := json.NewDecoder(strings.NewReader(string(out))); ; {
+		var p listedPackage
+		if err := dec.Decode(&p); errors.Is(err, io.EOF) {
+			return packages
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		packages[strings.TrimPrefix(p.ImportPath, module+"/")] = p
+	}
+}
+
+type listedPackage struct {
+	ImportPath, Dir                  string
+	Imports, GoFiles, IgnoredGoFiles []string
+}
+
+// TestLayers checks that each package is in docs/architecture.md and imports
+// packages of lower layers only.
+func TestLayers(t *testing.T) {
+	layers, packages := layers(t), goList(t)
+	for name, p := range packages {
+		layer, ok := layers[name]
+		if !ok {
+			t.Errorf("%s is not in docs/architecture.md", name)
+			continue
+		}
+		for _, other := range p.Imports {
+			if below, ours := strings.CutPrefix(other, module+"/"); ours {
+				if layers[below] >= layer {
+					t.Errorf("%s, in layer %d, imports %s, in layer %d", name, layer, below, layers[below])
+				}
+				if short, ok := strings.CutPrefix(name, internal); ok && slices.Contains(forbidden[short], below) {
+					t.Errorf("%s imports %s", name, below)
+				}
+			}
+			for library, users := range libraries {
+				matches := other == library || strings.HasSuffix(library, "/") && strings.HasPrefix(other, library)
+				if matches && !slices.Contains(users, strings.TrimPrefix(name, internal)) {
+					t.Errorf("%s imports %s, which is for %v", name, other, users)
+				}
+			}
+		}
+	}
+	for name := range layers {
+		if _, ok := packages[name]; !ok {
+			t.Errorf("docs/architecture.md has %s, which is no package", name)
+		}
+	}
+}
+
+// TestClientDependencies checks that the client brings in next to nothing.
+func TestClientDependencies(t *testing.T) {
+	out, err := exec.Command("go", "list", "-deps", "-f", "{{if not .Standard}}{{.ImportPath}}{{end}}", module+"/ipc/client").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := strings.Fields(string(out))
+	slices.Sort(got)
+	want := []string{
+		"github.com/adrg/xdg", "github.com/adrg/xdg/internal/pathutil", "github.com/adrg/xdg/internal/userdirs",
+		module + "/api", module + "/ipc/client",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("ipc/client depends on other packages (-want +got):\n%s", diff)
+	}
+}
+
+func TestOnlyTheVaultOpensFiles(t *testing.T) {
+	used := map[string]bool{}
+	for name, p := range goList(t) {
+		for _, file := range slices.Concat(p.GoFiles, p.IgnoredGoFiles) { // those of other systems too
+			if strings.HasSuffix(file, "_test.go") {
+				continue
+			}
+			where := path.Join(name, file)
+			for _, call := range callsOf(t, filepath.Join(p.Dir, file)) {
+				switch {
+				case strings.HasPrefix(call, "exec."):
+					if !slices.Contains(starters, where) {
+						t.Errorf("%s calls %s: other programs are started by %v only", where, call, starters)
+					}
+				case call == "time.Now" && name == "memory":
+					t.Errorf("%s asks for the time", where)
+				case !strings.HasPrefix(call, "time."):
+					if openers[where] == "" && openers[name+"/"] == "" && !strings.HasPrefix(where, internal) {
+						t.Errorf("%s calls %s: files are for the vault", where, call)
+					}
+					used[where], used[name+"/"] = true, true
+					used[internal] = used[internal] || strings.HasPrefix(where, internal)
+				}
+			}
+		}
+	}
+	for where := range openers {
+		if !used[where] {
+			t.Errorf("%s opens nothing any more: take it off the list", where)
+		}
+	}
+}
+
+// callsOf lists the functions that a file uses and that matter here.
+func callsOf(t *testing.T, file string) []string {
+	t.Helper()
+	f, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var calls []string
+	ast.Inspect(f, func(n ast.Node) bool {
+		sel, ok := n.(*ast.SelectorExpr)
+		if !ok {
+			return true
+		}
+		x, ok := sel.X.(*ast.Ident)
+		if !ok {
+			return true
+		}
+		switch x.Name {
+		case "os", "unix", "syscall":
+			if slices.Contains(fileCalls, sel.Sel.Name) {
+				calls = append(calls, x.Name+"."+sel.Sel.Name)
+			}
+		case "exec":
+			if strings.HasPrefix(sel.Sel.Name, "Command") {
+				calls = append(calls, "exec."+sel.Sel.Name)
+			}
+		case "time":
+			calls = append(calls, "time."+sel.Sel.Name)
+		}
+		return true
+	})
+	return calls
+}

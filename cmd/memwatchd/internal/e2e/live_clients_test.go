@@ -1,0 +1,168 @@
+package e2e
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Ten thousand connections that want nothing do not keep others out, and cost
+// next to nothing.
+func TestTenThousandConnections(t *testing.T) {
+	faults(t)
+	var limit unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil || limit.Cur < 11000 {
+		t.Skipf("only %d files may be open here: ulimit -n 11000", limit.Cur)
+	}
+	l := startLive(t, t.TempDir(), "")
+	l.write("a.md", "- quince\n")
+	l.sync()
+	before := l.resident()
+	var open []net.Conn
+	defer func() {
+		for _, c := range open {
+			c.Close()
+		}
+	}()
+	slowest := time.Duration(0)
+	for n := range 10000 {
+		c, err := net.Dial("unix", l.socket)
+		if err != nil {
+			t.Fatalf("connection %d: %v", n, err)
+		}
+		open = append(open, c)
+		switch n % 4 {
+		case 1:
+			io.WriteString(c, "POST /v1/search HTTP/1.1\r\nHost: m\r\nContent-Length: 100\r\n\r\n{")
+		case 2:
+			io.WriteString(c, "GET /v1/events HTTP/1.1\r\nHost: m\r\n\r\n")
+		case 3:
+			io.WriteString(c, "GET /healthz HTTP/1.1\r\nHost: m\r\n\r\n")
+		}
+		if n%100 == 0 {
+			began := time.Now()
+			if a := l.search(owner, "quince", nil); a.Total != 1 {
+				t.Errorf("with %d connections a question is answered with %+v", n, a)
+			}
+			slowest = max(slowest, time.Since(began))
+		}
+	}
+	s := l.mustStatus()
+	t.Logf("the slowest answer took %s; %d files open, %d MiB held, %d before", slowest, s.OpenFiles, l.resident(), before)
+	if s.OpenFiles > 400 || !s.Healthy {
+		t.Errorf("%d files are open, healthy: %v", s.OpenFiles, s.Healthy)
+	}
+	if slowest > 20*time.Second {
+		t.Errorf("an answer took %s", slowest)
+	}
+	l.wantCalm("ten thousand connections are open")
+	l.wantShortLog("ten thousand connections")
+}
+
+// A request without end is not read to its end, nor kept.
+func TestEndlessRequest(t *testing.T) {
+	t.Parallel()
+	size := 64 << 20
+	if os.Getenv("FAULTS") != "" {
+		size = 1 << 30
+	}
+	l := startLive(t, t.TempDir(), "")
+	l.write("a.md", "- quince\n")
+	l.sync()
+	before := l.peak()
+	for name, beginning := range map[string]string{
+		"a body":   fmt.Sprintf("POST /v1/search HTTP/1.1\r\nHost: m\r\nContent-Length: %d\r\n\r\n", size) + `{"query":"`,
+		"a header": "POST /v1/search HTTP/1.1\r\nHost: m\r\nX-Long: ",
+		"a line":   "",
+	} {
+		c, err := net.Dial("unix", l.socket)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		var answer strings.Builder
+		var reader sync.WaitGroup
+		reader.Go(func() {
+			line, _ := bufio.NewReader(c).ReadString('\n')
+			answer.WriteString(line)
+		})
+		c.SetDeadline(time.Now().Add(time.Minute))
+		sent, err := io.WriteString(c, beginning)
+		for chunk := strings.Repeat("x", 1<<20); err == nil && sent < size; {
+			n := 0
+			n, err = io.WriteString(c, chunk)
+			sent += n
+		}
+		if os.IsTimeout(err) {
+			t.Errorf("%s without end: it is neither taken nor refused", name)
+		}
+		if limit := 16 << 20; sent > limit {
+			t.Errorf("%s without end: %d MiB are taken", name, sent>>20)
+		}
+		if a := l.search(owner, "quince", nil); a.Total != 1 {
+			t.Errorf("%s without end: another question is answered with %+v", name, a)
+		}
+		c.Close()
+		reader.Wait()
+		t.Logf("%s without end: %d KiB are taken, the answer is %q", name, sent>>10, strings.TrimSpace(answer.String()))
+	}
+	if held := l.peak() - before; held > 64 && !raced() {
+		t.Errorf("%d MiB were held for it", held)
+	}
+}
+
+// While others ask what is hard to answer, a simple question is answered.
+func TestBesideHardQuestions(t *testing.T) {
+	t.Parallel()
+	l := newLive(t, t.TempDir(), "")
+	for n := range 500 {
+		l.write(fmt.Sprintf("2026-01-%02d/s%d.md", n%28+1, n), strings.Repeat(fmt.Sprintf("- tea coffee the same word%d\n", n), 20)+"- [ ] medlar\n")
+	}
+	l.write("2026-02-04/a.md", "- quince\n")
+	l.start()
+	var many strings.Builder
+	for n := range 30000 {
+		fmt.Fprintf(&many, "w%d tea ", n)
+	}
+	over := make(chan struct{})
+	var clients sync.WaitGroup
+	end := sync.OnceFunc(func() { close(over); clients.Wait() })
+	defer end()
+	for range 8 {
+		clients.Go(func() {
+			for n := 0; ; n++ {
+				select {
+				case <-over:
+					return
+				default:
+				}
+				hard := []fields{
+					{"query": many.String()}, {"query": "tea coffee the same", "limit": 100, "explain": true, "mode": "overlap", "all": true},
+					{"query": "tea", "path": strings.Repeat("*a", 60) + "*x"}, {"query": strings.Repeat("茶水", 100000)},
+				}[n%4]
+				if err := l.ask("search", owner.with(hard), &struct{}{}); err != nil && !strings.Contains(err.Error(), `"code":"invalid"`) && !strings.Contains(err.Error(), `"code":"unavailable"`) {
+					t.Errorf("a hard question: %.300v", err)
+				}
+			}
+		})
+	}
+	slowest := time.Duration(0)
+	for n := range 20 {
+		l.write("2026-02-04/a.md", fmt.Sprintf("- quince %d\n", n))
+		began := time.Now()
+		l.until("a save is found", func() bool { return l.search(owner, fmt.Sprintf(`"quince %d"`, n), nil).Total == 1 })
+		slowest = max(slowest, time.Since(began))
+	}
+	t.Logf("the slowest took %s", slowest)
+	if slowest > 30*time.Second {
+		t.Errorf("beside hard questions a simple one takes %s", slowest)
+	}
+}

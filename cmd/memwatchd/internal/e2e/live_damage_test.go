@@ -1,0 +1,329 @@
+package e2e
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/testkit"
+)
+
+// indexDir is where the daemon keeps what it can make anew.
+func (l *live) indexDir() string {
+	return filepath.Join(filepath.Dir(l.config), "cache", "memwatchd", "memwatchd")
+}
+
+// store is the directory of the index in use.
+func (l *live) store() string {
+	l.t.Helper()
+	name, err := os.ReadFile(filepath.Join(l.indexDir(), "current"))
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	return filepath.Join(l.indexDir(), string(name))
+}
+
+// segments are the files that hold the index.
+func (l *live) segments() []string {
+	l.t.Helper()
+	names, err := filepath.Glob(filepath.Join(l.store(), "*.zap"))
+	if err != nil || len(names) == 0 {
+		l.t.Fatalf("no segments in %s: %v", l.store(), err)
+	}
+	return names
+}
+
+// wantFirst starts a daemon and asks as soon as it can be asked: everything is
+// found, whatever state the index is in.
+func (l *live) wantFirst(files int) {
+	l.t.Helper()
+	l.launch()
+	var a api.SearchAnswer
+	l.until("it answers", func() bool {
+		err := l.ask("search", owner.with(fields{"query": "quince", "limit": 100}), &a)
+		return err == nil && (a.Total == files || a.Index.Synced) // else it takes its time
+	})
+	if a.Total != files {
+		l.t.Errorf("the first answer has %d of %d entries: %+v", a.Total, files, a.Index)
+	}
+}
+
+const setAside = "index is set aside"
+
+// aside is how often an index was set aside, as the log says.
+func (l *live) aside() int { return strings.Count(l.log.String(), setAside) }
+
+// each changes every file by fn.
+func each(fn func(data []byte) []byte) func(*testing.T, ...string) {
+	return func(t *testing.T, names ...string) {
+		t.Helper()
+		for _, name := range names {
+			data, err := os.ReadFile(name)
+			if err == nil {
+				err = os.WriteFile(name, fn(data), 0o600)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+var (
+	shorter = each(func(b []byte) []byte { return b[:len(b)-1] })
+	half    = each(func(b []byte) []byte { return b[:len(b)/2] })
+	empty   = each(func([]byte) []byte { return nil })
+	zeroed  = each(func(b []byte) []byte { return make([]byte, len(b)) })
+	garbage = each(func([]byte) []byte { return []byte("garbage\n") })
+	twice   = each(func(b []byte) []byte { return append(b, b...) })
+)
+
+func remove(t *testing.T, names ...string) {
+	t.Helper()
+	for _, name := range names {
+		if err := os.RemoveAll(name); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// asDir puts a directory in a file's place.
+func asDir(t *testing.T, names ...string) {
+	t.Helper()
+	remove(t, names...)
+	for _, name := range names {
+		testkit.Put(t, filepath.Join(name, "x"), "x")
+	}
+}
+
+// An index that was damaged while nobody looked is made anew, and meanwhile the
+// files are read to answer.
+func TestDamagedIndex(t *testing.T) {
+	t.Parallel()
+	const files = 40
+	const either = -1
+	first := func(l *live) string { return l.segments()[0] }
+	root := func(l *live) string { return filepath.Join(l.store(), "root.bolt") }
+	small := func(name string) func(*live) string {
+		return func(l *live) string { return filepath.Join(l.indexDir(), name) }
+	}
+	for _, tt := range []struct {
+		name   string
+		what   func(*live) string
+		damage func(*testing.T, ...string)
+		aside  int // how often that is a reason to set the index aside, or either
+	}{
+		{"segment a byte shorter", first, shorter, 1},
+		{"segment half", first, half, 1},
+		{"segment empty", first, empty, 1},
+		{"segment zeroed", first, zeroed, 1},
+		{"segment twice as long", first, twice, 1},
+		{"segment garbage", first, garbage, 1},
+		{"segment removed", first, remove, either}, // there may be an older state without it
+		{"segment a directory", first, asDir, 1},
+		{"root empty", root, empty, 1},
+		{"root removed", root, remove, 1},
+		{"root garbage", root, garbage, 1},
+		{"root half", root, half, 1},
+		{"root zeroed", root, zeroed, 1},
+		{"root twice as long", root, twice, 0},
+		{"root a directory", root, asDir, 1},
+		{"store empty", (*live).store, func(t *testing.T, names ...string) { remove(t, names...); os.Mkdir(names[0], 0o700) }, 0},
+		{"store removed", (*live).store, remove, 0},
+		{"store a file", (*live).store, func(t *testing.T, names ...string) { remove(t, names...); testkit.Put(t, names[0], "x") }, 1},
+		{"everything removed", (*live).indexDir, remove, 0},
+		{"version empty", small("version"), empty, 0},
+		{"version removed", small("version"), remove, 0},
+		{"version a directory", small("version"), asDir, 0},
+		{"current garbage", small("current"), garbage, 0},
+		{"current removed", small("current"), remove, 0},
+		{"current a directory", small("current"), asDir, 0},
+		{"current another", small("current"), func(t *testing.T, names ...string) { testkit.Put(t, names[0], "index-7") }, 0},
+		{"opening garbage", small("opening"), func(t *testing.T, names ...string) { testkit.Put(t, names[0], "\x00\xff") }, 0},
+		{"opening a directory", small("opening"), asDir, 0},
+		{"quarantine a file", small("quarantine"), func(t *testing.T, names ...string) { testkit.Put(t, names[0], "x") }, 0},
+		{"strays", (*live).store, func(t *testing.T, names ...string) {
+			testkit.Put(t, filepath.Join(names[0], "._000000000001.zap"), "x")
+			testkit.Put(t, filepath.Join(names[0], "foo.zap"), "x")
+			testkit.Put(t, filepath.Join(names[0], "x.tmp"), "x")
+		}, 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			l := newLive(t, t.TempDir(), "")
+			l.fill(files)
+			l.start()
+			if err := l.stop(); err != nil {
+				t.Fatal(err)
+			}
+			tt.damage(t, tt.what(l))
+			l.wantFirst(files)
+			l.wantWell(files)
+			if got := l.aside(); got != tt.aside && tt.aside != either {
+				t.Errorf("set aside %d times, want %d", got, tt.aside)
+			}
+			// What was made anew is sound.
+			if err := l.stop(); err != nil {
+				t.Fatal(err)
+			}
+			l.wantFirst(files)
+			l.wantWell(files)
+			if got := l.aside(); got != tt.aside && tt.aside != either {
+				t.Errorf("started again, set aside %d times, want %d", got, tt.aside)
+			}
+		})
+	}
+}
+
+// A segment that may not be read is as good as none.
+func TestForbiddenSegment(t *testing.T) {
+	t.Parallel()
+	l := newSomebodys(t, "")
+	l.fill(40)
+	l.own()
+	l.start()
+	if err := l.stop(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(l.segments()[0], 0); err != nil {
+		t.Fatal(err)
+	}
+	l.wantFirst(40)
+	l.wantWell(40)
+	if got := l.aside(); got != 1 {
+		t.Errorf("set aside %d times, want 1", got)
+	}
+}
+
+// One bit that is not what it was, anywhere in the index: what is found is what
+// is in the files.
+func TestFlippedBits(t *testing.T) {
+	t.Parallel()
+	const files, workers = 40, 4
+	flips := 12
+	if os.Getenv("FAULTS") != "" {
+		flips = 160
+	}
+	for w := range workers {
+		t.Run(fmt.Sprint(w), func(t *testing.T) {
+			t.Parallel()
+			l := newLive(t, t.TempDir(), "")
+			l.panics = true
+			l.fill(files)
+			l.start()
+			for n := w; n < flips; n += workers {
+				if err := l.stop(); err != nil {
+					t.Fatal(err)
+				}
+				name := l.segments()[0]
+				if n%2 == 1 {
+					name = filepath.Join(l.store(), "root.bolt")
+				}
+				var at, bit int
+				each(func(b []byte) []byte {
+					at, bit = rand.IntN(len(b)), rand.IntN(8)
+					b[at] ^= 1 << bit
+					return b
+				})(t, name)
+				before := l.aside()
+				l.wantFirst(files)
+				l.wantWell(files)
+				if n%2 == 0 && l.aside() != before+1 {
+					t.Errorf("bit %d of byte %d of a segment was not noticed", bit, at)
+				}
+				if t.Failed() {
+					t.Fatalf("bit %d of byte %d of %s was flipped", bit, at, filepath.Base(name))
+				}
+			}
+		})
+	}
+}
+
+// What happens to the files of an index in use.
+func TestDamagedInUse(t *testing.T) {
+	t.Parallel()
+	const files = 40
+	for _, tt := range []struct {
+		name   string
+		damage func(*live)
+	}{
+		{"segments cut short", func(l *live) {
+			for _, name := range l.segments() {
+				if err := os.Truncate(name, 0); err != nil {
+					l.t.Fatal(err)
+				}
+			}
+		}},
+		{"segments removed", func(l *live) { remove(l.t, l.segments()...) }},
+		{"store removed", func(l *live) { remove(l.t, l.store()) }},
+		{"everything removed", func(l *live) { remove(l.t, l.indexDir()) }},
+		{"store moved", func(l *live) {
+			if err := os.Rename(l.store(), l.store()+".away"); err != nil {
+				l.t.Fatal(err)
+			}
+		}},
+	} {
+		for _, first := range []string{"asked", "written"} {
+			t.Run(tt.name+" then "+first, func(t *testing.T) {
+				t.Parallel()
+				l := newLive(t, t.TempDir(), "")
+				l.fill(files)
+				l.start()
+				if err := l.stop(); err != nil { // so that all is on disk
+					t.Fatal(err)
+				}
+				l.start()
+				l.panics = true
+				tt.damage(l)
+				if first == "asked" {
+					l.restartIfKilled()
+					if a := l.search(owner, "quince", nil); a.Total != files {
+						t.Errorf("asked, it finds %d of %d; %+v", a.Total, files, a.Index)
+					}
+				}
+				l.write("2026-02-01/new.md", "- quince\n")
+				l.restartIfKilled()
+				l.until("the new one is found too", func() bool {
+					l.restartIfKilled()
+					var a api.SearchAnswer
+					err := l.ask("search", owner.with(fields{"query": "quince", "limit": 100}), &a)
+					return err == nil && a.Total == files+1
+				})
+				l.restartIfKilled()
+				l.until("it is on disk again", func() bool {
+					names, _ := filepath.Glob(filepath.Join(l.indexDir(), "index-*", "*.zap"))
+					_, err := os.Stat(filepath.Join(l.indexDir(), "index-1", "root.bolt"))
+					return err == nil && len(names) > 0
+				})
+				l.wantWell(files + 1) // before, the damage may not have been noticed yet
+				if err := l.stop(); err != nil {
+					t.Fatal(err)
+				}
+				l.wantFirst(files + 1)
+				l.wantWell(files + 1)
+			})
+		}
+	}
+}
+
+// restartIfKilled does what a supervisor does, if one of the loops of scorch met
+// what is gone of a mapped file: nobody can recover from that, elsewhere we do.
+func (l *live) restartIfKilled() {
+	l.t.Helper()
+	select {
+	case err := <-l.done:
+		l.done = nil
+		_, trace, _ := strings.Cut(l.log.String(), "[signal SIGBUS")
+		_, trace, _ = strings.Cut(trace, "\ngoroutine ")
+		if trace, _, _ = strings.Cut(trace, "\n\n"); !strings.Contains(trace, "Loop(") {
+			l.t.Fatalf("ended with %v:\n%s", err, trace)
+		}
+		l.t.Logf("ended with %v, and started again", err)
+		l.launch()
+	default:
+	}
+}

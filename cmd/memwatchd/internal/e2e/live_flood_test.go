@@ -1,0 +1,126 @@
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/memwatchd/memwatchd/api"
+)
+
+// wantShortLog checks that what went wrong very often was not logged each time.
+func (l *live) wantShortLog(what string) {
+	l.t.Helper()
+	text := l.log.String()
+	l.t.Logf("%s: %d lines of log, %d KiB", what, strings.Count(text, "\n"), len(text)>>10)
+	if len(text) > 64<<10 {
+		l.t.Errorf("%s: %d KiB were logged: %.2000s", what, len(text)>>10, text)
+	}
+}
+
+// Very many files that cannot be read, or make no sense, are counted, and not
+// logged one by one, nor tried without pause.
+func TestManyBrokenFiles(t *testing.T) {
+	t.Parallel()
+	files := 10000
+	if testing.Short() {
+		files = 1000
+	}
+	l := newSomebodys(t, "watch: {reconcile: 1s}\n")
+	for n := range files {
+		l.write(fmt.Sprintf("closed%d/f%d.md", n%20, n), "- quince\n")
+		l.write(fmt.Sprintf("broken%d/f%d.md", n%20, n), "---\nsummary: [\n---\n- medlar\n")
+		if err := os.Chmod(l.path(fmt.Sprintf("closed%d/f%d.md", n%20, n)), 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	l.own()
+	l.start()
+	l.until("all are reported", func() bool { return l.mustStatus().ProblemCount == 2*files })
+	s := l.mustStatus()
+	if len(s.Problems) > 20 || s.Files != files {
+		t.Errorf("status lists %d problems, of %d files", len(s.Problems), s.Files)
+	}
+	for code, dir := range map[string]string{"unreadable": "closed", "frontmatter_broken": "broken"} {
+		if n := len(slices.DeleteFunc(l.check().Problems, func(p api.FileProblem) bool {
+			return p.Code != code || !strings.HasPrefix(p.Path, dir)
+		})); n != files {
+			t.Errorf("check lists %d files as %s, want %d", n, code, files)
+		}
+	}
+	if a := l.search(owner, "medlar", fields{"limit": 1}); a.Total != files {
+		t.Errorf("of what can be read %d are found, want %d", a.Total, files)
+	}
+	l.wantCalm("very many files cannot be read")
+	l.write("2026-02-04/new.md", "- loquat\n")
+	if l.uid != 0 {
+		for _, path := range []string{"2026-02-04", "2026-02-04/new.md"} {
+			if err := os.Lchown(l.path(path), l.uid, l.uid); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if a := l.search(owner, "loquat", nil); a.Total != 1 || !a.Index.Synced {
+		t.Errorf("beside them a save is not found: %+v", a)
+	}
+	l.wantShortLog("very many files cannot be read")
+	// And all is well again.
+	for n := range files {
+		if err := os.Chmod(l.path(fmt.Sprintf("closed%d/f%d.md", n%20, n)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	l.until("all is read", func() bool {
+		s := l.mustStatus()
+		return s.Files == 2*files+1 && s.ProblemCount == files
+	})
+	if a := l.search(owner, "quince", fields{"limit": 1}); a.Total != files {
+		t.Errorf("afterwards %d are found, want %d", a.Total, files)
+	}
+}
+
+// Clients that do nothing but wrong do not fill the log, and keep nobody from
+// being answered.
+func TestManyBadRequests(t *testing.T) {
+	t.Parallel()
+	while := 2 * time.Second
+	if os.Getenv("FAULTS") != "" {
+		while = time.Minute
+	}
+	l := startLive(t, t.TempDir(), "")
+	l.write("a.md", "- quince\n")
+	var clients sync.WaitGroup
+	over := time.Now().Add(while)
+	asked := make([]int, 4)
+	for i := range asked {
+		clients.Go(func() {
+			for time.Now().Before(over) {
+				for _, bad := range []struct {
+					op  string
+					req fields
+				}{
+					{"get", fields{"path": "no\nsuch.md"}}, {"nonsense", nil}, {"search", fields{"limit": 1e9}},
+					{"search", fields{"query": strings.Repeat("x", 2<<20)}}, {"get", fields{"path": "../" + strings.Repeat("x", 100000)}},
+					{"sync", fields{"timeout": "soon"}}, {"search", fields{"context": "root"}}, {"check", fields{"subject": "?"}},
+				} {
+					if err := l.ask(bad.op, bad.req, &struct{}{}); err == nil {
+						t.Errorf("%s %.100v is answered", bad.op, bad.req)
+					}
+					asked[i]++
+				}
+			}
+		})
+	}
+	for time.Now().Before(over) {
+		if a := l.search(owner, "quince", nil); a.Total != 1 {
+			t.Errorf("meanwhile a question is answered with %+v", a)
+		}
+		time.Sleep(10 * time.Millisecond) // it is a person
+	}
+	clients.Wait()
+	l.wantShortLog(fmt.Sprintf("%v bad requests", asked))
+}

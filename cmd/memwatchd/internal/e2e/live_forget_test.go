@@ -1,0 +1,333 @@
+package e2e
+
+import (
+	"bytes"
+	"encoding/json"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/testkit"
+	"github.com/memwatchd/memwatchd/vault"
+)
+
+// quark is a word that nothing else has in it.
+const quark = "zyzzyvaquark"
+
+// holding lists, by path from the daemon's own directory or from the root, the
+// files in which a text can be found: in the journal, too, where it is not
+// written as it is.
+func (l *live) holding(text string) (list []string) {
+	l.t.Helper()
+	base := filepath.Dir(l.config)
+	for _, dir := range []string{l.root, base} {
+		err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+			if os.IsNotExist(err) {
+				return nil // it is just being cleared away
+			}
+			if err != nil || !e.Type().IsRegular() {
+				return err
+			}
+			data, err := os.ReadFile(path)
+			if os.IsNotExist(err) {
+				return nil
+			}
+			if _, second, ok := bytes.Cut(data, []byte("\n")); ok && filepath.Base(filepath.Dir(path)) == "journal" {
+				var hunks []vault.Hunk
+				if json.Unmarshal(second, &hunks) == nil {
+					for _, h := range hunks {
+						data = slices.Concat(data, h.Old, h.New, h.Before, h.Behind)
+					}
+				}
+			}
+			if bytes.Contains(data, []byte(text)) {
+				rel, _ := filepath.Rel(dir, path)
+				list = append(list, rel)
+			}
+			return err
+		})
+		if err != nil {
+			l.t.Fatal(err)
+		}
+	}
+	return list
+}
+
+// wantHeld sees to it that a text is in all of these places: a test of
+// forgetting shows nothing otherwise.
+func (l *live) wantHeld(text string, places ...string) {
+	l.t.Helper()
+	held := l.holding(text)
+	for _, place := range places {
+		if !slices.ContainsFunc(held, func(path string) bool { return strings.Contains(path, place) }) {
+			l.t.Errorf("%q is not in %s to begin with, only in %q", text, place, held)
+		}
+	}
+}
+
+// forget removes all that has a text, and returns what is left.
+func (l *live) forget(who fields, text string) *api.ForgetAnswer {
+	l.t.Helper()
+	var list, done api.ForgetAnswer
+	l.must("forget", who.with(fields{"match": text}), &list)
+	ids := []string{}
+	for _, e := range list.Entries {
+		if e.ID != "" {
+			ids = append(ids, e.ID)
+		}
+	}
+	l.must("forget", who.with(fields{"ids": ids, "token": list.Token}), &done)
+	if done.Problem != "" || len(done.Failed) > 0 {
+		l.t.Errorf("problem %q, failed %+v", done.Problem, done.Failed)
+	}
+	return &done
+}
+
+const forgetLimits = "compactor: {limits: [{path: '_longterms/*/_index.md', items: 2}], max_loss: 1}\n"
+
+// Nothing that is forgotten can be found afterwards, wherever it has been: in
+// files, in the archive, in the journal, in counts of use, in the index and in one
+// that was set aside.
+func TestForgottenEverywhere(t *testing.T) {
+	t.Parallel()
+	l := newLive(t, t.TempDir(), forgetLimits)
+	l.write("_longterms/owner/_index.md", "---\nsummary: mine\n---\n\n# Facts\n\n- [x] **Told**: the word is "+quark+"\n- **The "+quark+"**: is a word\n- two\n- three\n")
+	l.write("MEMORY.md", "# Facts\n\n- a word\n- tea\n")
+	l.write("MEMORY.md.kept-0abc0000", "# Facts\n\n- "+quark+"\n- coffee\n")
+	l.write(testkit.Ago(1)+"/cli.md", "---\nsummary: We spoke of "+quark+".\n---\n\n## Session Summary\n\n1. **Word**: "+quark+"\n   - Result: said\n2. other\n\n## Tasks\n\n- [ ] say "+quark+"\n")
+	l.write("notes.md", "- x "+quark+"\n")
+	l.write("memory/"+testkit.Ago(0)+".md", "# "+testkit.Ago(0)+"\n\n## 10:30 AM - Words\n\nAmong others "+quark+", at least.\n")
+	l.start()
+
+	var edited api.EditAnswer
+	l.must("edit", owner.with(fields{"path": "MEMORY.md", "old_text": "a word", "new_text": "the word " + quark}), &edited)
+	l.must("edit", owner.with(fields{"path": "MEMORY.md", "old_text": "the word " + quark, "new_text": "a word, and " + quark}), &edited)
+	l.must("edit", owner.with(fields{"path": "notes.md", "old_text": "x", "new_text": "y"}), &edited)
+	l.must("edit", owner.with(fields{"path": "notes.md", "old_text": "- y " + quark, "new_text": "- y"}), &edited)
+	var compacted api.CompactAnswer
+	l.must("compact", owner, &compacted)
+	l.sync()
+	l.search(owner, quark, nil)
+	if err := l.stop(); err != nil {
+		t.Fatal(err)
+	}
+	shorter(t, l.segments()...)
+	l.start()
+	l.wantHeld(quark, "_archive", "MEMORY.md", ".kept-", "cli.md", "memory/"+testkit.Ago(0), "journal", "uses.json")
+	before, aside := l.store(), filepath.Join(l.indexDir(), "quarantine")
+	if _, err := os.Stat(aside); err != nil {
+		t.Error(err)
+	}
+
+	done := l.forget(owner, quark)
+	// Words are not written there as they are: what was there has to be gone.
+	for _, dir := range []string{before, aside} {
+		if _, err := os.Stat(dir); !os.IsNotExist(err) {
+			t.Errorf("%s is still there: %v", dir, err)
+		}
+	}
+	if len(done.Entries) > 0 {
+		t.Errorf("it is still in %+v", done.Entries)
+	}
+	if held := l.holding(quark); held != nil {
+		t.Errorf("it is still held in %q", held)
+	}
+	if a := l.search(owner, quark, nil); a.Total > 0 {
+		t.Errorf("it is found: %+v", a.Hits)
+	}
+	for path, text := range map[string]string{
+		"MEMORY.md":                        "# Facts\n\n- tea\n",
+		"MEMORY.md.kept-0abc0000":          "# Facts\n\n- coffee\n",
+		testkit.Ago(1) + "/cli.md":         "---\nsummary: \"\"\n---\n\n## Session Summary\n\n2. other\n\n## Tasks\n",
+		"memory/" + testkit.Ago(0) + ".md": "# " + testkit.Ago(0) + "\n",
+		"notes.md":                         "- y\n",
+	} {
+		if data, err := os.ReadFile(l.path(path)); err != nil || string(data) != text {
+			t.Errorf("%s is %q, %v", path, data, err)
+		}
+	}
+	var journal api.JournalAnswer
+	l.must("journal", owner, &journal)
+	for _, w := range journal.Writes {
+		if w.Cause == "host" {
+			continue // it has nothing to do with it
+		}
+		var undone api.UndoAnswer
+		l.must("undo", owner.with(fields{"id": w.ID, "dry_run": true}), &undone)
+		if undone.Refused == 0 || !w.Forgotten {
+			t.Errorf("it can be brought back: %+v", w)
+		}
+	}
+	// Nor does it come back.
+	if err := l.stop(); err != nil {
+		t.Fatal(err)
+	}
+	l.start()
+	if held := l.holding(quark); held != nil {
+		t.Errorf("after another start it is held in %q", held)
+	}
+	if c := l.check(); len(c.Differing) > 0 {
+		t.Errorf("%+v", c.Differing)
+	}
+}
+
+// What somebody forgets is theirs: what others have of the same text stays, and
+// so does what can be undone of it.
+func TestForgottenByOne(t *testing.T) {
+	t.Parallel()
+	l := newLive(t, t.TempDir(), "")
+	theirs := fields{"subject": "acct:42", "context": "private"}
+	l.write("MEMORY.md", "- mine: "+quark+"\n")
+	l.write("_longterms/acct_42/_index.md", "---\nsubject_id: acct:42\n---\n- theirs\n")
+	mixed := testkit.Ago(1) + "/group.md"
+	rest := "- 1\n- 2\n- 3\n- 4\n"
+	l.write(mixed, "- for all: "+quark+"\n"+rest+"- the owner's: "+quark+" <!-- visibility=private_only -->\n")
+	l.write("gone.md", "- x\n")
+	l.start()
+	var edited api.EditAnswer
+	l.must("edit", owner.with(fields{"path": mixed, "old_text": "the owner's", "new_text": "only the owner's"}), &edited)
+	l.must("edit", owner.with(fields{"path": "gone.md", "old_text": "x", "new_text": quark}), &edited)
+	if err := os.Remove(l.path("gone.md")); err != nil {
+		t.Fatal(err)
+	}
+	l.sync()
+	l.must("edit", theirs.with(fields{"path": "_longterms/acct_42/_index.md", "old_text": "- theirs", "new_text": "- theirs: " + quark}), &edited)
+
+	if done := l.forget(theirs, quark); len(done.Entries) > 0 || len(done.Removed) != 2 {
+		t.Errorf("%+v", done)
+	}
+	for path, text := range map[string]string{
+		"MEMORY.md":                    "- mine: " + quark + "\n",
+		"_longterms/acct_42/_index.md": "---\nsubject_id: acct:42\n---\n",
+		mixed:                          rest + "- only the owner's: " + quark + " <!-- visibility=private_only -->\n",
+	} {
+		if data, err := os.ReadFile(l.path(path)); err != nil || string(data) != text {
+			t.Errorf("%s is %q, %v", path, data, err)
+		}
+	}
+	if a := l.search(theirs, quark, nil); a.Total > 0 {
+		t.Errorf("it is found: %+v", a.Hits)
+	}
+	if a := l.search(owner, quark, nil); a.Total != 2 {
+		t.Errorf("what is the owner's is not found: %+v", a.Hits)
+	}
+	var journal api.JournalAnswer
+	l.must("journal", owner.with(fields{"path": "_longterms/acct_42/_index.md"}), &journal)
+	for _, w := range journal.Writes {
+		if !w.Forgotten {
+			t.Errorf("the journal has it: %+v", w)
+		}
+	}
+	for _, path := range []string{mixed, "gone.md"} {
+		var journal api.JournalAnswer
+		l.must("journal", owner.with(fields{"path": path}), &journal)
+		for _, w := range journal.Writes {
+			if w.Forgotten != (w.Cause == "forget") {
+				t.Errorf("of what the owner wrote something is forgotten, or all of it is kept: %+v", w)
+			}
+		}
+	}
+}
+
+// A daemon that is killed while it forgets has done nothing, or does the rest when
+// it is started again.
+func TestForgetKilled(t *testing.T) {
+	t.Parallel()
+	l := newLive(t, t.TempDir(), forgetLimits)
+	l.write("MEMORY.md", "- one\n")
+	l.write("notes.md", "- two\n")
+	l.start()
+	note := filepath.Join(filepath.Dir(l.config), "state", "memwatchd", "memwatchd", "forget.json")
+	pause, rounds := time.Millisecond, 8
+	for n := range rounds {
+		for _, path := range []string{"MEMORY.md", "notes.md"} {
+			var edited api.EditAnswer
+			data, err := os.ReadFile(l.path(path))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !strings.Contains(string(data), quark) {
+				l.must("edit", owner.with(fields{"path": path, "old_text": string(data), "new_text": string(data) + "- the " + quark + "\n"}), &edited)
+			}
+		}
+		var list api.ForgetAnswer
+		l.must("forget", owner.with(fields{"match": quark}), &list)
+		if len(list.Entries) != 2 {
+			t.Fatalf("round %d: %+v", n, list.Entries)
+		}
+		answered := make(chan error, 1)
+		go func() {
+			answered <- l.ask("forget", owner.with(fields{"ids": []string{list.Entries[0].ID, list.Entries[1].ID}, "token": list.Token}), new(api.ForgetAnswer))
+		}()
+		time.Sleep(pause)
+		pause = pause * 2
+		l.kill()
+		<-answered
+		l.start()
+		l.until("what was begun is done", func() bool {
+			data, err := os.ReadFile(note)
+			return os.IsNotExist(err) || string(data) == "null"
+		})
+		l.sync()
+		held := l.holding(quark)
+		t.Logf("round %d: held in %q", n, held)
+		both := slices.Contains(held, "MEMORY.md") && slices.Contains(held, "notes.md")
+		if held != nil && !both {
+			t.Errorf("round %d: it is half forgotten: held in %q", n, held)
+		}
+	}
+}
+
+// All that is remembered of a subject can be deleted, and is in none of the
+// daemon's files then.
+func TestWiped(t *testing.T) {
+	t.Parallel()
+	l := newLive(t, t.TempDir(), forgetLimits)
+	ann := fields{"subject": "acct:42", "context": "private"}
+	l.write("_longterms/acct_42/_index.md", "---\nsubject_id: acct:42\n---\n- [x] **"+quark+"**: done\n- two\n- three\n")
+	l.write("_longterms/_identities.yaml", "links:\n  telegram:1: acct:42\n  telegram:2: acct:7\n")
+	l.write("_longterms/ext_telegram_1/fact.md", "- **Alias**: "+quark+"\n")
+	l.write("_longterms/acct_42/profile.md", "- **Name**: "+quark+"\n")
+	l.write("_longterms/acct_42/gone.md", "- x\n")
+	l.write("_longterms/acct_42/photo.txt", "a photo")
+	l.write(testkit.Ago(1)+"/ann.md", "---\nsubject_id: acct:42\n---\n- said "+quark+"\n")
+	l.write(testkit.Ago(1)+"/all.md", "- said by others\n")
+	l.start()
+	var edited api.EditAnswer
+	l.must("edit", ann.with(fields{"path": "_longterms/acct_42/_index.md", "old_text": "two", "new_text": "**Two " + quark + "**: two"}), &edited)
+	l.must("edit", ann.with(fields{"path": "_longterms/acct_42/gone.md", "old_text": "x", "new_text": quark}), &edited)
+	if err := os.Remove(l.path("_longterms/acct_42/gone.md")); err != nil {
+		t.Fatal(err)
+	}
+	var compacted api.CompactAnswer
+	l.must("compact", owner, &compacted)
+	l.sync()
+	l.search(ann, quark, nil)
+	if err := l.stop(); err != nil {
+		t.Fatal(err)
+	}
+	l.start()
+	l.wantHeld(quark, "_archive", "profile.md", "ann.md", "journal", "uses.json")
+	var wiped api.WipeAnswer
+	l.must("wipe_subject", ann.with(fields{"confirm": "acct:42", "sessions": true}), &wiped)
+	if wiped.Problem != "" || len(wiped.Failed) > 0 || len(wiped.Deleted) != 5 || !slices.Equal(wiped.Unlinked, []string{"telegram:1"}) || !slices.Equal(wiped.Left, []string{"_longterms/acct_42/photo.txt"}) {
+		t.Errorf("%+v", wiped)
+	}
+	if held := l.holding(quark); held != nil {
+		t.Errorf("it is still held in %q", held)
+	}
+	if data, err := os.ReadFile(l.path(testkit.Ago(1) + "/all.md")); err != nil || string(data) != "- said by others\n" {
+		t.Errorf("%q, %v", data, err)
+	}
+	if data, err := os.ReadFile(l.path("_longterms/_identities.yaml")); err != nil || string(data) != "links:\n  telegram:2: acct:7\n" {
+		t.Errorf("%q, %v", data, err)
+	}
+	if a := l.search(ann, "said", nil); a.Total != 1 {
+		t.Errorf("%+v", a.Hits)
+	}
+}

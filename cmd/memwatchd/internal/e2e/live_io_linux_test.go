@@ -1,0 +1,238 @@
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/testkit"
+)
+
+// A failing is which system calls fail, and how: see strace(1).
+type failing struct {
+	calls, err string
+	when       string // which of them, of each thread: 3 is the third, 3+ all from then on
+	index      bool   // only those on files of the index
+}
+
+func (f failing) String() string {
+	where := "anywhere"
+	if f.index {
+		where = "on the index"
+	}
+	return strings.NewReplacer(",", "|").Replace(f.calls) + " " + f.when + " " + f.err + " " + where
+}
+
+// strace is what makes them fail, if they are on these paths, or on any if there
+// are none.
+func (l *live) strace(f failing, on ...string) []string {
+	args := []string{"-f", "-qq", "-o", "/dev/null", "-e", "trace=" + f.calls,
+		"-e", fmt.Sprintf("inject=%s:error=%s:when=%s", f.calls, f.err, f.when)}
+	for _, path := range on {
+		args = append(args, "-P", path)
+	}
+	if f.index {
+		store := l.store()
+		args = append(args, "-P", filepath.Join(store, "root.bolt"))
+		for n := range 128 { // segments to come
+			args = append(args, "-P", filepath.Join(store, fmt.Sprintf("%012x.zap", n)))
+		}
+	}
+	return args
+}
+
+// fail makes calls of the running daemon on these paths, or on any, fail until the
+// function is called that it returns.
+func (l *live) fail(f failing, on ...string) (end func()) {
+	l.t.Helper()
+	needs(l.t, "strace")
+	pid := strconv.Itoa(l.cmd.Process.Pid)
+	cmd := exec.Command("strace", append(l.strace(f, on...), "-p", pid)...)
+	var log testkit.Printed
+	cmd.Stderr = &log
+	if err := cmd.Start(); err != nil {
+		l.t.Fatal(err)
+	}
+	ended := make(chan struct{})
+	go func() {
+		cmd.Wait()
+		close(ended)
+	}()
+	over := false
+	end = func() {
+		if !over {
+			over = true
+			cmd.Process.Signal(syscall.SIGINT)
+			<-ended
+		}
+	}
+	l.t.Cleanup(end)
+	l.until("all threads are traced", func() bool {
+		select {
+		case <-ended:
+			l.t.Skipf("calls of a process cannot be made to fail here: %s", log.String())
+		default:
+		}
+		threads, err := filepath.Glob("/proc/" + pid + "/task/*/status")
+		if err != nil || len(threads) == 0 {
+			return false
+		}
+		for _, name := range threads {
+			text, err := os.ReadFile(name)
+			if err != nil || strings.Contains(string(text), "TracerPid:\t0\n") {
+				return false
+			}
+		}
+		return true
+	})
+	return end
+}
+
+// Calls fail for as long as they like.
+func TestFailingForEver(t *testing.T) {
+	t.Parallel()
+	all := []failing{
+		{"fsync,fdatasync", "EIO", "1+", false},
+		{"write,pwrite64", "ENOSPC", "1+", true},
+		{"write,pwrite64", "EIO", "2+", true},
+		{"openat", "EIO", "1+", true},
+		{"openat", "EMFILE", "1+", true},
+		{"mmap", "ENOMEM", "1+", true},
+	}
+	if os.Getenv("FAULTS") == "" {
+		all = all[:1]
+	}
+	for _, f := range all {
+		t.Run(f.String(), func(t *testing.T) {
+			needs(t, "strace")
+			const files = 60
+			l := newLive(t, t.TempDir(), "")
+			l.fill(files)
+			l.start()
+			if err := l.stop(); err != nil {
+				t.Fatal(err)
+			}
+			l.start()
+			end := l.fail(f)
+			words := map[string]string{
+				"ENOSPC": "disk full", "EIO": "input/output error", "EMFILE": "too many open files", "ENOMEM": "cannot allocate memory",
+			}
+			l.wantFailing(0, files, words[f.err])
+			l.wantCalm("system calls fail")
+			end()
+			l.wantWell(files + 40)
+			if l.aside() != 0 {
+				t.Error("an index that could not be written is not damaged")
+			}
+			l.kill()
+			l.wantFirst(files + 40)
+			l.wantWell(files + 40)
+		})
+	}
+}
+
+// The N-th call fails, once in each thread, while files are being indexed.
+func TestFailingOnce(t *testing.T) {
+	faults(t)
+	needs(t, "strace")
+	const files = 60
+	for _, call := range []string{"fsync,fdatasync", "write,pwrite64", "openat", "ftruncate", "mmap", "unlinkat"} {
+		t.Run(strings.ReplaceAll(call, ",", "|"), func(t *testing.T) {
+			t.Parallel()
+			l := newLive(t, t.TempDir(), quick)
+			l.fill(files)
+			l.start()
+			written := 0
+			for _, errno := range []string{"EIO", "ENOSPC", "EINTR"} {
+				for n := range 6 {
+					end := l.fail(failing{call, errno, strconv.Itoa(n + 1), true})
+					for range 5 {
+						l.write(fmt.Sprintf("2026-02-%02d/w%d.md", written%28+1, written), "- quince\n")
+						written++
+						l.search(owner, "quince", fields{"limit": 1})
+					}
+					if a := l.search(owner, "quince", fields{"limit": 1}); a.Total != files+written {
+						t.Errorf("%s, the %d. time: it finds %d of %d; %+v", errno, n+1, a.Total, files+written, a.Index)
+					}
+					end()
+					l.wantWell(files + written)
+				}
+			}
+			if err := l.stop(); err != nil {
+				t.Fatal(err)
+			}
+			l.wantFirst(files + written)
+			l.wantWell(files + written)
+			if l.aside() != 0 {
+				t.Error("an index that could not be written is not damaged")
+			}
+		})
+	}
+}
+
+// The N-th call of a daemon that starts fails, once in each thread: it starts all
+// the same, or says why not; and nothing is the worse for it.
+func TestFailingAtStart(t *testing.T) {
+	faults(t)
+	needs(t, "strace")
+	const files = 40
+	for _, call := range []string{"fsync", "write,pwrite64", "openat", "renameat", "mkdirat", "ftruncate", "flock", "mmap", "unlinkat", "fstat,newfstatat", "getdents64"} {
+		t.Run(strings.ReplaceAll(call, ",", "|"), func(t *testing.T) {
+			t.Parallel()
+			l := newLive(t, t.TempDir(), quick)
+			l.panics = true // the runtime does, without what it needs to start
+			l.fill(files)
+			l.start()
+			ended := 0
+			for _, errno := range []string{"EIO", "ENOSPC", "EINTR"} {
+				for n := range 8 {
+					if err := l.stop(); err != nil {
+						t.Fatal(err)
+					}
+					if n%2 == 1 {
+						remove(t, l.indexDir()) // it starts with nothing
+					}
+					f := failing{call, errno, strconv.Itoa(3*n + 1), false}
+					l.limits = "exec strace -D " + strings.Join(l.strace(f), " ") + ` memwatchd serve --config "$0"`
+					l.launch()
+					// It is well, or nearly, or it has ended: the runtime ends a
+					// process that cannot write to its own event descriptor.
+					well := false
+					for deadline := time.Now().Add(time.Minute); !well && l.done != nil; time.Sleep(5 * time.Millisecond) {
+						var a api.SearchAnswer
+						err := l.ask("search", owner.with(fields{"query": "quince", "limit": 1}), &a)
+						well = err == nil && a.Total == files && !a.Index.Degraded
+						select {
+						case err := <-l.done:
+							l.done = nil
+							ended++
+							if err == nil {
+								t.Errorf("%s: it ended, and says that nothing was wrong", f)
+							}
+						default:
+						}
+						if time.Now().After(deadline) {
+							t.Fatalf("%s: it neither comes up nor ends; %d are found; %+v", f, a.Total, a.Index)
+						}
+					}
+					if l.done != nil {
+						if err := l.stop(); err != nil {
+							t.Logf("%s: it ended with %v", f, err)
+						}
+					}
+					l.limits = ""
+					l.wantFirst(files)
+					l.wantWell(files)
+				}
+			}
+			t.Logf("%d of 24 did not come up", ended)
+		})
+	}
+}

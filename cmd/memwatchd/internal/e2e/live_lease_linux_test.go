@@ -1,0 +1,29 @@
+package e2e
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// needLeases skips a test where nobody can be kept from a file while it is
+// changed: what is saved in that very instant may then be kept under another
+// name.
+func needLeases(t *testing.T, dir string) {
+	t.Helper()
+	name := filepath.Join(dir, "probe")
+	if err := os.WriteFile(name, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	defer os.Remove(name)
+	f, err := os.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if _, err := unix.FcntlInt(f.Fd(), unix.F_SETLEASE, unix.F_RDLCK); err != nil {
+		t.Skipf("no leases here: %v", err)
+	}
+}

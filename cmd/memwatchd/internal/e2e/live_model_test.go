@@ -1,0 +1,130 @@
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/testkit"
+)
+
+// A modelService speaks the OpenAI protocol. It says what it is told to.
+type modelService struct {
+	*httptest.Server
+	mu       sync.Mutex
+	says     string // empty to fail
+	received []string
+}
+
+func newModelService(t *testing.T) *modelService {
+	t.Helper()
+	s := &modelService{}
+	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.received = append(s.received, r.Header.Get("Authorization")+" "+string(body))
+		if s.says == "" {
+			http.Error(w, string(body), http.StatusInternalServerError)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		text, _ := json.Marshal(s.says)
+		fmt.Fprintf(w, `{"choices":[{"message":{"role":"assistant","content":%s}}]}`, text)
+	}))
+	t.Cleanup(s.Close)
+	return s
+}
+
+func (s *modelService) say(content string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.says = content
+}
+
+// sent is what the service has received.
+func (s *modelService) sent() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.received)
+}
+
+// A daemon with a model merges what is about the same thing, sums up in the
+// model's words, goes on by the rules when the model fails, and says which of it
+// has happened. What is private is not sent, and nothing of memory is logged.
+func TestLiveModel(t *testing.T) {
+	t.Parallel()
+	service := newModelService(t)
+	root := t.TempDir()
+	testkit.Put(t, filepath.Join(root, "2026-01-05/old.md"), "- We chose PostgreSQL 17.\n- Rent is 900. <!-- visibility=private_only -->\n")
+	l := newLive(t, root, "")
+	key := filepath.Join(filepath.Dir(l.config), "key")
+	if err := os.WriteFile(key, []byte("sk-local\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	l.configure(fmt.Sprintf("llm: {endpoint: %q, model: tiny, key_file: %q, timeout: 30s}\n", service.URL+"/v1", key))
+	l.start()
+	write := func(draft fields) *api.SessionAnswer {
+		t.Helper()
+		var a api.SessionAnswer
+		l.must("session", owner.with(fields{"session": "s", "draft": draft}), &a)
+		return &a
+	}
+	text := func(path string) string {
+		t.Helper()
+		b, err := os.ReadFile(l.path(path))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(b)
+	}
+	first := write(fields{"summary": "moving", "facts": []fields{{"title": "Port", "text": "it listens on 80801380"}}})
+	l.write(first.Path, text(first.Path)+"- **Secret**: the zebra <!-- visibility=private_only -->\n")
+	l.sync()
+	if len(service.sent()) > 0 || first.Merge != "rules" {
+		t.Fatalf("a new file: %+v, sent %q", first, service.sent())
+	}
+
+	service.say(`{"same":[{"existing":"e1","draft":"d1","text":"it listens on 8081, before that on 80801380"}]}`)
+	a := write(fields{"facts": []fields{{"title": "Address", "text": "it listens on 8081"}}})
+	if a.Merge != "semantic" || len(a.Updated) != 1 || !strings.Contains(text(a.Path), "**Port**: it listens on 8081, before that on 80801380\n") {
+		t.Errorf("%+v\n%s", a, text(a.Path))
+	}
+
+	service.say("")
+	a = write(fields{"facts": []fields{{"title": "New address", "text": "it listens on 90901390"}}})
+	if a.Merge != "rules" || len(a.Added) != 1 || !slices.Contains(a.Hints, "merged by rules: the model's service answers 500 Internal Server Error") {
+		t.Errorf("%+v", a)
+	}
+	if s := l.mustStatus(); s.LLM == nil || s.LLM.Asked != 2 || s.LLM.Failed != 1 || s.LLM.Model != "tiny" || !strings.Contains(s.LLM.Failure, "500") || !s.Healthy {
+		t.Errorf("status %+v", s.LLM)
+	}
+
+	service.say(`{"summary":"They chose PostgreSQL 17."}`)
+	var c api.CompressAnswer
+	l.must("compress", owner, &c)
+	if c.Applied != 1 || !strings.Contains(text("_longterms/owner/profile.md"), "They chose PostgreSQL 17. <!--") ||
+		!strings.Contains(text("_longterms/owner/profile.md"), "Rent is 900. <!--") {
+		t.Errorf("%+v\n%s", c, text("_longterms/owner/profile.md"))
+	}
+
+	for _, sent := range service.sent() {
+		if !strings.HasPrefix(sent, "Bearer sk-local ") || strings.Contains(sent, "zebra") || strings.Contains(sent, "900") {
+			t.Errorf("sent %s", sent)
+		}
+	}
+	for _, never := range []string{"80801380", "90901390", "zebra", "PostgreSQL", "sk-local"} {
+		if strings.Contains(l.log.String(), never) {
+			t.Errorf("%q is in the log", never)
+		}
+	}
+}

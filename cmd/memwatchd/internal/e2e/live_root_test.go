@@ -1,0 +1,310 @@
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/cli"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/testkit"
+)
+
+// quick is a configuration with which a second look does not take a minute, and
+// there is time enough to ask before it.
+const quick = "watch: {reconcile: 5s, poll: 100ms}\n"
+
+// With slow, a state that lasts until the next reconcile lasts for several
+// commands on a busy machine.
+const slow = "watch: {reconcile: 20s, poll: 100ms}\n"
+
+// fill makes a memory of so many files.
+func (l *live) fill(files int) {
+	l.t.Helper()
+	for n := range files {
+		l.write(fmt.Sprintf("2026-01-%02d/s%d.md", n%28+1, n), fmt.Sprintf("- quince %d\n", n))
+	}
+}
+
+// wantWell waits until all is well, with so many quinces in so many files.
+func (l *live) wantWell(quinces int, in ...int) {
+	l.t.Helper()
+	files := quinces
+	if len(in) > 0 {
+		files = in[0]
+	}
+	l.until("all is well", func() bool {
+		s, err := l.status()
+		return err == nil && s.Healthy && s.RootState == "watched" && s.Files == files && !s.Index.Degraded && s.Index.Problem == ""
+	})
+	a := l.search(owner, "quince", nil)
+	if a.Total != quinces || !a.Index.Synced || a.Index.Degraded || a.Index.Problem != "" {
+		l.t.Errorf("%d entries are found, want %d; %+v", a.Total, quinces, a.Index)
+	}
+	if c := l.check(); len(c.Differing) != 0 || c.Files != files {
+		l.t.Errorf("check says %+v", c)
+	}
+}
+
+// wantTold checks that status and every answer tell of a root that is not well,
+// and that nothing of the index is given up for it.
+func (l *live) wantTold(state string, files int) {
+	l.t.Helper()
+	l.until("the root is "+state, func() bool { return l.mustStatus().RootState == state })
+	s := l.mustStatus()
+	if s.Healthy || !s.Index.Degraded || s.Index.Problem == "" || s.Files != files {
+		l.t.Errorf("while the root is %s, status is %+v", state, s)
+	}
+	for _, who := range []fields{owner, public} {
+		a := l.search(who, "quince", nil)
+		if whole := who["subject"] != nil; !a.Index.Degraded || (a.Index.Problem != "") != whole {
+			l.t.Errorf("while the root is %s, %v is answered %+v", state, who, a.Index)
+		}
+	}
+	out, err := l.command("status").CombinedOutput()
+	if exit, ok := err.(*exec.ExitError); !ok || exit.ExitCode() != cli.ExitUnhealthy || !strings.Contains(string(out), state) {
+		l.t.Errorf("the command ends with %v, and prints:\n%s", err, out)
+	}
+	out, err = l.command("check").CombinedOutput()
+	if want := map[string]string{"missing": "cannot be opened", "holding": "is in the index and not in the directory"}[state]; !strings.Contains(string(out), want) {
+		l.t.Errorf("while the root is %s, check ends with %v, and prints:\n%s", state, err, out)
+	}
+}
+
+// command is the program, asking this daemon.
+func (l *live) command(args ...string) *exec.Cmd {
+	cmd := exec.Command("memwatchd", append([]string{"--config", l.config}, args...)...)
+	cmd.Env = l.env
+	return cmd
+}
+
+// A root that is away is waited for, and nothing is forgotten meanwhile.
+func TestRootAway(t *testing.T) {
+	t.Parallel()
+	base := t.TempDir()
+	root := filepath.Join(base, "root")
+	l := newLive(t, root, quick)
+	l.fill(40)
+	l.start()
+	l.wantWell(40)
+	away := filepath.Join(base, "away")
+	if err := os.Rename(root, away); err != nil {
+		t.Fatal(err)
+	}
+	l.wantTold("missing", 40)
+	l.wantCalm("the root is missing")
+	if err := os.WriteFile(filepath.Join(away, "meanwhile.md"), []byte("- quince meanwhile\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(away, root); err != nil {
+		t.Fatal(err)
+	}
+	l.wantWell(41)
+	// It is watched again.
+	l.write("2026-01-05/new.md", "- quince new\n")
+	l.wantWell(42)
+}
+
+// A daemon that starts before the disk is there answers from what it knows, and
+// takes the empty place where the disk belongs for what it is.
+func TestRootAwayAtStart(t *testing.T) {
+	t.Parallel()
+	base := t.TempDir()
+	root, away := filepath.Join(base, "root"), filepath.Join(base, "away")
+	l := newLive(t, root, quick)
+	l.fill(40)
+	l.start()
+	for _, place := range []string{"missing", "holding"} {
+		if err := l.stop(); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename(root, away); err != nil {
+			t.Fatal(err)
+		}
+		if place == "holding" {
+			if err := os.Mkdir(root, 0o700); err != nil {
+				t.Fatal(err)
+			}
+		}
+		l.launch()
+		l.until("it answers", func() bool { _, err := l.status(); return err == nil })
+		l.wantTold(place, 40)
+		if place == "holding" {
+			if err := os.Remove(root); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := os.Rename(away, root); err != nil {
+			t.Fatal(err)
+		}
+		l.wantWell(40)
+	}
+}
+
+// A root that comes back as another directory is looked at as what it is; that
+// it is empty is believed only after a second look.
+func TestRootReplaced(t *testing.T) {
+	t.Parallel()
+	base := t.TempDir()
+	root := filepath.Join(base, "root")
+	l := newLive(t, root, slow)
+	l.fill(40)
+	l.start()
+	// In one step: what is removed one by one is gone one by one.
+	if err := os.Rename(root, root+".gone"); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(root, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	l.wantTold("holding", 40)
+	l.wantWell(0)
+	l.fill(30)
+	l.wantWell(30)
+
+	// A link to another directory: the root, and nothing else, may be one.
+	other := filepath.Join(base, "other")
+	testkit.Put(t, filepath.Join(other, "a.md"), "- quince a\n")
+	if err := os.Rename(root, root+".old"); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(other, root); err != nil {
+		t.Fatal(err)
+	}
+	l.wantTold("holding", 31)
+	l.wantWell(1)
+	testkit.Put(t, filepath.Join(other, "b.md"), "- quince b\n")
+	l.wantWell(2)
+	// What lies behind the link is replaced.
+	if err := os.Rename(other, other+".old"); err != nil {
+		t.Fatal(err)
+	}
+	testkit.Put(t, filepath.Join(other, "c.md"), "- quince c\n")
+	l.wantWell(1)
+}
+
+// Half of everything gone at once is not believed at once.
+func TestHalfGone(t *testing.T) {
+	t.Parallel()
+	base := t.TempDir()
+	root := filepath.Join(base, "root")
+	l := newLive(t, root, slow)
+	l.fill(56)
+	l.start()
+	moved := filepath.Join(base, "moved")
+	if err := os.Mkdir(moved, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	days, err := os.ReadDir(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The daemon sees all of it at once.
+	move := func(from, to string) {
+		t.Helper()
+		if err := l.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
+			t.Fatal(err)
+		}
+		defer l.cmd.Process.Signal(syscall.SIGCONT)
+		for _, d := range days[:len(days)*2/3] {
+			if err := os.Rename(filepath.Join(from, d.Name()), filepath.Join(to, d.Name())); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	move(root, moved)
+	l.wantTold("holding", 56)
+	move(moved, root) // it was the disk
+	l.wantWell(56)
+	move(root, moved) // and now it is true
+	l.wantTold("holding", 56)
+	l.wantWell(56 - 2*(len(days)*2/3))
+	move(moved, root)
+	l.wantWell(56)
+	// A few are believed at once.
+	if err := os.RemoveAll(l.path("2026-01-03")); err != nil {
+		t.Fatal(err)
+	}
+	l.wantWell(54)
+}
+
+// A disk that is unmounted and mounted again.
+func TestUnmounted(t *testing.T) {
+	faults(t)
+	root := filepath.Join(t.TempDir(), "root")
+	if err := os.Mkdir(root, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	mount := func() {
+		t.Helper()
+		if out, err := exec.Command("mount", "-t", "tmpfs", "-o", "size=16m", "tmpfs", root).CombinedOutput(); err != nil {
+			t.Skipf("tmpfs cannot be mounted here: %v %s", err, out)
+		}
+	}
+	umount := func() {
+		t.Helper()
+		if out, err := exec.Command("umount", root).CombinedOutput(); err != nil {
+			t.Fatalf("the daemon keeps the disk from being unmounted? %v %s", err, out)
+		}
+	}
+	mount()
+	t.Cleanup(func() { exec.Command("umount", "-l", root).Run() })
+	l := newLive(t, root, slow)
+	l.fill(40)
+	l.start()
+	l.wantWell(40)
+	umount()
+	l.wantTold("holding", 40)
+	mount()
+	l.fill(40)
+	l.wantWell(40)
+	umount()
+	l.until("it is believed", func() bool { return l.mustStatus().Files == 0 })
+	l.wantWell(0)
+}
+
+// While the root is missing, nothing is known of the owners of directories: when
+// it comes back, no subject is shown entries of another one's directory.
+func TestRootLaterOwners(t *testing.T) {
+	t.Parallel()
+	base := t.TempDir()
+	root, away := filepath.Join(base, "root"), filepath.Join(base, "away")
+	l := newLive(t, root, quick)
+	l.fill(2000)
+	l.write("_longterms/acct_42/_index.md", "---\nsubject_id: acct:42\n---\n- index\n")
+	l.write("_longterms/acct_42/fact.md", "- medlar\n")
+	l.start()
+	if err := l.stop(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(root, away); err != nil {
+		t.Fatal(err)
+	}
+	l.launch()
+	l.until("the root is missing", func() bool {
+		s, err := l.status()
+		return err == nil && s.RootState == "missing"
+	})
+	var rebuilt json.RawMessage
+	if err := l.ask("rebuild", fields{}, &rebuilt); err == nil {
+		t.Errorf("the index is rebuilt from a root that is missing: %s", rebuilt)
+	}
+	if err := os.Rename(away, root); err != nil {
+		t.Fatal(err)
+	}
+	theirs, others := fields{"subject": "acct:42", "context": "private"}, fields{"subject": "acct_42", "context": "private"}
+	l.until("it is found", func() bool {
+		if a := l.search(others, "medlar", nil); len(a.Hits) > 0 {
+			t.Fatalf("another subject is shown %q; %+v", texts(a), a.Index)
+		}
+		a := l.search(theirs, "medlar", nil)
+		return len(a.Hits) == 1 && !a.Index.Degraded
+	})
+	if a := l.search(others, "medlar", nil); len(a.Hits) > 0 || a.Index.Degraded {
+		t.Errorf("another subject is shown %q; %+v", texts(a), a.Index)
+	}
+}

@@ -1,0 +1,105 @@
+package e2e
+
+import (
+	"fmt"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// A process that was stopped for a while, as all are when the machine sleeps,
+// looks at every file when it wakes up: it cannot know what it has missed.
+func TestStopped(t *testing.T) {
+	faults(t)
+	const files = 60
+	for _, queue := range []string{"16384", "32"} {
+		t.Run(queue, func(t *testing.T) {
+			sysctl(t, "/proc/sys/fs/inotify/max_queued_events", queue)
+			l := newLive(t, t.TempDir(), "")
+			l.fill(files)
+			l.start()
+			l.cmd.Process.Signal(syscall.SIGSTOP)
+			for n := range 1000 {
+				l.write(fmt.Sprintf("2026-02-%02d/n%d.md", n%28+1, n), "- quince\n")
+			}
+			remove(t, l.path("2026-01-01"))
+			gone := 0
+			for n := range files {
+				if n%28 == 0 {
+					gone++
+				}
+			}
+			time.Sleep(time.Minute)
+			l.cmd.Process.Signal(syscall.SIGCONT)
+			want := files - gone + 1000
+			if a := l.search(owner, "quince", fields{"limit": 1}); a.Total != want || !a.Index.Synced {
+				t.Errorf("awake, it finds %d of %d; %+v", a.Total, want, a.Index)
+			}
+			l.until("it says that it was asleep", func() bool { return strings.Contains(l.log.String(), "woke up") })
+			l.wantWell(want)
+		})
+	}
+}
+
+// A process that was stopped for a moment has missed nothing.
+func TestStoppedBriefly(t *testing.T) {
+	t.Parallel()
+	const files = 60
+	l := newLive(t, t.TempDir(), "")
+	l.fill(files)
+	l.start()
+	for round := range 5 {
+		l.cmd.Process.Signal(syscall.SIGSTOP)
+		for n := range 100 {
+			l.write(fmt.Sprintf("2026-02-%02d/n%d.md", n%28+1, n+100*round), "- quince\n")
+		}
+		time.Sleep(200 * time.Millisecond) // that is what it misses
+		l.cmd.Process.Signal(syscall.SIGCONT)
+		want := files + 100*(round+1)
+		if a := l.search(owner, "quince", fields{"limit": 1}); a.Total != want || !a.Index.Synced {
+			t.Errorf("round %d: it finds %d of %d; %+v", round, a.Total, want, a.Index)
+		}
+	}
+	l.wantWell(files + 500)
+}
+
+// A daemon that gets what others leave of the processors answers, and catches
+// up.
+func TestNice(t *testing.T) {
+	faults(t)
+	needs(t, "sh", "nproc", "seq", "renice")
+	const files = 60
+	l := newLive(t, t.TempDir(), "")
+	l.limits = "renice -n 19 -p $$ >/dev/null"
+	l.fill(files)
+	l.start()
+	busy := exec.Command("sh", "-c", `for n in $(seq $(nproc)); do while :; do :; done & done; wait`)
+	busy.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if err := busy.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		syscall.Kill(-busy.Process.Pid, syscall.SIGKILL)
+		busy.Wait()
+	})
+	var slowest time.Duration
+	for n := range 500 {
+		l.write(fmt.Sprintf("2026-02-%02d/n%d.md", n%28+1, n), "- quince\n")
+		if n%20 == 0 {
+			began := time.Now()
+			if a := l.search(owner, "quince", fields{"limit": 1, "sync": false}); a.Total < files {
+				t.Errorf("it finds %d of at least %d; %+v", a.Total, files, a.Index)
+			}
+			slowest = max(slowest, time.Since(began))
+		}
+	}
+	began := time.Now()
+	l.sync()
+	l.wantWell(files + 500)
+	t.Logf("the slowest answer took %s, all was found after %s", slowest, time.Since(began))
+	if slowest > 5*time.Second {
+		t.Errorf("the slowest answer took %s", slowest)
+	}
+}

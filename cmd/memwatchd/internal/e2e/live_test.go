@@ -1,0 +1,406 @@
+package e2e
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime/debug"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/testkit"
+)
+
+// A live is a daemon in a process of its own, so that it can be killed, starved
+// and weighed, on a memory of its own.
+type live struct {
+	t      *testing.T
+	root   string
+	config string // its file
+	socket string
+	env    []string
+	limits string     // shell commands before it starts, such as ulimit
+	files  []*os.File // that are handed to it
+
+	panics  bool   // it is made to, and recovers
+	uid     int    // of the daemon, if that is not ours
+	program string // another copy of it
+
+	cmd  *exec.Cmd
+	done chan error
+	log  testkit.Printed
+}
+
+// startLive starts a daemon on a root and waits until its index is whole. The
+// configuration is added to what keeps it apart from everything else.
+func startLive(t *testing.T, root, config string) *live {
+	t.Helper()
+	l := newLive(t, root, config)
+	l.start()
+	return l
+}
+
+func newLive(t *testing.T, root, config string) *live {
+	t.Helper()
+	base, err := os.MkdirTemp("/tmp", "mw") // the path of a socket must be short
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(base) })
+	l := &live{
+		t: t, root: root,
+		config: filepath.Join(base, "config.yaml"),
+		socket: filepath.Join(base, "s"),
+	}
+	for name, sub := range map[string]string{
+		"HOME": "home", "XDG_STATE_HOME": "state", "XDG_CACHE_HOME": "cache",
+		"XDG_CONFIG_HOME": "config", "XDG_RUNTIME_DIR": "run",
+	} {
+		dir := filepath.Join(base, sub)
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		l.env = append(l.env, name+"="+dir)
+	}
+	l.env = append(l.env, "PATH="+os.Getenv("PATH"), "TZ=UTC", "GORACE=atexit_sleep_ms=0")
+	l.configure(config)
+	return l
+}
+
+// configure writes the daemon's configuration.
+func (l *live) configure(config string) {
+	l.t.Helper()
+	text := fmt.Sprintf("memory: {dir: %q, timezone: UTC}\nipc: {listeners: [{path: %q}]}\n%s", l.root, l.socket, config)
+	if err := os.WriteFile(l.config, []byte(text), 0o600); err != nil {
+		l.t.Fatal(err)
+	}
+}
+
+// start starts the daemon and waits until its index is whole.
+func (l *live) start() {
+	l.t.Helper()
+	l.launch()
+	l.ready()
+}
+
+// ready waits until its index is whole.
+func (l *live) ready() {
+	l.t.Helper()
+	l.until("the index is whole", func() bool {
+		s, err := l.status()
+		return err == nil && !s.Index.Degraded && s.RootState != "starting"
+	})
+	l.sync()
+}
+
+// launch starts the daemon, and does not wait for anything.
+func (l *live) launch() {
+	l.t.Helper()
+	// The test binary is memwatchd too, under that name.
+	l.cmd = exec.Command(cmp.Or(l.program, "memwatchd"), "serve", "--config", l.config)
+	if l.limits != "" {
+		l.cmd = exec.Command("sh", "-c", l.limits+`; exec memwatchd serve --config "$0"`, l.config)
+	}
+	if l.uid != 0 {
+		l.cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(l.uid), Gid: uint32(l.uid)}}
+	}
+	l.cmd.Env, l.cmd.ExtraFiles = l.env, l.files
+	l.cmd.Stderr, l.cmd.Stdout = &l.log, &l.log
+	if err := l.cmd.Start(); err != nil {
+		l.t.Fatal(err)
+	}
+	l.done = make(chan error, 1)
+	cmd, done := l.cmd, l.done
+	go func() { done <- cmd.Wait() }()
+	l.t.Cleanup(func() {
+		if err := l.stop(); err != nil {
+			l.t.Errorf("the daemon ended with: %v", err)
+		}
+		if text := l.log.String(); strings.Contains(text, "DATA RACE") || strings.Contains(text, "panic") && !l.panics || l.t.Failed() {
+			l.t.Errorf("the daemon's log:\n%s", text)
+		}
+	})
+}
+
+// stop ends the daemon as a supervisor does, and gives it some time.
+func (l *live) stop() error {
+	if l.done == nil {
+		return nil
+	}
+	l.cmd.Process.Signal(syscall.SIGTERM)
+	select {
+	case err := <-l.done:
+		l.done = nil
+		return err
+	case <-time.After(time.Minute):
+		l.cmd.Process.Signal(syscall.SIGQUIT) // its goroutines go to the log
+		<-l.done
+		l.done = nil
+		return errors.New("it did not stop within a minute")
+	}
+}
+
+// Who asks.
+var (
+	owner  = fields{"subject": "owner", "context": "private"}
+	public = fields{"context": "public"}
+)
+
+// fields are those of a request.
+type fields map[string]any
+
+// with is the fields and others.
+func (f fields) with(more fields) fields {
+	all := maps.Clone(f)
+	maps.Copy(all, more)
+	return all
+}
+
+// ask asks over a connection of its own.
+func (l *live) ask(op string, req fields, answer any) error {
+	body, err := json.Marshal(req)
+	if err != nil {
+		return err
+	}
+	transport := &http.Transport{
+		DisableKeepAlives: true,
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, "unix", l.socket)
+		},
+	}
+	client := http.Client{Transport: transport, Timeout: 2 * time.Minute}
+	res, err := client.Post("http://memwatchd/v1/"+op, "application/json", bytes.NewReader(body))
+	if err != nil {
+		return err
+	}
+	defer res.Body.Close()
+	got, err := io.ReadAll(res.Body)
+	if err != nil {
+		return err
+	}
+	if res.StatusCode != http.StatusOK {
+		return fmt.Errorf("%s %v: %s", op, req, got)
+	}
+	return json.Unmarshal(got, answer)
+}
+
+// must asks what has to be answered.
+func (l *live) must(op string, req fields, answer any) {
+	l.t.Helper()
+	if err := l.ask(op, req, answer); err != nil {
+		l.t.Fatal(err)
+	}
+}
+
+// search asks for at most 100 hits.
+func (l *live) search(who fields, query string, more fields) *api.SearchAnswer {
+	l.t.Helper()
+	var a api.SearchAnswer
+	l.must("search", who.with(fields{"query": query, "limit": 100}).with(more), &a)
+	return &a
+}
+
+func (l *live) get(who fields, path string) (*api.GetAnswer, error) {
+	var a api.GetAnswer
+	return &a, l.ask("get", who.with(fields{"path": path}), &a)
+}
+
+// status is the daemon's, with whether it is healthy.
+func (l *live) status() (api.Status, error) {
+	var s struct {
+		api.Status
+		Healthy bool `json:"healthy"`
+	}
+	err := l.ask("status", fields{}, &s)
+	s.Status.Healthy = s.Healthy
+	return s.Status, err
+}
+
+func (l *live) mustStatus() api.Status {
+	l.t.Helper()
+	s, err := l.status()
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	return s
+}
+
+func (l *live) check() *api.CheckAnswer {
+	l.t.Helper()
+	var a api.CheckAnswer
+	l.must("check", owner, &a)
+	return &a
+}
+
+// sync waits until everything is found that was saved.
+func (l *live) sync() {
+	l.t.Helper()
+	var a api.SyncAnswer
+	l.must("sync", owner.with(fields{"timeout": "2m"}), &a)
+}
+
+// until waits for what has to become true.
+func (l *live) until(what string, cond func() bool) {
+	l.t.Helper()
+	l.within(time.Minute, what, cond)
+}
+
+func (l *live) within(limit time.Duration, what string, cond func() bool) {
+	l.t.Helper()
+	for end := time.Now().Add(limit); !cond(); time.Sleep(5 * time.Millisecond) {
+		select {
+		case err := <-l.done:
+			l.done <- err
+			l.t.Fatalf("the daemon has ended: %v", err)
+		default:
+		}
+		if time.Now().After(end) {
+			s, err := l.status()
+			l.t.Fatalf("not within %s: %s; %v; status %+v", limit, what, err, s)
+		}
+	}
+}
+
+// path is where a file of the memory is.
+func (l *live) path(path string) string { return filepath.Join(l.root, path) }
+
+func (l *live) write(path, text string) {
+	l.t.Helper()
+	testkit.Put(l.t, l.path(path), text)
+}
+
+// peak is the most memory that the daemon has held so far, in MiB.
+func (l *live) peak() int { return l.kilobytes("VmHWM") >> 10 }
+
+// resident is the memory that it holds now, in MiB.
+func (l *live) resident() int { return l.kilobytes("VmRSS") >> 10 }
+
+func (l *live) kilobytes(key string) int {
+	l.t.Helper()
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", l.cmd.Process.Pid))
+	if err != nil {
+		l.t.Skip("the memory of a process can only be read where there is /proc")
+	}
+	for line := range strings.Lines(string(text)) {
+		if rest, ok := strings.CutPrefix(line, key+":"); ok {
+			n, err := strconv.Atoi(strings.TrimSuffix(strings.TrimSpace(rest), " kB"))
+			if err != nil {
+				l.t.Fatal(err)
+			}
+			return n
+		}
+	}
+	l.t.Fatalf("no %s in the status of a process", key)
+	return 0
+}
+
+// raced reports whether we look for races, which takes memory.
+func raced() bool {
+	info, ok := debug.ReadBuildInfo()
+	return ok && slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"})
+}
+
+// homeDir makes a directory that is not below /tmp or $TMPDIR, where editors
+// save with less care.
+func homeDir(t *testing.T) string {
+	t.Helper()
+	for _, parent := range []func() (string, error){os.UserHomeDir, os.Getwd} {
+		dir, err := parent()
+		if err != nil || strings.HasPrefix(dir, "/tmp") {
+			continue
+		}
+		if dir, err = os.MkdirTemp(dir, "memwatchd-test-"); err != nil {
+			continue
+		}
+		t.Cleanup(func() { os.RemoveAll(dir) })
+		return dir
+	}
+	t.Skip("no directory can be made outside /tmp")
+	return ""
+}
+
+// needs skips a test where a program is missing.
+func needs(t *testing.T, programs ...string) {
+	t.Helper()
+	for _, p := range programs {
+		if _, err := exec.LookPath(p); err != nil {
+			t.Skipf("%s is not installed", p)
+		}
+	}
+}
+
+// texts are those of hits, with their places, in order of place.
+func texts(a *api.SearchAnswer) []string {
+	var list []string
+	for _, h := range a.Hits {
+		list = append(list, fmt.Sprintf("%s:%d-%d %s", h.Path, h.Line, h.EndLine, h.Text))
+	}
+	slices.Sort(list)
+	return list
+}
+
+// nobody is the user that a daemon runs as where we are root and it must not
+// be.
+const nobody = 65534
+
+// newSomebodys is a daemon that permissions hold for, even where we are root.
+func newSomebodys(t *testing.T, config string) *live {
+	t.Helper()
+	l := newLive(t, "", config)
+	base := filepath.Dir(l.config)
+	l.root = filepath.Join(base, "root")
+	if err := os.Mkdir(l.root, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	l.configure(config)
+	if os.Geteuid() == 0 {
+		l.uid = nobody
+		self, err := os.Executable()
+		if err != nil {
+			t.Fatal(err)
+		}
+		program, err := os.ReadFile(self)
+		if err != nil {
+			t.Fatal(err)
+		}
+		// Where the test binary lies others may not look.
+		l.program = filepath.Join(base, "memwatchd")
+		if err := os.WriteFile(l.program, program, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return l
+}
+
+// own gives the daemon's user all there is.
+func (l *live) own() {
+	l.t.Helper()
+	if l.uid == 0 {
+		return
+	}
+	err := filepath.WalkDir(filepath.Dir(l.config), func(path string, _ fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		return os.Lchown(path, l.uid, l.uid)
+	})
+	if err != nil {
+		l.t.Fatal(err)
+	}
+}

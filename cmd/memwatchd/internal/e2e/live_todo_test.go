@@ -1,0 +1,374 @@
+package e2e
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/testkit"
+)
+
+// A chores is a daemon on copies of tasks.
+type chores struct {
+	*live
+	before, now string // sessions of yesterday and of today
+}
+
+const oneTask = "---\ntasks: \"0/1\"\n---\n\n## Tasks\n- [ ] Renew the certificate\n"
+
+// startChores starts a daemon that has noted an open task in two sessions.
+func startChores(t *testing.T, config string) *chores {
+	t.Helper()
+	return startChoresAt(t, t.TempDir(), config)
+}
+
+func startChoresAt(t *testing.T, root, config string) *chores {
+	t.Helper()
+	c := &chores{before: testkit.Ago(1) + "/cli_1.md", now: testkit.Ago(0) + "/cli_2.md"}
+	testkit.Put(t, filepath.Join(root, c.before), oneTask)
+	testkit.Put(t, filepath.Join(root, c.now), oneTask)
+	c.live = startLive(t, root, config)
+	c.noted()
+	return c
+}
+
+// noted waits until reconciliation has seen every file.
+func (c *chores) noted() {
+	c.t.Helper()
+	c.until("the tasks are noted", func() bool {
+		s, err := c.status()
+		return err == nil && s.Todosync != nil && s.Todosync.Problem == ""
+	})
+}
+
+func (c *chores) read(path string) string {
+	c.t.Helper()
+	text, err := os.ReadFile(c.path(path))
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return string(text)
+}
+
+// edit replaces a word in a file, as an editor does that writes in place.
+func (c *chores) edit(path, from, to string) {
+	c.t.Helper()
+	text := c.read(path)
+	if !strings.Contains(text, from) {
+		c.t.Fatalf("%s has no %q:\n%s", path, from, text)
+	}
+	c.write(path, strings.Replace(text, from, to, 1))
+}
+
+// becomes waits for what a file is to become.
+func (c *chores) becomes(path, want string) {
+	c.t.Helper()
+	c.until(path+" is written", func() bool { return c.read(path) == want })
+}
+
+// sentinel completes a task of its own. When its copy is ticked, everything that
+// was saved before has been decided too.
+func (c *chores) sentinel(name string) {
+	c.t.Helper()
+	older, newer := testkit.Ago(1)+"/sentinel_"+name+".md", testkit.Ago(0)+"/sentinel_"+name+".md"
+	c.write(older, "## Tasks\n- [ ] sentinel "+name+"\n")
+	c.sync()
+	c.until("the sentinel is noted", func() bool { return c.planned() == 0 })
+	c.write(newer, "## Tasks\n- [x] sentinel "+name+"\n")
+	c.becomes(older, "## Tasks\n- [x] sentinel "+name+"\n")
+}
+
+func (c *chores) planned() int { return c.mustStatus().Todosync.Planned }
+
+// writes lists what was written to files that are not sentinels, by path.
+func (c *chores) writes() []string {
+	c.t.Helper()
+	var a api.JournalAnswer
+	c.must("journal", owner.with(fields{"limit": 100}), &a)
+	paths := []string{}
+	for _, w := range a.Writes {
+		if !strings.Contains(w.Path, "sentinel") {
+			paths = append(paths, w.Path)
+		}
+	}
+	slices.Sort(paths)
+	return paths
+}
+
+func (c *chores) wrote(want ...string) {
+	c.t.Helper()
+	slices.Sort(want)
+	if diff := cmp.Diff(want, c.writes()); diff != "" && len(want)+len(c.writes()) > 0 {
+		c.t.Errorf("written (-want +got):\n%s", diff)
+	}
+}
+
+const quickly = "write: {quiet: 50ms}\n"
+
+// One edit by hand leads to one write-back of each file concerned, and to
+// nothing after that: also not when the daemon is started again.
+func TestTodoTicksOnce(t *testing.T) {
+	t.Parallel()
+	c := startChores(t, quickly)
+	third := testkit.Ago(2) + "/telegram_1.md"
+	const crlf = "\ufeff## Follow Ups\r\n- [ ] Renew the certificate\r\n\r\n## Tasks\r\n* [ ]  renew the **certificate**."
+	c.write(third, crlf)
+	c.sync()
+	c.edit(c.now, "[ ]", "[x]")
+	c.becomes(c.before, strings.NewReplacer("0/1", "1/1", "[ ]", "[x]").Replace(oneTask))
+	c.becomes(third, strings.Replace(crlf, "* [ ]", "* [x]", 1))
+	c.sentinel("a")
+	c.wrote(c.before, third)
+	if got, want := c.read(c.now), strings.Replace(oneTask, "[ ]", "[x]", 1); got != want {
+		t.Errorf("the file that was edited is\n%s\nwant it as it was saved:\n%s", got, want)
+	}
+	if err := c.stop(); err != nil {
+		t.Fatal(err)
+	}
+	c.start()
+	c.noted()
+	c.sentinel("b")
+	c.wrote(c.before, third)
+}
+
+// A box that was ticked and that a person unticks stays open: after other edits,
+// after a restart and after the task is done once more.
+func TestTodoUntickedStays(t *testing.T) {
+	t.Parallel()
+	c := startChores(t, quickly)
+	c.edit(c.now, "[ ]", "[x]")
+	c.until("it is ticked", func() bool { return strings.Contains(c.read(c.before), "[x]") })
+	c.edit(c.before, "[x]", "[ ]")
+	c.sync()
+	c.edit(c.now, "certificate\n", "certificate\n- [ ] And another thing\n")
+	c.sentinel("a")
+	if err := c.stop(); err != nil {
+		t.Fatal(err)
+	}
+	c.start()
+	c.noted()
+	c.write(testkit.Ago(0)+"/cli_3.md", "## Tasks\n- [x] Renew the certificate\n")
+	c.sentinel("b")
+	if text := c.read(c.before); !strings.Contains(text, "- [ ] Renew") {
+		t.Errorf("what a person unticked was ticked again:\n%s", text)
+	}
+	c.wrote(c.before)
+}
+
+// While a write-back waits people go on: what they do decides.
+func TestTodoPersonWins(t *testing.T) {
+	for name, f := range map[string]func(*chores){
+		"unticks the source": func(c *chores) { c.edit(c.now, "[x]", "[ ]") },
+		"removes the source": func(c *chores) { c.remove(c.now) },
+		"rewords the target": func(c *chores) { c.edit(c.before, "certificate", "passport") },
+		"removes the target": func(c *chores) { c.remove(c.before) },
+		"says it twice":      func(c *chores) { c.edit(c.before, "certificate\n", "certificate\n- [ ] renew the certificate\n") },
+		"makes it recur":     func(c *chores) { c.edit(c.before, "certificate", "certificate #recurring") },
+		"gives it to somebody": func(c *chores) {
+			c.edit(c.before, "---\n", "---\nsubject_id: anna\n")
+			c.edit(c.now, "---\n", "---\nsubject_id: bert\n")
+		},
+		"renames the day": func(c *chores) {
+			if err := os.Rename(c.path(testkit.Ago(1)), c.path(testkit.Ago(3))); err != nil {
+				c.t.Fatal(err)
+			}
+			c.before = testkit.Ago(3) + "/cli_1.md"
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := startChores(t, "write: {quiet: 1h}\n") // longer than the test
+			c.write(c.before, oneTask+"\n")
+			c.sync()
+			c.edit(c.now, "[ ]", "[x]")
+			c.until("the write-back waits", func() bool {
+				s := c.mustStatus().Todosync
+				return s.Planned == 1 && len(s.Waiting) == 1 && s.Waiting[0].Path == c.before && s.Waiting[0].Reason != ""
+			})
+			f(c)
+			c.sync()
+			c.until("there is nothing to wait for", func() bool { return c.planned() == 0 })
+			// And so it stays when nothing has to be waited for.
+			if err := c.stop(); err != nil {
+				t.Fatal(err)
+			}
+			tree := c.tree()
+			c.configure(quickly)
+			c.start()
+			c.noted()
+			c.sentinel("a")
+			if diff := cmp.Diff(tree, c.tree()); diff != "" {
+				t.Errorf("what was written (-before +after):\n%s", diff)
+			}
+			c.wrote()
+		})
+	}
+}
+
+func (c *chores) remove(path string) {
+	c.t.Helper()
+	if err := os.Remove(c.path(path)); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// tree is every file of people's but sentinels.
+func (c *chores) tree() map[string]string {
+	c.t.Helper()
+	files := map[string]string{}
+	err := filepath.WalkDir(c.root, func(path string, e os.DirEntry, err error) error {
+		if err == nil && !e.IsDir() && !strings.Contains(path, "sentinel") && !strings.HasPrefix(e.Name(), ".") {
+			var text []byte
+			text, err = os.ReadFile(path)
+			files[strings.TrimPrefix(path, c.root)] = string(text)
+		}
+		return err
+	})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return files
+}
+
+// A wish that waits is not forgotten when the daemon is killed, and comes true
+// when it can.
+func TestTodoWaitsAcrossKill(t *testing.T) {
+	t.Parallel()
+	c := startChores(t, "write: {quiet: 1h}\n")
+	c.write(c.before, oneTask+"\n")
+	c.sync()
+	c.edit(c.now, "[ ]", "[x]")
+	c.until("the write-back waits", func() bool { return len(c.mustStatus().Todosync.Waiting) == 1 })
+	c.cmd.Process.Kill()
+	<-c.done
+	c.done = nil
+	c.configure(quickly)
+	c.start()
+	c.becomes(c.before, strings.NewReplacer("0/1", "1/1", "[ ]", "[x]").Replace(oneTask)+"\n")
+	c.sentinel("a")
+	c.wrote(c.before)
+}
+
+// What is done while no daemon runs counts; what was done before the first one
+// does not, nor what was done before its state was lost.
+func TestTodoStarts(t *testing.T) {
+	t.Parallel()
+	c := startChores(t, quickly)
+	older, newer := testkit.Ago(1)+"/old.md", testkit.Ago(0)+"/old.md"
+	if err := c.stop(); err != nil {
+		t.Fatal(err)
+	}
+	c.edit(c.now, "[ ]", "[x]")
+	c.start()
+	c.until("it is ticked", func() bool { return strings.Contains(c.read(c.before), "[x]") })
+	if err := c.stop(); err != nil {
+		t.Fatal(err)
+	}
+	testkit.Put(t, c.path(older), "## Tasks\n- [ ] Call Bob\n")
+	testkit.Put(t, c.path(newer), "## Tasks\n- [x] Call Bob\n")
+	c.forget()
+	c.start()
+	c.noted()
+	c.sentinel("a")
+	c.wrote(c.before)
+	if s := c.mustStatus().Todosync; s.Known != 1 {
+		t.Errorf("%d boxes are known to be left alone, want 1: %+v", s.Known, s)
+	}
+}
+
+// forget loses what is known of tasks.
+func (c *chores) forget() {
+	c.t.Helper()
+	var found []string
+	filepath.WalkDir(filepath.Dir(c.config), func(path string, _ os.DirEntry, err error) error {
+		if err == nil && filepath.Base(path) == "todosync.json" {
+			found = append(found, path)
+		}
+		return nil
+	})
+	if len(found) != 1 {
+		c.t.Fatalf("the state is in %v", found)
+	}
+	if err := os.Remove(found[0]); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// With writing turned off no byte is written unasked, and what would be is told;
+// what somebody asks for is written.
+func TestTodoWritingOff(t *testing.T) {
+	t.Parallel()
+	c := startChores(t, "write: {enabled: false, quiet: 0s}\n")
+	c.edit(c.now, "[ ]", "[x]")
+	c.sync()
+	tree := c.tree()
+	c.until("it is told", func() bool { return len(c.mustStatus().Todosync.Waiting) == 1 })
+	var plan api.TodoAnswer
+	c.must("todo", owner.with(fields{"dry_run": true}), &plan)
+	if len(plan.Plan.Waiting) != 1 || plan.Plan.Waiting[0].Places[0].Path != c.before || plan.Plan.Waiting[0].Reason != "writing is turned off" {
+		t.Errorf("the plan is %+v", plan.Plan)
+	}
+	if diff := cmp.Diff(tree, c.tree()); diff != "" {
+		t.Errorf("written although it is turned off:\n%s", diff)
+	}
+	c.wrote()
+	var done api.TodoAnswer
+	c.must("todo", owner.with(fields{"text": "renew the certificate"}), &done)
+	if len(done.Changed) != 1 || done.Changed[0].Path != c.before || !strings.Contains(c.read(c.before), "[x]") {
+		t.Errorf("what was asked for is %+v", done)
+	}
+	c.wrote(c.before)
+}
+
+// Tasks are reconciled where the files are, whatever else is wrong with one.
+func TestTodoRefused(t *testing.T) {
+	t.Parallel()
+	c := startChores(t, quickly)
+	broken := testkit.Ago(1) + "/broken.md"
+	c.write(broken, "---\nsummary: [\n---\n## Tasks\n- [ ] Renew the certificate\n")
+	linked := testkit.Ago(2) + "/linked.md"
+	c.write(linked, "## Tasks\n- [ ] Renew the certificate\n")
+	if err := os.Link(c.path(linked), filepath.Join(t.TempDir(), "link")); err != nil {
+		t.Skipf("no hard link can be made: %v", err)
+	}
+	c.sync()
+	was := []string{c.read(broken), c.read(linked)}
+	c.edit(c.now, "[ ]", "[x]")
+	c.until("the others are refused", func() bool {
+		s := c.mustStatus().Todosync
+		return strings.Contains(c.read(c.before), "[x]") && slices.ContainsFunc(s.Waiting, func(w api.Skipped) bool { return w.Path == linked })
+	})
+	if got := []string{c.read(broken), c.read(linked)}; !slices.Equal(got, was) {
+		t.Errorf("changed: %q", got)
+	}
+	if !bytes.Contains([]byte(c.read(c.before)), []byte("1/1")) {
+		t.Error("the counter is not right")
+	}
+}
+
+// What is done in a memory that is not there yet when the daemon starts for the
+// first time, as its disk comes later, is noted and nothing more.
+func TestTodoRootComesLater(t *testing.T) {
+	t.Parallel()
+	base := t.TempDir()
+	root, away := filepath.Join(base, "root"), filepath.Join(base, "away")
+	c := &chores{before: testkit.Ago(1) + "/cli_1.md", now: testkit.Ago(0) + "/cli_2.md"}
+	testkit.Put(t, filepath.Join(away, c.before), oneTask)
+	testkit.Put(t, filepath.Join(away, c.now), strings.Replace(oneTask, "[ ]", "[x]", 1))
+	c.live = newLive(t, root, quickly+quick)
+	c.launch()
+	c.until("it has seen that there is nothing", func() bool { return strings.Contains(c.log.String(), "part of the memory cannot be read") })
+	if err := os.Rename(away, root); err != nil {
+		t.Fatal(err)
+	}
+	c.ready()
+	c.noted()
+	c.sentinel("a")
+	c.wrote()
+}

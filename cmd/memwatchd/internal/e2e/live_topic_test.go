@@ -1,0 +1,187 @@
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/testkit"
+)
+
+// A phone is a server with one topic. It keeps what is sent to it.
+type phone struct {
+	*httptest.Server
+	mu      sync.Mutex
+	lines   []string // each with its end
+	ids     []string
+	came    chan struct{} // is closed when there is something new
+	asked   []string      // since, of each connection
+	forgets bool          // it does not know any more what it has sent
+}
+
+const phoneTopic, phoneToken = "my-phone", "tk_of_the_phone"
+
+func newPhone(t *testing.T) *phone {
+	t.Helper()
+	p := &phone{came: make(chan struct{})}
+	p.Server = httptest.NewServer(p)
+	t.Cleanup(func() {
+		p.CloseClientConnections()
+		p.Close()
+	})
+	return p
+}
+
+// send is what somebody sends to the topic.
+func (p *phone) send(id, title, text string, ago ...time.Duration) {
+	at := time.Now()
+	for _, d := range ago {
+		at = at.Add(-d)
+	}
+	line, _ := json.Marshal(map[string]any{
+		"id": id, "time": at.Unix(), "event": "message", "topic": phoneTopic, "title": title, "message": text,
+	})
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.ids, p.lines = append(p.ids, id), append(p.lines, string(line)+"\n")
+	close(p.came)
+	p.came = make(chan struct{})
+}
+
+// ServeHTTP gives the stream, from the message that is asked for.
+func (p *phone) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.Header.Get("Authorization") != "Bearer "+phoneToken {
+		w.WriteHeader(http.StatusForbidden)
+		return
+	}
+	p.mu.Lock()
+	since := r.URL.Query().Get("since")
+	p.asked = append(p.asked, since)
+	next := 0
+	for i, id := range p.ids {
+		if id == since && !p.forgets {
+			next = i + 1
+		}
+	}
+	if since == "" && !p.forgets {
+		next = len(p.ids)
+	}
+	p.mu.Unlock()
+	fmt.Fprintf(w, `{"id":"o","time":%d,"event":"open","topic":%q}`+"\n", time.Now().Unix()-1, phoneTopic)
+	for {
+		w.(http.Flusher).Flush()
+		p.mu.Lock()
+		came := p.came
+		if next < len(p.lines) {
+			fmt.Fprint(w, p.lines[next])
+			next++
+			p.mu.Unlock()
+			continue
+		}
+		p.mu.Unlock()
+		select {
+		case <-came:
+		case <-r.Context().Done():
+			return
+		}
+	}
+}
+
+// Messages to the topic become notes of the day, each once, whatever ends and
+// however: the connection, the daemon, or what either remembers.
+func TestTopic(t *testing.T) {
+	t.Parallel()
+	p := newPhone(t)
+	p.send("before", "", "sent before anybody listened", time.Minute)
+	root := t.TempDir()
+	l := newLive(t, root, "")
+	token := filepath.Join(filepath.Dir(l.config), "token")
+	testkit.Put(t, token, "tk_wrong\n")
+	config := fmt.Sprintf("capture: {ntfy: {server: %q, topic: %s, token_file: %q}}\n", p.URL, phoneTopic, token)
+	l.configure(config)
+	l.start()
+	l.until("the wrong token is told", func() bool {
+		s := l.mustStatus().Topic
+		return s != nil && !s.Connected && strings.Contains(s.Problem, "token")
+	})
+	testkit.Put(t, token, phoneToken+"\n")
+	l.until("the topic is heard", func() bool { return l.mustStatus().Topic.Connected })
+
+	heard := func(n int) {
+		t.Helper()
+		l.until(fmt.Sprintf("%d messages are noted", n), func() bool { return strings.Count(l.noted(), "source=ntfy:"+phoneTopic+":") >= n })
+		if text := l.noted(); strings.Count(text, "source=ntfy:") != n || strings.Contains(text, "before anybody") {
+			t.Fatalf("after %d messages, it is noted:\n%s", n, text)
+		}
+	}
+	p.send("one", "Shopping", "buy oolong tea")
+	heard(1)
+	l.sync()
+	if a := l.search(owner, "oolong", nil); len(a.Hits) != 1 || a.Hits[0].Type != "request" || a.Hits[0].Visibility != "private_only" {
+		t.Errorf("the message is found as %+v", a.Hits)
+	}
+	if a := l.search(owner.with(public), "oolong shopping", nil); len(a.Hits) != 0 {
+		t.Errorf("everybody finds %v", texts(a))
+	}
+
+	// The connection breaks.
+	p.CloseClientConnections()
+	p.send("two", "", "while nobody listened")
+	heard(2)
+
+	// The daemon is killed, and forgets what it has heard; the server forgets
+	// what it has sent.
+	if err := l.cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	<-l.done
+	l.done = nil
+	p.send("three", "", "while nobody ran")
+	p.mu.Lock()
+	p.forgets = true
+	p.mu.Unlock()
+	state, err := filepath.Glob(filepath.Join(filepath.Dir(l.config), "state/memwatchd/*/topic.json"))
+	if err != nil || len(state) != 1 {
+		t.Fatalf("the state is %q, %v", state, err)
+	}
+	was, err := os.ReadFile(state[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	testkit.Put(t, state[0], strings.Replace(string(was), `"one","two"`, "", 1))
+	l.start()
+	heard(3)
+	p.send("four", "", "the last one")
+	heard(4)
+	if s := l.mustStatus().Topic; s.Messages == 0 || s.Problem != "" || s.Last.IsZero() || s.Refused != 0 {
+		t.Errorf("in the end the status is %+v", s)
+	}
+	p.send("five", "\x00", " ")
+	l.until("a message without a word is not noted", func() bool { return l.mustStatus().Topic.Refused == 1 })
+	heard(4)
+}
+
+// noted is all that is in the logs of days.
+func (l *live) noted() string {
+	l.t.Helper()
+	files, err := filepath.Glob(l.path("memory/*.md"))
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	var b strings.Builder
+	for _, f := range files {
+		text, err := os.ReadFile(f)
+		if err != nil {
+			l.t.Fatal(err)
+		}
+		b.Write(text)
+	}
+	return b.String()
+}

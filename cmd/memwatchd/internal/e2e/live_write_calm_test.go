@@ -1,0 +1,342 @@
+package e2e
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/testkit"
+)
+
+// stamps are what is below the root, to the last bit of it.
+func (l *live) stamps() map[string]string {
+	l.t.Helper()
+	list := map[string]string{}
+	err := filepath.WalkDir(l.root, func(path string, e fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := e.Info()
+		if err != nil {
+			return err
+		}
+		var text []byte
+		if info.Mode().IsRegular() {
+			text, err = os.ReadFile(path)
+		}
+		list[strings.TrimPrefix(path, l.root)] = fmt.Sprintf("%s %s %s", info.Mode(), info.ModTime(), text)
+		return err
+	})
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	return list
+}
+
+// wantStill checks that nothing is left over, and nothing is written for a while.
+func (l *live) wantStill(state string) {
+	l.t.Helper()
+	l.wantSettled()
+	watched := 4 * time.Second
+	if os.Getenv("FAULTS") != "" {
+		watched = 2 * time.Minute
+	}
+	before, applied := l.stamps(), l.mustStatus().Write.Applied
+	time.Sleep(watched) // what is looked at is what it does meanwhile
+	if diff := cmp.Diff(before, l.stamps()); diff != "" {
+		l.t.Errorf("%s, within %s (-before +after):\n%s", state, watched, diff)
+	}
+	if now := l.mustStatus().Write.Applied; now != applied {
+		l.t.Errorf("%s, within %s %d changes were made", state, watched, now-applied)
+	}
+}
+
+// overdue makes a run of the compactor that was to be days ago one that was
+// missed. The daemon does not run meanwhile.
+func (l *live) overdue(days int) {
+	l.t.Helper()
+	path := filepath.Join(filepath.Dir(l.config), "state/memwatchd/memwatchd/compactor.json")
+	passed := map[string]any{"schedule": "0 3 * * *"}
+	if text, err := os.ReadFile(path); err == nil {
+		if err := json.Unmarshal(text, &passed); err != nil {
+			l.t.Fatal(err)
+		}
+	}
+	passed["until"] = time.Now().AddDate(0, 0, -days)
+	delete(passed, "meant")
+	text, err := json.Marshal(passed)
+	if err == nil {
+		err = os.WriteFile(path, text, 0o600)
+	}
+	if err != nil {
+		l.t.Fatal(err)
+	}
+}
+
+// ran is when the compactor ran last.
+func (l *live) ran() time.Time {
+	l.t.Helper()
+	s := l.mustStatus().Compactor
+	if s.Problem != "" {
+		l.t.Errorf("the compactor says: %s", s.Problem)
+	}
+	return s.LastRun
+}
+
+// crowd fills a long-term file over its limit, so that some of it has to go.
+func (c *chores) crowd() string {
+	c.t.Helper()
+	const path = "_longterms/owner/_index.md"
+	var text strings.Builder
+	for n := range 250 {
+		fmt.Fprintf(&text, "- something to remember, number %d\n", n)
+	}
+	c.write(path, text.String())
+	return path
+}
+
+// Each of the switches turns off what it says and nothing else; and at the first
+// start nothing is written whatever they are. A run of the compactor that was
+// missed is made up for, once.
+func TestWriteSwitches(t *testing.T) {
+	for _, s := range []struct {
+		name, config    string
+		ticks, compacts bool
+	}{
+		{"all on", "", true, true},
+		{"write off", "write: {enabled: false, quiet: 0s}\n", false, false},
+		{"todosync off", "todosync: {enabled: false}\n", false, true},
+		{"compactor off", "compactor: {enabled: false}\n", true, false},
+	} {
+		t.Run(s.name, func(t *testing.T) {
+			t.Parallel()
+			config := s.config
+			if !strings.Contains(config, "write:") {
+				config += "write: {quiet: 0s}\n"
+			}
+			c := &chores{live: newLive(t, t.TempDir(), config), before: testkit.Ago(1) + "/cli_1.md", now: testkit.Ago(0) + "/cli_2.md"}
+			c.write(c.before, oneTask)
+			c.write(c.now, oneTask)
+			c.write(testkit.Ago(3)+"/done.md", "## Tasks\n- [x] Call Bob\n")
+			c.write(testkit.Ago(4)+"/open.md", "## Tasks\n- [ ] Call Bob\n")
+			counter := testkit.Ago(5) + "/counter.md"
+			c.write(counter, "---\ntasks: \"7/9\"\n---\n## Tasks\n- [ ] Water the plants\n")
+			index := c.crowd()
+			crowded := c.read(index)
+
+			before := c.stamps()
+			c.start()
+			c.noted()
+			c.wantStill("at the first start")
+			if diff := cmp.Diff(before, c.stamps()); diff != "" {
+				t.Errorf("the first start writes (-before +after):\n%s", diff)
+			}
+			if ran := c.ran(); !ran.IsZero() {
+				t.Errorf("at the first start the compactor ran at %s", ran)
+			}
+			if err := c.stop(); err != nil {
+				t.Fatal(err)
+			}
+
+			c.overdue(3)
+			before = c.stamps()
+			c.start()
+			c.noted()
+			if s.name != "compactor off" {
+				c.until("the compactor has run", func() bool { return !c.ran().IsZero() })
+			}
+			if s.compacts {
+				c.until("it has made room", func() bool { return len(c.read(index)) < len(crowded) && strings.Contains(c.read(counter), "0/1") })
+			}
+			c.edit(c.now, "[ ]", "[x]")
+			before["/"+c.now] = c.stamps()["/"+c.now]
+			if s.ticks {
+				c.becomes(c.before, tickedTask)
+			}
+			c.wantStill("when all is done")
+			after := c.stamps()
+			for path := range after {
+				compacts := strings.HasPrefix(path, "/_longterms") || path == "/"+counter || path == filepath.Dir("/"+counter)
+				ticks := path == "/"+c.before || path == filepath.Dir("/"+c.before)
+				if s.compacts && compacts || s.ticks && ticks {
+					delete(before, path)
+					delete(after, path)
+				}
+			}
+			if diff := cmp.Diff(before, after); diff != "" {
+				t.Errorf("what was not to be written is (-before +after):\n%s", diff)
+			}
+			if !s.compacts {
+				return
+			}
+
+			// Once.
+			ran, shrunk := c.ran(), c.read(index)
+			if err := c.stop(); err != nil {
+				t.Fatal(err)
+			}
+			c.start()
+			c.noted()
+			c.wantStill("when nothing is missing")
+			if again := c.ran(); !again.Equal(ran) || c.read(index) != shrunk {
+				t.Errorf("it ran at %s, and again at %s", ran, again)
+			}
+		})
+	}
+}
+
+// A memory in which all is as it should be is the same to the byte after three
+// nights.
+func TestWriteNightsChangeNothing(t *testing.T) {
+	t.Parallel()
+	l := newLive(t, t.TempDir(), "write: {quiet: 0s}\n")
+	for n := range 40 {
+		private := []string{"public_ok", "private_only"}[n%2]
+		l.write(fmt.Sprintf("%s/telegram_%d.md", testkit.Ago(n), n), fmt.Sprintf(`---
+session_id: telegram_%d
+platform: telegram
+contact_id: "acct:%d"
+visibility: %s
+created_at: %[5]sT10:00:00Z
+updated_at: %[5]sT11:30:00Z
+summary: "what was said, number %[1]d"
+tasks: "1/2"
+follow_ups: "0/1"
+---
+
+## Tasks
+- [x] [Done](%[5]s) Send offer %[1]d
+- [ ] Prepare offer %[4]d
+
+## Follow Ups
+- [ ] Ask whether %[1]d arrived
+
+## Notes
+- He likes tea, [as before](../%[6]s/telegram_%[4]d.md)
+`, n, n%3, private, n+1, testkit.Ago(n), testkit.Ago(n+1)))
+	}
+	for n := range 3 {
+		dir := fmt.Sprintf("_longterms/acct_%d/", n)
+		l.write(dir+"_index.md", fmt.Sprintf("---\nsubject_id: acct:%d\nsummary: likes tea\n---\n- Likes tea <!-- added=2026-01-02 -->\n- likes Coffee too\n", n))
+		l.write(dir+"preference.md", fmt.Sprintf("---\nsubject_id: acct:%d\n---\r\n- Tea\r\n\n\n* no sugar", n))
+	}
+	l.write("MEMORY.md", "\ufeff# Memory\n\n"+strings.Repeat("- one thing\n", 3))
+	before := l.stamps()
+	l.start()
+	for night := range 3 {
+		if err := l.stop(); err != nil {
+			t.Fatal(err)
+		}
+		l.overdue(1)
+		began := time.Now()
+		l.start()
+		l.until("the compactor has run", func() bool { return !l.ran().Before(began.Add(-time.Second)) })
+		if s := l.mustStatus(); s.Write.Applied > 0 {
+			t.Errorf("in night %d %d changes were made", night+1, s.Write.Applied)
+		}
+	}
+	if err := l.stop(); err != nil { // and so its last run has ended
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(before, l.stamps()); diff != "" {
+		t.Errorf("after three nights (-before +after):\n%s", diff)
+	}
+}
+
+// copyNewer copies every file that is newer, or only there, as programs do that
+// keep directories the same: under another name, which becomes its own.
+func copyNewer(from, to string) error {
+	return filepath.WalkDir(from, func(path string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() || filepath.Ext(path) != ".md" {
+			return ignoreGone(err)
+		}
+		info, err := os.Stat(path)
+		if err != nil {
+			return ignoreGone(err)
+		}
+		other := filepath.Join(to, strings.TrimPrefix(path, from))
+		if there, err := os.Stat(other); err == nil && !there.ModTime().Before(info.ModTime()) {
+			return nil
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return ignoreGone(err)
+		}
+		return errors.Join(os.MkdirAll(filepath.Dir(other), 0o700), os.WriteFile(other+".copy", text, 0o600),
+			os.Chtimes(other+".copy", time.Time{}, info.ModTime()), os.Rename(other+".copy", other))
+	})
+}
+
+// ignoreGone is an error, unless it says that what was there is not any more.
+func ignoreGone(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// Two daemons on two copies, with a program that copies what is newer both ways:
+// they come to the same and stop, and each writes to a file once.
+func TestWriteTwoCopies(t *testing.T) {
+	t.Parallel()
+	var both []*chores
+	for range 2 {
+		both = append(both, startWaves(t))
+	}
+	copyAll := func() {
+		t.Helper()
+		for _, way := range [][2]int{{0, 1}, {1, 0}} {
+			if err := copyNewer(both[way[0]].root, both[way[1]].root); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	copyAll()
+	for round := range thorough(3, 30) {
+		a := both[0].newWave("a"+letters(round), 5)
+		b := both[1].newWave("b"+letters(round), 5)
+		copyAll()
+		for _, c := range both {
+			c.sync()
+		}
+		a.come()
+		b.come()
+		others := []*wave{{both[1], a.name, a.files}, {both[0], b.name, b.files}}
+		all := append([]*wave{a, b}, others...)
+		both[0].until("both are the same, and done", func() bool {
+			copyAll()
+			return !slices.ContainsFunc(all, func(w *wave) bool { return w.done() < w.files })
+		})
+		copyAll()
+		if diff := cmp.Diff(both[0].tree(), both[1].tree()); diff != "" {
+			t.Fatalf("round %d, the copies differ (-one +other):\n%s", round, diff)
+		}
+	}
+	for n, c := range both {
+		c.wantStill("when both are the same")
+		var a api.JournalAnswer
+		c.must("journal", owner.with(fields{"limit": 1000}), &a)
+		times := map[string]int{}
+		for _, w := range a.Writes {
+			if times[w.Path]++; times[w.Path] > 1 {
+				t.Errorf("daemon %d has written %s %d times", n, w.Path, times[w.Path])
+			}
+		}
+		t.Logf("daemon %d has made %d changes", n, len(a.Writes))
+	}
+	before := both[0].stamps()
+	copyAll()
+	if diff := cmp.Diff(before, both[0].stamps()); diff != "" {
+		t.Errorf("there was something left to copy (-before +after):\n%s", diff)
+	}
+}

@@ -1,0 +1,193 @@
+package e2e
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/testkit"
+)
+
+// A sitting is an editor in which somebody has a file open.
+type sitting struct {
+	name    string
+	program string
+	needs   []string
+	keys    func(*screen) // adds a line, and does not save
+	save    func(*screen) // and end
+	insist  func(*screen) // save although it warns, and end
+	reason  string        // why it is waited for
+}
+
+const ownLine = "- a line of mine"
+
+var sittings = []sitting{
+	{
+		name: "vim", program: "vim -u DEFAULTS", needs: []string{"vim", "tmux"}, reason: "it is open in vim",
+		keys: func(s *screen) { s.send("G", "o"); s.send("-l", "--", ownLine); s.send("Escape") },
+		save: func(s *screen) { s.send("-l", ":wq"); s.send("Enter") },
+		insist: func(s *screen) {
+			s.send("-l", ":w")
+			s.send("Enter")
+			s.wait("changed since reading it")
+			s.send("y")
+			s.wait("written")
+			s.send("-l", ":q")
+			s.send("Enter")
+		},
+	},
+	{
+		name: "emacs", program: "emacs -nw -q", needs: []string{"emacs", "tmux"}, reason: "it has unsaved changes in Emacs",
+		keys: func(s *screen) { s.send("M->"); s.send("-l", "--", ownLine); s.send("Enter") },
+		save: func(s *screen) { s.send("C-x", "C-s"); s.wait("Wrote "); s.send("C-x", "C-c") },
+		insist: func(s *screen) {
+			s.send("C-x", "C-s")
+			s.wait("yes or no")
+			s.send("-l", "yes")
+			s.send("Enter")
+			s.wait("Wrote ")
+			s.send("C-x", "C-c")
+		},
+	},
+}
+
+// sit opens a file of a new memory in an editor and changes it there, without
+// saving.
+func (e sitting) sit(t *testing.T) (*chores, *screen) {
+	t.Helper()
+	needs(t, e.needs...)
+	c := startChoresAt(t, filepath.Join(homeDir(t), "root"), eager)
+	s := newScreen(t, e.program+" "+c.path(c.before), 100)
+	s.wait("Renew the certificate")
+	e.keys(s)
+	s.wait(ownLine)
+	return c, s
+}
+
+// waitsFor waits until status says that a file is not written for a reason.
+func (c *chores) waitsFor(path, reason string) {
+	c.t.Helper()
+	c.until(path+" waits: "+reason, func() bool {
+		return slices.ContainsFunc(c.mustStatus().Todosync.Waiting, func(w api.Skipped) bool {
+			return w.Path == path && strings.Contains(w.Reason, reason)
+		})
+	})
+}
+
+var tickedTask = strings.NewReplacer("0/1", "1/1", "[ ]", "[x]").Replace(oneTask)
+
+// While somebody has changed a file in an editor, and not saved it, it is left
+// alone; it is ticked when they have.
+func TestWriteWaitsForEditor(t *testing.T) {
+	for _, e := range sittings {
+		t.Run(e.name, func(t *testing.T) {
+			t.Parallel()
+			c, s := e.sit(t)
+			c.edit(c.now, "[ ]", "[x]")
+			c.waitsFor(c.before, e.reason)
+			others := c.wave("letter", 3) // need not wait
+			c.until("others are written", func() bool { return others.done() == others.files })
+			if text := c.read(c.before); text != oneTask {
+				t.Errorf("it was not left alone:\n%s", text)
+			}
+			e.save(s)
+			s.end()
+			c.becomes(c.before, tickedTask+ownLine+"\n")
+			os.Remove(c.path(c.before) + "~") // which Emacs keeps
+			others.wantOnce()
+		})
+	}
+}
+
+// What somebody asks for is done although a file is open in an editor. Who saves
+// there then is warned, and decides.
+func TestWriteAskedBesideEditor(t *testing.T) {
+	for _, e := range sittings {
+		t.Run(e.name, func(t *testing.T) {
+			t.Parallel()
+			c, s := e.sit(t)
+			var a api.TodoAnswer
+			c.must("todo", owner.with(fields{"text": "renew the certificate"}), &a)
+			if len(a.Changed) != 2 || c.read(c.before) != tickedTask {
+				t.Errorf("it was asked for, and is not done: %+v\n%s", a, c.read(c.before))
+			}
+			e.insist(s)
+			s.end()
+			theirs := oneTask + ownLine + "\n"
+			c.becomes(c.before, theirs)
+			c.sentinel("a")
+			if text := c.read(c.before); text != theirs {
+				t.Errorf("what was saved is now\n%s", text)
+			}
+			if got := c.read(c.now); got != tickedTask {
+				t.Errorf("beside it there is\n%s", got)
+			}
+			c.wrote(c.before, c.now)
+		})
+	}
+}
+
+// While git is in the middle of something nothing is written beside it.
+func TestWriteWaitsForGit(t *testing.T) {
+	t.Parallel()
+	needs(t, "git")
+	c := startChores(t, eager)
+	git := func(args ...string) error {
+		cmd := exec.Command("git", append([]string{"-C", c.root, "-c", "user.name=x", "-c", "user.email=x@x"}, args...)...)
+		cmd.Env = append(os.Environ(), "HOME=/nonexistent", "GIT_CONFIG_NOSYSTEM=1", "GIT_EDITOR=true")
+		return cmd.Run()
+	}
+	commit := func(branch, text string) {
+		t.Helper()
+		c.write("notes.md", text)
+		for _, args := range [][]string{{"add", "notes.md"}, {"commit", "-q", "-m", branch}, {"branch", "-f", branch}} {
+			if err := git(args...); err != nil {
+				t.Fatalf("git %q: %v", args, err)
+			}
+		}
+	}
+	if err := git("init", "-q", "-b", "main"); err != nil {
+		t.Fatal(err)
+	}
+	commit("base", "- a\n")
+	commit("theirs", "- b\n")
+	if err := git("checkout", "-q", "-b", "ours", "base"); err != nil {
+		t.Fatal(err)
+	}
+	commit("other", "- c\n")
+
+	lock := filepath.Join(c.root, ".git/index.lock")
+	if err := os.WriteFile(lock, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c.edit(c.now, "[ ]", "[x]")
+	c.waitsFor(c.before, "git is at work")
+	if text := c.read(c.before); text != oneTask {
+		t.Errorf("it was not left alone:\n%s", text)
+	}
+	if err := os.Remove(lock); err != nil {
+		t.Fatal(err)
+	}
+	c.becomes(c.before, tickedTask)
+
+	third := testkit.Ago(2) + "/cli_3.md"
+	c.write(third, "## Tasks\n- [ ] Call Bob\n")
+	c.sync()
+	for _, doing := range []string{"rebase", "merge"} {
+		if err := git(doing, "theirs"); err == nil {
+			t.Fatalf("git %s finds nothing to ask a person about", doing)
+		}
+		c.write(testkit.Ago(0)+"/"+doing+".md", strings.ReplaceAll("## Tasks\n- [x] Call Bob\n", "Bob", map[string]string{"rebase": "Bob", "merge": "Eve"}[doing]))
+		c.waitsFor(third, "a git "+doing+" is under way")
+		if err := git(doing, "--abort"); err != nil {
+			t.Fatal(err)
+		}
+		c.until("it is written", func() bool { return strings.Contains(c.read(third), "[x]") })
+		c.write(third, "## Tasks\n- [ ] Call Eve\n")
+		c.sync()
+	}
+}

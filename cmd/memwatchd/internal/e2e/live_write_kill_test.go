@@ -1,0 +1,207 @@
+package e2e
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/testkit"
+)
+
+// A wave is a task in many files, done in one of them.
+type wave struct {
+	*chores
+	name  string
+	files int
+}
+
+func (w *wave) path(n int) string { return fmt.Sprintf("%s/%s_%02d.md", testkit.Ago(1+n%7), w.name, n) }
+
+func (w *wave) text(n int) string {
+	return strings.Replace(personal(n), "Renew the certificate", "Send "+w.name, 1)
+}
+
+func (w *wave) ticked(n int) string {
+	return strings.NewReplacer("0/1", "1/1", "[ ]", "[x]").Replace(w.text(n))
+}
+
+// wave has a task done that is open in so many files, and waits until the daemon
+// has begun to tick it there.
+func (c *chores) wave(name string, files int) *wave {
+	c.t.Helper()
+	w := c.newWave(name, files)
+	w.come()
+	c.until("it begins", func() bool { return w.done() > 0 })
+	return w
+}
+
+// newWave makes a task that is open in so many files.
+func (c *chores) newWave(name string, files int) *wave {
+	c.t.Helper()
+	w := &wave{c, name, files}
+	for n := range files {
+		c.write(w.path(n), w.text(n))
+	}
+	c.write(w.source(), "## Tasks\n- [ ] Send "+name+"\n")
+	if c.done != nil { // it runs, or is about to run with another configuration
+		c.until("all of it is indexed", func() bool { return c.ask("sync", owner, new(api.SyncAnswer)) == nil })
+	}
+	return w
+}
+
+// source is the file in which the task is done.
+func (w *wave) source() string { return testkit.Ago(0) + "/source_" + w.name + ".md" }
+
+// come has the task done, in place: that takes no room on a disk.
+func (w *wave) come() {
+	w.t.Helper()
+	f, err := os.OpenFile(w.live.path(w.source()), os.O_WRONLY, 0)
+	if err == nil {
+		_, err = f.WriteAt([]byte("x"), int64(len("## Tasks\n- [")))
+	}
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if err := f.Close(); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// done is how many files are ticked. Each is all of the old version or all of the
+// new one.
+func (w *wave) done() (done int) {
+	w.t.Helper()
+	for n := range w.files {
+		switch text := w.read(w.path(n)); text {
+		case w.ticked(n):
+			done++
+		case w.text(n):
+		default:
+			w.t.Fatalf("%s is neither as it was nor as it is to be:\n%s", w.path(n), text)
+		}
+	}
+	return done
+}
+
+// wantOnce waits until all files are ticked, and checks that each was written to
+// once, and nothing is left over.
+func (w *wave) wantOnce() {
+	w.t.Helper()
+	w.until("all are ticked", func() bool { return w.done() == w.files })
+	w.wantSettled()
+	var a api.JournalAnswer
+	w.must("journal", owner.with(fields{"limit": 1000}), &a)
+	var got, want []string
+	for _, j := range a.Writes {
+		if strings.Contains(j.Path, "/"+w.name+"_") {
+			got = append(got, j.Path+" "+j.State)
+		}
+	}
+	for n := range w.files {
+		want = append(want, w.path(n)+" done")
+	}
+	slices.Sort(got)
+	slices.Sort(want)
+	if !slices.Equal(got, want) {
+		w.t.Errorf("the journal has\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// startWaves starts a daemon that knows a little already: what is seen at the
+// first start is only noted.
+func startWaves(t *testing.T) *chores {
+	t.Helper()
+	c := startChores(t, eager)
+	c.sentinel("first")
+	return c
+}
+
+// The daemon is killed at any moment while it writes: each file is the old or the
+// new version, and the next daemon does what is left to be done, once.
+func TestWriteKilled(t *testing.T) {
+	t.Parallel()
+	c := startWaves(t)
+	halfway := 0
+	for round := range thorough(10, 200) {
+		w := c.wave("k"+letters(round), 12)
+		time.Sleep(rand.N(120 * time.Millisecond))
+		c.kill()
+		done := w.done()
+		if done < w.files {
+			halfway++
+		}
+		c.start()
+		w.wantOnce()
+		if t.Failed() {
+			t.Fatalf("round %d, killed when %d of %d were ticked", round, done, w.files)
+		}
+		for n := range w.files { // not more and more
+			c.remove(w.path(n))
+		}
+		c.remove(w.source())
+	}
+	if halfway == 0 {
+		t.Error("it was never killed while it wrote")
+	}
+	t.Logf("%d times there was something left to do", halfway)
+}
+
+// A daemon that is asked to end while it writes ends well and soon, and leaves
+// nothing behind; the next one does what is left to be done, once.
+func TestWriteStopped(t *testing.T) {
+	t.Parallel()
+	c := startWaves(t)
+	halfway := 0
+	for round := range thorough(5, 50) {
+		w := c.wave("s"+letters(round), 12)
+		time.Sleep(rand.N(60 * time.Millisecond))
+		began := time.Now()
+		if err := c.stop(); err != nil {
+			t.Fatalf("round %d: it ended with: %v", round, err)
+		}
+		if took := time.Since(began); took > 20*time.Second { // it has five, on a machine with nothing else to do
+			t.Errorf("round %d: it took %s to end", round, took)
+		}
+		if left := c.leftovers(); len(left) > 0 {
+			t.Errorf("round %d: left over: %q", round, left)
+		}
+		if w.done() < w.files {
+			halfway++
+		}
+		c.start()
+		w.wantOnce()
+	}
+	t.Logf("%d times there was something left to do", halfway)
+}
+
+// The configuration is read again while the daemon writes, and makes sense or
+// not: all is written, once.
+func TestWriteReloaded(t *testing.T) {
+	t.Parallel()
+	c := startWaves(t)
+	for round := range thorough(5, 50) {
+		w := c.wave("r"+letters(round), 12)
+		for n := range 3 {
+			time.Sleep(rand.N(60 * time.Millisecond))
+			c.configure([]string{eager, "write: {quit: 1s}\n", eager + "todosync: {days: 8}\n"}[n])
+			c.cmd.Process.Signal(syscall.SIGHUP)
+		}
+		w.wantOnce()
+		if t.Failed() {
+			t.Fatalf("round %d", round)
+		}
+	}
+	// Signals that come close together are one: here is one that makes no sense
+	// for certain.
+	c.configure("write: {quit: 1s}\n")
+	c.cmd.Process.Signal(syscall.SIGHUP)
+	c.until("the configuration that makes no sense is refused", func() bool {
+		return strings.Contains(c.log.String(), "is refused, the old one stays")
+	})
+}

@@ -1,0 +1,293 @@
+package e2e
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/testkit"
+)
+
+// eager writes as soon as it can, and as often as there is something to write.
+const eager = "write: {quiet: 0s, fuse: 10000}\nwatch: {vanish: 100ms, reconcile: 2s}\n"
+
+// thorough is how often something is done in make test, or with FAULTS=1.
+func thorough(usually, faults int) int {
+	if os.Getenv("FAULTS") != "" {
+		return faults
+	}
+	return usually
+}
+
+// leftovers are what lies below the root that is no Markdown file of somebody, nor
+// what fills a disk, and what the journal has that is not settled.
+func (l *live) leftovers() (left []string) {
+	l.t.Helper()
+	journal := filepath.Join(filepath.Dir(l.config), "state/memwatchd/memwatchd/journal")
+	records, err := os.ReadDir(journal)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	for _, r := range records {
+		if strings.Contains(r.Name(), "intent") {
+			left = append(left, r.Name())
+		}
+	}
+	filepath.WalkDir(l.root, func(path string, e fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return nil // it was there for a moment
+		case e.IsDir() && e.Name() == ".git":
+			return fs.SkipDir
+		case !e.IsDir() && filepath.Ext(path) != ".md" && e.Name() != "filler":
+			left = append(left, path)
+		}
+		return nil
+	})
+	return left
+}
+
+// wantSettled checks that nothing is left of changes that were made.
+func (l *live) wantSettled() {
+	l.t.Helper()
+	var left []string
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+		if left = l.leftovers(); len(left) == 0 {
+			return
+		}
+	}
+	l.t.Errorf("left over: %q; status %+v", left, l.mustStatus().Write)
+}
+
+var (
+	boxes    = regexp.MustCompile(`(?m)^- \[x\]`)
+	counters = regexp.MustCompile(`(?m)^tasks: "\d+/`)
+)
+
+// unticked is a text as it was before boxes in it were ticked and counted.
+func unticked(text string) string {
+	return counters.ReplaceAllString(boxes.ReplaceAllString(text, "- [ ]"), `tasks: "0/`)
+}
+
+// A saver saves a file in one of the ways in which programs do.
+type saver struct {
+	name    string
+	save    func(path, text string) error
+	appends bool // a line at the end, instead of all of it
+	torn    bool // who reads meanwhile may find a part
+}
+
+var savers = []saver{
+	{name: "renames over", save: func(path, text string) error {
+		return errors.Join(os.WriteFile(path+".new", []byte(text), 0o600), os.Rename(path+".new", path))
+	}},
+	{name: "in place", torn: true, save: func(path, text string) error { return os.WriteFile(path, []byte(text), 0o600) }},
+	{name: "moves away first", torn: true, save: func(path, text string) error {
+		return errors.Join(os.Rename(path, path+"~"), os.WriteFile(path, []byte(text), 0o600), os.Remove(path+"~"))
+	}},
+	{name: "removes first", torn: true, save: func(path, text string) error {
+		return errors.Join(os.Remove(path), os.WriteFile(path, []byte(text), 0o600))
+	}},
+	{name: "appends", appends: true, torn: true, save: func(path, text string) error {
+		f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
+		if err != nil {
+			return err
+		}
+		time.Sleep(time.Duration(rand.IntN(30)) * time.Millisecond) // it is held open
+		_, err = f.WriteString(text)
+		return errors.Join(err, f.Close())
+	}},
+}
+
+// personal is what a person saves the n-th time.
+func personal(n int) string {
+	return fmt.Sprintf("%s\n## Words\n%s- version %d\n", oneTask, strings.Repeat("- padding\n", n%50), n)
+}
+
+func appended(n int) string { return fmt.Sprintf("- version %d\n", n) }
+
+// People save a file while the daemon ticks a task in it and opens it again, as
+// fast as it can, because it is asked to: no save is ever lost, and nothing is
+// left over.
+func TestWriteRaces(t *testing.T) {
+	for _, p := range savers {
+		t.Run(p.name, func(t *testing.T) {
+			t.Parallel()
+			p.race(t, thorough(60, 1000))
+		})
+	}
+}
+
+func (p saver) race(t *testing.T, rounds int) {
+	c := startChores(t, eager)
+	needLeases(t, c.root)
+	path := c.path(c.before)
+	was := personal(0)
+	if err := os.WriteFile(path, []byte(was), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c.sync()
+	var over atomic.Bool
+	var asked, changed int
+	var group sync.WaitGroup
+	defer group.Wait()
+	defer over.Store(true)
+	group.Go(func() {
+		for ; !over.Load(); asked++ {
+			var a api.TodoAnswer
+			req := fields{"text": "renew the certificate", "state": []string{"done", "open"}[asked%2], "sync": false}
+			if err := c.ask("todo", owner.with(req), &a); err != nil && !strings.Contains(err.Error(), `"busy"`) && !strings.Contains(err.Error(), `"not_found"`) {
+				t.Error(err)
+				return
+			}
+			if slices.ContainsFunc(a.Changed, func(p api.TodoPlace) bool { return p.Path == c.before }) {
+				changed++
+			}
+		}
+	})
+	if !p.torn {
+		group.Go(func() { // who reads finds all of a version
+			for !over.Load() {
+				text, err := os.ReadFile(path)
+				var n int
+				_, version, ok := strings.Cut(string(text), "- version ")
+				if _, scanned := fmt.Sscan(version, &n); err != nil || !ok || scanned != nil || unticked(string(text)) != personal(n) {
+					t.Errorf("torn, %v:\n%s", err, text)
+					return
+				}
+			}
+		})
+	}
+	want := was
+	for n := 1; n <= rounds && !t.Failed(); n++ {
+		text := personal(n)
+		if p.appends {
+			text = appended(n)
+			want += text
+		} else {
+			want = text
+		}
+		time.Sleep(time.Duration(rand.IntN(120)) * time.Millisecond)
+		if err := p.save(path, text); err != nil {
+			t.Fatal(err)
+		}
+		if n%2 == 0 {
+			continue // again at once
+		}
+		c.until(fmt.Sprintf("version %d is there", n), func() bool {
+			got, err := os.ReadFile(path)
+			return err == nil && unticked(string(got)) == want
+		})
+	}
+	over.Store(true)
+	group.Wait()
+	c.wantSettled()
+	if got := unticked(c.read(c.before)); got != want {
+		t.Errorf("in the end there is\n%s\nwant\n%s", got, want)
+	}
+	s := c.mustStatus().Write
+	if changed == 0 || s.Applied == 0 || len(s.Kept) > 0 {
+		t.Errorf("it was changed %d times: %+v", changed, s)
+	}
+	t.Logf("%d saves; %d questions, %d changes of the file, %d of all; %d races lost", rounds, asked, changed, s.Applied, s.LostRaces)
+}
+
+// People save many files in the instant in which the daemon ticks a task in each
+// of them, unasked: what they have saved stays.
+func TestTickRaces(t *testing.T) {
+	for _, p := range savers {
+		t.Run(p.name, func(t *testing.T) {
+			t.Parallel()
+			files := thorough(60, 1000)
+			if stressing {
+				files = 4000
+			}
+			p.raceTicks(t, files)
+		})
+	}
+}
+
+func (p saver) raceTicks(t *testing.T, files int) {
+	path := func(n int) string { return fmt.Sprintf("%s/s%04d.md", testkit.Ago(1), n) }
+	call := func(n, version int) string {
+		return strings.Replace(personal(version), "Renew the certificate", fmt.Sprintf("Call number %d", n), 1)
+	}
+	root := t.TempDir()
+	needLeases(t, root)
+	done := "## Tasks\n"
+	for n := range files {
+		testkit.Put(t, filepath.Join(root, path(n)), call(n, 0))
+		done += fmt.Sprintf("- [x] Call number %d\n", n)
+	}
+	c := &chores{live: startLive(t, root, eager)}
+	if stressing {
+		defer c.starve()()
+	}
+	c.noted()
+	c.write(testkit.Ago(0)+"/now.md", done)
+	ticked := func(n int) bool {
+		text, err := os.ReadFile(c.path(path(n)))
+		return err == nil && boxes.Match(text)
+	}
+	c.until("it begins", func() bool { return ticked(0) })
+	want := []string{call(0, 0)}
+	began, met := time.Now(), 0
+	for n := 1; n < files; n++ {
+		for !ticked(n-1) && !ticked(n) && time.Since(began) < 100*time.Millisecond {
+		}
+		took := min(time.Since(began), 20*time.Millisecond)
+		began = time.Now()
+		time.Sleep(rand.N(took + time.Millisecond))
+		text := call(n, n)
+		if ticked(n) {
+			text = strings.Replace(text, "[ ]", "[x]", 1) // who saves has just read it
+		} else {
+			met++
+		}
+		want = append(want, call(n, n))
+		if p.appends {
+			text = appended(n)
+			want[n] = call(n, 0) + text
+		}
+		if err := p.save(c.path(path(n)), text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	limit := time.Minute
+	if stressing {
+		limit = time.Hour
+	}
+	c.within(limit, "all is done", func() bool { return c.planned() == 0 })
+	c.wantSettled()
+	open := 0
+	for n := range files {
+		text := c.read(path(n))
+		// One that is open was saved by somebody who had not seen it ticked.
+		var journal api.JournalAnswer
+		if c.must("journal", owner.with(fields{"path": path(n), "limit": 1}), &journal); len(journal.Writes) == 0 {
+			t.Errorf("%s was never ticked:\n%s", path(n), text)
+		}
+		if unticked(text) != want[n] {
+			t.Errorf("%s is\n%s\nwant\n%s", path(n), text, want[n])
+		}
+		if !boxes.MatchString(text) {
+			open++
+		}
+	}
+	s := c.mustStatus().Write
+	if len(s.Kept) > 0 || s.Applied < files {
+		t.Errorf("%d of %d are open; %+v", open, files, s)
+	}
+	t.Logf("%d files; %d saved before they were ticked, %d left open; %d changes, %d races lost", files, met, open, s.Applied, s.LostRaces)
+}

@@ -1,0 +1,369 @@
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/app"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/clock"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/config"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/hook"
+)
+
+var update = flag.Bool("update", false, "write golden files anew")
+
+// The test binary is the program too: scripts run it as memwatchd, and a daemon
+// that they start is built like the tests are.
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"memwatchd": func() {
+		if clockFace := os.Getenv(stopped); clockFace != "" {
+			clock.Now = func() time.Time { return readClock(clockFace) }
+			hook.Limit = time.Minute // what a hook says there does not depend on how busy the machine is
+		}
+		app.Main()
+	}})
+}
+
+// stopped is the environment variable with the time at which a daemon's clock
+// stands still, or the name of a file with it, which changes now and then.
+const stopped = "STOPPED_CLOCK"
+
+func readClock(face string) time.Time {
+	if now, err := time.Parse(time.RFC3339, face); err == nil {
+		return now
+	}
+	text, err := os.ReadFile(face)
+	if err != nil {
+		panic(err)
+	}
+	now, err := time.Parse(time.RFC3339, string(text))
+	if err != nil {
+		panic(err)
+	}
+	return now
+}
+
+// The scripts use the program as a person does. Beside the usual commands they
+// have:
+//
+//	daemon NAME start [ARG...]   start memwatchd serve, and wait until it has an index
+//	daemon NAME launch [ARG...]  start it, and wait for nothing
+//	daemon NAME run CMD [ARG...] start another command of memwatchd, one that goes on
+//	daemon NAME log PATTERN      wait until it has logged a line that matches
+//	daemon NAME signal SIGNAL    send it HUP, TERM, INT, KILL, STOP or CONT
+//	daemon NAME wait CODE        wait until it ends, and look at how
+//	exits CODE PROGRAM [ARG...]  run a program that ends with this code
+//	http METHOD PATH [BODY]      ask the daemon on $SOCK; the answer is stdout
+//	canned FILE                  answer everything on $CANNED with a file's bytes
+//	fill FROM TO                 copy a file with the $VARIABLES in it filled in
+//	printf TEXT FILE             write a file; both with the escapes of Go
+//
+// The condition [root] holds for root, whom no permission keeps out.
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir:                 "testdata/script",
+		Setup:               setUpScript,
+		UpdateScripts:       *update,
+		RequireExplicitExec: true,
+		RequireUniqueNames:  true,
+		Condition: func(name string) (bool, error) {
+			if name != "root" {
+				return false, fmt.Errorf("unknown condition %q", name)
+			}
+			return os.Geteuid() == 0, nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"daemon": scriptDaemon,
+			"exits":  scriptExits,
+			"http":   scriptHTTP,
+			"canned": scriptCanned,
+			"fill":   scriptFill,
+			"printf": scriptPrintf,
+		},
+	})
+}
+
+// daemonsKey is under which a script keeps its daemons.
+type daemonsKey struct{}
+
+// setUpScript gives each script directories of its own. Those of sockets have
+// short names: a socket's path has 107 bytes at most.
+func setUpScript(env *testscript.Env) error {
+	run, err := os.MkdirTemp("/tmp", "mw")
+	if err != nil {
+		return err
+	}
+	env.Defer(func() { os.RemoveAll(run) })
+	home := filepath.Join(env.WorkDir, "home")
+	program, err := exec.LookPath("memwatchd")
+	if err != nil {
+		return err
+	}
+	for _, pair := range [][2]string{
+		{"HOME", home}, {"TZ", "UTC"}, {"PROGRAM", program},
+		{"GORACE", os.Getenv("GORACE") + " atexit_sleep_ms=0"}, // or each command waits a second when it is done
+		{"XDG_RUNTIME_DIR", run}, {"SOCK", filepath.Join(run, "memwatchd", "memwatchd.sock")},
+		{"CANNED", filepath.Join(run, "canned.sock")}, {"BOT", filepath.Join(run, "bot.sock")},
+		{"XDG_CONFIG_HOME", filepath.Join(home, ".config")}, {"XDG_STATE_HOME", filepath.Join(home, ".local", "state")},
+		{"XDG_CACHE_HOME", filepath.Join(home, ".cache")},
+	} {
+		env.Setenv(pair[0], pair[1])
+	}
+	daemons := map[string]*scriptProcess{}
+	env.Values[daemonsKey{}] = daemons
+	env.Defer(func() {
+		for _, d := range daemons {
+			d.cmd.Process.Kill()
+			<-d.ended
+		}
+	})
+	return os.MkdirAll(home, 0o700)
+}
+
+// A scriptProcess is a daemon that a script has started.
+type scriptProcess struct {
+	cmd   *exec.Cmd
+	ended chan struct{} // closed when it has ended
+
+	mu     sync.Mutex
+	more   *sync.Cond // there is more in the log, or the process has ended
+	log    bytes.Buffer
+	seen   int // bytes of the log that were looked at
+	closed bool
+}
+
+// Write takes what the daemon logs.
+func (p *scriptProcess) Write(b []byte) (int, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.log.Write(b)
+	p.more.Broadcast()
+	return len(b), nil
+}
+
+func (p *scriptProcess) wait() {
+	p.cmd.Wait() // how it ended is in ProcessState
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.closed = true
+	p.more.Broadcast()
+	close(p.ended)
+}
+
+// await returns when a line matches that was not matched before.
+func (p *scriptProcess) await(pattern *regexp.Regexp, patience time.Duration) error {
+	timer := time.AfterFunc(patience, func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.closed = true
+		p.more.Broadcast()
+	})
+	defer timer.Stop()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for {
+		if at := pattern.FindIndex(p.log.Bytes()[p.seen:]); at != nil {
+			p.seen += at[1]
+			return nil
+		}
+		if p.closed {
+			return fmt.Errorf("no line of the log matches %s:\n%s", pattern, p.log.String())
+		}
+		p.more.Wait()
+	}
+}
+
+func scriptDaemon(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: daemon NAME start|launch|run|log|signal|wait ...")
+	}
+	daemons := ts.Value(daemonsKey{}).(map[string]*scriptProcess)
+	name, verb, args := args[0], args[1], args[2:]
+	if verb == "run" {
+		daemons[name] = launch(ts, args...)
+		return
+	}
+	if verb == "start" || verb == "launch" {
+		p := launch(ts, append([]string{"serve"}, args...)...)
+		daemons[name] = p
+		if verb == "start" {
+			ts.Check(p.await(regexp.MustCompile(`(?m)^.*msg="index is complete".*$`), time.Minute))
+			var flags []string
+			for i := 0; i+1 < len(args); i += 2 {
+				flags = append(flags, args[i], args[i+1])
+			}
+			ts.Check(ts.Exec("memwatchd", append([]string{"sync", "--timeout", "1m"}, flags...)...))
+		}
+		return
+	}
+	p := daemons[name]
+	if p == nil || len(args) != 1 {
+		ts.Fatalf("daemon %s: there is none, or %s has not one argument", name, verb)
+	}
+	switch verb {
+	case "log":
+		pattern, err := regexp.Compile(`(?m)^.*` + args[0] + `.*$`)
+		ts.Check(err)
+		ts.Check(p.await(pattern, time.Minute))
+	case "signal":
+		signals := map[string]os.Signal{"HUP": syscall.SIGHUP, "TERM": syscall.SIGTERM, "INT": os.Interrupt, "KILL": os.Kill, "STOP": syscall.SIGSTOP, "CONT": syscall.SIGCONT}
+		if signals[args[0]] == nil {
+			ts.Fatalf("daemon: unknown signal %s", args[0])
+		}
+		ts.Check(p.cmd.Process.Signal(signals[args[0]]))
+	case "wait":
+		select {
+		case <-p.ended:
+		case <-time.After(time.Minute):
+			ts.Fatalf("daemon %s does not end:\n%s", name, p.text())
+		}
+		if got := exitCode(p.cmd.ProcessState); got != args[0] {
+			ts.Fatalf("daemon %s ended with %s, want %s:\n%s", name, got, args[0], p.text())
+		}
+		io.WriteString(ts.Stderr(), p.text())
+		delete(daemons, name)
+	default:
+		ts.Fatalf("daemon: unknown verb %s", verb)
+	}
+}
+
+func (p *scriptProcess) text() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.log.String()
+}
+
+// exitCode is a process's exit code, or the signal that ended it.
+func exitCode(s *os.ProcessState) string {
+	if status, ok := s.Sys().(syscall.WaitStatus); ok && status.Signaled() {
+		return status.Signal().String()
+	}
+	return strconv.Itoa(s.ExitCode())
+}
+
+func launch(ts *testscript.TestScript, args ...string) *scriptProcess {
+	path, err := exec.LookPath("memwatchd")
+	ts.Check(err)
+	cmd := exec.Command(path, args...)
+	cmd.Dir, cmd.Env = ts.MkAbs("."), scriptEnviron(ts)
+	p, err := startProcess(cmd)
+	ts.Check(err)
+	return p
+}
+
+func startProcess(cmd *exec.Cmd) (*scriptProcess, error) {
+	p := &scriptProcess{cmd: cmd, ended: make(chan struct{})}
+	p.more = sync.NewCond(&p.mu)
+	cmd.Stdout, cmd.Stderr = p, p
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	go p.wait()
+	return p, nil
+}
+
+// scriptEnviron is the part of a script's environment that the program looks at.
+func scriptEnviron(ts *testscript.TestScript) []string {
+	names := []string{"PATH", "HOME", "TZ", "TMPDIR", "GOCOVERDIR", "GORACE", "XDG_RUNTIME_DIR", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME"}
+	for _, k := range config.Keys {
+		names = append(names, k.Env())
+	}
+	var environ []string
+	for _, name := range names {
+		if value := ts.Getenv(name); value != "" {
+			environ = append(environ, name+"="+value)
+		}
+	}
+	return environ
+}
+
+func scriptExits(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: exits CODE PROGRAM [ARG...]")
+	}
+	err := ts.Exec(args[1], args[2:]...)
+	got := "0"
+	if failure, ok := errors.AsType[*exec.ExitError](err); ok {
+		got = exitCode(failure.ProcessState)
+	} else {
+		ts.Check(err)
+	}
+	if got != args[0] {
+		ts.Fatalf("%s ended with %s, want %s", strings.Join(args[1:], " "), got, args[0])
+	}
+}
+
+func scriptHTTP(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 || len(args) > 3 {
+		ts.Fatalf("usage: http METHOD PATH [BODY]")
+	}
+	body := strings.Join(args[2:], "")
+	req, err := http.NewRequest(args[0], "http://memwatchd"+args[1], strings.NewReader(body))
+	ts.Check(err)
+	res, err := overSocket(ts.Getenv("SOCK")).Do(req)
+	ts.Check(err)
+	defer res.Body.Close()
+	_, err = io.Copy(ts.Stdout(), res.Body)
+	ts.Check(err)
+	fmt.Fprintln(ts.Stderr(), res.Status)
+}
+
+// overSocket is a client that asks on a Unix socket.
+func overSocket(path string) *http.Client {
+	return &http.Client{Timeout: time.Minute, Transport: &http.Transport{
+		DisableKeepAlives: true,
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, "unix", path)
+		},
+	}}
+}
+
+func scriptCanned(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: canned FILE")
+	}
+	answer := []byte(ts.ReadFile(args[0]))
+	l, err := net.Listen("unix", ts.Getenv("CANNED"))
+	ts.Check(err)
+	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Write(answer) })}
+	go server.Serve(l)
+	ts.Defer(func() { server.Close() })
+}
+
+func scriptFill(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: fill FROM TO")
+	}
+	text := os.Expand(ts.ReadFile(args[0]), ts.Getenv)
+	ts.Check(os.WriteFile(ts.MkAbs(args[1]), []byte(text), 0o600))
+}
+
+func scriptPrintf(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: printf TEXT FILE")
+	}
+	for i, arg := range args {
+		text, err := strconv.Unquote(`"` + strings.ReplaceAll(arg, `"`, `\"`) + `"`)
+		ts.Check(err)
+		args[i] = text
+	}
+	ts.Check(os.WriteFile(ts.MkAbs(args[1]), []byte(args[0]), 0o600))
+}

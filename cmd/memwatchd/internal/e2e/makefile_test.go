@@ -1,0 +1,102 @@
+package e2e
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestMakefileListsShortTests checks that make test runs every test in full that
+// does less with -short.
+func TestMakefileListsShortTests(t *testing.T) {
+	makefile, err := os.ReadFile(filepath.Join(repository, "Makefile"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := regexp.MustCompile(`(?m)^FULL = (.*)$`).FindSubmatch(makefile)
+	if list == nil {
+		t.Fatal("the Makefile does not set FULL")
+	}
+	listed := strings.Split(string(list[1]), "|")
+	var short []string
+	for _, pattern := range []string{repository + "/*", repository + "/ipc/*", repository + "/cmd/memwatchd/internal/*"} {
+		dirs, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, dir := range dirs {
+			short = append(short, shortTests(t, dir)...)
+		}
+	}
+	slices.Sort(short)
+	if diff := cmp.Diff(short, listed); diff != "" {
+		t.Errorf("FULL in the Makefile lists other tests than those that call testing.Short (-calls +listed):\n%s", diff)
+	}
+}
+
+// shortTests returns the tests of a directory that call testing.Short, directly
+// or through other functions of its tests.
+func shortTests(t *testing.T, dir string) (tests []string) {
+	files, err := filepath.Glob(filepath.Join(dir, "*_test.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	calls := map[string]map[string]bool{} // by function, the names that it uses
+	for _, file := range files {
+		tree, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, decl := range tree.Decls {
+			f, ok := decl.(*ast.FuncDecl)
+			if !ok || f.Recv != nil {
+				continue
+			}
+			names := map[string]bool{}
+			ast.Inspect(f.Body, func(n ast.Node) bool {
+				switch n := n.(type) {
+				case *ast.SelectorExpr:
+					if x, ok := n.X.(*ast.Ident); ok && x.Name == "testing" && n.Sel.Name == "Short" {
+						names["testing.Short"] = true
+					}
+					ast.Inspect(n.X, func(n ast.Node) bool {
+						if id, ok := n.(*ast.Ident); ok {
+							names[id.Name] = true
+						}
+						return true
+					})
+					return false // a method may have the name of a function
+				case *ast.Ident:
+					names[n.Name] = true
+				}
+				return true
+			})
+			calls[f.Name.Name] = names
+		}
+	}
+	short := map[string]bool{"testing.Short": true}
+	for found := true; found; {
+		found = false
+		for name, uses := range calls {
+			for use := range uses {
+				if short[use] && !short[name] {
+					short[name], found = true, true
+				}
+			}
+		}
+	}
+	for name := range short {
+		if strings.HasPrefix(name, "Test") {
+			tests = append(tests, name)
+		}
+	}
+	return tests
+}

@@ -1,0 +1,169 @@
+package e2e
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"unicode"
+)
+
+// root is where the pages are from.
+const repository = "../../../.."
+
+// A docPage is a file of the documentation, line by line.
+type docPage struct {
+	path   string // below the repository
+	lines  []string
+	blocks []block
+}
+
+// A block is what stands between fences.
+type block struct {
+	kind       string // the word behind the opening fence
+	start, end int    // the lines within, as indices
+}
+
+// fence is a line that begins or ends a block. Pages have no others.
+var fence = regexp.MustCompile("^```([a-z]*)$")
+
+// pages are the README and all of docs.
+func pages(t *testing.T) []*docPage {
+	t.Helper()
+	paths, err := filepath.Glob(filepath.Join(repository, "docs", "*.md"))
+	if err != nil || len(paths) == 0 {
+		t.Fatalf("there are no pages: %v", err)
+	}
+	var list []*docPage
+	for _, path := range append([]string{filepath.Join(repository, "README.md")}, paths...) {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		name, err := filepath.Rel(repository, path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := parsePage(filepath.ToSlash(name), text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, p)
+	}
+	return list
+}
+
+func parsePage(path string, text []byte) (*docPage, error) {
+	text = bytes.ReplaceAll(text, []byte("\r\n"), []byte("\n"))
+	p := &docPage{path: path, lines: strings.Split(string(text), "\n")}
+	open := false
+	for i, line := range p.lines {
+		m := fence.FindStringSubmatch(line)
+		switch {
+		case m == nil && strings.HasPrefix(strings.TrimSpace(line), "```"):
+			return nil, fmt.Errorf("%s:%d: a fence that is indented, or has more behind it than a word", path, i+1)
+		case m == nil:
+		case open && m[1] == "":
+			p.blocks[len(p.blocks)-1].end = i
+			open = false
+		case open:
+			return nil, fmt.Errorf("%s:%d: a block begins within a block", path, i+1)
+		default:
+			p.blocks = append(p.blocks, block{kind: m[1], start: i + 1})
+			open = true
+		}
+	}
+	if open {
+		return nil, fmt.Errorf("%s: the last block does not end", path)
+	}
+	return p, nil
+}
+
+// text is what stands in a block.
+func (p *docPage) text(b block) string {
+	return strings.Join(append(p.lines[b.start:b.end:b.end], ""), "\n")
+}
+
+// each looks at the blocks of a kind, with path:line of where they begin.
+func (p *docPage) each(kind string, f func(where, text string)) {
+	for _, b := range p.blocks {
+		if b.kind == kind {
+			f(fmt.Sprintf("%s:%d", p.path, b.start+1), p.text(b))
+		}
+	}
+}
+
+// replaced is the page with other text in the blocks of a kind.
+func (p *docPage) replaced(kind string, f func(text string) string) []byte {
+	var out strings.Builder
+	from := 0
+	for _, b := range p.blocks {
+		if b.kind != kind {
+			continue
+		}
+		out.WriteString(strings.Join(append(p.lines[from:b.start:b.start], ""), "\n") + f(p.text(b)))
+		from = b.end
+	}
+	out.WriteString(strings.Join(p.lines[from:], "\n"))
+	return []byte(out.String())
+}
+
+// prose lists the lines that stand in no block, by their numbers.
+func (p *docPage) prose(f func(number int, line string)) {
+	from := 0
+	for _, b := range append(p.blocks, block{start: len(p.lines) + 1}) {
+		for i := from; i < b.start-1; i++ {
+			f(i+1, p.lines[i])
+		}
+		from = b.end + 1
+	}
+}
+
+var (
+	heading  = regexp.MustCompile(`^#{1,6} (.*)$`)
+	codeSpan = regexp.MustCompile("`[^`]+`")
+	link     = regexp.MustCompile(`\[[^\]]*\]\(([^)\s]+)\)`)
+)
+
+// anchors are the names of the page's headings, as they are linked to.
+func (p *docPage) anchors() map[string]bool {
+	seen := map[string]bool{}
+	p.prose(func(_ int, line string) {
+		m := heading.FindStringSubmatch(line)
+		if m == nil {
+			return
+		}
+		name := anchor(m[1])
+		for i, base := 1, name; seen[name]; i++ {
+			name = fmt.Sprintf("%s-%d", base, i)
+		}
+		seen[name] = true
+	})
+	return seen
+}
+
+// anchor is the name of a heading: lower case, words joined by dashes, no other
+// punctuation.
+func anchor(text string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == ' ':
+			return '-'
+		case r == '-', r == '_', unicode.IsLetter(r), unicode.IsDigit(r):
+			return unicode.ToLower(r)
+		}
+		return -1
+	}, text)
+}
+
+// links lists what the page links to, with the lines.
+func (p *docPage) links(f func(where, target string)) {
+	p.prose(func(number int, line string) {
+		for _, m := range link.FindAllStringSubmatch(codeSpan.ReplaceAllString(line, "`"), -1) {
+			f(fmt.Sprintf("%s:%d", p.path, number), m[1])
+		}
+	})
+}

@@ -1,0 +1,325 @@
+package e2e
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os/exec"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/cli"
+)
+
+// Who asks, beside the owner and the public.
+var (
+	account = fields{"subject": "acct:42", "context": "private"}
+	alice   = fields{"subject": "alice", "context": "private"}
+)
+
+// askers are those who ask, over every wire.
+func (s *soak) askers() []*actor {
+	return []*actor{
+		s.searcher(20, s.socket, owner), s.searcher(21, s.socket, public), s.searcher(22, s.socket, account),
+		s.searcher(23, s.fixed(), fields{}), s.reader(24), s.listener(25), s.listener(26), s.deserter(27), s.commander(28),
+	}
+}
+
+// newHTTPClient returns a program that keeps its connections. Each asker has one.
+func newHTTPClient(socket string) *http.Client {
+	return &http.Client{Timeout: time.Minute, Transport: &http.Transport{
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, "unix", socket)
+		},
+	}}
+}
+
+// errCode is an answer that is an error.
+type errCode struct {
+	code string
+	text string
+}
+
+func (e *errCode) Error() string { return e.text }
+
+// is reports whether an answer is an error of a sort.
+func is(err error, code api.Code) bool {
+	e, ok := errors.AsType[*errCode](err)
+	return ok && e.code == string(code)
+}
+
+// question asks. Where a connection breaks, as one does when the daemon is
+// reloaded, it asks again: once, or as often as retries allows.
+func (s *soak) question(ctx context.Context, c *http.Client, method, path string, req fields, answer any) error {
+	body, err := json.Marshal(fields{}.with(req))
+	if err != nil {
+		return err
+	}
+	s.asked.Add(1)
+	for tries := 1; ; tries++ {
+		r, err := http.NewRequestWithContext(ctx, method, "http://memwatchd"+path, bytes.NewReader(body))
+		if err != nil {
+			return err
+		}
+		got, status, err := do(c, r)
+		switch {
+		case err != nil && tries <= max(s.retries, 1) && ctx.Err() == nil:
+			s.again.Add(1)
+			continue
+		case err != nil:
+			return err
+		case status != http.StatusOK:
+			var failure struct{ Error struct{ Code string } }
+			json.Unmarshal(got, &failure)
+			return &errCode{failure.Error.Code, fmt.Sprintf("%s %s: %d %s", path, body, status, got)}
+		case answer == nil:
+			return nil
+		}
+		return json.Unmarshal(got, answer)
+	}
+}
+
+func do(c *http.Client, r *http.Request) ([]byte, int, error) {
+	res, err := c.Do(r)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer res.Body.Close()
+	got, err := io.ReadAll(res.Body)
+	return got, res.StatusCode, err
+}
+
+// find searches, over a connection of its own.
+func (s *soak) find(ctx context.Context, who fields, query string, more fields) (*api.SearchAnswer, error) {
+	c := newHTTPClient(s.socket)
+	defer c.CloseIdleConnections()
+	var a api.SearchAnswer
+	err := s.question(ctx, c, http.MethodPost, "/v1/search", who.with(fields{"query": query}).with(more), &a)
+	return &a, err
+}
+
+// searcher searches in every mode, with every filter, and looks whether what it
+// is shown is what it may see.
+func (s *soak) searcher(n int, socket string, who fields) *actor {
+	d, c := s.desk(n), newHTTPClient(socket)
+	secret := fields{"context": "private"}
+	filters := []fields{
+		{}, {"sync": false}, {"mode": "overlap"}, {"mode": "overlap", "all": true, "limit": 3}, {"kinds": []string{"session", "note"}},
+		{"types": []string{"decision"}}, {"tags": []string{"project:shop"}}, {"sections": []string{"Tasks"}},
+		{"path": "notes/**", "limit": 100}, {"state": "open"}, {"session": "telegram_3"}, {"since": "2026-02-01"},
+		{"include_archived": true, "offset": 20}, {"explain": true}, {"exclude": "server"},
+	}
+	return &actor{
+		name: fmt.Sprintf("a searcher as %v", who), pause: 60 * time.Millisecond,
+		act: func(ctx context.Context) error {
+			query := d.some(1 + d.IntN(6))
+			if d.IntN(4) == 0 { // a word that may be there, or have been
+				query = letters(1 + d.IntN(int(s.words.Load())))
+			}
+			req := who.with(fields{"query": query}).with(filters[d.IntN(len(filters))])
+			if d.IntN(5) == 0 {
+				req = who.with(fields{"hours": 876000, "limit": 5})
+				var a api.SearchAnswer
+				return s.question(ctx, c, http.MethodPost, "/v1/recent", req, &a)
+			}
+			if len(who) == 0 && d.IntN(10) == 0 {
+				err := s.question(ctx, c, http.MethodPost, "/v1/search", req.with(secret), nil)
+				if !is(err, api.Forbidden) {
+					return fmt.Errorf("a fixed scope was left: %w", err)
+				}
+				return nil
+			}
+			var a api.SearchAnswer
+			if err := s.question(ctx, c, http.MethodPost, "/v1/search", req, &a); err != nil {
+				return err
+			}
+			for _, h := range a.Hits {
+				if h.Visibility != "public_ok" && (who["context"] != "private") || h.Subject != "" && who["subject"] == nil && socket == s.socket {
+					return fmt.Errorf("%v is shown %s:%d, %s of %s", req, h.Path, h.Line, h.Visibility, h.Subject)
+				}
+			}
+			return nil
+		},
+		end: func() error { c.CloseIdleConnections(); return nil },
+	}
+}
+
+// reader asks for everything that is not a search.
+func (s *soak) reader(n int) *actor {
+	d, c := s.desk(n), newHTTPClient(s.socket)
+	return &actor{
+		name: "a reader", pause: 100 * time.Millisecond,
+		act: func(ctx context.Context) error {
+			who := []fields{owner, public, account}[d.IntN(3)]
+			type ask struct {
+				op  string
+				req fields
+			}
+			asks := []ask{
+				{"context", fields{"format": "summary"}}, {"context", fields{"format": "summary", "session": "telegram_3"}},
+				{"load", fields{"session": "telegram_3", "day": "2026-02-05"}}, {"todos", fields{"state": "all"}}, {"todos", nil},
+				{"related", fields{"path": "2026-01-20/s1.md"}}, {"get", fields{"path": "2026-01-20/s1.md"}}, {"sync", fields{"timeout": "30s"}},
+			}
+			switch k := d.IntN(len(asks) + 4); k {
+			case len(asks):
+				return errors.Join(s.question(ctx, c, http.MethodGet, "/v1/status", nil, nil), s.health(ctx, c))
+			case len(asks) + 1:
+				err := s.question(ctx, c, http.MethodPost, "/v1/check", owner, nil)
+				if is(err, api.Unavailable) {
+					return nil
+				}
+				return err
+			case len(asks) + 2:
+				_, err := s.figures(ctx, c)
+				return err
+			case len(asks) + 3: // what was found is gone a moment later, or not
+				var found api.SearchAnswer
+				err := s.question(ctx, c, http.MethodPost, "/v1/search", who.with(fields{"query": d.some(2)}), &found)
+				for _, h := range found.Hits {
+					err := s.question(ctx, c, http.MethodPost, "/v1/get", who.with(fields{"id": h.ID}), nil)
+					if err != nil && !is(err, api.NotFound) {
+						return err
+					}
+				}
+				return err
+			default:
+				err := s.question(ctx, c, http.MethodPost, "/v1/"+asks[k].op, who.with(asks[k].req), nil)
+				if is(err, api.NotFound) { // the daemon begins anew, and has not seen every file
+					err = errors.Join(s.question(ctx, c, http.MethodPost, "/v1/sync", fields{"timeout": "1m"}, nil),
+						s.question(ctx, c, http.MethodPost, "/v1/"+asks[k].op, who.with(asks[k].req), nil))
+				}
+				if is(err, api.Unavailable) {
+					return nil // sync, while it begins
+				}
+				return err
+			}
+		},
+		end: func() error { c.CloseIdleConnections(); return nil },
+	}
+}
+
+// health asks as a supervisor does.
+func (s *soak) health(ctx context.Context, c *http.Client) error {
+	err := s.question(ctx, c, http.MethodGet, "/healthz", nil, &json.RawMessage{})
+	if _, ok := errors.AsType[*json.SyntaxError](err); ok {
+		return nil // the word ok
+	}
+	return err
+}
+
+// listener is told what happens, reads it or does not, and goes.
+func (s *soak) listener(n int) *actor {
+	d := s.desk(n)
+	return &actor{
+		name: "a listener", pause: 300 * time.Millisecond,
+		act: func(ctx context.Context) error {
+			ctx, cancel := context.WithTimeout(ctx, time.Duration(d.IntN(4000))*time.Millisecond)
+			defer cancel()
+			c := newHTTPClient(s.socket)
+			defer c.CloseIdleConnections()
+			who := []string{"?subject=owner&context=private", "?context=public", ""}[d.IntN(3)]
+			r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://memwatchd/v1/events"+who, nil)
+			if err != nil {
+				return err
+			}
+			s.asked.Add(1)
+			res, err := c.Do(r)
+			if err != nil {
+				s.again.Add(1)
+				return nil // the daemon begins anew, or the time is over
+			}
+			defer res.Body.Close()
+			if d.IntN(3) == 0 {
+				<-ctx.Done() // it does not read
+				return nil
+			}
+			lines := bufio.NewScanner(res.Body)
+			for lines.Scan() {
+				var e api.Event
+				data, ok := strings.CutPrefix(lines.Text(), "data: ")
+				if !ok {
+					continue
+				}
+				if err := json.Unmarshal([]byte(data), &e); err != nil && ctx.Err() == nil {
+					return fmt.Errorf("event %s: %w", data, err)
+				}
+			}
+			return nil
+		},
+	}
+}
+
+// deserter opens connections and does not do what one does with them.
+func (s *soak) deserter(n int) *actor {
+	d := s.desk(n)
+	const header = "POST /v1/search HTTP/1.1\r\nHost: memwatchd\r\nContent-Length: %d\r\n\r\n%s"
+	body := `{"query": "the report of the server", "limit": 100, "subject": "owner", "context": "private"}`
+	whole := fmt.Sprintf(header, len(body), body)
+	return &actor{
+		name: "a deserter", pause: 200 * time.Millisecond,
+		act: func(ctx context.Context) error {
+			c, err := new(net.Dialer).DialContext(ctx, "unix", s.socket)
+			if err != nil {
+				return err
+			}
+			defer c.Close()
+			c.SetDeadline(time.Now().Add(5 * time.Second))
+			s.asked.Add(1)
+			switch d.IntN(5) {
+			case 0: // says nothing
+				wait(ctx, 500*time.Millisecond)
+			case 1: // says half of it
+				io.WriteString(c, whole[:len(whole)/2])
+			case 2: // goes before the answer
+				io.WriteString(c, whole)
+			case 3: // asks and asks, and reads nothing
+				for range 50 {
+					if _, err := io.WriteString(c, whole); err != nil {
+						break
+					}
+				}
+				wait(ctx, time.Second)
+			case 4: // reads slowly
+				io.WriteString(c, whole)
+				for range 20 {
+					if _, err := c.Read(make([]byte, 16)); err != nil || !wait(ctx, 20*time.Millisecond) {
+						break
+					}
+				}
+			}
+			return nil
+		},
+	}
+}
+
+// commander uses the command line.
+func (s *soak) commander(n int) *actor {
+	d := s.desk(n)
+	return &actor{
+		name: "a commander", pause: 2 * time.Second,
+		act: func(ctx context.Context) error {
+			args := [][]string{{"search", d.some(3)}, {"--context", "public", "search", d.some(2)}, {"todo", "list"}, {"recent"}, {"status"}, {"context"}}[d.IntN(6)]
+			s.asked.Add(1)
+			cmd := exec.CommandContext(ctx, "memwatchd", append([]string{"--config", s.config}, args...)...)
+			cmd.Env = s.env
+			out, err := cmd.CombinedOutput()
+			if exit, ok := errors.AsType[*exec.ExitError](err); ok && (slices.Equal(args, []string{"status"}) && exit.ExitCode() == cli.ExitUnhealthy ||
+				exit.Sys().(syscall.WaitStatus).Signaled() || strings.Contains(string(out), "EOF")) {
+				return nil // the daemon begins anew, or the time is over
+			}
+			if err != nil {
+				return fmt.Errorf("%q: %w: %s", args, err, out)
+			}
+			return nil
+		},
+	}
+}

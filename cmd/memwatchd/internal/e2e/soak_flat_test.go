@@ -1,0 +1,239 @@
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// figures are what a daemon holds, by name.
+type figures map[string]float64
+
+// A sample is what it held at a time.
+type sample struct {
+	at time.Time
+	figures
+}
+
+// bounds say by how much a figure of the last third of the time may be above
+// that of the first: by a part of it, and by what comes and goes. What is lost
+// with every save, or one percent in a minute, is more in the end.
+var bounds = []struct {
+	name       string
+	part, more float64
+	short      float64 // more, when there is little time for all to fill up
+	raced      bool    // what looks for races does not change it
+}{
+	{name: "anonymous MiB", part: 0.2, more: 10, short: 40},
+	{name: "live heap MiB", part: 0.15, more: 2, short: 10},
+	{name: "goroutines", more: 15, raced: true},
+	{name: "threads", more: 6, raced: true},
+	{name: "descriptors", more: 12, raced: true},
+	{name: "segments", part: 0.5, more: 20, raced: true},
+	{name: "watches", part: 0.1, more: 10, raced: true},
+	{name: "index files", part: 0.5, more: 20, raced: true},
+	{name: "index MiB", part: 0.25, more: 2, short: 4, raced: true},
+	{name: "root.bolt KiB", part: 0.5, more: 200, raced: true},
+	{name: "state files", more: 2, raced: true},
+	{name: "state KiB", part: 0.2, more: 8, short: 40 /* eight versions of each file with tasks */, raced: true},
+}
+
+// sample weighs the daemon from outside, as far as that can be done.
+func (s *soak) sample() (sample, error) {
+	c := newHTTPClient(s.socket)
+	defer c.CloseIdleConnections()
+	f, err := s.figures(context.Background(), c)
+	if err != nil {
+		return sample{}, err
+	}
+	if runtime.GOOS == "linux" {
+		f["anonymous MiB"] = float64(s.kilobytes("RssAnon")) / (1 << 10)
+		if err := s.descriptors(f); err != nil {
+			return sample{}, err
+		}
+	}
+	base := filepath.Dir(s.config)
+	for prefix, dir := range map[string]string{"index": "cache", "state": "state"} {
+		files, bytes := 0, int64(0)
+		filepath.WalkDir(filepath.Join(base, dir), func(path string, d fs.DirEntry, err error) error {
+			switch {
+			case err != nil:
+				return nil // it is gone
+			case d.IsDir() && d.Name() == "journal":
+				return fs.SkipDir // has every change, for as long as one can be undone
+			case d.IsDir():
+				return nil
+			}
+			if info, err := d.Info(); err == nil {
+				files, bytes = files+1, bytes+info.Size()
+				if d.Name() == "root.bolt" {
+					f["root.bolt KiB"] = max(f["root.bolt KiB"], float64(info.Size())/(1<<10))
+				}
+			}
+			return nil
+		})
+		f[prefix+" files"] = float64(files)
+		f[prefix+" MiB"], f[prefix+" KiB"] = float64(bytes)/(1<<20), float64(bytes)/(1<<10)
+	}
+	return sample{time.Now(), f}, nil
+}
+
+// figures are those that the daemon tells.
+func (s *soak) figures(ctx context.Context, c *http.Client) (figures, error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://memwatchd/metrics", nil)
+	if err != nil {
+		return nil, err
+	}
+	s.asked.Add(1)
+	text, status, err := do(c, r)
+	if err != nil {
+		s.again.Add(1)
+		text, status, err = do(c, r) // the daemon begins anew
+	}
+	if err != nil || status != http.StatusOK {
+		return nil, fmt.Errorf("metrics: %d %w", status, err)
+	}
+	f := figures{}
+	for name, key := range map[string]string{"goroutines": "go_goroutines", "threads": "go_threads", "live heap MiB": "go_gc_heap_live_bytes", "directories": "memwatchd_watched_directories"} {
+		_, after, _ := strings.Cut(string(text), "\n"+key+" ")
+		value, _, _ := strings.Cut(after, "\n")
+		if f[name], err = strconv.ParseFloat(value, 64); err != nil {
+			return nil, fmt.Errorf("metrics: %s: %w", key, err)
+		}
+	}
+	f["live heap MiB"] /= 1 << 20
+	return f, nil
+}
+
+// descriptors counts what the daemon has open.
+func (s *soak) descriptors(f figures) error {
+	dir := fmt.Sprintf("/proc/%d/", s.cmd.Process.Pid)
+	fds, err := os.ReadDir(dir + "fd")
+	if err != nil {
+		return err
+	}
+	f["descriptors"], f["segments"], f["watches"] = 0, 0, 0
+	for _, fd := range fds {
+		target, err := os.Readlink(dir + "fd/" + fd.Name())
+		switch {
+		case err != nil:
+			continue // it was closed
+		case strings.Contains(target, ".zap"):
+			f["segments"]++
+			continue
+		case strings.Contains(target, "inotify"):
+			info, _ := os.ReadFile(dir + "fdinfo/" + fd.Name())
+			f["watches"] += float64(bytes.Count(info, []byte("inotify wd:")))
+		}
+		f["descriptors"]++
+	}
+	f["watches of nothing"] = f["watches"] - f["directories"]
+	return nil
+}
+
+// quiet waits until the daemon has let go of what it holds for a moment only,
+// and weighs what is left: until for some time nothing has become less.
+func (s *soak) quiet() sample {
+	s.t.Helper()
+	s.sync()
+	least, steady := sample{figures: figures{}}, 0
+	s.until("the daemon is quiet", func() bool {
+		one, err := s.sample()
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		steady++
+		for name, value := range one.figures {
+			if was, ok := least.figures[name]; !ok || value < was {
+				least.figures[name] = value
+				if name == "goroutines" || name == "descriptors" || name == "index files" {
+					steady = 0
+				}
+			}
+		}
+		time.Sleep(50 * time.Millisecond)
+		return steady >= 30
+	})
+	return least
+}
+
+// flat looks whether the daemon holds more than it did: in the end than after the
+// beginning, and at rest than before.
+func (s *soak) flat(before sample, samples []sample, after sample) {
+	s.t.Helper()
+	s.print(before, samples, after)
+	if len(samples) >= 20 {
+		s.level(samples[len(samples)/5:])
+	} else if s.length >= time.Minute {
+		s.t.Errorf("%d samples in %s say nothing", len(samples), s.length)
+	}
+	// At rest these are the same, but for what the runtime does with its own.
+	for name, more := range map[string]float64{"goroutines": 2, "descriptors": 1, "segments": 10, "index files": 10, "watches of nothing": 0, "state files": 1 /* what was used */} {
+		if was, is := before.figures[name], after.figures[name]; is > was+more {
+			s.t.Errorf("%s: %.0f at rest before, %.0f at rest after", name, was, is)
+		}
+	}
+}
+
+// level looks whether figures rise from the first third of the time to the last.
+func (s *soak) level(samples []sample) {
+	s.t.Helper()
+	third := len(samples) / 3
+	first, last := samples[:third], samples[len(samples)-third:]
+	for _, b := range bounds {
+		if _, ok := samples[0].figures[b.name]; !ok || raced() && !b.raced {
+			continue
+		}
+		more := b.more
+		if s.length < 5*time.Minute {
+			more = max(more, b.short)
+		}
+		// The middle one: what comes and goes makes no difference.
+		was, is := middle(first, b.name), middle(last, b.name)
+		if limit := was*(1+b.part) + more; is > limit {
+			s.t.Errorf("%s: %.1f in the first third of the time, %.1f in the last, at most %.1f is well", b.name, was, is, limit)
+		}
+	}
+}
+
+func middle(samples []sample, name string) float64 {
+	var values []float64
+	for _, one := range samples {
+		values = append(values, one.figures[name])
+	}
+	slices.Sort(values)
+	return values[len(values)/2]
+}
+
+// print shows how the figures went.
+func (s *soak) print(before sample, samples []sample, after sample) {
+	if len(samples) == 0 {
+		return
+	}
+	w := new(strings.Builder)
+	fmt.Fprintf(w, "\n%-14s %10s %10s %10s %10s %10s %10s\n", "", "at rest", "first", "middle", "last", "most", "at rest")
+	for _, x := range bounds {
+		most := 0.0
+		for _, one := range samples {
+			most = max(most, one.figures[x.name])
+		}
+		fmt.Fprintf(w, "%-14s", x.name)
+		for _, v := range []float64{
+			before.figures[x.name], samples[0].figures[x.name], samples[len(samples)/2].figures[x.name],
+			samples[len(samples)-1].figures[x.name], most, after.figures[x.name],
+		} {
+			fmt.Fprintf(w, " %10.1f", v)
+		}
+		fmt.Fprintln(w)
+	}
+	s.t.Log(w.String())
+}

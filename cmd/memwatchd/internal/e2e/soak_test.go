@@ -1,0 +1,177 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// A soak is one daemon, and for a long time everything at once that may happen
+// to one: people, agents and tools that save and move and delete, programs that
+// ask and are slow and go away, and whoever runs it.
+//
+// In the end the files and what is found agree, entry by entry, and the daemon
+// holds no more than it did.
+type soak struct {
+	*live
+	length time.Duration
+	files  int // in each of the larger directories
+	seed   uint64
+
+	retries int // of a question whose connection broke; 1 if zero
+
+	words   atomic.Int64 // made, each for one entry only
+	saves   atomic.Int64
+	asked   atomic.Int64
+	again   atomic.Int64 // questions that were asked twice, because the daemon began anew in between
+	reloads atomic.Int64
+}
+
+// An actor does one thing over and over. What it writes is in directories that
+// no other actor writes to.
+type actor struct {
+	name    string
+	pause   time.Duration // from one act to the next, on average
+	prepare func() error  // before the daemon starts
+	act     func(context.Context) error
+	end     func() error // when the time is over
+}
+
+// soakLength is how long the soak lasts: SOAK says it, such as 1h.
+func soakLength(t *testing.T) time.Duration {
+	t.Helper()
+	if text := os.Getenv("SOAK"); text != "" {
+		length, err := time.ParseDuration(text)
+		if err != nil {
+			t.Fatalf("SOAK: %v", err)
+		}
+		return length
+	}
+	if testing.Short() {
+		return 5 * time.Second
+	}
+	return 30 * time.Second
+}
+
+func TestSoak(t *testing.T) {
+	t.Parallel()
+	needs(t, "git")
+	s := &soak{live: newLive(t, t.TempDir(), ""), length: soakLength(t), files: 20, seed: rand.Uint64()}
+	if s.length >= 5*time.Minute {
+		s.files = 400
+	}
+	s.configureSoak()
+	actors := append(s.writers(), s.askers()...)
+	for _, a := range actors {
+		if a.prepare == nil {
+			continue
+		}
+		if err := a.prepare(); err != nil {
+			t.Fatalf("%s: %v", a.name, err)
+		}
+	}
+	s.start()
+	s.agree("at first")
+	before := s.quiet()
+	samples := s.run(actors)
+	t.Logf("in %s %d saves, %d questions (%d asked again), %d reloads; %d words were made; seed %d",
+		s.length, s.saves.Load(), s.asked.Load(), s.again.Load(), s.reloads.Load(), s.words.Load(), s.seed)
+	if t.Failed() {
+		return
+	}
+	s.agree("in the end")
+	s.flat(before, samples, s.quiet())
+	if err := s.stop(); err != nil {
+		t.Fatalf("the daemon ended with: %v", err)
+	}
+	s.start()
+	s.agree("after a restart")
+}
+
+// run lets everybody act until the time is over, and samples the daemon.
+func (s *soak) run(actors []*actor) (samples []sample) {
+	ctx, cancel := context.WithTimeout(context.Background(), s.length)
+	defer cancel()
+	group, ctx := errgroup.WithContext(ctx)
+	for i, a := range actors {
+		random := s.random(100 + i)
+		group.Go(func() error {
+			for ctx.Err() == nil {
+				if err := a.act(ctx); err != nil && ctx.Err() == nil {
+					return fmt.Errorf("%s: %w", a.name, err)
+				}
+				wait(ctx, time.Duration(float64(a.pause)*2*random.Float64()))
+			}
+			if a.end == nil {
+				return nil
+			}
+			return a.end()
+		})
+	}
+	group.Go(func() error {
+		for wait(ctx, min(max(s.length/100, 200*time.Millisecond), 5*time.Second)) {
+			if one, err := s.sample(); err == nil {
+				samples = append(samples, one)
+			} else if ctx.Err() == nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err := group.Wait(); err != nil {
+		s.t.Error(err)
+	}
+	return samples
+}
+
+// random is an actor's own source: what it does can be done again.
+func (s *soak) random(n int) *rand.Rand { return rand.New(rand.NewPCG(s.seed, uint64(n))) }
+
+// wait reports whether so much time passed before the context ended.
+func wait(ctx context.Context, d time.Duration) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(d):
+		return true
+	}
+}
+
+// word is one that is nowhere else.
+func (s *soak) word() string { return letters(int(s.words.Add(1))) }
+
+// fixed is a socket that sees what is public and an account's.
+func (s *soak) fixed() string { return filepath.Join(filepath.Dir(s.socket), "f") }
+
+// configureSoak writes the configuration, in one of two versions, so that there
+// is something to read again.
+func (s *soak) configureSoak() error {
+	text := fmt.Sprintf(`memory: {dir: %q, timezone: UTC, users: [alice]}
+ipc:
+  listeners:
+    - path: %q
+    - {path: %q, subject: "acct:42", context: public}
+  write: 2s
+  max_connections: 64
+watch: {reconcile: 5s, settle: %dms}
+write: {quiet: 1s}
+`, s.root, s.socket, s.fixed(), 30+10*(s.reloads.Load()%2))
+	return os.WriteFile(s.config, []byte(text), 0o600)
+}
+
+// reload has the configuration read again.
+func (s *soak) reload() error {
+	s.reloads.Add(1)
+	if err := s.configureSoak(); err != nil {
+		return err
+	}
+	return s.cmd.Process.Signal(syscall.SIGHUP)
+}

@@ -1,0 +1,379 @@
+package e2e
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/tools/txtar"
+
+	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/app"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/cli"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/term"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/testkit"
+)
+
+// varies is what may differ between two answers to one question.
+var varies = regexp.MustCompile(`"(took_ms|revision|pending)":[0-9.e+-]+`)
+
+// The requests of the operations' own tests, asked as commands and over HTTP of
+// a daemon that runs on the same files: both get the same bytes, or the same
+// error.
+func TestCommandsAnswerAsHTTP(t *testing.T) {
+	eachArchive(t, "ops", func(t *testing.T, c *wiresCase) {
+		l := c.live(t)
+		l.start()
+		asked := 0
+		for _, ask := range c.asks {
+			fields := ask.fields
+			if name := ask.op.Name; name == "search" || name == "recent" { // or a second may pass between the two
+				if _, ok := fields["as_of"]; !ok {
+					fields["as_of"] = "2026-02-05T12:00:00Z"
+				}
+			}
+			if line, ok := commandLine(ask.op, fields, false); ok {
+				ask.compare(l.post(ask.op, fields), l.typed(line))
+				asked++
+			}
+		}
+		forPeople := func(a *wiresAsk) bool { return !a.op.Programs }
+		if asked == 0 && slices.ContainsFunc(c.asks, forPeople) {
+			t.Error("no request could be asked as a command")
+		}
+	})
+}
+
+// What the operations' own tests write is written as commands to one memory and
+// over HTTP to another one like it: the answers are the same, and so are the
+// files. The clocks of both daemons stand still.
+func TestCommandsWriteAsHTTP(t *testing.T) {
+	eachArchive(t, "writes", func(t *testing.T, c *wiresCase) {
+		over, typed := c.live(t), c.live(t)
+		over.launch()
+		typed.launch()
+		for _, l := range []*live{over, typed} {
+			l.ready()
+			l.until("tasks are known", func() bool {
+				var a api.TodoAnswer
+				l.must("todo", owner.with(fields{"dry_run": true}), &a)
+				return a.Plan == nil || a.Plan.Problem == ""
+			})
+		}
+		// What one answer gives for the next request may be each daemon's own.
+		var given [2]string
+		own := func(i int, ask *wiresAsk) fields {
+			if _, rest, ok := strings.Cut(given[i], `"hash":"`); ok {
+				c.hash[i] = rest[:64]
+			}
+			if _, rest, ok := strings.Cut(given[i], `"token":"`); ok {
+				c.token[i] = rest[:20]
+			}
+			return ask.with("$hash", c.hash[i], "$token", c.token[i])
+		}
+		asked := map[string]int{}
+		for i, ask := range c.asks {
+			one, other := own(0, ask), own(1, ask)
+			a := over.post(ask.op, one)
+			line, ok := commandLine(ask.op, other, i%2 == 0)
+			var b said
+			if ok {
+				b = typed.typed(line)
+				asked[ask.op.Name]++
+			} else {
+				b = typed.post(ask.op, other)
+			}
+			given[0], given[1] = a.answer, b.answer
+			ask.compare(a, b)
+			if diff := cmp.Diff(filesBelow(t, over.root), filesBelow(t, typed.root)); diff != "" {
+				t.Fatalf("%s: the files (-HTTP +command):\n%s", ask.name, diff)
+			}
+		}
+		for _, ask := range c.asks {
+			if !ask.op.Programs && asked[ask.op.Name] == 0 {
+				t.Errorf("no request for %s could be asked as a command", ask.op.Name)
+			}
+		}
+	})
+}
+
+// A wiresCase is an archive of the operations' own tests.
+type wiresCase struct {
+	settings map[string]string
+	files    []txtar.File
+	asks     []*wiresAsk
+
+	hash, token [2]string // that were given last
+}
+
+// A wiresAsk is a request of it.
+type wiresAsk struct {
+	t      *testing.T
+	name   string
+	op     *api.Operation
+	text   string
+	fields fields
+}
+
+// with is the request with words in it replaced.
+func (a *wiresAsk) with(words ...string) (f fields) {
+	if err := json.Unmarshal([]byte(strings.NewReplacer(words...).Replace(a.text)), &f); err != nil {
+		a.t.Fatal(err)
+	}
+	return f
+}
+
+var wiresSetting = regexp.MustCompile(`(?m)^(now|timezone|enabled|layout|read): (.*)$`)
+
+func eachArchive(t *testing.T, dir string, test func(*testing.T, *wiresCase)) {
+	names, err := filepath.Glob(repository + "/ops/testdata/" + dir + "/*.txtar")
+	if err != nil || len(names) == 0 {
+		t.Fatalf("no cases: %v", err)
+	}
+	for _, name := range names {
+		t.Run(strings.TrimSuffix(filepath.Base(name), ".txtar"), func(t *testing.T) {
+			t.Parallel()
+			archive, err := txtar.ParseFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			c := &wiresCase{settings: map[string]string{"now": "2026-02-05T12:00:00Z", "timezone": "UTC", "enabled": "true", "layout": "auto", "read": "union"}}
+			for _, m := range wiresSetting.FindAllSubmatch(archive.Comment, -1) {
+				c.settings[string(m[1])] = string(m[2])
+			}
+			for _, f := range archive.Files {
+				word, _, _ := strings.Cut(f.Name, ":")
+				if op := operationNamed(word); op == nil {
+					if f.Name != "answer" {
+						c.files = append(c.files, f)
+					}
+				} else if ask := (&wiresAsk{t: t, name: f.Name, op: op, text: string(f.Data)}); json.Unmarshal(f.Data, &ask.fields) == nil {
+					c.asks = append(c.asks, ask)
+				}
+			}
+			test(t, c)
+		})
+	}
+}
+
+func operationNamed(name string) *api.Operation {
+	for _, op := range api.Operations {
+		if op.Name == name {
+			return op
+		}
+	}
+	return nil
+}
+
+// live is a daemon on a copy of the files, that has not started. It writes
+// nothing by itself.
+func (c *wiresCase) live(t *testing.T) *live {
+	t.Helper()
+	now, err := time.Parse(time.RFC3339, c.settings["now"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	root := t.TempDir()
+	for _, f := range c.files {
+		path := filepath.Join(root, filepath.FromSlash(f.Name))
+		testkit.Put(t, path, string(f.Data))
+		if err := os.Chtimes(path, time.Time{}, now.AddDate(0, 0, -1)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	l := newLive(t, root, "write: {quiet: 1h}\ncompactor: {enabled: false}\n")
+	l.env = append(l.env, stopped+"="+c.settings["now"], "MEMWATCHD_MEMORY_TIMEZONE="+c.settings["timezone"],
+		"MEMWATCHD_MEMORY_ENABLED="+c.settings["enabled"], "MEMWATCHD_MEMORY_LAYOUT="+c.settings["layout"], "MEMWATCHD_IDENTITY_READ="+c.settings["read"])
+	return l
+}
+
+// filesBelow are the files of a memory.
+func filesBelow(t *testing.T, root string) map[string]string {
+	t.Helper()
+	files := map[string]string{}
+	err := filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() || strings.HasPrefix(e.Name(), ".memwatchd-") {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		files[strings.TrimPrefix(path, root)] = string(data)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+// said is what came of a request: an answer, or what is said of an error.
+type said struct{ answer, failure string }
+
+// compare looks whether both wires said the same.
+func (a *wiresAsk) compare(over, typed said) {
+	a.t.Helper()
+	over.answer, typed.answer = varies.ReplaceAllString(over.answer, ""), varies.ReplaceAllString(typed.answer, "")
+	if diff := cmp.Diff(over, typed, cmp.AllowUnexported(said{})); diff != "" {
+		a.t.Errorf("%s (-HTTP +command):\n%s", a.name, diff)
+	}
+}
+
+// post asks over HTTP.
+func (l *live) post(op *api.Operation, f fields) said {
+	l.t.Helper()
+	body, err := json.Marshal(f)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	req, err := http.NewRequestWithContext(l.t.Context(), http.MethodPost, "http://memwatchd/v1/"+op.Name, bytes.NewReader(body))
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	req.Header.Set("Memwatchd-As-Owner", "1")
+	res, err := overSocket(l.socket).Do(req)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	defer res.Body.Close()
+	answer, err := io.ReadAll(res.Body)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	if res.StatusCode == http.StatusOK {
+		return said{answer: string(answer)}
+	}
+	var failure struct{ Error *api.Error }
+	if err := json.Unmarshal(answer, &failure); err != nil || failure.Error == nil {
+		l.t.Fatalf("the answer is no error: %s", answer)
+	}
+	return said{failure: "memwatchd: " + term.EscapeLine(failure.Error.Error()) + "\n"}
+}
+
+// A typedLine is the arguments of a command, and what comes on its standard
+// input.
+type typedLine struct {
+	args  []string
+	stdin string
+}
+
+// typed asks as a command.
+func (l *live) typed(line typedLine) said {
+	l.t.Helper()
+	var stdout, stderr bytes.Buffer
+	root := app.NewRoot(&stdout, &stderr)
+	root.SetIn(strings.NewReader(line.stdin))
+	code := cli.Execute(l.t.Context(), root, append([]string{"--config", l.config, "--json"}, line.args...), &stderr)
+	if (code == 0) != (stderr.Len() == 0) {
+		l.t.Errorf("%q ends with %d and says %s", line.args, code, &stderr)
+	}
+	return said{stdout.String(), stderr.String()}
+}
+
+// commandLine says in flags and arguments what a request says in JSON, if it
+// can: a command has no fields that are unknown, or of another type. If it is
+// piped, what may be long comes on the standard input.
+func commandLine(op *api.Operation, f fields, piped bool) (line typedLine, ok bool) {
+	way := wayOf(op, f)
+	if way == nil {
+		return line, false
+	}
+	line.args = strings.Fields(way.Words)
+	positional := map[string][]string{}
+	for _, p := range op.Params {
+		value, given := f[p.Name]
+		if _, set := way.Set[p.Name]; set || !given {
+			continue
+		}
+		if !way.Takes(p) {
+			return line, false
+		}
+		values, isList := value.([]any)
+		if !isList {
+			values = []any{value}
+		}
+		var typed []string
+		for _, v := range values {
+			text, ok := typedAs(p, v, isList)
+			if !ok {
+				return line, false
+			}
+			typed = append(typed, text)
+		}
+		if len(typed) == 0 {
+			continue // as if it were not there
+		}
+		noLine := func(s string) bool {
+			return strings.TrimSpace(s) == "" || strings.TrimSpace(s) != s || strings.Contains(s, "\n")
+		}
+		if piped && p.Stdin && !(isList && slices.ContainsFunc(typed, noLine)) && !strings.HasSuffix(typed[0], "\r") {
+			line.stdin, typed, piped = strings.Join(typed, "\n")+"\n", []string{"-"}, false
+		}
+		if p.Arg != "" {
+			positional[p.Arg] = typed
+		} else {
+			line.args = append(line.args, "--"+p.Flag+"="+strings.Join(typed, ","))
+		}
+	}
+	for name := range f {
+		if !slices.ContainsFunc(op.Params, func(p *api.Param) bool { return p.Name == name }) {
+			return line, false
+		}
+	}
+	line.args = append(line.args, "--")
+	missing := false
+	for _, p := range cli.Arguments(op, way) {
+		values, given := positional[p.Arg]
+		if given && missing {
+			return line, false // it would be taken for the one before it
+		}
+		line.args, missing = append(line.args, values...), missing || !given
+	}
+	return line, true
+}
+
+// wayOf is the command that says what a request says, nil if none does.
+func wayOf(op *api.Operation, f fields) *api.Command {
+	for i := range op.Commands {
+		way := &op.Commands[i]
+		fits := true
+		for _, p := range op.Params {
+			value, given := f[p.Name]
+			if !given {
+				value = p.Default
+			}
+			set, ok := way.Set[p.Name]
+			fits = fits && (!ok || set == fmt.Sprint(value)) && (!given || ok || way.Takes(p))
+		}
+		if fits {
+			return way
+		}
+	}
+	return nil
+}
+
+// typedAs is what is typed for a value of a parameter, if it can be.
+func typedAs(p *api.Param, v any, isList bool) (text string, ok bool) {
+	switch x := v.(type) {
+	case string:
+		commas := isList && p.Arg == "" && strings.Contains(x, ",") // would be taken apart
+		return x, p.Kind() == "string" && !isList || p.Kind() == "strings" && isList && !commas
+	case bool:
+		return fmt.Sprint(x), p.Kind() == "boolean"
+	case float64:
+		return fmt.Sprint(x), p.Kind() == "number" || p.Kind() == "integer" && x == float64(int(x))
+	case map[string]any:
+		data, err := json.Marshal(x)
+		return string(data), err == nil && p.Kind() == "object"
+	}
+	return "", false
+}

@@ -1,0 +1,208 @@
+package hook
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/memwatchd/memwatchd/agents"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/cli"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/config"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/setup"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/term"
+	"github.com/memwatchd/memwatchd/ipc/client"
+)
+
+// A hook is called by an agent at some moment of a session, and the agent waits
+// for it. So it takes no longer than hookTime, whatever it is given and however
+// the daemon is; it ends with 0, because other codes are shown to people or, as
+// 2 is, stop the agent; and it prints all of what the agent is to be shown, or
+// nothing. Why it is nothing is told with --debug only.
+
+// Limit is how long a hook may take from when its command begins to run. With
+// the start and the end of the process that makes less than 300 ms, even where
+// others keep the machine busy.
+var Limit = 200 * time.Millisecond
+
+// hookGrace is how much more it may take if it is just printing.
+const hookGrace = 20 * time.Millisecond
+
+// maxHookInput is how many bytes of its input a hook reads: more than anybody
+// types or pastes.
+const maxHookInput = 4 << 20
+
+// maxHookOutput is how many bytes a hook prints: agents keep what has more than
+// 10,000 characters from the model, however they count. A character has at least
+// a byte, and so has what stands for one.
+const maxHookOutput = 9000
+
+// Events are the moments of a session, in its order.
+var Events = []struct {
+	Name  string // of the command
+	Event string // as the agent has it
+	short string
+	long  string
+	try   string // what an agent may send
+	run   func(context.Context, *hook) error
+	flags func(*hook, *cobra.Command)
+}{
+	{
+		Name: "session-start", Event: "SessionStart", short: "Print what a session begins with", run: sessionStart, flags: startFormat,
+		long: "It is printed for a session that begins, and again when it was cleared or compressed. One that is resumed or forked has it still, in the conversation that goes on.",
+		try:  `{"source": "startup"}`,
+	}, {
+		Name: "prompt", Event: "UserPromptSubmit", short: "Print what a prompt is about", run: prompt,
+		long: "These are the entries that a prompt is about. Most prompts are about nothing in memory (\"run the tests again\"), and nothing is printed for them. Of a long one the beginning and the end count, without code.",
+		try:  `{"prompt": "why did the deployment fail?"}`,
+	}, {
+		Name: "pre-compact", Event: "PreCompact", short: "Save what matters of a conversation before it is compressed", run: saveMarks,
+		long: marksLong, try: `{"transcript_path": "~/session.jsonl"}`,
+	}, {
+		Name: "stop", Event: "Stop", short: "Save what an answer has achieved, if hooks.store_responses is true", run: saveAnswer,
+		long: "It is one to three lines of the answer, or what the model of llm.endpoint says of it. That takes longer than a hook may, so the daemon asks it later.",
+		try:  `{"last_assistant_message": "Fixed the login."}`,
+	}, {
+		Name: "session-end", Event: "SessionEnd", short: "Save what matters of a conversation when it ends", run: saveMarks,
+		long: marksLong, try: `{"transcript_path": "~/session.jsonl"}`,
+	},
+}
+
+const marksLong = "That is what somebody asked to remember, what was decided, what has to be so, and what is preferred: at most ten lines, as they were said, " +
+	"of the end of the conversation. They go to the log of the day, for private contexts, each once. Code, the output of tools, other agents and credentials are left out."
+
+func NewCommand(g *cli.Globals) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "hook",
+		Short: "Give an agent its memory, and keep what it says, at the moments of a session",
+		Long: `Give an agent its memory, and keep what it says, at the moments of a session.
+
+Agents such as Claude Code call these commands by themselves, with JSON on the standard input. They take less than 300 ms, end with 0 and print nothing if the daemon is away.`,
+		GroupID:     "agents",
+		Args:        cobra.ArbitraryArgs,
+		Annotations: map[string]string{cli.NeverFails: ""},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return cli.UnknownCommand(cmd, args[0])
+			}
+			return cmd.Help()
+		},
+	}
+	for _, e := range Events {
+		h := &hook{g: g, event: e.Event}
+		sub := &cobra.Command{
+			Use: e.Name, Short: e.short, Long: e.short + ".\n\n" + e.long, Example: "  memwatchd hook " + e.Name + " --debug <<<'" + e.try + "'",
+			Args: cli.NoArgs, Annotations: c.Annotations,
+			Run: func(cmd *cobra.Command, _ []string) { h.run(cmd, e.run) },
+		}
+		sub.Flags().BoolVar(&h.debug, "debug", false, "say on the standard error why nothing was printed or saved")
+		if e.flags != nil {
+			e.flags(h, sub)
+		}
+		c.AddCommand(sub)
+	}
+	setup.AddInstall(c, g, agents.Hooks)
+	return c
+}
+
+// A hook is one call of an agent.
+type hook struct {
+	g     *cli.Globals
+	event string
+	debug bool
+
+	format string // of what a session begins with
+
+	config *config.Config
+	client *client.Client
+	input  hookInput
+	said   atomic.Bool // something is being printed, or the time is over
+}
+
+// hookInput is what an agent says of the moment, as far as it matters here.
+type hookInput struct {
+	Event      string `json:"hook_event_name"`
+	Session    string `json:"session_id"`
+	Transcript string `json:"transcript_path"`
+
+	Source  string `json:"source"`                 // SessionStart: startup, resume, clear, compact or fork
+	Prompt  string `json:"prompt"`                 // UserPromptSubmit
+	Active  bool   `json:"stop_hook_active"`       // Stop: the agent goes on because a hook wanted it to
+	Message string `json:"last_assistant_message"` // Stop
+}
+
+// run does what is to be done at a moment, in time.
+func (h *hook) run(cmd *cobra.Command, do func(context.Context, *hook) error) {
+	if term.IsTerminal(cmd.InOrStdin()) {
+		fmt.Fprintf(h.g.Stderr, "%s is for agents, which give it JSON on the standard input: memwatchd hook install puts it into their settings\n", cmd.CommandPath())
+		return
+	}
+	signal.Ignore(syscall.SIGPIPE) // nobody may want what is printed
+	time.AfterFunc(Limit, func() {
+		if !h.said.CompareAndSwap(false, true) {
+			time.Sleep(hookGrace)
+		}
+		h.tell(errors.New("there was no time left"))
+		os.Exit(0)
+	})
+	defer func() {
+		if r := recover(); r != nil { // it would end with 2
+			h.tell(fmt.Errorf("it panicked: %v", r))
+		}
+	}()
+	ctx, cancel := context.WithTimeout(cmd.Context(), Limit)
+	defer cancel()
+	err := h.prepare(cmd)
+	if err == nil {
+		err = do(ctx, h)
+	}
+	h.tell(err)
+}
+
+// prepare finds out what the moment is, and fails if there is nothing to do.
+func (h *hook) prepare(cmd *cobra.Command) (err error) {
+	if h.config, h.client, err = h.g.Connect(cmd); err != nil {
+		return err
+	}
+	switch c := h.config; {
+	case !c.Memory.Enabled:
+		return errors.New("memory.enabled is false")
+	case !c.Hooks.Enabled:
+		return errors.New("hooks.enabled is false")
+	}
+	if h.input, err = readHookInput(cmd.InOrStdin()); err != nil {
+		return err
+	}
+	if e := h.input.Event; e != "" && e != h.event {
+		return fmt.Errorf("it is for %s, and this is %s", h.event, e)
+	}
+	return nil
+}
+
+// readHookInput reads one object, and not what comes after it: the agent need
+// not end its output. What it has of another type than expected is left out.
+func readHookInput(r io.Reader) (in hookInput, err error) {
+	err = json.NewDecoder(io.LimitReader(r, maxHookInput)).Decode(&in)
+	if mistyped, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && mistyped.Field != "" {
+		err = nil
+	}
+	if err != nil {
+		err = fmt.Errorf("the standard input is not what agents send: %w", err)
+	}
+	return in, err
+}
+
+// tell says why there is nothing, to who wants to know.
+func (h *hook) tell(err error) {
+	if h.debug && err != nil {
+		fmt.Fprintf(h.g.Stderr, "memwatchd hook: %s: %s\n", h.event, term.EscapeLine(err.Error()))
+	}
+}

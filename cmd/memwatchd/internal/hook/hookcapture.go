@@ -1,0 +1,132 @@
+package hook
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"syscall"
+	"unicode/utf8"
+
+	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/config"
+	"github.com/memwatchd/memwatchd/memory"
+	"github.com/memwatchd/memwatchd/secrets"
+	"github.com/memwatchd/memwatchd/transcript"
+)
+
+const (
+	maxTranscript = 1 << 20  // bytes of a transcript's end that are read: that takes a tenth of the time there is
+	maxMarks      = 10       // things that are saved at once
+	maxMessage    = 48 << 10 // bytes of an answer's end that are looked at
+	atOneGo       = 3        // bullets that can be captured with one request
+
+	hookSource = "claude-code" // where what is saved comes from
+)
+
+// saveMarks saves what matters of a conversation, before it is compressed away
+// or ends. What was saved before is not saved again, by whichever hook.
+func saveMarks(ctx context.Context, h *hook) error {
+	if !h.config.Hooks.Capture {
+		return errors.New("hooks.capture is false")
+	}
+	text, err := readEnd(h.input.Transcript)
+	if err != nil {
+		return err
+	}
+	var bullets []string
+	for _, mark := range transcript.Marks(transcript.Read(text), maxMarks) {
+		if secrets.Rule(mark.Text) == "" {
+			bullets = append(bullets, memory.CleanLine(mark.Text))
+		}
+	}
+	if len(bullets) == 0 {
+		return errors.New("nothing is to be saved")
+	}
+	for some := range slices.Chunk(bullets, atOneGo) {
+		err := h.capture(ctx, api.CaptureRequest{Bullets: some, Type: "crumb"})
+		if refused(err) { // one of them, and perhaps not the others
+			for _, one := range some {
+				if err = h.capture(ctx, api.CaptureRequest{Bullets: []string{one}, Type: "crumb"}); refused(err) {
+					h.tell(err)
+					err = nil
+				}
+			}
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// refused reports whether a failure is one of what was asked for, so that
+// something else may be taken.
+func refused(err error) bool {
+	e, ok := errors.AsType[*api.Error](err)
+	return ok && (e.Code == api.Secret || e.Code == api.Invalid || e.Code == api.TooLarge)
+}
+
+// saveAnswer saves what an answer has achieved, unless the agent was only kept
+// going by a hook.
+func saveAnswer(ctx context.Context, h *hook) error {
+	switch {
+	case !h.config.Hooks.StoreResponses:
+		return errors.New("hooks.store_responses is false")
+	case h.input.Active:
+		return errors.New("the agent goes on because of a hook")
+	}
+	message := h.input.Message
+	if strings.TrimSpace(message) == "" {
+		text, err := readEnd(h.input.Transcript)
+		if err != nil {
+			return err
+		}
+		turns := transcript.Read(text)
+		if n := len(turns); n == 0 || !turns[n-1].Assistant {
+			return errors.New("the agent has said nothing")
+		}
+		message = turns[len(turns)-1].Text
+	}
+	if at := len(message) - maxMessage; at > 0 {
+		for !utf8.RuneStart(message[at]) {
+			at++
+		}
+		message = message[at:]
+	}
+	return h.capture(ctx, api.CaptureRequest{Text: message, Type: "result"})
+}
+
+// capture saves something of the session, for private contexts.
+func (h *hook) capture(ctx context.Context, r api.CaptureRequest) error {
+	r.Source, r.Session = hookSource, h.input.Session
+	a, err := h.client.Capture(ctx, r)
+	if err == nil && a.Note != "" {
+		h.tell(errors.New(a.Note))
+	}
+	return err
+}
+
+// readEnd reads the end of a transcript: a file of ours, nothing else that may
+// be in its place.
+func readEnd(path string) ([]byte, error) {
+	if path == "" {
+		return nil, errors.New("there is no transcript")
+	}
+	path, err := config.Absolute(path)
+	if err != nil {
+		return nil, err
+	}
+	f, info, err := config.OpenFile(path, syscall.O_NOFOLLOW)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if st, ok := info.Sys().(*syscall.Stat_t); !ok || int(st.Uid) != os.Geteuid() {
+		return nil, fmt.Errorf("%s is another user's", path)
+	}
+	return io.ReadAll(io.NewSectionReader(f, max(0, info.Size()-maxTranscript), maxTranscript))
+}

@@ -1,0 +1,148 @@
+package setup
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/adrg/xdg"
+	"github.com/spf13/cobra"
+
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/cli"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/clock"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/config"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/term"
+	"github.com/memwatchd/memwatchd/memory"
+)
+
+func NewInit(g *cli.Globals) *cobra.Command {
+	var example bool
+	var template string
+	c := &cobra.Command{
+		Use:     "init",
+		Short:   "Make a memory directory and a configuration",
+		Long:    `Make a memory directory, for you alone, and a configuration that says where it is and where its days begin and end. What is there already stays as it is.`,
+		Example: "  memwatchd init\n  memwatchd init --name work --dir ~/work/notes",
+		Args:    cli.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			if template != "" && example {
+				return cli.UsageError{Err: errors.New("init: --example has a MEMORY.md of its own: leave it or --template out")}
+			}
+			if template != "" {
+				if err := config.OneOf(template, templates); err != nil {
+					return cli.UsageError{Err: fmt.Errorf("init: --template: %w", err)}
+				}
+			}
+			return initialise(g, example, template)
+		},
+	}
+	c.Flags().BoolVar(&example, "example", false, "put a few example files into it, if it is empty")
+	c.Flags().StringVar(&template, "template", "", "put a MEMORY.md into it, if there is none: pet, for an agent that is somebody's pet, in Chinese")
+	c.RegisterFlagCompletionFunc("template", cli.CompleteWords(templates...))
+	return c
+}
+
+// templates are what a MEMORY.md may begin as.
+var templates = []string{"pet"}
+
+// initialise makes what is missing, and changes nothing that is there.
+func initialise(g *cli.Globals, example bool, template string) error {
+	c, err := config.Load(config.Flags{Name: g.Config.Name, Dir: g.Config.Dir, File: config.Existing(g.Config.File)}, os.Environ())
+	if err != nil {
+		return cli.UsageError{Err: err}
+	}
+	if err := os.MkdirAll(c.Memory.Dir, 0o700); err != nil {
+		return err
+	}
+	note := ""
+	if example {
+		n, err := writeExample(c.Memory.Dir, clock.Now().In(c.Location))
+		if err != nil {
+			return err
+		}
+		note = fmt.Sprintf(" (%s)", term.Plural(n, "example file"))
+		if n == 0 {
+			note = " (not empty: no example files)"
+		}
+	}
+	if template != "" {
+		made, err := writeNew(filepath.Join(c.Memory.Dir, "MEMORY.md"), string(memory.NewPetMemory()))
+		if err != nil {
+			return err
+		}
+		if note = " (with a MEMORY.md)"; !made {
+			note = " (its MEMORY.md was there)"
+		}
+	}
+	fmt.Fprintln(g.Stdout, "memory:        "+term.EscapeLine(cli.FromHere(c.Memory.Dir))+note)
+	path := cmp.Or(g.Config.File, filepath.Join(xdg.ConfigHome, "memwatchd", c.Name+".yaml"))
+	made, err := writeNew(path, starterConfig(c))
+	if err != nil {
+		return err
+	}
+	if note = ""; !made {
+		note = " (was there)"
+	}
+	fmt.Fprintln(g.Stdout, "configuration: "+term.EscapeLine(path)+note)
+	about := config.Flags{File: g.Config.File}
+	if about.File == "" {
+		about.Name = g.Config.Name
+	}
+	fmt.Fprintf(g.Stdout, "\nStart the daemon with `%s`, or have the system do that: `%s`.\n", about.Command("serve"), about.Command("service install"))
+	return nil
+}
+
+// starterConfig holds what differs from machine to machine. The time zone is
+// written out: days must not move when the machine does.
+func starterConfig(c *config.Config) string {
+	zone := c.Memory.Timezone
+	if zone == "Local" {
+		zone = MachineZone()
+	}
+	return fmt.Sprintf("# Every key is in config.example.yaml, and `memwatchd config` prints what is in effect.\n"+
+		"name: %s\nmemory:\n  dir: %q\n  timezone: %s\n", c.Name, c.Memory.Dir, zone)
+}
+
+// MachineZone is the IANA name of the machine's time zone, as far as it can be
+// found out.
+func MachineZone() string {
+	candidates := []string{strings.TrimPrefix(os.Getenv("TZ"), ":")}
+	if target, err := filepath.EvalSymlinks("/etc/localtime"); err == nil {
+		if _, name, ok := strings.Cut(target, "zoneinfo/"); ok {
+			candidates = append(candidates, name)
+		}
+	}
+	if text, err := os.ReadFile("/etc/timezone"); err == nil {
+		candidates = append(candidates, strings.TrimSpace(string(text)))
+	}
+	for _, name := range candidates {
+		if name == "" || name == "Local" || strings.HasPrefix(name, "/") {
+			continue
+		}
+		if _, err := time.LoadLocation(name); err == nil {
+			return name
+		}
+	}
+	return "Local"
+}
+
+// writeNew writes a file unless there is one.
+func writeNew(path, text string) (made bool, err error) {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return false, err
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	_, err = f.WriteString(text)
+	return err == nil, errors.Join(err, f.Close())
+}

@@ -1,0 +1,304 @@
+package setup
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/memwatchd/memwatchd/agents"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/cli"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/config"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/term"
+	"github.com/memwatchd/memwatchd/ipc/mcp"
+)
+
+// An installer puts a part of memwatchd into the settings of agents, or takes it
+// out. Nothing is written unless that is asked for: first it is shown.
+type installer struct {
+	g      *cli.Globals
+	part   agents.Part
+	remove bool
+
+	agents         []string
+	all            bool
+	project, local bool
+	write          bool
+	program        string
+	tools          string
+}
+
+// AddInstall adds the commands install and uninstall to the one of a part.
+func AddInstall(parent *cobra.Command, g *cli.Globals, part agents.Part) {
+	for _, remove := range []bool{false, true} {
+		i := &installer{g: g, part: part, remove: remove}
+		parent.AddCommand(i.command())
+	}
+}
+
+func (i *installer) command() *cobra.Command {
+	what := "the server of memwatchd"
+	if i.part == agents.Hooks {
+		what = "the hooks of memwatchd"
+	}
+	name := "memwatchd " + string(i.part)
+	c := &cobra.Command{
+		Use:   "install --agent NAME",
+		Short: fmt.Sprintf("Put %s into the settings of an agent", what),
+		Long: fmt.Sprintf("Put %s into the settings of an agent, or bring it up to date there. What would be changed is shown; with --write it is changed. Nothing else in the file changes: neither comments nor the order of keys nor white space.\n\n"+
+			"The flags --config, --name, --dir, --socket, --subject and --context, if they are given here, are given to memwatchd by the agent, too.", what),
+		Example: fmt.Sprintf("  %s install --agent claude-code\n  %[1]s install --agent claude-code --write", name),
+	}
+	if i.remove {
+		c.Use = "uninstall --agent NAME"
+		c.Short = fmt.Sprintf("Take %s out of the settings of an agent", what)
+		c.Long = c.Short + ". What would be changed is shown; with --write it is changed. The rest of the file stays as it is."
+		c.Example = fmt.Sprintf("  %s uninstall --agent claude-code\n  %[1]s uninstall --all --write", name)
+	}
+	c.Args = cli.NoArgs
+	c.RunE = func(cmd *cobra.Command, _ []string) error { return i.run(cmd) }
+	f := c.Flags()
+	names := agents.Names(i.part)
+	f.StringSliceVar(&i.agents, "agent", nil, "whose settings, as a `list`: "+strings.Join(names, ", "))
+	c.RegisterFlagCompletionFunc("agent", cli.CompleteWords(names...))
+	f.BoolVar(&i.all, "all", false, "the settings of all agents that are on this machine")
+	f.BoolVar(&i.write, "write", false, "change the files")
+	f.BoolVar(&i.project, "project", false, "the settings of the project in the working directory, which may be shared, instead of your own")
+	if i.part == agents.Hooks {
+		f.BoolVar(&i.local, "local", false, "your own settings of the project in the working directory")
+	}
+	if i.remove {
+		return c
+	}
+	f.StringVar(&i.program, "program", "", "what the agent starts: by default memwatchd, if that is this program, else where it is")
+	if i.part == agents.MCP {
+		f.StringVar(&i.tools, "tools", "", "which tools the agent is given: core (if not given) or all")
+		c.RegisterFlagCompletionFunc("tools", cli.CompleteWords(Profiles...))
+	}
+	return c
+}
+
+func (i *installer) run(cmd *cobra.Command) error {
+	switch {
+	case i.all && len(i.agents) > 0:
+		return cli.UsageError{Err: errors.New("--all is all agents: leave --agent out")}
+	case i.project && i.local:
+		return cli.UsageError{Err: errors.New("--project and --local are two files: give one")}
+	}
+	m, err := ThisMachine()
+	if err != nil {
+		return err
+	}
+	list, err := i.chosen(m)
+	if err != nil {
+		return cli.UsageError{Err: err}
+	}
+	command, err := i.starts(cmd)
+	if err != nil {
+		return err
+	}
+	var changes []*change
+	var failed []error
+	for _, a := range list {
+		some, err := i.plan(a, m, command)
+		changes = append(changes, some...)
+		failed = append(failed, err)
+	}
+	if err := errors.Join(failed...); err != nil {
+		return err // before anything is written
+	}
+	if i.write {
+		for _, c := range changes {
+			if c.needed() {
+				failed = append(failed, c.write())
+			}
+		}
+	}
+	if err := i.show(changes); err != nil {
+		return err
+	}
+	return errors.Join(failed...)
+}
+
+// chosen are the agents that are meant.
+func (i *installer) chosen(m agents.Machine) ([]agents.Agent, error) {
+	var found []string
+	for _, f := range agents.Found(m) {
+		if f.Agent.Has(i.part, i.scope()) {
+			found = append(found, f.Agent.Name)
+		}
+	}
+	names := agents.Names(i.part)
+	here := "none of them is on this machine"
+	if len(found) > 0 {
+		here = "on this machine: " + strings.Join(found, ", ")
+	}
+	switch {
+	case i.all && len(found) == 0:
+		return nil, fmt.Errorf("there is no agent: known are %s", strings.Join(names, ", "))
+	case i.all:
+		i.agents = found
+	case len(i.agents) == 0:
+		return nil, fmt.Errorf("say for which agent, with --agent: one of %s (%s)", strings.Join(names, ", "), here)
+	}
+	var list []agents.Agent
+	for _, name := range i.agents {
+		if err := config.OneOf(name, names); err != nil {
+			return nil, fmt.Errorf("--agent: %w (%s)", err, here)
+		}
+		a, _ := agents.Named(name)
+		if !slices.ContainsFunc(list, func(other agents.Agent) bool { return other.Name == name }) {
+			list = append(list, a)
+		}
+	}
+	return list, nil
+}
+
+func (i *installer) scope() agents.Scope {
+	switch {
+	case i.project:
+		return agents.Project
+	case i.local:
+		return agents.Local
+	}
+	return agents.User
+}
+
+// starts is the command that the agent is to start, with the flags that were
+// given. Paths are made absolute: an agent may be anywhere.
+func (i *installer) starts(cmd *cobra.Command) (agents.Command, error) {
+	if i.remove {
+		return nil, nil
+	}
+	program := i.program
+	if program == "" {
+		var err error
+		if program, err = callable(); err != nil {
+			return nil, err
+		}
+	}
+	flags, err := i.g.Config.Absolute()
+	if err != nil {
+		return nil, err
+	}
+	c := append(agents.Command{program}, flags.Words()...)
+	if i.g.Socket != "" {
+		socket, err := config.Absolute(i.g.Socket)
+		if err != nil {
+			return nil, err
+		}
+		c = append(c, "--socket", socket)
+	}
+	if cmd.Flags().Changed("subject") { // an empty one is nobody
+		c = append(c, "--subject", i.g.Subject)
+	}
+	if i.g.Context != "" {
+		if err := config.OneOf(i.g.Context, cli.Contexts); err != nil {
+			return nil, cli.UsageError{Err: fmt.Errorf("--context: %w", err)}
+		}
+		c = append(c, "--context", i.g.Context)
+	}
+	if i.part == agents.MCP {
+		c = append(c, "mcp")
+		if i.tools != "" {
+			if _, err := mcp.ParseProfile(i.tools); err != nil {
+				return nil, cli.UsageError{Err: err}
+			}
+			c = append(c, "--tools", i.tools)
+		}
+	}
+	return c, nil
+}
+
+// plan finds out what would be changed for one agent: nothing is written.
+func (i *installer) plan(a agents.Agent, m agents.Machine, command agents.Command) ([]*change, error) {
+	scope := i.scope()
+	if !a.Has(i.part, scope) {
+		return nil, cli.UsageError{Err: fmt.Errorf("%s has no %s settings for this", a.Title, scope)}
+	}
+	if !i.remove {
+		c, err := i.change(a, m, a.File(i.part, scope, m), command)
+		if err != nil {
+			return nil, err
+		}
+		return []*change{c}, nil
+	}
+	var changes []*change
+	for _, file := range a.Files(i.part, scope, m) {
+		c, err := i.change(a, m, file, command)
+		if err != nil {
+			return nil, err
+		}
+		if c.needed() || len(changes) == 0 {
+			changes = append(changes, c)
+		}
+	}
+	if len(changes) > 1 && !changes[0].needed() {
+		changes = changes[1:]
+	}
+	return changes, nil
+}
+
+// change finds out what would be changed in one file. The links of a project are
+// those of whoever made it: they lead to no other settings.
+func (i *installer) change(a agents.Agent, m agents.Machine, file string, command agents.Command) (*change, error) {
+	s, err := openSettings(file)
+	if err != nil {
+		return nil, err
+	}
+	if i.scope() != agents.User {
+		if inside, err := s.within(m.Dir); err != nil {
+			return nil, err
+		} else if !inside {
+			return nil, fmt.Errorf("%s: a link leads out of the project, to %s: take the link away, or leave --%s out", file, s.path, i.scope())
+		}
+	}
+	c := &change{Agent: a.Name, Part: i.part, Scope: i.scope(), File: file, Command: command, title: a.Title, settings: s, after: s.data}
+	switch {
+	case !i.remove:
+		c.after, err = a.Install(i.part, s.data, command)
+	case s.info != nil:
+		c.after, err = a.Uninstall(i.part, s.data)
+	}
+	if at, ok := errors.AsType[*agents.Error](err); ok {
+		return nil, fmt.Errorf("%s:%w", file, at)
+	} else if err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	if !i.remove {
+		if unread := a.Unread(i.part, c.after); unread != nil {
+			c.Warning = fmt.Sprintf("%s:%v", file, unread)
+		}
+		c.Note = a.Note(i.part, c.Scope)
+	}
+	c.compare(i.g.Diff)
+	return c, nil
+}
+
+// show prints what would be changed, or was.
+func (i *installer) show(changes []*change) error {
+	if i.g.JSON {
+		_, err := i.g.Stdout.Write(cli.AsJSON(struct {
+			Changes []*change `json:"changes"`
+		}{changes}))
+		return err
+	}
+	p := cli.NewPrinter(i.g.Stdout, i.g.Stderr, config.Default(), i.g.NoColor)
+	var b strings.Builder
+	needed := false
+	for _, c := range changes {
+		needed = needed || c.needed()
+		c.print(&b, p, i.remove)
+	}
+	if needed && !i.write {
+		fmt.Fprintf(&b, "\nNothing is changed yet. With --write it is:\n  %s\n", term.ShellLine(slices.Concat([]string{"memwatchd"}, os.Args[1:], []string{"--write"})...))
+	}
+	_, err := i.g.Stdout.Write([]byte(b.String()))
+	return err
+}
+
+// Profiles are what an agent may be given of the tools.
+var Profiles = []string{string(mcp.CoreTools), string(mcp.AllTools)}

@@ -1,0 +1,150 @@
+package setup
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/memwatchd/memwatchd/agents"
+)
+
+func openTest(t *testing.T, path string) *settings {
+	t.Helper()
+	s, err := openSettings(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func wantFile(t *testing.T, path, want string) {
+	t.Helper()
+	got, err := os.ReadFile(path)
+	if err != nil || string(got) != want {
+		t.Errorf("%s is %q, %v, want %q", path, got, err, want)
+	}
+}
+
+// A file that was changed, made or removed since it was read is left as it is.
+func TestSettingsChangedMeanwhile(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "settings.json")
+	write := func(text string) {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	refused := func(s *settings) {
+		t.Helper()
+		if err := s.replace([]byte("ours"), false); err == nil || !strings.Contains(err.Error(), "changed meanwhile") {
+			t.Errorf("got %v", err)
+		}
+		if names, _ := filepath.Glob(filepath.Join(dir, ".*")); len(names) > 0 {
+			t.Errorf("left behind: %v", names)
+		}
+	}
+	missing := openTest(t, path)
+	write("{}")
+	refused(missing)
+	wantFile(t, path, "{}")
+	there := openTest(t, path)
+	write("{} ")
+	refused(there)
+	wantFile(t, path, "{} ")
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	refused(there)
+	if _, err := os.Stat(path); err == nil {
+		t.Error("it was made again")
+	}
+}
+
+// The owner and the mode of a file stay, and a new one is its owner's.
+func TestSettingsKeepTheirOwner(t *testing.T) {
+	defer syscall.Umask(syscall.Umask(0o022))
+	dir := t.TempDir()
+	path := filepath.Join(dir, "new", "settings.json")
+	if err := openTest(t, path).replace([]byte("{}"), false); err != nil {
+		t.Fatal(err)
+	}
+	wantMode(t, path, 0o600)
+	wantMode(t, filepath.Dir(path), 0o700)
+	shared := filepath.Join(dir, "shared", "settings.json")
+	if err := openTest(t, shared).replace([]byte("{}"), true); err != nil {
+		t.Fatal(err)
+	}
+	wantMode(t, shared, 0o644)
+	wantMode(t, filepath.Dir(shared), 0o755)
+	if err := os.Chmod(path, 0o664); err != nil {
+		t.Fatal(err)
+	}
+	uid, gid := os.Geteuid(), os.Getegid()
+	if uid == 0 {
+		uid, gid = 1234, 4321
+		if err := os.Chown(path, uid, gid); err != nil {
+			t.Skip(err)
+		}
+	}
+	if err := openTest(t, path).replace([]byte("{ }"), false); err != nil {
+		t.Fatal(err)
+	}
+	wantFile(t, path, "{ }")
+	wantMode(t, path, 0o664)
+	info, _ := os.Stat(path)
+	if stat := info.Sys().(*syscall.Stat_t); int(stat.Uid) != uid || int(stat.Gid) != gid {
+		t.Errorf("it is owned by %d:%d", stat.Uid, stat.Gid)
+	}
+}
+
+func wantMode(t *testing.T, path string, want os.FileMode) {
+	t.Helper()
+	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != want {
+		t.Errorf("%s: %v, %v, want %v", path, info.Mode(), err, want)
+	}
+}
+
+// Where no file can be made none is replaced, and that is said.
+func TestSettingsInADirectoryForReading(t *testing.T) {
+	if os.Geteuid() == 0 {
+		t.Skip("nothing is for reading only to root")
+	}
+	dir := t.TempDir()
+	path := filepath.Join(dir, "settings.json")
+	if err := os.WriteFile(path, []byte("{}"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := openTest(t, path)
+	if err := os.Chmod(dir, 0o500); err != nil {
+		t.Fatal(err)
+	}
+	defer os.Chmod(dir, 0o700)
+	if err := s.replace([]byte("{ }"), false); err == nil || !strings.Contains(err.Error(), "none can be made") {
+		t.Errorf("got %v", err)
+	}
+	wantFile(t, path, "{}")
+}
+
+// A pipe is not waited for, and what is too large is not read to its end.
+func TestSettingsOfAnotherSort(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "settings.json")
+	if err := syscall.Mkfifo(path, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := openSettings(path); err == nil || !strings.Contains(err.Error(), "is not a file") {
+		t.Errorf("got %v", err)
+	}
+	large := filepath.Join(t.TempDir(), "large.json")
+	if err := os.WriteFile(large, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(large, agents.MaxSize+10); err != nil {
+		t.Fatal(err)
+	}
+	a, _ := agents.Named("gemini")
+	if _, err := a.Install(agents.MCP, openTest(t, large).data, agents.Command{"memwatchd", "mcp"}); err == nil || !strings.Contains(err.Error(), "more than 16 MiB") {
+		t.Errorf("got %v", err)
+	}
+}

@@ -1,0 +1,97 @@
+package setup
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/memwatchd/memwatchd/agents"
+	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/cli"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/config"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/term"
+)
+
+// A change is what would be done to one file, or was.
+type change struct {
+	Agent   string         `json:"agent"`
+	Part    agents.Part    `json:"part"`
+	Scope   agents.Scope   `json:"scope"`
+	File    string         `json:"file"`
+	Action  string         `json:"action"` // create, change or none
+	Command agents.Command `json:"command,omitempty"`
+	Diff    []api.DiffHunk `json:"diff,omitempty"`
+	Warning string         `json:"warning,omitempty"` // why the agent does not read the file
+	Note    string         `json:"note,omitempty"`    // what else the agent wants
+	Written bool           `json:"written"`
+
+	title    string // of the agent
+	settings *settings
+	after    []byte
+	diff     api.FileDiff
+}
+
+func (c *change) needed() bool { return c.Action != "none" }
+
+// compare finds out how the file changes.
+func (c *change) compare(diff func(path string, before, after []byte) api.FileDiff) {
+	switch {
+	case bytes.Equal(c.settings.data, c.after):
+		c.Action = "none"
+		return
+	case c.settings.info == nil:
+		c.Action = "create"
+	default:
+		c.Action = "change"
+	}
+	c.diff = diff(c.File, c.settings.data, c.after)
+	c.Diff = c.diff.Hunks
+}
+
+// write changes the file.
+func (c *change) write() error {
+	err := c.settings.replace(c.after, c.Scope == agents.Project)
+	c.Written = err == nil
+	return err
+}
+
+// print shows the change to a person.
+func (c *change) print(b *strings.Builder, p *cli.Printer, remove bool) {
+	file := p.Style(term.AsPath, term.EscapeLine(underHome(c.File)))
+	switch {
+	case !c.needed() && remove:
+		fmt.Fprintf(b, "%s: %s has nothing of memwatchd in %s\n", p.Style(term.AsTitle, c.Agent), c.title, file)
+	case !c.needed():
+		fmt.Fprintf(b, "%s: %s has memwatchd in %s\n", p.Style(term.AsTitle, c.Agent), c.title, file)
+	case c.Written && remove:
+		fmt.Fprintf(b, "%s: taken out of %s\n", p.Style(term.AsTitle, c.Agent), file)
+	case c.Written:
+		fmt.Fprintf(b, "%s: put into %s\n", p.Style(term.AsTitle, c.Agent), file)
+	default:
+		from := c.File
+		if c.settings.info == nil {
+			from = ""
+		}
+		p.OutsideDiff(b, from, c.File, c.diff)
+	}
+	for _, text := range []string{c.Warning, c.Note} {
+		if text != "" {
+			fmt.Fprintf(b, "  %s\n", term.EscapeLine(text))
+		}
+	}
+}
+
+// underHome is a path with ~ for the home directory.
+func underHome(path string) string {
+	home, err := os.UserHomeDir()
+	if err != nil || home == "/" || !config.Within(path, home) {
+		return path
+	}
+	rel, err := filepath.Rel(home, path)
+	if err != nil {
+		return path
+	}
+	return filepath.Join("~", rel)
+}

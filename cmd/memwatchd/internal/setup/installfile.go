@@ -1,0 +1,135 @@
+package setup
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"github.com/memwatchd/memwatchd/agents"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/config"
+)
+
+// settings are a file of an agent's, as it was read.
+type settings struct {
+	path string      // behind the links that lead to it
+	data []byte      // nil if it is not there
+	info fs.FileInfo // nil if it is not there
+}
+
+// openSettings reads a settings file, or finds that there is none.
+func openSettings(path string) (*settings, error) {
+	real, err := filepath.EvalSymlinks(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		if to, err := os.Readlink(path); err == nil {
+			return nil, fmt.Errorf("%s: this is a link to %s, which is not there: make that file, or take the link away", path, to)
+		}
+		return &settings{path: path}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	f, info, err := config.OpenFile(real, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, agents.MaxSize+1))
+	if err != nil {
+		return nil, err
+	}
+	return &settings{path: real, data: data, info: info}, nil
+}
+
+// within reports whether the file is, or will be, below a directory, whatever links
+// lead there.
+func (s *settings) within(dir string) (bool, error) {
+	dir, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		return false, err
+	}
+	for at := s.path; ; at = filepath.Dir(at) {
+		real, err := filepath.EvalSymlinks(at)
+		if err == nil || !errors.Is(err, fs.ErrNotExist) || at == filepath.Dir(at) {
+			return config.Within(real, dir), err
+		}
+	}
+}
+
+// readSettings reads a settings file that is there.
+func readSettings(path string) ([]byte, error) {
+	s, err := openSettings(path)
+	if err != nil {
+		return nil, err
+	}
+	if s.info == nil {
+		return nil, &fs.PathError{Op: "open", Path: path, Err: fs.ErrNotExist}
+	}
+	return s.data, nil
+}
+
+// replace writes the file anew, if it is still as it was read. It is there whole
+// at any time, with the owner and the mode that it had; a new one may be read by
+// others if it is shared.
+func (s *settings) replace(data []byte, shared bool) error {
+	dirMode, mode := fs.FileMode(0o700), fs.FileMode(0o600)
+	if shared {
+		dirMode, mode = 0o777, 0o666 // less what the umask says
+	}
+	dir, name := filepath.Split(s.path)
+	if s.info == nil {
+		if err := os.MkdirAll(dir, dirMode); err != nil {
+			return err
+		}
+	} else if err := s.replaceable(); err != nil {
+		return err
+	}
+	path := filepath.Join(dir, fmt.Sprintf(".%s.memwatchd-%d", name, os.Getpid()))
+	temp, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+	if err != nil {
+		return fmt.Errorf("%s: it is replaced by a file that is made beside it, and there none can be made: %w", s.path, err)
+	}
+	defer os.Remove(path)
+	if s.info != nil {
+		err = s.adopt(temp)
+	}
+	if err == nil {
+		_, err = temp.Write(data)
+	}
+	if err = errors.Join(err, temp.Sync(), temp.Close()); err != nil {
+		return err
+	}
+	now, err := openSettings(s.path)
+	if err != nil {
+		return err
+	}
+	if (now.info == nil) != (s.info == nil) || !bytes.Equal(now.data, s.data) {
+		return fmt.Errorf("%s: the file was changed meanwhile, and is left as it is: try again", s.path)
+	}
+	return os.Rename(path, s.path)
+}
+
+// replaceable says why a file that is there is not to be replaced.
+func (s *settings) replaceable() error {
+	if s.info.Mode().Perm()&0o222 == 0 {
+		return fmt.Errorf("%s: the file is for reading only", s.path)
+	}
+	if stat, ok := s.info.Sys().(*syscall.Stat_t); ok && stat.Nlink > 1 {
+		return fmt.Errorf("%s: the file has %d names (hard links), of which the others would keep the old text", s.path, stat.Nlink)
+	}
+	return nil
+}
+
+// adopt gives a new file the owner and the mode of the old one.
+func (s *settings) adopt(temp *os.File) error {
+	if stat, ok := s.info.Sys().(*syscall.Stat_t); ok && (int(stat.Uid) != os.Geteuid() || int(stat.Gid) != os.Getegid()) {
+		if err := temp.Chown(int(stat.Uid), int(stat.Gid)); err != nil {
+			return fmt.Errorf("%s: the owner of the file cannot be kept: %w", s.path, err)
+		}
+	}
+	return temp.Chmod(s.info.Mode().Perm())
+}

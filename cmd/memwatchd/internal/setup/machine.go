@@ -1,0 +1,25 @@
+package setup
+
+import (
+	"os"
+	"os/exec"
+
+	"github.com/memwatchd/memwatchd/agents"
+)
+
+// ThisMachine is what agents have to be looked for with: the person's home, and
+// the working directory as that of a project.
+func ThisMachine() (agents.Machine, error) {
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return agents.Machine{}, err
+	}
+	dir, err := os.Getwd()
+	if err != nil {
+		return agents.Machine{}, err
+	}
+	return agents.Machine{
+		Home: home, Dir: dir, Getenv: os.Getenv, Read: readSettings, LookPath: exec.LookPath,
+		Exists: func(path string) bool { _, err := os.Stat(path); return err == nil },
+	}, nil
+}

@@ -1,0 +1,70 @@
+package testkit
+
+import (
+	"errors"
+	"net"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// A manager is the side of a service manager that is told how a daemon is.
+type Manager struct {
+	t    *testing.T
+	Conn *net.UnixConn
+}
+
+// NewManager listens at a path, or at an abstract address, which begins with @.
+func NewManager(t *testing.T, address string) *Manager {
+	t.Helper()
+	c, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: address, Net: "unixgram"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	return &Manager{t, c}
+}
+
+// Next is what the daemon says next, line by line. With no patience it is what it
+// has said, or nothing.
+func (m *Manager) Next(patience time.Duration) []string {
+	m.t.Helper()
+	m.Conn.SetReadDeadline(time.Now().Add(max(patience, time.Millisecond)))
+	b := make([]byte, 4096)
+	n, err := m.Conn.Read(b)
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		return nil
+	}
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	return strings.Split(string(b[:n]), "\n")
+}
+
+// Await returns the first message that has a line, and what was said before it
+// beside signs of life.
+func (m *Manager) Await(line string) (message []string, before [][]string) {
+	m.t.Helper()
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); {
+		message = m.Next(time.Second)
+		if slices.Contains(message, line) {
+			return message, before
+		}
+		if message != nil && message[0] != "WATCHDOG=1" {
+			before = append(before, message)
+		}
+	}
+	m.t.Fatalf("never told %s, but %q", line, before)
+	return nil, nil
+}
+
+// Quiet reports whether nothing was said since it was asked last.
+func (m *Manager) Quiet() bool {
+	quiet := true
+	for m.Next(0) != nil {
+		quiet = false
+	}
+	return quiet
+}
