@@ -44,7 +44,7 @@ func (m *Memory) mayAdd(c Call) error {
 
 // add changes a file, and returns it as it is then, whole: what the caller is
 // shown of it has to go through [memory.Document.For].
-func (m *Memory) add(ctx context.Context, c Call, a adding) (after *memory.Document, written vault.Written, err error) {
+func (m writing) add(ctx context.Context, c Call, a adding) (after *memory.Document, written vault.Written, err error) {
 	if reason := m.Writer.Vault.Skips(a.path, false); reason != "" {
 		return nil, written, api.Errorf(api.Unavailable, "%s would not be read as memory: %s", a.path, reason)
 	}
@@ -106,7 +106,7 @@ func (m *Memory) add(ctx context.Context, c Call, a adding) (after *memory.Docum
 
 // known is a file, parsed. To parse a long one takes longer than all else that is
 // done to change it, and mostly it was parsed before.
-func (m *Memory) known(file vault.File) *memory.Document {
+func (m writing) known(file vault.File) *memory.Document {
 	if doc, err := m.Files.Load(file.Path); err == nil && !file.Unsettled && bytes.Equal(doc.Source, file.Data) {
 		return doc
 	}
@@ -116,7 +116,7 @@ func (m *Memory) known(file vault.File) *memory.Document {
 // mayFound says no to the first file that claims a directory for a subject if
 // another file there claims it for somebody else: it may have been made a moment
 // ago, and not be known to the caller's view yet.
-func (m *Memory) mayFound(place memory.Place, subject string) error {
+func (m writing) mayFound(place memory.Place, subject string) error {
 	dir := path.Dir(place.Path)
 	for _, name := range append(memory.Namespaces(), "_index") {
 		file, err := m.Writer.Vault.Read(dir + "/" + name + ".md")
@@ -137,7 +137,7 @@ func contested(dir string) error {
 
 // home is the caller's own directory below _longterms. That of somebody else who
 // maps to the same name is not the caller's.
-func (m *Memory) home(ctx context.Context, c *Call) (string, error) {
+func (m writing) home(ctx context.Context, c *Call) (string, error) {
 	dir := "_longterms/" + memory.SubjectDir(c.Scope.Subject)
 	place := m.Layout.Place(dir + "/_index.md")
 	mine := func() bool { return c.View.SubjectOf(memory.Partition{Owner: place.Owner}) == c.Scope.Subject }
@@ -174,7 +174,7 @@ func (m *Memory) whole(ctx context.Context, c *Call) error {
 // dayDir is the directory of what is new of a day. If nobody has said where days
 // lie, that is beside the recent ones, whichever that are: a log that comes to lie
 // in a directory memory/ moves nothing. Without any it is there, if there is one.
-func (m *Memory) dayDir(day string) string {
+func (m writing) dayDir(day string) string {
 	const dir = "memory"
 	below := dir + "/" + day
 	switch m.DaysIn {
@@ -207,7 +207,7 @@ func (m *Memory) dayDir(day string) string {
 
 // outside says no to a text that a caller gives for a file and that cannot
 // become text there, or has a live credential in it.
-func (m *Memory) outside(field, text string) error {
+func (m writing) outside(field, text string) error {
 	if err := memory.CheckText(text); err != nil {
 		return api.Errorf(api.Invalid, "%s: %v", field, err)
 	}
@@ -220,7 +220,7 @@ func (m *Memory) outside(field, text string) error {
 // secretIn is the rule by which a text has a live credential, or "redaction" if
 // it has what stands for one in answers; empty if it has neither. Nothing of the
 // text is ever told.
-func (m *Memory) secretIn(text string) string { return secrets.Rule(text) }
+func (m writing) secretIn(text string) string { return secrets.Rule(text) }
 
 // secretError says what is wrong with a text for which secretIn names a rule.
 func secretError(field, rule string) *api.Error {

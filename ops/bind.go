@@ -11,8 +11,8 @@ import (
 type binding struct {
 	request, answer reflect.Type
 
-	do     func(context.Context, *Memory, Call, any) (any, error)
-	stream func(context.Context, *Memory, Call, any, func(any) error) error
+	do     func(context.Context, Call, any) (any, error)
+	stream func(context.Context, Call, any, func(any) error) error
 }
 
 // Do does what is asked for, and returns the answer: a pointer to the operation's
@@ -29,7 +29,7 @@ func (m *Memory) Do(ctx context.Context, by api.Caller, req *api.Request) (any, 
 		ctx, cancel = context.WithTimeout(ctx, api.MaxAnswerTime)
 		defer cancel()
 	}
-	answer, err := bindings[op.Name].do(ctx, m, c, req.Value())
+	answer, err := m.binding(op).do(ctx, c, req.Value())
 	if err != nil && ctx.Err() != nil {
 		return nil, api.Errorf(api.Unavailable, "%s took too long", op.Name)
 	}
@@ -45,60 +45,69 @@ func (m *Memory) Stream(ctx context.Context, by api.Caller, req *api.Request) (r
 		return nil, err
 	}
 	return func(send func(any) error) error {
-		return bindings[req.Operation().Name].stream(ctx, m, c, req.Value(), send)
+		return m.binding(req.Operation()).stream(ctx, c, req.Value(), send)
 	}, nil
 }
 
-// bindings are the functions of all operations, by name.
-var bindings = map[string]binding{
-	"search":                bind((*Memory).search),
-	"get":                   bind((*Memory).get),
-	"recent":                bind((*Memory).recent),
-	"related":               bind((*Memory).related),
-	"load":                  bind((*Memory).loadOp),
-	"context":               bind((*Memory).context),
-	"todos":                 bind((*Memory).todos),
-	"todo":                  bind((*Memory).todo),
-	"complete":              bind((*Memory).complete),
-	"note":                  bind((*Memory).note),
-	"capture":               bind((*Memory).capture),
-	"remember":              bind((*Memory).remember),
-	"forget":                bind((*Memory).forget),
-	"session":               bind((*Memory).session),
-	"edit":                  bind((*Memory).edit),
-	"write":                 bind((*Memory).write),
-	"profile":               bind((*Memory).profile),
-	"project":               bind((*Memory).project),
-	"item_put":              bind((*Memory).itemPut),
-	"item_get":              bind((*Memory).itemGet),
-	"item_list":             bind((*Memory).itemList),
-	"item_delete":           bind((*Memory).itemDelete),
-	"item_delete_namespace": bind((*Memory).itemDeleteNamespace),
-	"item_visibility":       bind((*Memory).itemVisibility),
-	"resolve":               bind((*Memory).resolve),
-	"link":                  bind((*Memory).link),
-	"unlink":                bind((*Memory).unlink),
-	"links":                 bind((*Memory).links),
-	"compress":              bind((*Memory).compress),
-	"journal":               bind((*Memory).journal),
-	"undo":                  bind((*Memory).undo),
-	"compact":               bind((*Memory).compact),
-	"restore":               bind((*Memory).restore),
-	"wipe_subject":          bind((*Memory).wipeSubject),
-	"check":                 bind((*Memory).check),
-	"sync":                  bind((*Memory).syncOp),
-	"rebuild":               bind((*Memory).rebuild),
-	"status":                bind((*Memory).statusOp),
-	"operations":            bind((*Memory).operations),
-	"events":                bindStream[api.EventsRequest, api.Event]((*Memory).events),
+// bind returns the functions of all operations, by name.
+func (m *Memory) bind() map[string]binding {
+	r, w, d, c, k, e, a := m.reading(), m.writing(), m.drafting(), m.capturing(), m.keying(), m.erasing(), m.admin()
+	return map[string]binding{
+		"search":                bindFunc(r.search),
+		"get":                   bindFunc(r.get),
+		"recent":                bindFunc(r.recent),
+		"related":               bindFunc(r.related),
+		"load":                  bindFunc(r.loadOp),
+		"context":               bindFunc(r.context),
+		"todos":                 bindFunc(r.todos),
+		"todo":                  bindFunc(w.todo),
+		"complete":              bindFunc(r.complete),
+		"note":                  bindFunc(w.note),
+		"capture":               bindFunc(c.capture),
+		"remember":              bindFunc(w.remember),
+		"forget":                bindFunc(e.forget),
+		"session":               bindFunc(d.session),
+		"edit":                  bindFunc(w.edit),
+		"write":                 bindFunc(w.write),
+		"profile":               bindFunc(w.profile),
+		"project":               bindFunc(w.project),
+		"item_put":              bindFunc(k.itemPut),
+		"item_get":              bindFunc(k.itemGet),
+		"item_list":             bindFunc(k.itemList),
+		"item_delete":           bindFunc(k.itemDelete),
+		"item_delete_namespace": bindFunc(k.itemDeleteNamespace),
+		"item_visibility":       bindFunc(k.itemVisibility),
+		"resolve":               bindFunc(a.resolve),
+		"link":                  bindFunc(a.link),
+		"unlink":                bindFunc(a.unlink),
+		"links":                 bindFunc(a.links),
+		"compress":              bindFunc(a.compress),
+		"journal":               bindFunc(a.journal),
+		"undo":                  bindFunc(a.undo),
+		"compact":               bindFunc(a.compact),
+		"restore":               bindFunc(a.restore),
+		"wipe_subject":          bindFunc(e.wipeSubject),
+		"check":                 bindFunc(a.check),
+		"sync":                  bindFunc(a.syncOp),
+		"rebuild":               bindFunc(a.rebuild),
+		"status":                bindFunc(a.statusOp),
+		"operations":            bindFunc(r.operations),
+		"events":                bindStream[api.EventsRequest, api.Event](a.events),
+	}
 }
 
-// bind returns the binding of a function with one answer.
-func bind[Request, Answer any](f func(*Memory, context.Context, Call, *Request) (*Answer, error)) binding {
+// binding returns the function of an operation.
+func (m *Memory) binding(op *api.Operation) binding {
+	m.bindOnce.Do(func() { m.bindings = m.bind() })
+	return m.bindings[op.Name]
+}
+
+// bindFunc returns the binding of a function with one answer.
+func bindFunc[Request, Answer any](f func(context.Context, Call, *Request) (*Answer, error)) binding {
 	return binding{
 		request: reflect.TypeFor[Request](), answer: reflect.TypeFor[Answer](),
-		do: func(ctx context.Context, m *Memory, c Call, r any) (any, error) {
-			answer, err := f(m, ctx, c, r.(*Request))
+		do: func(ctx context.Context, c Call, r any) (any, error) {
+			answer, err := f(ctx, c, r.(*Request))
 			if err != nil {
 				return nil, redactedError(err)
 			}
@@ -108,11 +117,11 @@ func bind[Request, Answer any](f func(*Memory, context.Context, Call, *Request) 
 }
 
 // bindStream returns the binding of a function whose answer is a stream of parts.
-func bindStream[Request, Part any](f func(*Memory, context.Context, Call, *Request, func(any) error) error) binding {
+func bindStream[Request, Part any](f func(context.Context, Call, *Request, func(any) error) error) binding {
 	return binding{
 		request: reflect.TypeFor[Request](), answer: reflect.TypeFor[Part](),
-		stream: func(ctx context.Context, m *Memory, c Call, r any, send func(any) error) error {
-			return redactedError(f(m, ctx, c, r.(*Request), func(part any) error { return send(redacted(part)) }))
+		stream: func(ctx context.Context, c Call, r any, send func(any) error) error {
+			return redactedError(f(ctx, c, r.(*Request), func(part any) error { return send(redacted(part)) }))
 		},
 	}
 }

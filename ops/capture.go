@@ -20,7 +20,7 @@ const (
 // bullet that the same session has captured in recent days, as far as the caller
 // may read it, is not written again: a program that does not know whether it was
 // heard can ask once more.
-func (m *Memory) capture(ctx context.Context, c Call, r *api.CaptureRequest) (*api.CaptureAnswer, error) {
+func (m capturing) capture(ctx context.Context, c Call, r *api.CaptureRequest) (*api.CaptureAnswer, error) {
 	if m.Disabled {
 		return &api.CaptureAnswer{Lines: []int{}, Disabled: true}, nil
 	}
@@ -33,7 +33,7 @@ func (m *Memory) capture(ctx context.Context, c Call, r *api.CaptureRequest) (*a
 	return m.captureBullets(ctx, c, r)
 }
 
-func (m *Memory) captureBullets(ctx context.Context, c Call, r *api.CaptureRequest) (*api.CaptureAnswer, error) {
+func (m capturing) captureBullets(ctx context.Context, c Call, r *api.CaptureRequest) (*api.CaptureAnswer, error) {
 	blocks, err := m.captureBlocks(c, r)
 	if err != nil {
 		return nil, err
@@ -73,7 +73,7 @@ func (m *Memory) captureBullets(ctx context.Context, c Call, r *api.CaptureReque
 
 // unsaidBefore are the blocks that the caller's logs of recent days, but for
 // today's, do not have, as far as the caller may read them.
-func (m *Memory) unsaidBefore(c Call, blocks []logBlock, at time.Time, there func(*memory.Entry, *logBlock) bool) ([]logBlock, error) {
+func (m capturing) unsaidBefore(c Call, blocks []logBlock, at time.Time, there func(*memory.Entry, *logBlock) bool) ([]logBlock, error) {
 	blocks = slices.Clone(blocks)
 	for ago := 1; ago <= m.recentDays() && len(blocks) > 0; ago++ {
 		day := at.AddDate(0, 0, -ago)
@@ -97,7 +97,7 @@ func (m *Memory) unsaidBefore(c Call, blocks []logBlock, at time.Time, there fun
 }
 
 // captureBlocks are the bullets as they are written.
-func (m *Memory) captureBlocks(c Call, r *api.CaptureRequest) ([]logBlock, error) {
+func (m capturing) captureBlocks(c Call, r *api.CaptureRequest) ([]logBlock, error) {
 	if n := len(r.Bullets); n < 1 || n > maxBullets {
 		return nil, api.Errorf(api.Invalid, "bullets: there are %d, not one to three", n).WithHint("capture what matters most")
 	}
@@ -121,7 +121,7 @@ func (m *Memory) captureBlocks(c Call, r *api.CaptureRequest) ([]logBlock, error
 }
 
 // captureOrigin says no to what cannot say where bullets come from.
-func (m *Memory) captureOrigin(r *api.CaptureRequest) error {
+func (m capturing) captureOrigin(r *api.CaptureRequest) error {
 	if err := m.logSource("source", r.Source); err != nil {
 		return err
 	}

@@ -12,7 +12,7 @@ import (
 
 // check compares, and puts right what can be: with that, the answer is what is
 // left.
-func (m *Memory) check(ctx context.Context, c Call, r *api.CheckRequest) (*api.CheckAnswer, error) {
+func (m admin) check(ctx context.Context, c Call, r *api.CheckRequest) (*api.CheckAnswer, error) {
 	start := time.Now()
 	if _, err := m.sync(ctx, &c, r.Fresh); err != nil {
 		return nil, err
@@ -41,7 +41,7 @@ func (m *Memory) check(ctx context.Context, c Call, r *api.CheckRequest) (*api.C
 
 // A fix puts right what a check has found.
 type fix struct {
-	m       *Memory
+	m       admin
 	group   string // of what is written
 	mended  []api.Skipped
 	refused []api.Skipped

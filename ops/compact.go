@@ -12,7 +12,7 @@ import (
 )
 
 // compact tells and does what makes room. The plans have the text of all files.
-func (m *Memory) compact(ctx context.Context, c Call, r *api.CompactRequest) (*api.CompactAnswer, error) {
+func (m admin) compact(ctx context.Context, c Call, r *api.CompactRequest) (*api.CompactAnswer, error) {
 	switch {
 	case !c.Whole:
 		return nil, api.Errorf(api.Forbidden, "making room is for the owner, in private")
@@ -59,7 +59,7 @@ func cannotWrite() *api.Error {
 }
 
 // restore brings an archived entry back to where it comes from.
-func (m *Memory) restore(ctx context.Context, c Call, r *api.RestoreRequest) (*api.RestoreAnswer, error) {
+func (m admin) restore(ctx context.Context, c Call, r *api.RestoreRequest) (*api.RestoreAnswer, error) {
 	switch {
 	case !c.View.Private():
 		return nil, api.Errorf(api.Forbidden, "what is archived comes back in private only")
@@ -92,7 +92,7 @@ func (m *Memory) restore(ctx context.Context, c Call, r *api.RestoreRequest) (*a
 
 // archived makes path#id of an id: of several entries that have it, the one in
 // an archive is meant.
-func (m *Memory) archived(ctx context.Context, c Call, id string) (string, error) {
+func (m admin) archived(ctx context.Context, c Call, id string) (string, error) {
 	if strings.Contains(id, "#") {
 		return id, nil
 	}
@@ -131,7 +131,7 @@ func restoreError(id string, err error, owned bool) error {
 
 // used notes that entries were returned: what is hardly ever used is what goes
 // first when there must be room. Nothing that is answered depends on it.
-func (m *Memory) used(ids ...string) {
+func (m reading) used(ids ...string) {
 	if m.Used != nil && len(ids) > 0 {
 		m.Used(ids, m.now())
 	}
@@ -139,7 +139,7 @@ func (m *Memory) used(ids ...string) {
 
 // nearLimits are hints for those long-term files of the caller that are nearly
 // full.
-func (m *Memory) nearLimits(c Call) []string {
+func (m reading) nearLimits(c Call) []string {
 	if m.Compactor == nil || !c.View.Private() {
 		return nil
 	}

@@ -16,7 +16,7 @@ import (
 // are read. A file has its path if there is something in it for the caller; a
 // heading, a tag and a namespace if an entry does. Which subjects there are is
 // told to the owner, in private; everybody else is told of themselves.
-func (m *Memory) complete(ctx context.Context, c Call, r *api.CompleteRequest) (*api.CompleteAnswer, error) {
+func (m reading) complete(ctx context.Context, c Call, r *api.CompleteRequest) (*api.CompleteAnswer, error) {
 	if r.What == "" {
 		return nil, api.Errorf(api.Invalid, "what is empty").WithHint("it is one of path, subject, namespace, session, section, tag")
 	}
@@ -54,7 +54,7 @@ func (m *Memory) complete(ctx context.Context, c Call, r *api.CompleteRequest) (
 // names are those of all that is of a sort, sorted, as they are shown. What has a
 // credential in it is left out: what would be shown in its place is the name of
 // nothing.
-func (m *Memory) names(c Call, r *api.CompleteRequest) []string {
+func (m reading) names(c Call, r *api.CompleteRequest) []string {
 	var list []string
 	add := func(name string) {
 		if !utf8.ValidString(name) {
@@ -110,7 +110,7 @@ func (m *Memory) names(c Call, r *api.CompleteRequest) []string {
 
 // subjects are all that something is kept for, or an external key is linked to. A
 // directory that nobody claims is taken for the subject's of its own name.
-func (m *Memory) subjects() (list []string) {
+func (m reading) subjects() (list []string) {
 	claimed := map[string]bool{} // directories
 	for _, f := range m.Index.Files(func(f *index.FileInfo) bool { return f.Claim != "" }) {
 		list = append(list, f.Claim)

@@ -32,7 +32,7 @@ func BenchmarkComplete(b *testing.B) {
 		}
 		b.Run(fmt.Sprintf("%s/%s,steps=%t,limit=%d", r.What, r.Prefix, r.Steps, r.Limit), func(b *testing.B) {
 			for b.Loop() {
-				answer, err := m.complete(b.Context(), call, r)
+				answer, err := m.reading().complete(b.Context(), call, r)
 				if err != nil || len(answer.Values) == 0 && r.What != "namespace" {
 					b.Fatalf("%+v, %v", answer, err)
 				}

@@ -12,7 +12,7 @@ const minCutoff = 24 * time.Hour
 
 // compress sums up old sessions and daily notes, which takes them out of what is
 // recent.
-func (m *Memory) compress(ctx context.Context, c Call, r *api.CompressRequest) (*api.CompressAnswer, error) {
+func (m admin) compress(ctx context.Context, c Call, r *api.CompressRequest) (*api.CompressAnswer, error) {
 	switch {
 	case !c.Whole:
 		return nil, api.Errorf(api.Forbidden, "summing up is for the owner, in private")

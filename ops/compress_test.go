@@ -54,18 +54,18 @@ func compressing(t *testing.T) (m *Memory, files func() string) {
 	return &Memory{
 		Now: now, Turn: new(compactor.Turn),
 		Compress: &compactor.Compress{
-			Files: reading{root, parse}, Disk: root, Writer: w, Mover: w, Parse: parse, Layout: layout, Now: now,
+			Files: plainFiles{root, parse}, Disk: root, Writer: w, Mover: w, Parse: parse, Layout: layout, Now: now,
 			Paths: func() []string { return strings.Fields(files()) },
 		},
 	}, files
 }
 
-type reading struct {
+type plainFiles struct {
 	*vault.Vault
 	parse func(vault.File) *memory.Document
 }
 
-func (r reading) Load(path string) (*memory.Document, error) {
+func (r plainFiles) Load(path string) (*memory.Document, error) {
 	file, err := r.Read(path)
 	if err != nil {
 		return nil, err
@@ -76,7 +76,7 @@ func (r reading) Load(path string) (*memory.Document, error) {
 func TestCompress(t *testing.T) {
 	m, files := compressing(t)
 	ask := func(c Call, r api.CompressRequest) (*api.CompressAnswer, error) {
-		return m.compress(t.Context(), c, &r)
+		return m.admin().compress(t.Context(), c, &r)
 	}
 	owner := Call{Whole: true}
 	code := func(err error) api.Code {
@@ -120,7 +120,7 @@ func TestCompress(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := m.compress(ctx, owner, &api.CompressRequest{}); !errors.Is(err, context.Canceled) || files() != before {
+	if _, err := m.admin().compress(ctx, owner, &api.CompressRequest{}); !errors.Is(err, context.Canceled) || files() != before {
 		t.Errorf("while the clock does it: %v; %s", err, files())
 	}
 	back()

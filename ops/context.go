@@ -14,7 +14,7 @@ import (
 	"github.com/memwatchd/memwatchd/memory"
 )
 
-func (m *Memory) context(ctx context.Context, c Call, r *api.ContextRequest) (*api.ContextAnswer, error) {
+func (m reading) context(ctx context.Context, c Call, r *api.ContextRequest) (*api.ContextAnswer, error) {
 	if err := fitsFormat(r); err != nil {
 		return nil, err
 	}
@@ -51,7 +51,7 @@ func fitsFormat(r *api.ContextRequest) error {
 }
 
 // block renders what was asked for.
-func (m *Memory) block(ctx context.Context, c Call, r *api.ContextRequest) (brief.Block, error) {
+func (m reading) block(ctx context.Context, c Call, r *api.ContextRequest) (brief.Block, error) {
 	style := m.style(c, r.Lang)
 	if r.MaxItems != nil {
 		style.MaxItems = min(style.MaxItems, *r.MaxItems)
@@ -76,7 +76,7 @@ func (m *Memory) block(ctx context.Context, c Call, r *api.ContextRequest) (brie
 }
 
 // style is how blocks are made for a caller.
-func (m *Memory) style(c Call, lang string) brief.Style {
+func (m reading) style(c Call, lang string) brief.Style {
 	return brief.Style{
 		View: c.View, Omit: m.OmitUntrusted, Lang: brief.Lang(lang),
 		MaxItems: m.MaxItems, MaxChars: m.MaxChars, MaxFull: m.MaxFull,
@@ -88,7 +88,7 @@ func (m *Memory) style(c Call, lang string) brief.Style {
 const coverDepth = 32
 
 // relevant renders what matches.
-func (m *Memory) relevant(ctx context.Context, c Call, style brief.Style, r *api.ContextRequest) (brief.Block, error) {
+func (m reading) relevant(ctx context.Context, c Call, style brief.Style, r *api.ContextRequest) (brief.Block, error) {
 	limit := r.Limit
 	if r.MinCover > 0 {
 		limit = max(limit, coverDepth)
@@ -120,7 +120,7 @@ func (m *Memory) relevant(ctx context.Context, c Call, style brief.Style, r *api
 
 // waking is what an agent reads when it wakes: who it is, whom it helps, the
 // notes of today and yesterday, and MEMORY.md.
-func (m *Memory) waking(c Call) brief.Waking {
+func (m reading) waking(c Call) brief.Waking {
 	var logs []*memory.Document
 	today, yesterday := m.day(0), m.day(-1)
 	for doc := range m.readable(c, func(f *index.FileInfo) bool {
@@ -136,7 +136,7 @@ func (m *Memory) waking(c Call) brief.Waking {
 
 // wholeLongTerm is what the caller can read of the long-term files that are
 // shown whole, which are those by the name of MEMORY.md.
-func (m *Memory) wholeLongTerm(c Call) []*memory.Document {
+func (m reading) wholeLongTerm(c Call) []*memory.Document {
 	var docs []*memory.Document
 	for doc := range m.readable(c, func(f *index.FileInfo) bool {
 		return f.Kind == memory.Longterm && path.Base(f.Path) == "MEMORY.md"
@@ -149,7 +149,7 @@ func (m *Memory) wholeLongTerm(c Call) []*memory.Document {
 }
 
 // allItems are the items that the caller can read, one of each key.
-func (m *Memory) allItems(c Call) []brief.Item {
+func (m reading) allItems(c Call) []brief.Item {
 	found := union(m.items(c, "", func(string) bool { return true }))
 	items := make([]brief.Item, len(found))
 	for i, f := range found {

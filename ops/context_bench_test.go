@@ -37,7 +37,7 @@ func BenchmarkContext(b *testing.B) {
 	for _, r := range []*api.ContextRequest{{Format: "summary"}, {Format: "items"}, {Format: "boot"}, {Format: "relevant", Query: "the layout of a session", Limit: 8, Count: new(bool)}} {
 		b.Run(r.Format, func(b *testing.B) {
 			for b.Loop() {
-				answer, err := m.context(context.Background(), call, r)
+				answer, err := m.reading().context(context.Background(), call, r)
 				if err != nil || answer.Text == "" && r.Format != "boot" {
 					b.Fatalf("%q, %v", answer.Text, err)
 				}

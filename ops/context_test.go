@@ -37,7 +37,7 @@ func TestContextCounts(t *testing.T) {
 			c.r.Count = &yes
 		}
 		c.r.Limit = 8
-		answer, err := m.context(t.Context(), call, &c.r)
+		answer, err := m.reading().context(t.Context(), call, &c.r)
 		if err != nil || answer.Text == "" {
 			t.Fatalf("%s: %q, %v", c.what, answer.Text, err)
 		}

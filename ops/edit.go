@@ -12,7 +12,7 @@ import (
 )
 
 // edit replaces a text that occurs once in what the caller may read of a file.
-func (m *Memory) edit(ctx context.Context, c Call, r *api.EditRequest) (*api.EditAnswer, error) {
+func (m writing) edit(ctx context.Context, c Call, r *api.EditRequest) (*api.EditAnswer, error) {
 	if m.Disabled {
 		return &api.EditAnswer{Path: r.Path, Disabled: true}, nil
 	}
@@ -59,7 +59,7 @@ func partMasked(doc *memory.Document, shown memory.Shown, next string, from, to 
 
 // write makes a file, or replaces what the caller may read of one if that is
 // still what the caller knows.
-func (m *Memory) write(ctx context.Context, c Call, r *api.WriteRequest) (*api.EditAnswer, error) {
+func (m writing) write(ctx context.Context, c Call, r *api.WriteRequest) (*api.EditAnswer, error) {
 	if m.Disabled {
 		return &api.EditAnswer{Path: r.Path, Disabled: true}, nil
 	}
@@ -91,7 +91,7 @@ func unixLines(s string) string {
 // rewrite changes what the caller is shown of a file to what change makes of it.
 // It is called with the file as the caller knows it, and again if others save it
 // meanwhile.
-func (m *Memory) rewrite(ctx context.Context, c Call, path, cause string, change func(*memory.Document, memory.Shown) (string, error)) (*api.EditAnswer, error) {
+func (m writing) rewrite(ctx context.Context, c Call, path, cause string, change func(*memory.Document, memory.Shown) (string, error)) (*api.EditAnswer, error) {
 	known, _, err := m.load(c, path)
 	if err != nil {
 		return nil, err
@@ -122,7 +122,7 @@ func (m *Memory) rewrite(ctx context.Context, c Call, path, cause string, change
 }
 
 // edited is the source of a file after a change of what the caller is shown.
-func (m *Memory) edited(c Call, path string, old *vault.File, change func(*memory.Document, memory.Shown) (string, error)) ([]byte, error) {
+func (m writing) edited(c Call, path string, old *vault.File, change func(*memory.Document, memory.Shown) (string, error)) ([]byte, error) {
 	if old == nil {
 		return nil, notFound("file", path)
 	}
@@ -148,7 +148,7 @@ func (m *Memory) edited(c Call, path string, old *vault.File, change func(*memor
 
 // hashAfter is the hash of a file as get will give it. It is an error if the
 // file would claim its directory for somebody else.
-func (m *Memory) hashAfter(c Call, file vault.File, data []byte) (string, error) {
+func (m writing) hashAfter(c Call, file vault.File, data []byte) (string, error) {
 	before := m.Parse(file)
 	file.Data = data
 	next := m.Parse(file)
@@ -177,7 +177,7 @@ func mayClaim(c Call, claim, before string) error {
 }
 
 // create makes a file at a path that the caller could read.
-func (m *Memory) create(ctx context.Context, c Call, r *api.WriteRequest) (*api.EditAnswer, error) {
+func (m writing) create(ctx context.Context, c Call, r *api.WriteRequest) (*api.EditAnswer, error) {
 	if reason := badPath(r.Path); reason != "" {
 		return nil, api.Errorf(api.Invalid, "path: %q %s", r.Path, reason)
 	}

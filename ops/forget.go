@@ -54,7 +54,7 @@ type list struct {
 }
 
 // forget lists what has a text, or removes what was listed.
-func (m *Memory) forget(ctx context.Context, c Call, r *api.ForgetRequest) (*api.ForgetAnswer, error) {
+func (m erasing) forget(ctx context.Context, c Call, r *api.ForgetRequest) (*api.ForgetAnswer, error) {
 	answer := &api.ForgetAnswer{Entries: []api.Trace{}}
 	if m.Disabled {
 		answer.Disabled = true
@@ -87,7 +87,7 @@ func (m *Memory) forget(ctx context.Context, c Call, r *api.ForgetRequest) (*api
 
 // allKnown waits until everything is known that there is: nobody can tell what is
 // to be forgotten of what has not been read.
-func (m *Memory) allKnown(ctx context.Context, c *Call) error {
+func (m erasing) allKnown(ctx context.Context, c *Call) error {
 	synced, err := m.sync(ctx, c, api.Fresh{})
 	switch {
 	case err != nil:
@@ -152,7 +152,7 @@ func (f *forgetting) listed(c Call, token string, now time.Time) (list, error) {
 
 // traces lists where a text stands, of what the caller may read: in the order of
 // paths and lines.
-func (m *Memory) traces(c Call, match string) []trace {
+func (m erasing) traces(c Call, match string) []trace {
 	traces := []trace{}
 	for doc, shown := range m.readable(c, func(*index.FileInfo) bool { return true }) {
 		traces = append(traces, tracesIn(doc, shown, match)...)

@@ -42,7 +42,7 @@ type lostEntry struct {
 }
 
 // forgetListed removes some of what was listed.
-func (m *Memory) forgetListed(ctx context.Context, c Call, r *api.ForgetRequest, answer *api.ForgetAnswer) error {
+func (m erasing) forgetListed(ctx context.Context, c Call, r *api.ForgetRequest, answer *api.ForgetAnswer) error {
 	m.forgetting.turn.Lock()
 	defer m.forgetting.turn.Unlock()
 	l, err := m.forgetting.listed(c, r.Token, m.now())
@@ -148,7 +148,7 @@ func (l *list) choose(ids []string) ([]trace, error) {
 }
 
 // stillThere says no if something is not what it was when it was listed.
-func (m *Memory) stillThere(c Call, match string, chosen []trace) error {
+func (m erasing) stillThere(c Call, match string, chosen []trace) error {
 	var now []trace
 	for i, t := range chosen {
 		if i == 0 || chosen[i-1].Path != t.Path {
@@ -166,7 +166,7 @@ func (m *Memory) stillThere(c Call, match string, chosen []trace) error {
 
 // removeListed takes entries out of their files, and out of what was kept beside
 // them. It returns their ids, and why some are still there.
-func (m *Memory) removeListed(ctx context.Context, c Call, plan *oblivion, words *needles) (gone []string, failed []api.Refused) {
+func (m erasing) removeListed(ctx context.Context, c Call, plan *oblivion, words *needles) (gone []string, failed []api.Refused) {
 	group := ""
 	for _, f := range plan.Files {
 		if len(f.Entries) == 0 {
@@ -213,7 +213,7 @@ func (m *Memory) removeListed(ctx context.Context, c Call, plan *oblivion, words
 // without is a file without entries: those that are named, all of which must be as
 // they were, or, if none is, those that have what is looked for. Of the rest of
 // the file nothing changes but what is derived from the entries.
-func (m *Memory) without(c Call, f lostFile, file vault.File, words *needles) ([]byte, error) {
+func (m erasing) without(c Call, f lostFile, file vault.File, words *needles) ([]byte, error) {
 	path, lost := f.Path, f.Entries
 	file.Path = path
 	parse := func(source []byte) *memory.Document {
@@ -345,7 +345,7 @@ func cutLines(doc *memory.Document, shown memory.Shown, drop []bool) string {
 }
 
 // clear takes what is to be forgotten out of everything but the files.
-func (m *Memory) clear(ctx context.Context, plan *oblivion, words *needles) error {
+func (m erasing) clear(ctx context.Context, plan *oblivion, words *needles) error {
 	var errs []error
 	for _, f := range plan.Files {
 		if err := m.Writer.Clear(ctx, f.Path); err != nil {
@@ -368,7 +368,7 @@ func (o *oblivion) drops(path, id string) bool {
 
 // writeDown keeps what is to be forgotten beside what was to be before, and returns the
 // latter.
-func (m *Memory) writeDown(plan oblivion) (before []oblivion, err error) {
+func (m erasing) writeDown(plan oblivion) (before []oblivion, err error) {
 	if before, err = m.unforgotten(); err == nil {
 		err = m.writeAllDown(append(slices.Clip(before), plan))
 	}
@@ -378,7 +378,7 @@ func (m *Memory) writeDown(plan oblivion) (before []oblivion, err error) {
 	return before, nil
 }
 
-func (m *Memory) writeAllDown(list []oblivion) error {
+func (m erasing) writeAllDown(list []oblivion) error {
 	if m.Forgetting == "" {
 		return nil
 	}
@@ -390,7 +390,7 @@ func (m *Memory) writeAllDown(list []oblivion) error {
 }
 
 // unforgotten is what was to be forgotten, and may still be there.
-func (m *Memory) unforgotten() ([]oblivion, error) {
+func (m erasing) unforgotten() ([]oblivion, error) {
 	if m.Forgetting == "" {
 		return nil, nil
 	}
@@ -410,7 +410,9 @@ func (m *Memory) unforgotten() ([]oblivion, error) {
 
 // Forget finishes what was to be forgotten when the daemon was stopped. It is
 // called when all files are known.
-func (m *Memory) Forget(ctx context.Context) error {
+func (m *Memory) Forget(ctx context.Context) error { return m.erasing().finish(ctx) }
+
+func (m erasing) finish(ctx context.Context) error {
 	m.forgetting.turn.Lock()
 	defer m.forgetting.turn.Unlock()
 	if m.Forgetting == "" || m.Writer == nil {
@@ -451,7 +453,7 @@ func (m *Memory) Forget(ctx context.Context) error {
 }
 
 // left is what of a file is still there that is to go.
-func (m *Memory) left(c Call, f lostFile, words *needles) lostFile {
+func (m erasing) left(c Call, f lostFile, words *needles) lostFile {
 	there := lostFile{Path: f.Path, Summary: f.Summary}
 	doc, _, err := m.load(c, f.Path)
 	if err != nil {

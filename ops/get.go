@@ -11,7 +11,7 @@ import (
 	"github.com/memwatchd/memwatchd/memory"
 )
 
-func (m *Memory) get(ctx context.Context, c Call, r *api.GetRequest) (*api.GetAnswer, error) {
+func (m reading) get(ctx context.Context, c Call, r *api.GetRequest) (*api.GetAnswer, error) {
 	if (r.Path == "") == (r.ID == "") {
 		return nil, api.Errorf(api.Invalid, "either path or id is needed")
 	}
@@ -96,7 +96,7 @@ func hashOf(doc *memory.Document, shown memory.Shown) string {
 }
 
 // entry finds an entry by path#id, or by an id that was given to it.
-func (m *Memory) entry(ctx context.Context, c Call, id string) (*memory.Document, *memory.Entry, error) {
+func (m reading) entry(ctx context.Context, c Call, id string) (*memory.Document, *memory.Entry, error) {
 	// The id may have no # in it, the path may.
 	if i := strings.LastIndexByte(id, '#'); i >= 0 {
 		doc, _, err := m.load(c, id[:i])

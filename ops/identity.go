@@ -13,7 +13,7 @@ import (
 
 // resolve tells who an external key is. A listener with a fixed scope tells it
 // of that scope's own keys only.
-func (m *Memory) resolve(_ context.Context, c Call, r *api.ResolveRequest) (*api.IdentityAnswer, error) {
+func (m admin) resolve(_ context.Context, c Call, r *api.ResolveRequest) (*api.IdentityAnswer, error) {
 	if r.ExternalKey == "" {
 		return &api.IdentityAnswer{Aliases: []string{}}, nil
 	}
@@ -27,14 +27,14 @@ func (m *Memory) resolve(_ context.Context, c Call, r *api.ResolveRequest) (*api
 }
 
 // identityOf is who an external key is now.
-func (m *Memory) identityOf(c Call, key string) *api.IdentityAnswer {
+func (m admin) identityOf(c Call, key string) *api.IdentityAnswer {
 	subject := m.Scopes.Resolve(key)
 	aliases := m.Scopes.Scope(subject, c.Scope.Context).Aliases
 	return &api.IdentityAnswer{Enabled: !m.Disabled, ExternalKey: key, Subject: subject, Aliases: append([]string{}, aliases...)}
 }
 
 // links lists all links.
-func (m *Memory) links(context.Context, Call, *api.LinksRequest) (*api.LinksAnswer, error) {
+func (m admin) links(context.Context, Call, *api.LinksRequest) (*api.LinksAnswer, error) {
 	list, problem := m.Scopes.Links()
 	answer := &api.LinksAnswer{Links: []api.Link{}}
 	for _, l := range list {
@@ -47,7 +47,7 @@ func (m *Memory) links(context.Context, Call, *api.LinksRequest) (*api.LinksAnsw
 }
 
 // link adds a link. It holds for the next request.
-func (m *Memory) link(ctx context.Context, c Call, r *api.LinkRequest) (*api.IdentityAnswer, error) {
+func (m admin) link(ctx context.Context, c Call, r *api.LinkRequest) (*api.IdentityAnswer, error) {
 	if err := cmp.Or(memory.ValidExternalKey(r.ExternalKey), memory.ValidSubject(r.Subject)); err != nil {
 		return nil, api.Errorf(api.Invalid, "%v", err)
 	}
@@ -66,7 +66,7 @@ func (m *Memory) link(ctx context.Context, c Call, r *api.LinkRequest) (*api.Ide
 }
 
 // unlink takes a link away. What was kept for the subject stays the subject's.
-func (m *Memory) unlink(ctx context.Context, c Call, r *api.UnlinkRequest) (*api.IdentityAnswer, error) {
+func (m admin) unlink(ctx context.Context, c Call, r *api.UnlinkRequest) (*api.IdentityAnswer, error) {
 	if err := memory.ValidExternalKey(r.ExternalKey); err != nil {
 		return nil, api.Errorf(api.Invalid, "%v", err)
 	}
@@ -80,7 +80,7 @@ func (m *Memory) unlink(ctx context.Context, c Call, r *api.UnlinkRequest) (*api
 
 // changeLinks changes the file of links, given it and what the key is linked to
 // in it. A file that does not hold as it is is left to whoever has to mend it.
-func (m *Memory) changeLinks(ctx context.Context, c Call, key string, change func(src []byte, linked string) ([]byte, error)) (*api.IdentityAnswer, error) {
+func (m admin) changeLinks(ctx context.Context, c Call, key string, change func(src []byte, linked string) ([]byte, error)) (*api.IdentityAnswer, error) {
 	if m.Disabled {
 		return &api.IdentityAnswer{ExternalKey: key, Aliases: []string{}, Disabled: true}, nil
 	}

@@ -14,7 +14,7 @@ import (
 
 // itemGet shows an item. There is none for nobody, and none while memory is
 // turned off.
-func (m *Memory) itemGet(ctx context.Context, c Call, r *api.ItemGetRequest) (*api.ItemAnswer, error) {
+func (m keying) itemGet(ctx context.Context, c Call, r *api.ItemGetRequest) (*api.ItemAnswer, error) {
 	key := strings.TrimSpace(r.Key)
 	if err := needsNamespace(r.Namespace); err != nil {
 		return nil, err
@@ -36,7 +36,7 @@ func (m *Memory) itemGet(ctx context.Context, c Call, r *api.ItemGetRequest) (*a
 }
 
 // itemList shows items, a page at a time.
-func (m *Memory) itemList(ctx context.Context, c Call, r *api.ItemListRequest) (*api.ItemListAnswer, error) {
+func (m keying) itemList(ctx context.Context, c Call, r *api.ItemListRequest) (*api.ItemListAnswer, error) {
 	from, err := itemCursor(r.Cursor)
 	if err != nil {
 		return nil, err
@@ -108,7 +108,7 @@ type foundItem struct {
 
 // items are all items that the caller may read, of a namespace or, if that is
 // empty, of all, whose keys are wanted.
-func (m *Memory) items(c Call, namespace string, wanted func(key string) bool) (list []*foundItem) {
+func (m reading) items(c Call, namespace string, wanted func(key string) bool) (list []*foundItem) {
 	for rank, subject := range c.View.Subjects() {
 		for _, ns := range memory.Namespaces() {
 			if namespace != "" && ns != namespace {
@@ -138,7 +138,7 @@ func itemPath(subject, namespace string) string {
 
 // itemFile is a file of items of a subject as the caller knows it; nil if there
 // is nothing in it for the caller.
-func (m *Memory) itemFile(c Call, subject, path string) *memory.Document {
+func (m reading) itemFile(c Call, subject, path string) *memory.Document {
 	doc, err := m.Files.Load(path)
 	if err != nil || stolen(c, doc) {
 		return nil

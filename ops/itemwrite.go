@@ -16,7 +16,7 @@ import (
 // the caller may not read is like one that is free: the new item is kept beside
 // the old one. Who may read several of one key replaces them all by one, which
 // has the id of the one that held.
-func (m *Memory) itemPut(ctx context.Context, c Call, r *api.ItemPutRequest) (*api.ItemAnswer, error) {
+func (m keying) itemPut(ctx context.Context, c Call, r *api.ItemPutRequest) (*api.ItemAnswer, error) {
 	if m.Disabled {
 		return &api.ItemAnswer{Disabled: true}, nil
 	}
@@ -42,7 +42,7 @@ func (m *Memory) itemPut(ctx context.Context, c Call, r *api.ItemPutRequest) (*a
 
 // A puttingItem is an item on its way into a file.
 type puttingItem struct {
-	m       *Memory
+	m       keying
 	call    Call
 	request *api.ItemPutRequest
 	name    itemName
@@ -150,7 +150,7 @@ func itemsNamed(doc *memory.Document, c Call, key string) (list []int) {
 }
 
 // itemID is an id that no item of the caller's has, readable or not.
-func (m *Memory) itemID(c Call, doc *memory.Document, of ...string) string {
+func (m keying) itemID(c Call, doc *memory.Document, of ...string) string {
 	taken := map[string]bool{}
 	for _, subject := range c.View.Subjects() {
 		for _, ns := range memory.Namespaces() {
@@ -171,7 +171,7 @@ func (m *Memory) itemID(c Call, doc *memory.Document, of ...string) string {
 
 // itemDelete deletes an item wherever the caller may read it: afterwards there
 // is none of that name.
-func (m *Memory) itemDelete(ctx context.Context, c Call, r *api.ItemDeleteRequest) (*api.ItemDeleteAnswer, error) {
+func (m keying) itemDelete(ctx context.Context, c Call, r *api.ItemDeleteRequest) (*api.ItemDeleteAnswer, error) {
 	if m.Disabled {
 		return &api.ItemDeleteAnswer{Paths: []string{}, Disabled: true}, nil
 	}
@@ -202,7 +202,7 @@ func (m *Memory) itemDelete(ctx context.Context, c Call, r *api.ItemDeleteReques
 
 // itemDeleteNamespace deletes all items of a namespace that the caller may read.
 // What else stands in its files stays.
-func (m *Memory) itemDeleteNamespace(ctx context.Context, c Call, r *api.ItemDeleteNamespaceRequest) (*api.ItemDeleteAnswer, error) {
+func (m keying) itemDeleteNamespace(ctx context.Context, c Call, r *api.ItemDeleteNamespaceRequest) (*api.ItemDeleteAnswer, error) {
 	if m.Disabled {
 		return &api.ItemDeleteAnswer{Paths: []string{}, Disabled: true}, nil
 	}
@@ -221,7 +221,7 @@ func (m *Memory) itemDeleteNamespace(ctx context.Context, c Call, r *api.ItemDel
 
 // deleteItems removes items from the files that they are in. The canonical
 // subject's file comes last: what is left if that fails is what held before.
-func (m *Memory) deleteItems(ctx context.Context, c Call, list []*foundItem, which func(key string) bool) (*api.ItemDeleteAnswer, error) {
+func (m keying) deleteItems(ctx context.Context, c Call, list []*foundItem, which func(key string) bool) (*api.ItemDeleteAnswer, error) {
 	answer := &api.ItemDeleteAnswer{Deleted: len(union(list)), Paths: []string{}}
 	group := ""
 	err := eachFile(list, func(path string) error {
@@ -265,7 +265,7 @@ func eachFile(list []*foundItem, do func(path string) error) error {
 // itemVisibility changes where an item may be shown. In private only means all
 // that the caller may read of that name: no other of them takes its place in
 // public. To be shown in public is a wish for the one item.
-func (m *Memory) itemVisibility(ctx context.Context, c Call, r *api.ItemVisibilityRequest) (*api.ItemAnswer, error) {
+func (m keying) itemVisibility(ctx context.Context, c Call, r *api.ItemVisibilityRequest) (*api.ItemAnswer, error) {
 	if m.Disabled {
 		return &api.ItemAnswer{Disabled: true}, nil
 	}
@@ -319,7 +319,7 @@ func (m *Memory) itemVisibility(ctx context.Context, c Call, r *api.ItemVisibili
 
 // itemByID is the item of an id, which may have the path of its file in front,
 // among all that the caller may read.
-func (m *Memory) itemByID(c Call, id string) (*foundItem, error) {
+func (m keying) itemByID(c Call, id string) (*foundItem, error) {
 	path, bare := "", id
 	if i := strings.LastIndexByte(id, '#'); i >= 0 {
 		path, bare = id[:i], id[i+1:]

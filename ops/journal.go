@@ -13,7 +13,7 @@ import (
 )
 
 // journal tells the owner what was written.
-func (m *Memory) journal(_ context.Context, c Call, r *api.JournalRequest) (*api.JournalAnswer, error) {
+func (m admin) journal(_ context.Context, c Call, r *api.JournalRequest) (*api.JournalAnswer, error) {
 	if err := m.mayUndo(c); err != nil {
 		return nil, err
 	}
@@ -40,7 +40,7 @@ func (m *Memory) journal(_ context.Context, c Call, r *api.JournalRequest) (*api
 }
 
 // undo takes back what was written.
-func (m *Memory) undo(ctx context.Context, c Call, r *api.UndoRequest) (*api.UndoAnswer, error) {
+func (m admin) undo(ctx context.Context, c Call, r *api.UndoRequest) (*api.UndoAnswer, error) {
 	if err := m.mayUndo(c); err != nil {
 		return nil, err
 	}
@@ -75,7 +75,7 @@ func (m *Memory) undo(ctx context.Context, c Call, r *api.UndoRequest) (*api.Und
 
 // mayUndo says no to everybody but the owner, in private: the journal has the
 // text of all files.
-func (m *Memory) mayUndo(c Call) error {
+func (m admin) mayUndo(c Call) error {
 	switch {
 	case !c.Whole:
 		return api.Errorf(api.Forbidden, "the journal is for the owner, in private")
@@ -108,7 +108,7 @@ func reasonOf(err error) string {
 }
 
 // ago reads a day, a time, or how long ago it is.
-func (m *Memory) ago(name, s string) (time.Time, error) {
+func (m admin) ago(name, s string) (time.Time, error) {
 	if days, ok := strings.CutSuffix(s, "d"); ok {
 		if n, err := strconv.Atoi(days); err == nil && n >= 0 && n < 100_000 {
 			return m.now().AddDate(0, 0, -n), nil

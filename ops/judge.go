@@ -38,7 +38,7 @@ type judgement struct {
 // judge asks about a draft for a file. That takes its time, so it is done before
 // the file is written, and counts only if the file is still the same then. The
 // error is that of the context.
-func (m *Memory) judge(ctx context.Context, c Call, d *sessionDraft, path string, isOurs func(*memory.Document) error) (*judgement, error) {
+func (m drafting) judge(ctx context.Context, c Call, d *sessionDraft, path string, isOurs func(*memory.Document) error) (*judgement, error) {
 	j := &judgement{}
 	if m.Judge == nil || len(d.parts) == 0 {
 		return j, nil
@@ -82,7 +82,7 @@ func (m *Memory) judge(ctx context.Context, c Call, d *sessionDraft, path string
 
 // heed does what was proposed, if the file is the one that was asked about.
 // What is decided then is not up to the rules any more.
-func (m *Memory) heed(j *judgement, merge *memory.Merge, doc *memory.Document) {
+func (m drafting) heed(j *judgement, merge *memory.Merge, doc *memory.Document) {
 	if j.followed = false; j.proposal == nil {
 		return
 	}
@@ -111,9 +111,9 @@ func (j *judgement) tell(answer *api.SessionAnswer) {
 // tellJudge reports whether a text may be told to a judge: not what is private,
 // unless that was allowed; what has a credential in it, which must not come back
 // as a redaction, never.
-func (m *Memory) tellJudge(v memory.Visibility, text string) bool {
+func (m drafting) tellJudge(v memory.Visibility, text string) bool {
 	return (v == memory.PublicOK || m.JudgePrivate) && len(text) <= maxTold && m.secretIn(text) == ""
 }
 
 // mergedText says no to a text that a judge gives for a file.
-func (m *Memory) mergedText(text string) error { return m.outside("the merged text", text) }
+func (m drafting) mergedText(text string) error { return m.outside("the merged text", text) }

@@ -13,7 +13,7 @@ import (
 	"github.com/memwatchd/memwatchd/memory"
 )
 
-func (m *Memory) loadOp(ctx context.Context, c Call, r *api.LoadRequest) (*api.LoadAnswer, error) {
+func (m reading) loadOp(ctx context.Context, c Call, r *api.LoadRequest) (*api.LoadAnswer, error) {
 	if r.Day != "" && !memory.IsDay(r.Day) {
 		return nil, api.Errorf(api.Invalid, "day: %q is not a day such as 2026-02-04", r.Day)
 	}
@@ -44,7 +44,7 @@ func (m *Memory) loadOp(ctx context.Context, c Call, r *api.LoadRequest) (*api.L
 
 // sessionFile returns the file of a session of a day, however long ago that was:
 // the one that goes on when the session writes. It is nil if there is none.
-func (m *Memory) sessionFile(c Call, session, day string) *memory.Document {
+func (m reading) sessionFile(c Call, session, day string) *memory.Document {
 	if session == "" {
 		return nil
 	}
@@ -56,7 +56,7 @@ func (m *Memory) sessionFile(c Call, session, day string) *memory.Document {
 
 // identity lists who the agent is, and then whom it helps: SOUL.md before
 // USER.md.
-func (m *Memory) identity(c Call) []shownFile {
+func (m reading) identity(c Call) []shownFile {
 	var files []shownFile
 	for doc := range m.readable(c, func(f *index.FileInfo) bool { return f.Kind == memory.Identity }) {
 		files = append(files, fileOf(c, doc))

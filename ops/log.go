@@ -63,7 +63,7 @@ type logged struct {
 
 // logPaths are where a subject's log of a day may lie, the best first, and what
 // it begins as.
-func (m *Memory) logPaths(c Call, day string) (paths []string, fresh []byte) {
+func (m writing) logPaths(c Call, day string) (paths []string, fresh []byte) {
 	subject := c.Scope.Subject
 	if subject == m.Owner {
 		return []string{"memory/" + day + ".md"}, memory.NewDaily(day)
@@ -86,7 +86,7 @@ func logNames(subject string) []string {
 
 // isLog reports whether a file among the sessions of a day is the log of the
 // caller, or of one of its aliases.
-func (m *Memory) isLog(c Call, doc *memory.Document) bool {
+func (m reading) isLog(c Call, doc *memory.Document) bool {
 	subject := c.View.SubjectOf(doc.Own)
 	return subject != "" && slices.Contains(logNames(subject), path.Base(doc.Place.Path))
 }
@@ -96,7 +96,7 @@ var errNotTheirs = api.Errorf(api.SubjectConflict, "the log of the day is anothe
 	WithHint("its directory or its frontmatter names another subject_id")
 
 // log appends to the log of a day.
-func (m *Memory) log(ctx context.Context, c Call, l logging) (*logged, error) {
+func (m writing) log(ctx context.Context, c Call, l logging) (*logged, error) {
 	paths, fresh := m.logPaths(c, l.at.Format(time.DateOnly))
 	var err error
 	for _, path := range paths {
@@ -108,7 +108,7 @@ func (m *Memory) log(ctx context.Context, c Call, l logging) (*logged, error) {
 	return nil, err
 }
 
-func (m *Memory) logTo(ctx context.Context, c Call, l logging, path string, fresh []byte) (*logged, error) {
+func (m writing) logTo(ctx context.Context, c Call, l logging, path string, fresh []byte) (*logged, error) {
 	for i := range l.blocks {
 		if err := m.finishBlock(&l.blocks[i], path, l.at); err != nil {
 			return nil, err
@@ -144,7 +144,7 @@ func (m *Memory) logTo(ctx context.Context, c Call, l logging, path string, fres
 
 // finishBlock completes the attributes of a block of a file, and says no to a
 // text that would be more or something else than one entry with them.
-func (m *Memory) finishBlock(b *logBlock, path string, at time.Time) error {
+func (m writing) finishBlock(b *logBlock, path string, at time.Time) error {
 	b.attributes = maps.Clone(b.attributes)
 	// The headings of daily notes say when it was, but for the second one of two
 	// equal hours.
@@ -223,7 +223,7 @@ func (l *logging) logged(doc *memory.Document, v memory.View, there []int) *logg
 
 // logTime is when something was that is to be noted, in the time zone of days:
 // now, unless the caller says more of it.
-func (m *Memory) logTime(clock, day string) (time.Time, error) {
+func (m writing) logTime(clock, day string) (time.Time, error) {
 	now := m.now().In(m.location())
 	at := now
 	if day != "" {
@@ -254,7 +254,7 @@ func (m *Memory) logTime(clock, day string) (time.Time, error) {
 }
 
 // logText is a text from outside as one line of a log.
-func (m *Memory) logText(field, text string) (string, error) {
+func (m writing) logText(field, text string) (string, error) {
 	if err := m.outside(field, text); err != nil {
 		return "", err
 	}
@@ -269,7 +269,7 @@ func (m *Memory) logText(field, text string) (string, error) {
 }
 
 // logEvidence says no to what cannot be evidence.
-func (m *Memory) logEvidence(evidence []string) error {
+func (m writing) logEvidence(evidence []string) error {
 	for _, e := range evidence {
 		if err := m.outside("evidence", e); err != nil {
 			return err
@@ -282,7 +282,7 @@ func (m *Memory) logEvidence(evidence []string) error {
 }
 
 // logSource says no to what cannot name where something comes from.
-func (m *Memory) logSource(field, source string) error {
+func (m writing) logSource(field, source string) error {
 	if err := m.outside(field, source); err != nil {
 		return err
 	}
@@ -293,7 +293,7 @@ func (m *Memory) logSource(field, source string) error {
 }
 
 // withTags is a line with tags at its end, those that it has not yet.
-func (m *Memory) withTags(line string, tags []string) (string, error) {
+func (m writing) withTags(line string, tags []string) (string, error) {
 	read := func(text string) []string {
 		doc := m.Parse(vault.File{Path: "memory/log.md", Data: []byte(text + "\n")})
 		if len(doc.Entries) == 0 {

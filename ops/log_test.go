@@ -72,7 +72,7 @@ func TestNoteTimes(t *testing.T) {
 		var path string
 		want := []string{"2026-10-25T00:30:00Z", "2026-10-25T01:30:00Z", "2026-10-25T02:30:00Z"}
 		for _, at := range want {
-			a, err := d.memory.note(t.Context(), call, &api.NoteRequest{Text: "at " + at, Time: at})
+			a, err := d.memory.writing().note(t.Context(), call, &api.NoteRequest{Text: "at " + at, Time: at})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -106,11 +106,11 @@ func TestNotesAtOnce(t *testing.T) {
 	var group errgroup.Group
 	for i := range n {
 		group.Go(func() error {
-			_, err := d.memory.note(t.Context(), call, &api.NoteRequest{Text: fmt.Sprintf("note %d", i), Topic: "Topic"})
+			_, err := d.memory.writing().note(t.Context(), call, &api.NoteRequest{Text: fmt.Sprintf("note %d", i), Topic: "Topic"})
 			return err
 		})
 		group.Go(func() error {
-			a, err := d.memory.capture(t.Context(), call, &api.CaptureRequest{Bullets: []string{"the same", fmt.Sprint("bullet ", i)}, Session: "s"})
+			a, err := d.memory.capturing().capture(t.Context(), call, &api.CaptureRequest{Bullets: []string{"the same", fmt.Sprint("bullet ", i)}, Session: "s"})
 			if err == nil && len(a.Lines) != 2 {
 				return fmt.Errorf("the lines are %v", a.Lines)
 			}

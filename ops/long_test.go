@@ -18,15 +18,15 @@ func TestTooLongToBeKept(t *testing.T) {
 	based := api.Based{Evidence: []string{"https://example.com"}}
 	for name, ask := range map[string]func(text string) error{
 		"remember": func(text string) error {
-			_, err := d.memory.remember(t.Context(), c, &api.RememberRequest{Text: text, Explicit: true})
+			_, err := d.memory.writing().remember(t.Context(), c, &api.RememberRequest{Text: text, Explicit: true})
 			return err
 		},
 		"profile": func(text string) error {
-			_, err := d.memory.profile(t.Context(), c, &api.ProfileRequest{Name: "Profile", Text: text, Based: based})
+			_, err := d.memory.writing().profile(t.Context(), c, &api.ProfileRequest{Name: "Profile", Text: text, Based: based})
 			return err
 		},
 		"project": func(text string) error {
-			_, err := d.memory.project(t.Context(), c, &api.ProjectRequest{Name: "p", Text: text, Based: based})
+			_, err := d.memory.writing().project(t.Context(), c, &api.ProjectRequest{Name: "p", Text: text, Based: based})
 			return err
 		},
 	} {

@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"iter"
 	"strings"
+	"sync"
 	"time"
 	"unicode/utf8"
 
@@ -66,7 +67,30 @@ type Memory struct {
 
 	forgetting forgetting
 	reductions reductions
+
+	bindOnce sync.Once
+	bindings map[string]binding
 }
+
+// The operations are methods of types that embed each other, so that those that
+// only read cannot reach what writes.
+type (
+	reading   struct{ *Memory } // searches, lists and shows
+	writing   struct{ reading } // adds to files and changes them
+	drafting  struct{ writing } // merges the drafts of sessions
+	capturing struct{ writing } // keeps what is worth keeping of a text
+	keying    struct{ writing } // items by namespace and key
+	erasing   struct{ writing } // forgets, in files, archive, journal and index
+	admin     struct{ writing } // maintenance, journal, identities, status
+)
+
+func (m *Memory) reading() reading     { return reading{m} }
+func (m *Memory) writing() writing     { return writing{m.reading()} }
+func (m *Memory) drafting() drafting   { return drafting{m.writing()} }
+func (m *Memory) capturing() capturing { return capturing{m.writing()} }
+func (m *Memory) keying() keying       { return keying{m.writing()} }
+func (m *Memory) erasing() erasing     { return erasing{m.writing()} }
+func (m *Memory) admin() admin         { return admin{m.writing()} }
 
 // Files gives the files of memory as they are now. An error that is
 // fs.ErrNotExist says that there is none of that name, or none that is read.

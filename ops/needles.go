@@ -120,7 +120,7 @@ func (n *needles) entry(e *memory.Entry, source string) bool {
 // inJournal lists what of the journal has what is looked for: of files of the
 // caller's, and of files that are for all. Where others have the same text in a
 // file, it is left alone unless its lines are, byte for byte, those that go.
-func (m *Memory) inJournal(c Call, words *needles) ([]vault.Holding, error) {
+func (m erasing) inJournal(c Call, words *needles) ([]vault.Holding, error) {
 	mine, shared := map[string]bool{}, map[string]bool{}
 	may := func(path string) bool {
 		if is, known := mine[path]; known {
@@ -144,7 +144,7 @@ func (m *Memory) inJournal(c Call, words *needles) ([]vault.Holding, error) {
 
 // mayForget reports whether what a file said before is the caller's to forget, and
 // whether others have the same text there now.
-func (m *Memory) mayForget(c Call, path string, words *needles) (may, shared bool) {
+func (m erasing) mayForget(c Call, path string, words *needles) (may, shared bool) {
 	place := m.Layout.Place(path)
 	if place.Owner != "" {
 		return c.View.Readable(memory.Partition{Owner: place.Owner}), false

@@ -12,7 +12,7 @@ import (
 const protects = 0.8
 
 // note appends a note to the log of a day.
-func (m *Memory) note(ctx context.Context, c Call, r *api.NoteRequest) (*api.NoteAnswer, error) {
+func (m writing) note(ctx context.Context, c Call, r *api.NoteRequest) (*api.NoteAnswer, error) {
 	if m.Disabled {
 		return &api.NoteAnswer{Disabled: true}, nil
 	}
@@ -39,7 +39,7 @@ func (m *Memory) note(ctx context.Context, c Call, r *api.NoteRequest) (*api.Not
 }
 
 // noteBlock is a note as it is written.
-func (m *Memory) noteBlock(c Call, r *api.NoteRequest) (b logBlock, err error) {
+func (m writing) noteBlock(c Call, r *api.NoteRequest) (b logBlock, err error) {
 	if b.text, err = m.logText("text", r.Text); err != nil {
 		return b, err
 	}

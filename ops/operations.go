@@ -6,7 +6,7 @@ import (
 	"github.com/memwatchd/memwatchd/api"
 )
 
-func (m *Memory) operations(_ context.Context, c Call, _ *api.OperationsRequest) (*api.OperationsAnswer, error) {
+func (m reading) operations(_ context.Context, c Call, _ *api.OperationsRequest) (*api.OperationsAnswer, error) {
 	answer := &api.OperationsAnswer{Enabled: !m.Disabled, Operations: []string{}}
 	for _, op := range api.Operations {
 		if c.Fixed.Allows(op) && c.meets(op.Needs) {

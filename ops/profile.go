@@ -13,18 +13,18 @@ import (
 	"github.com/memwatchd/memwatchd/memory"
 )
 
-func (m *Memory) profile(ctx context.Context, c Call, r *api.ProfileRequest) (*api.SummaryAnswer, error) {
+func (m writing) profile(ctx context.Context, c Call, r *api.ProfileRequest) (*api.SummaryAnswer, error) {
 	return m.sumUp(ctx, c, "profile", r.Name, r.Text, r.Based, r.Fresh)
 }
 
-func (m *Memory) project(ctx context.Context, c Call, r *api.ProjectRequest) (*api.SummaryAnswer, error) {
+func (m writing) project(ctx context.Context, c Call, r *api.ProjectRequest) (*api.SummaryAnswer, error) {
 	return m.sumUp(ctx, c, "project", r.Name, r.Text, r.Based, r.Fresh)
 }
 
 // sumUp puts a summary into one of the subject's files, in place of the one that
 // has its name and its readers. It speaks for the subject from then on, so it
 // is for private contexts, even where none of that name is there.
-func (m *Memory) sumUp(ctx context.Context, c Call, namespace, name, text string, b api.Based, f api.Fresh) (*api.SummaryAnswer, error) {
+func (m writing) sumUp(ctx context.Context, c Call, namespace, name, text string, b api.Based, f api.Fresh) (*api.SummaryAnswer, error) {
 	if m.Disabled {
 		return &api.SummaryAnswer{Disabled: true}, nil
 	}
@@ -86,7 +86,7 @@ func (m *Memory) sumUp(ctx context.Context, c Call, namespace, name, text string
 // putSummary notes where a summary goes in a file. One that says the same
 // already stays as it is; what else a person has given to the one that is
 // replaced is kept.
-func (m *Memory) putSummary(c Call, s memory.Summary, source string, doc *memory.Document, r *memory.Revision) (replaced bool, err error) {
+func (m writing) putSummary(c Call, s memory.Summary, source string, doc *memory.Document, r *memory.Revision) (replaced bool, err error) {
 	var same []int
 	for i := range doc.Entries {
 		e := &doc.Entries[i]
@@ -119,7 +119,7 @@ func (m *Memory) putSummary(c Call, s memory.Summary, source string, doc *memory
 
 // based says why a summary may not be based on what it names. Whoever is told
 // it may be told what it is based on.
-func (m *Memory) based(c Call, s *memory.Summary) error {
+func (m writing) based(c Call, s *memory.Summary) error {
 	evidence := compactor.Evidence{Files: m.Files, Layout: m.Layout, View: c.View}
 	switch err := evidence.Check(s.Evidence); {
 	case errors.Is(err, compactor.ErrNotThere):

@@ -30,7 +30,9 @@ const (
 // from others. What would be structure in it is made harmless, and what is too
 // long is cut; a message with a credential, or without a word, is an error with
 // the code [Secret] or [api.Invalid], and no second try will change that.
-func (m *Memory) Receive(ctx context.Context, r Received) error {
+func (m *Memory) Receive(ctx context.Context, r Received) error { return m.writing().receive(ctx, r) }
+
+func (m writing) receive(ctx context.Context, r Received) error {
 	if m.Disabled {
 		return nil
 	}

@@ -202,7 +202,7 @@ func TestEditOfAPrivateKey(t *testing.T) {
 					t.Fatal(err)
 				}
 				old := strings.Join(shown.Lines[2+from:2+to], "\n") + by.end
-				_, err = d.memory.edit(t.Context(), c, &api.EditRequest{Path: "MEMORY.md", OldText: old, NewText: by.text})
+				_, err = d.memory.writing().edit(t.Context(), c, &api.EditRequest{Path: "MEMORY.md", OldText: old, NewText: by.text})
 				data, failed := os.ReadFile(path)
 				if failed != nil {
 					t.Fatal(failed)

@@ -105,6 +105,10 @@ func (q *reductions) end() bool {
 // waits then is reduced by rules. Failures are told to failed, which may be
 // called with what is not lost as well as with what is.
 func (m *Memory) Reduce(ctx context.Context, failed func(error)) error {
+	return m.capturing().run(ctx, failed)
+}
+
+func (m capturing) run(ctx context.Context, failed func(error)) error {
 	for {
 		r, ok, more := m.reductions.next()
 		switch {
@@ -124,7 +128,7 @@ func (m *Memory) Reduce(ctx context.Context, failed func(error)) error {
 }
 
 // reduce writes what a model makes of a text.
-func (m *Memory) reduce(ctx context.Context, r reduction, failed func(error)) {
+func (m capturing) reduce(ctx context.Context, r reduction, failed func(error)) {
 	bullets, err := m.Reducer.Bullets(ctx, r.request.Text, func(bullets []string) error {
 		return m.checkBullets(r.request.Text, bullets)
 	})
@@ -147,7 +151,7 @@ func (m *Memory) reduce(ctx context.Context, r reduction, failed func(error)) {
 }
 
 // captureText reduces a text, or has it reduced later.
-func (m *Memory) captureText(ctx context.Context, c Call, r *api.CaptureRequest) (*api.CaptureAnswer, error) {
+func (m capturing) captureText(ctx context.Context, c Call, r *api.CaptureRequest) (*api.CaptureAnswer, error) {
 	switch {
 	case len(r.Bullets) > 0:
 		return nil, api.Errorf(api.Invalid, "text and bullets exclude each other")
@@ -169,13 +173,13 @@ func (m *Memory) captureText(ctx context.Context, c Call, r *api.CaptureRequest)
 
 // mayReduce reports whether a model may be told a text: not what is private,
 // unless that was allowed; what has a credential in it never.
-func (m *Memory) mayReduce(r *api.CaptureRequest) bool {
+func (m capturing) mayReduce(r *api.CaptureRequest) bool {
 	return m.Reducer != nil && (visible(r.Visibility) == memory.PublicOK.String() || m.JudgePrivate) && m.secretIn(r.Text) == ""
 }
 
 // bulletsOf are what a text is reduced to by rules: what in it can be a bullet,
 // and has no credential in it.
-func (m *Memory) bulletsOf(text string) (bullets []string) {
+func (m capturing) bulletsOf(text string) (bullets []string) {
 	bullets = transcript.Achieved(text, maxBullets, func(line string) bool { return m.checkBullet(memory.CleanLine(line)) == nil })
 	for i := range bullets {
 		bullets[i] = memory.CleanLine(bullets[i])
@@ -184,7 +188,7 @@ func (m *Memory) bulletsOf(text string) (bullets []string) {
 }
 
 // checkBullets says why sentences are not what a text comes to.
-func (m *Memory) checkBullets(text string, bullets []string) error {
+func (m capturing) checkBullets(text string, bullets []string) error {
 	if len(bullets) > maxBullets {
 		return fmt.Errorf("there are %d bullets, not one to three", len(bullets))
 	}
@@ -200,7 +204,7 @@ func (m *Memory) checkBullets(text string, bullets []string) error {
 }
 
 // checkBullet says why a line cannot be a bullet.
-func (m *Memory) checkBullet(line string) error {
+func (m capturing) checkBullet(line string) error {
 	if utf8.RuneCountInString(line) > maxBullet {
 		return fmt.Errorf("a bullet has more than %d characters", maxBullet)
 	}

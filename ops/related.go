@@ -8,7 +8,7 @@ import (
 	"github.com/memwatchd/memwatchd/memory"
 )
 
-func (m *Memory) related(ctx context.Context, c Call, r *api.RelatedRequest) (*api.RelatedAnswer, error) {
+func (m reading) related(ctx context.Context, c Call, r *api.RelatedRequest) (*api.RelatedAnswer, error) {
 	if (r.Path == "") == (r.ID == "") {
 		return nil, api.Errorf(api.Invalid, "either path or id is needed")
 	}
@@ -72,7 +72,7 @@ func (m *Memory) related(ctx context.Context, c Call, r *api.RelatedRequest) (*a
 
 // follow is the file that a link leads to: the first of those it may mean that
 // the caller can read.
-func (m *Memory) follow(c Call, l memory.Link) string {
+func (m reading) follow(c Call, l memory.Link) string {
 	for _, path := range l.Paths {
 		if _, _, err := m.load(c, path); err == nil {
 			return path

@@ -15,14 +15,14 @@ import (
 )
 
 // remember keeps one thing for long.
-func (m *Memory) remember(ctx context.Context, c Call, r *api.RememberRequest) (*api.RememberAnswer, error) {
+func (m writing) remember(ctx context.Context, c Call, r *api.RememberRequest) (*api.RememberAnswer, error) {
 	return m.rememberItem(ctx, c, r, "", "")
 }
 
 // rememberItem keeps one thing for long, as part of a group of changes that are
 // undone together; an empty group is one of its own. The day is the one on which
 // the session began; today if empty.
-func (m *Memory) rememberItem(ctx context.Context, c Call, r *api.RememberRequest, day, group string) (*api.RememberAnswer, error) {
+func (m writing) rememberItem(ctx context.Context, c Call, r *api.RememberRequest, day, group string) (*api.RememberAnswer, error) {
 	answer := &api.RememberAnswer{Hints: []string{}}
 	if m.Disabled {
 		answer.Disabled = true
@@ -96,7 +96,7 @@ var (
 )
 
 // worthKeeping says no to what is not kept for long.
-func (m *Memory) worthKeeping(r *remembered) error {
+func (m writing) worthKeeping(r *remembered) error {
 	if strings.TrimSpace(r.Text) == "" {
 		return api.Errorf(api.Invalid, "text is empty")
 	}
@@ -131,7 +131,7 @@ func (m *Memory) worthKeeping(r *remembered) error {
 
 // belongs says no to what declares itself as something that is kept by its key.
 // In MEMORY.md it may stand, where there are sections for it.
-func (m *Memory) belongs(r *remembered) error {
+func (m writing) belongs(r *remembered) error {
 	if m.Layout.Place(r.path).Dir == "" || !strings.HasSuffix(r.path, "/_index.md") {
 		return nil
 	}
@@ -147,7 +147,7 @@ func (m *Memory) belongs(r *remembered) error {
 // longTermFile is where the caller's long-term memory is kept: in MEMORY.md, if the
 // caller has one or has a memory of that layout, else in the file of the caller's
 // own directory; with what the file begins as if there is none.
-func (m *Memory) longTermFile(ctx context.Context, c *Call) (path string, fresh []byte, err error) {
+func (m writing) longTermFile(ctx context.Context, c *Call) (path string, fresh []byte, err error) {
 	subject := c.Scope.Subject
 	dir := memory.UserDir(subject) + "/MEMORY.md"
 	if subject == m.Owner {
@@ -176,7 +176,7 @@ func (m *Memory) longTermFile(ctx context.Context, c *Call) (path string, fresh 
 }
 
 // exists reports whether there is a file, as it is now.
-func (m *Memory) exists(path string) bool {
+func (m writing) exists(path string) bool {
 	_, err := m.Files.Load(path)
 	return err == nil
 }

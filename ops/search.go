@@ -15,7 +15,7 @@ import (
 // maxHitText is how many characters of an entry a hit shows.
 const maxHitText = 2000
 
-func (m *Memory) search(ctx context.Context, c Call, r *api.SearchRequest) (*api.SearchAnswer, error) {
+func (m reading) search(ctx context.Context, c Call, r *api.SearchRequest) (*api.SearchAnswer, error) {
 	q := index.Query{
 		Text: strings.TrimSpace(r.Query), Exclude: r.Exclude, Bias: *r.RecencyBias, All: r.All,
 		Offset: r.Offset, Limit: r.Limit, Explain: r.Explain,
@@ -55,7 +55,7 @@ func (m *Memory) search(ctx context.Context, c Call, r *api.SearchRequest) (*api
 	return m.find(ctx, c, q, r.AsOf, r.Fresh, *r.Count)
 }
 
-func (m *Memory) recent(ctx context.Context, c Call, r *api.RecentRequest) (*api.SearchAnswer, error) {
+func (m reading) recent(ctx context.Context, c Call, r *api.RecentRequest) (*api.SearchAnswer, error) {
 	from, _, err := m.times("as_of", r.AsOf)
 	if err != nil {
 		return nil, err
@@ -73,7 +73,7 @@ func (m *Memory) recent(ctx context.Context, c Call, r *api.RecentRequest) (*api
 }
 
 // find asks the index.
-func (m *Memory) find(ctx context.Context, c Call, q index.Query, asOf string, f api.Fresh, count bool) (*api.SearchAnswer, error) {
+func (m reading) find(ctx context.Context, c Call, q index.Query, asOf string, f api.Fresh, count bool) (*api.SearchAnswer, error) {
 	start := time.Now()
 	var err error
 	if q.AsOf, _, err = m.times("as_of", asOf); err != nil {
@@ -181,7 +181,7 @@ func firstRunes(s string, n int) (string, bool) {
 
 // times is the first and the last moment of a time or a day, zero if there is
 // none.
-func (m *Memory) times(name, s string) (first, last time.Time, err error) {
+func (m reading) times(name, s string) (first, last time.Time, err error) {
 	if s == "" {
 		return time.Time{}, time.Time{}, nil
 	}

@@ -19,7 +19,7 @@ import (
 const publicByDesign = "what a session writes is read in every context: leave out what is private"
 
 // session merges a draft into the file of its session.
-func (m *Memory) session(ctx context.Context, c Call, r *api.SessionRequest) (*api.SessionAnswer, error) {
+func (m drafting) session(ctx context.Context, c Call, r *api.SessionRequest) (*api.SessionAnswer, error) {
 	answer := &api.SessionAnswer{
 		Added: []api.SessionItem{}, Updated: []api.SessionItem{}, Merged: []api.SessionItem{}, LeftOut: []api.LeftOut{},
 		Todos: []api.TodoPlace{}, Hints: []string{}, DryRun: r.DryRun,
@@ -64,7 +64,7 @@ func (d *sessionDraft) empty() bool { return len(d.parts) == 0 && d.head.Summary
 
 // readDraft takes a request apart, and leaves out what does not belong into a
 // file that everybody reads.
-func (m *Memory) readDraft(c Call, r *api.SessionRequest, answer *api.SessionAnswer) (*sessionDraft, error) {
+func (m drafting) readDraft(c Call, r *api.SessionRequest, answer *api.SessionAnswer) (*sessionDraft, error) {
 	d := &sessionDraft{session: memory.HeadingLine(r.Session), day: cmp.Or(r.Day, m.day(0)), source: origin(c, r.Draft.Source), dry: r.DryRun}
 	switch {
 	case d.session == "":
@@ -136,7 +136,7 @@ func noContact() *api.Error {
 
 // leaves is the reason why a text is left out of a file that everybody reads, or
 // empty. The error says why there can be no such text at all.
-func (m *Memory) leaves(field, text string) (reason string, err error) {
+func (m drafting) leaves(field, text string) (reason string, err error) {
 	err = m.outside(field, text)
 	switch e, _ := errors.AsType[*api.Error](err); {
 	case err == nil:
@@ -151,7 +151,7 @@ func (m *Memory) leaves(field, text string) (reason string, err error) {
 
 // mergeDraft merges a draft into the file of its session, and says what became of
 // it. It returns the group of changes that it began.
-func (m *Memory) mergeDraft(ctx context.Context, c Call, d *sessionDraft, answer *api.SessionAnswer) (group string, err error) {
+func (m drafting) mergeDraft(ctx context.Context, c Call, d *sessionDraft, answer *api.SessionAnswer) (group string, err error) {
 	var merge *memory.Merge
 	var before, after *memory.Document
 	var written vault.Written
@@ -192,7 +192,7 @@ func (m *Memory) mergeDraft(ctx context.Context, c Call, d *sessionDraft, answer
 }
 
 // reviseSession notes what a draft changes in the file of its session.
-func (m *Memory) reviseSession(c Call, d *sessionDraft, doc *memory.Document, r *memory.Revision, judged *judgement) (*memory.Merge, error) {
+func (m drafting) reviseSession(c Call, d *sessionDraft, doc *memory.Document, r *memory.Revision, judged *judgement) (*memory.Merge, error) {
 	front := &doc.Front
 	if front.ContactNickname != "" && front.ContactID == "" && d.head.ContactID == "" {
 		return nil, noContact()
@@ -221,7 +221,7 @@ func (m *Memory) reviseSession(c Call, d *sessionDraft, doc *memory.Document, r 
 // sessionSource is the source that the frontmatter of a session's file is to have,
 // or "" if what it has may stay. It says of the summary whether others than the
 // subject have written it: so it changes with the summary, and only with it.
-func (m *Memory) sessionSource(c Call, d *sessionDraft, front *memory.Front) string {
+func (m drafting) sessionSource(c Call, d *sessionDraft, front *memory.Front) string {
 	theirs := strings.HasPrefix(front.Source, memory.PublicSource)
 	if d.head.Summary != "" {
 		theirs = !c.View.Private()
@@ -243,7 +243,7 @@ func (m *Memory) sessionSource(c Call, d *sessionDraft, front *memory.Front) str
 }
 
 // tellMerge says what became of a draft, as its caller sees it.
-func (m *Memory) tellMerge(c Call, d *sessionDraft, merge *memory.Merge, before, after *memory.Document, answer *api.SessionAnswer) {
+func (m drafting) tellMerge(c Call, d *sessionDraft, merge *memory.Merge, before, after *memory.Document, answer *api.SessionAnswer) {
 	answer.Path = after.Place.Path
 	doc := after.For(c.View)
 	if doc == nil {
@@ -281,7 +281,7 @@ func (m *Memory) tellMerge(c Call, d *sessionDraft, merge *memory.Merge, before,
 }
 
 // ticked are the places of boxes, as far as the caller may read them.
-func (m *Memory) ticked(c Call, boxes []todosync.Copy) []api.TodoPlace {
+func (m drafting) ticked(c Call, boxes []todosync.Copy) []api.TodoPlace {
 	places := []api.TodoPlace{}
 	paths := map[string]bool{}
 	for _, b := range boxes {
@@ -305,7 +305,7 @@ func (m *Memory) ticked(c Call, boxes []todosync.Copy) []api.TodoPlace {
 
 // promote keeps at most one item of a draft for long, by the rules of what is
 // remembered. That it is refused does not undo what was written.
-func (m *Memory) promote(ctx context.Context, c Call, r *api.SessionRequest, group string, answer *api.SessionAnswer) {
+func (m drafting) promote(ctx context.Context, c Call, r *api.SessionRequest, group string, answer *api.SessionAnswer) {
 	p := r.Draft.Promote
 	switch {
 	case p == nil:

@@ -30,7 +30,7 @@ type sessionUse func(path string, fresh bool, isOurs func(*memory.Document) erro
 // it, else a new one. A file of that name that is another's is not it, and one
 // that is never written to is told of in the notes; then the session's has another
 // name.
-func (m *Memory) inSessionFile(c Call, session, day string, use sessionUse) (notes []string, err error) {
+func (m drafting) inSessionFile(c Call, session, day string, use sessionUse) (notes []string, err error) {
 	try := func(path string, fresh, byName bool) error {
 		isOurs := func(doc *memory.Document) error {
 			switch id := doc.Front.SessionID; {
@@ -92,7 +92,7 @@ func unsoundNote(c Call, doc *memory.Document) string {
 
 // sessionFiles are the files of a session of a day that the caller can read: those
 // that name it first.
-func (m *Memory) sessionFiles(c Call, session, day string) []*memory.Document {
+func (m reading) sessionFiles(c Call, session, day string) []*memory.Document {
 	var list []*memory.Document
 	ofDay := func(f *index.FileInfo) bool { return f.Kind == memory.Session && f.Day == day }
 	for doc := range m.readable(c, ofDay) {

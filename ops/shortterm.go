@@ -36,7 +36,7 @@ func fileOf(c Call, doc *memory.Document) shownFile {
 
 // shortTerm is what the caller can read of the sessions and daily notes of so
 // many days, newest first; of one day, the named session first, then by name.
-func (m *Memory) shortTerm(c Call, days int, session string) []shownFile {
+func (m reading) shortTerm(c Call, days int, session string) []shownFile {
 	if days == 0 {
 		days = m.recentDays()
 	}
@@ -62,12 +62,12 @@ func (m *Memory) shortTerm(c Call, days int, session string) []shownFile {
 	return files
 }
 
-func (m *Memory) recentDays() int { return cmp.Or(m.Recent, 7) }
+func (m reading) recentDays() int { return cmp.Or(m.Recent, 7) }
 
 // longTerm is what the caller can read of the long-term files: the asking
 // subject's first, then its aliases', and in each the one with the lower path
 // first.
-func (m *Memory) longTerm(c Call) []shownFile {
+func (m reading) longTerm(c Call) []shownFile {
 	if c.Scope.Context != memory.Private {
 		return nil
 	}
@@ -84,7 +84,7 @@ func (m *Memory) longTerm(c Call) []shownFile {
 
 // rank orders files by whose they are: the asking subject's first, then its
 // aliases'.
-func (m *Memory) rank(c Call) func(*memory.Document) int {
+func (m reading) rank(c Call) func(*memory.Document) int {
 	subjects := append([]string{c.Scope.Subject}, c.Scope.Aliases...)
 	return func(doc *memory.Document) int { return slices.Index(subjects, c.View.SubjectOf(doc.Own)) }
 }

@@ -12,7 +12,7 @@ import (
 // statusOp tells how the memory as a whole is doing, with the paths of files: to
 // the owner, in private, and to a program that does not say for whom it asks. What
 // is asked for somebody may be shown to anybody.
-func (m *Memory) statusOp(_ context.Context, c Call, _ *api.StatusRequest) (*api.StatusAnswer, error) {
+func (m admin) statusOp(_ context.Context, c Call, _ *api.StatusRequest) (*api.StatusAnswer, error) {
 	s := m.Status()
 	if !c.Whole && !c.anonymous {
 		return &api.StatusAnswer{Healthy: s.Healthy}, nil

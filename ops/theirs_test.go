@@ -33,15 +33,15 @@ var completed = []string{"created_at", "updated_at", "summary", "tasks", "follow
 
 var theirOperations = []theirs{
 	{name: "note", path: "memory/2026-02-05.md", appends: true, ask: func(t *testing.T, m *Memory, c Call) error {
-		_, err := m.note(t.Context(), c, &api.NoteRequest{Text: "zebra one", Topic: "zebra", Tags: []string{"zebra"}})
+		_, err := m.writing().note(t.Context(), c, &api.NoteRequest{Text: "zebra one", Topic: "zebra", Tags: []string{"zebra"}})
 		return err
 	}},
 	{name: "capture", path: "memory/2026-02-05.md", appends: true, ask: func(t *testing.T, m *Memory, c Call) error {
-		_, err := m.capture(t.Context(), c, &api.CaptureRequest{Bullets: []string{"zebra one", "- zebra two"}, Visibility: "public_ok"})
+		_, err := m.capturing().capture(t.Context(), c, &api.CaptureRequest{Bullets: []string{"zebra one", "- zebra two"}, Visibility: "public_ok"})
 		return err
 	}},
 	{name: "session", path: "2026-02-05/cli.md", front: completed, ask: func(t *testing.T, m *Memory, c Call) error {
-		_, err := m.session(t.Context(), c, &api.SessionRequest{Session: "cli", Draft: api.Draft{
+		_, err := m.drafting().session(t.Context(), c, &api.SessionRequest{Session: "cli", Draft: api.Draft{
 			Summary: "zebra", Facts: []api.DraftItem{{Title: "zebra", Text: "zebra\nzebra too"}}, Tasks: []api.DraftTask{{Text: "zebra one"}, {Text: "zebra two", Done: true}},
 			FollowUps: []api.DraftTask{{Text: "zebra three"}}, Links: []api.DraftLink{{Text: "zebra", Target: "zebra.md"}},
 			Items: map[string][]api.DraftItem{"A": {{Text: "zebra four"}}},
@@ -49,31 +49,31 @@ var theirOperations = []theirs{
 		return err
 	}},
 	{name: "remember", path: "_longterms/owner/_index.md", front: completed, ask: func(t *testing.T, m *Memory, c Call) error {
-		_, err := m.remember(t.Context(), c, &api.RememberRequest{Title: "zebra", Text: "zebra\nlikes zebras", Explicit: true})
+		_, err := m.writing().remember(t.Context(), c, &api.RememberRequest{Title: "zebra", Text: "zebra\nlikes zebras", Explicit: true})
 		return err
 	}},
 	{name: "remember", path: "MEMORY.md", ask: func(t *testing.T, m *Memory, c Call) error {
-		_, err := m.remember(t.Context(), c, &api.RememberRequest{Text: "zebra", Section: "A", Explicit: true})
+		_, err := m.writing().remember(t.Context(), c, &api.RememberRequest{Text: "zebra", Section: "A", Explicit: true})
 		return err
 	}},
 	{name: "item_put", path: "_longterms/owner/fact.md", ask: func(t *testing.T, m *Memory, c Call) error {
-		_, err := m.itemPut(t.Context(), c, &api.ItemPutRequest{Namespace: "fact", Key: "zebra", Value: "zebra\nzebra too"})
+		_, err := m.keying().itemPut(t.Context(), c, &api.ItemPutRequest{Namespace: "fact", Key: "zebra", Value: "zebra\nzebra too"})
 		return err
 	}},
 	{name: "item_put", path: "_longterms/acct_42/fact.md", subject: "acct:42", ask: func(t *testing.T, m *Memory, c Call) error {
-		_, err := m.itemPut(t.Context(), c, &api.ItemPutRequest{Namespace: "fact", Key: "zebra", Value: `{"zebra": [1, 2]}`, Visibility: "public_ok"})
+		_, err := m.keying().itemPut(t.Context(), c, &api.ItemPutRequest{Namespace: "fact", Key: "zebra", Value: `{"zebra": [1, 2]}`, Visibility: "public_ok"})
 		return err
 	}},
 	{name: "profile", path: "_longterms/owner/profile.md", ask: func(t *testing.T, m *Memory, c Call) error {
-		_, err := m.profile(t.Context(), c, &api.ProfileRequest{Name: "zebra", Text: "likes zebras", Based: api.Based{Evidence: []string{"https://example.com"}}})
+		_, err := m.writing().profile(t.Context(), c, &api.ProfileRequest{Name: "zebra", Text: "likes zebras", Based: api.Based{Evidence: []string{"https://example.com"}}})
 		return err
 	}},
 	{name: "project", path: "_longterms/owner/project.md", ask: func(t *testing.T, m *Memory, c Call) error {
-		_, err := m.project(t.Context(), c, &api.ProjectRequest{Name: "zebra", Text: "likes zebras", Based: api.Based{Evidence: []string{"https://example.com"}, Visibility: "public_ok"}})
+		_, err := m.writing().project(t.Context(), c, &api.ProjectRequest{Name: "zebra", Text: "likes zebras", Based: api.Based{Evidence: []string{"https://example.com"}, Visibility: "public_ok"}})
 		return err
 	}},
 	{name: "note", path: "2026-02-05/acct_42.md", subject: "acct:42", head: "---\nsubject_id: acct:42\n---\n", appends: true, ask: func(t *testing.T, m *Memory, c Call) error {
-		_, err := m.note(t.Context(), c, &api.NoteRequest{Text: "zebra one", Visibility: "public_ok"})
+		_, err := m.writing().note(t.Context(), c, &api.NoteRequest{Text: "zebra one", Visibility: "public_ok"})
 		return err
 	}},
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/memwatchd/memwatchd/todosync"
 )
 
-func (m *Memory) todo(ctx context.Context, c Call, r *api.TodoRequest) (*api.TodoAnswer, error) {
+func (m writing) todo(ctx context.Context, c Call, r *api.TodoRequest) (*api.TodoAnswer, error) {
 	plan := r.DryRun && r.ID == "" && r.Text == ""
 	if m.Disabled {
 		return &api.TodoAnswer{Changed: []api.TodoPlace{}, Left: []api.Skipped{}, DryRun: r.DryRun, Disabled: true}, nil
@@ -63,7 +63,7 @@ func (m *Memory) todo(ctx context.Context, c Call, r *api.TodoRequest) (*api.Tod
 }
 
 // setTasks changes boxes. It fails if none could be.
-func (m *Memory) setTasks(ctx context.Context, c Call, boxes []todosync.Copy, state memory.TaskState, answer *api.TodoAnswer) error {
+func (m writing) setTasks(ctx context.Context, c Call, boxes []todosync.Copy, state memory.TaskState, answer *api.TodoAnswer) error {
 	may := func(e *memory.Entry) bool { return e.Readable(c.View) }
 	var failure error
 	for _, o := range m.Todos.Set(ctx, boxes, state, may) {
@@ -84,7 +84,7 @@ func (m *Memory) setTasks(ctx context.Context, c Call, boxes []todosync.Copy, st
 
 // meant are all copies of the task that a request means, the newest first. It is
 // one task: where more than one is meant, they are named.
-func (m *Memory) meant(c Call, r *api.TodoRequest) ([]taskCopy, error) {
+func (m writing) meant(c Call, r *api.TodoRequest) ([]taskCopy, error) {
 	var all []taskCopy
 	hasTasks := func(f *index.FileInfo) bool { return f.Tasks && todosync.Concerns(f.Kind) }
 	for doc, shown := range m.readable(c, hasTasks) {
@@ -187,7 +187,7 @@ func severalTasks(groups [][]taskCopy) error {
 // lastTime are, of the done copies of a task, those of the last time that it was
 // done: those of the newest day, and what reconciliation ticked because of them.
 // A task may have been done many times before.
-func (m *Memory) lastTime(copies []taskCopy) []taskCopy {
+func (m writing) lastTime(copies []taskCopy) []taskCopy {
 	for i := range copies {
 		if t := &copies[i]; t.place.Day != copies[0].place.Day && m.Todos.ByHand(&t.Copy) {
 			return copies[:i]

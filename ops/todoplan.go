@@ -10,7 +10,7 @@ import (
 )
 
 // todoPlan is the plan as far as the caller can read both ends of it.
-func (m *Memory) todoPlan(c Call) *api.TodoPlan {
+func (m writing) todoPlan(c Call) *api.TodoPlan {
 	plan := &api.TodoPlan{Waiting: []api.TodoTick{}, Diff: []api.FileDiff{}, Unclear: []api.TodoTick{}, Known: []api.TodoTick{}}
 	p, rules := m.Todos.Plan(), m.Todos.Rules()
 	if plan.Off = p.Off; c.Whole {
@@ -44,7 +44,7 @@ func (m *Memory) todoPlan(c Call) *api.TodoPlan {
 }
 
 // tickedHunks are what wishes would change in a file, as the caller is shown it.
-func (m *Memory) tickedHunks(c Call, rules *todosync.Rules, path string, wishes []todosync.Wish) []vault.Hunk {
+func (m writing) tickedHunks(c Call, rules *todosync.Rules, path string, wishes []todosync.Wish) []vault.Hunk {
 	doc, err := m.Files.Load(path)
 	if len(wishes) == 0 || err != nil {
 		return nil
@@ -62,7 +62,7 @@ func (m *Memory) tickedHunks(c Call, rules *todosync.Rules, path string, wishes 
 }
 
 // tickOf is a wish as the caller can see it, if it can.
-func (m *Memory) tickOf(c Call, rules *todosync.Rules, w todosync.Wish) (t api.TodoTick, ok bool) {
+func (m writing) tickOf(c Call, rules *todosync.Rules, w todosync.Wish) (t api.TodoTick, ok bool) {
 	places := func(path string, meant func(*todosync.File) []int) (text string, list []api.Place) {
 		doc, shown, err := m.load(c, path)
 		if err != nil {

@@ -23,7 +23,7 @@ type taskCopy struct {
 	place   api.TodoPlace
 }
 
-func (m *Memory) todos(ctx context.Context, c Call, r *api.TodosRequest) (*api.TodosAnswer, error) {
+func (m reading) todos(ctx context.Context, c Call, r *api.TodosRequest) (*api.TodosAnswer, error) {
 	synced, err := m.sync(ctx, &c, r.Fresh)
 	if err != nil {
 		return nil, err

@@ -106,7 +106,7 @@ func TestOperationsTellWhatIsRefused(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		answer, err := d.memory.operations(t.Context(), call, &api.OperationsRequest{})
+		answer, err := d.memory.reading().operations(t.Context(), call, &api.OperationsRequest{})
 		if err != nil || !answer.Enabled {
 			t.Fatal(answer, err)
 		}

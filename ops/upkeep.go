@@ -13,7 +13,7 @@ import (
 // maxSync is how long anybody may wait.
 const maxSync = 10 * time.Minute
 
-func (m *Memory) syncOp(ctx context.Context, c Call, r *api.SyncRequest) (*api.SyncAnswer, error) {
+func (m admin) syncOp(ctx context.Context, c Call, r *api.SyncRequest) (*api.SyncAnswer, error) {
 	start := time.Now()
 	timeout, err := time.ParseDuration(r.Timeout)
 	if err != nil || timeout < 0 || timeout > maxSync {
@@ -29,7 +29,7 @@ func (m *Memory) syncOp(ctx context.Context, c Call, r *api.SyncRequest) (*api.S
 	return answer, nil
 }
 
-func (m *Memory) rebuild(ctx context.Context, _ Call, _ *api.RebuildRequest) (*api.RebuildAnswer, error) {
+func (m admin) rebuild(ctx context.Context, _ Call, _ *api.RebuildRequest) (*api.RebuildAnswer, error) {
 	start := time.Now()
 	err := m.Keeper.Rebuild(ctx)
 	if errors.Is(err, index.ErrRebuilding) {
@@ -50,7 +50,7 @@ type Change struct {
 
 // events tells a caller what happens to the files it can read, and the owner
 // what happens to the memory as a whole.
-func (m *Memory) events(ctx context.Context, c Call, _ *api.EventsRequest, send func(any) error) error {
+func (m admin) events(ctx context.Context, c Call, _ *api.EventsRequest, send func(any) error) error {
 	return m.Keeper.Subscribe(ctx, func(change Change) error {
 		if change.Before.Path == "" && change.After.Path == "" {
 			if !c.Whole && change.Event.Event != api.Listening {

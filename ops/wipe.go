@@ -22,7 +22,7 @@ type wiping struct {
 
 // wipeSubject deletes all that is remembered of a subject and its aliases: their
 // directories, what is derived from them, and what the journal has of them.
-func (m *Memory) wipeSubject(ctx context.Context, c Call, r *api.WipeRequest) (*api.WipeAnswer, error) {
+func (m erasing) wipeSubject(ctx context.Context, c Call, r *api.WipeRequest) (*api.WipeAnswer, error) {
 	answer := &api.WipeAnswer{Subjects: []string{}, Deleted: []string{}, Left: []string{}, Unlinked: []string{}}
 	if m.Disabled {
 		answer.Disabled = true
@@ -94,7 +94,7 @@ func (m *Memory) wipeSubject(ctx context.Context, c Call, r *api.WipeRequest) (*
 
 // withAliases lets a call see what is kept under every key that is linked to its
 // subject, also where others are not shown that.
-func (m *Memory) withAliases(c *Call) (err error) {
+func (m erasing) withAliases(c *Call) (err error) {
 	links, _ := m.Scopes.Links() // of a file that is broken, those that were good last
 	c.Scope.Aliases = nil
 	for _, l := range links {
@@ -110,7 +110,7 @@ func (m *Memory) withAliases(c *Call) (err error) {
 
 // wiping finds what is a subject's and its aliases'. A directory that others claim
 // is not: nothing is deleted before that is settled.
-func (m *Memory) wiping(c Call, sessions bool) (*wiping, error) {
+func (m erasing) wiping(c Call, sessions bool) (*wiping, error) {
 	w := &wiping{keys: map[string]bool{}}
 	for _, subject := range c.View.Subjects() {
 		for _, dir := range []string{"_longterms/" + memory.SubjectDir(subject), memory.UserDir(subject)} {
@@ -149,7 +149,7 @@ func (m *Memory) wiping(c Call, sessions bool) (*wiping, error) {
 
 // wipedJournal lists what the journal has of the subject: what its files said, and
 // its links.
-func (m *Memory) wipedJournal(c Call, w *wiping) ([]vault.Holding, error) {
+func (m erasing) wipedJournal(c Call, w *wiping) ([]vault.Holding, error) {
 	return m.Writer.Journal.Holding(
 		func(r vault.Record) bool {
 			return r.Path == memory.IdentitiesPath || m.wiped(w, r.Path) || r.To != "" && m.wiped(w, r.To)
@@ -162,7 +162,7 @@ func (m *Memory) wipedJournal(c Call, w *wiping) ([]vault.Holding, error) {
 }
 
 // unlinkAll takes away the links of a subject: of an account's keys, or of a key.
-func (m *Memory) unlinkAll(ctx context.Context, subject string) (keys []string, err error) {
+func (m erasing) unlinkAll(ctx context.Context, subject string) (keys []string, err error) {
 	_, err = m.Writer.Write(ctx, vault.Change{
 		Path: memory.IdentitiesPath, Cause: "wipe", Asked: true, Secret: true,
 		Edit: func(old *vault.File) ([]byte, error) {
@@ -184,13 +184,13 @@ func (m *Memory) unlinkAll(ctx context.Context, subject string) (keys []string, 
 }
 
 // wiped reports whether a file that was written was the subject's.
-func (m *Memory) wiped(w *wiping, path string) bool {
+func (m erasing) wiped(w *wiping, path string) bool {
 	return w.keys[m.Layout.Place(path).Owner] || slices.Contains(w.files, path)
 }
 
 // removeWiped removes whole files. The journal has nothing of what they said. Later
 // than when that was asked for, what somebody has written there since is not meant.
-func (m *Memory) removeWiped(ctx context.Context, plan *oblivion, later bool) error {
+func (m erasing) removeWiped(ctx context.Context, plan *oblivion, later bool) error {
 	group := ""
 	var errs []error
 	for _, f := range plan.Files {

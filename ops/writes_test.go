@@ -292,7 +292,7 @@ func TestWriteBusy(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = d.memory.edit(context.Background(), call, &api.EditRequest{Path: "MEMORY.md", OldText: "- a", NewText: "- b"})
+	_, err = d.memory.writing().edit(context.Background(), call, &api.EditRequest{Path: "MEMORY.md", OldText: "- a", NewText: "- b"})
 	if got := asError(err).Code; got != api.Busy {
 		t.Errorf("the error is %v", err)
 	}
@@ -391,7 +391,7 @@ func TestWriteRefused(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = d.memory.edit(t.Context(), call, &api.EditRequest{Path: path, OldText: "- a", NewText: "- b"})
+		_, err = d.memory.writing().edit(t.Context(), call, &api.EditRequest{Path: path, OldText: "- a", NewText: "- b"})
 		if e := asError(err); e.Code != c.code || !strings.Contains(e.Message, c.says) {
 			t.Errorf("the error is %s %v", e.Code, err)
 		}
