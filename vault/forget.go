@@ -102,7 +102,7 @@ func (j *Journal) forget(known *Record, hunks []int) error {
 	if known.State == StateIntent {
 		ending = intentEnding
 	}
-	if err := WriteState(j.path(r.ID, ending), data); err != nil {
+	if err := j.disk.Write(j.path(r.ID, ending), data); err != nil {
 		return err
 	}
 	known.Forgotten = true

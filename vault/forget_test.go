@@ -43,7 +43,7 @@ func TestJournalForgets(t *testing.T) {
 	for range 2 { // once more does no harm
 		must(t, w.Journal.Forget(append(list, Holding{ID: "00000000"})))
 	}
-	again, err := OpenJournal(w.Journal.dir, time.Hour)
+	again, err := OpenJournal(w.Journal.Dir, time.Hour)
 	must(t, err)
 	if p := again.Problems(); len(p) > 0 {
 		t.Error(p)
@@ -81,7 +81,7 @@ func TestJournalHoldingDamaged(t *testing.T) {
 	must(t, err)
 	_, err = w.Write(t.Context(), setTo("b.md", "secret 2\n"))
 	must(t, err)
-	path := w.Journal.path(first.ID, madeEnding)
+	path := filepath.Join(w.Journal.Dir, first.ID+".json")
 	data, err := os.ReadFile(path)
 	must(t, err)
 	must(t, os.WriteFile(path, append(bytes.TrimSuffix(data, []byte("\n")), "x\n"...), 0o600))

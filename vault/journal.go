@@ -32,8 +32,10 @@ type Journal struct {
 	// its hunks. It must neither wait nor call the journal.
 	Happened func(Record)
 
-	dir  string
-	keep time.Duration
+	Dir  string        // where its files are; set by Open
+	Keep time.Duration // how long changes are kept, for ever if zero
+
+	disk Disk
 
 	mu       sync.Mutex
 	records  []Record // by id, without hunks
@@ -44,7 +46,7 @@ type Journal struct {
 const (
 	intentEnding = ".intent.json"
 	madeEnding   = ".json"
-	draftEnding  = intentEnding + stateDraft // of a record that is being written
+	draftEnding  = intentEnding + DraftEnding // of a record that is being written
 
 	// maxHeader is more than the longest paths and reasons need.
 	maxHeader = 64 << 10
@@ -58,25 +60,42 @@ var (
 	ErrAmbiguous = errors.New("more than one change begins like this")
 )
 
-// OpenJournal opens the journal in the directory dir, which is made if there is
+// DraftEnding is what the name of a file ends with that is being written.
+const DraftEnding = ".new"
+
+// A Disk makes the directory of a journal and writes its files.
+type Disk struct {
+	MakeDir func(path string) error              // makes a directory that only we can read, if there is none
+	Write   func(path string, data []byte) error // replaces a file at once and durably, by way of path + DraftEnding
+}
+
+// openOn opens the journal in the directory dir, which is made if there is
 // none. Changes are kept for keep, or for ever if it is zero.
 //
 // Files that are damaged, or not the journal's, are left where they are; see
 // [Journal.Problems].
-func OpenJournal(dir string, keep time.Duration) (*Journal, error) {
-	if err := PrivateDir(dir); err != nil {
+func openOn(disk Disk, dir string, keep time.Duration) (*Journal, error) {
+	if err := disk.MakeDir(dir); err != nil {
 		return nil, fmt.Errorf("journal: %w", err)
 	}
 	entries, err := os.ReadDir(dir) // sorted by name
 	if err != nil {
 		return nil, fmt.Errorf("journal: %w", err)
 	}
-	j := &Journal{dir: dir, keep: keep}
+	j := &Journal{Dir: dir, Keep: keep, disk: disk}
 	for _, e := range entries {
 		j.load(e)
 	}
 	j.settle()
 	return j, nil
+}
+
+// reason returns the text of an error without the path, which the caller adds.
+func reason(err error) string {
+	if path, ok := errors.AsType[*fs.PathError](err); ok {
+		err = path.Err
+	}
+	return err.Error()
 }
 
 // load takes in one file of the directory.
@@ -85,22 +104,22 @@ func (j *Journal) load(e fs.DirEntry) {
 	id, ending, _ := strings.Cut(name, ".")
 	n, ok := parseID(id)
 	switch ending = "." + ending; {
-	case name == tagName:
+	case name == "CACHEDIR.TAG":
 		return
 	case !ok || !e.Type().IsRegular() || ending != intentEnding && ending != madeEnding && ending != draftEnding:
 		j.problems = append(j.problems, name+": not a file of the journal")
 		return
 	case ending == draftEnding:
-		os.Remove(filepath.Join(j.dir, name)) // begun, and nothing was changed yet
+		os.Remove(filepath.Join(j.Dir, name)) // begun, and nothing was changed yet
 		return
 	}
 	j.last = max(j.last, n)
-	r, err := readHeader(filepath.Join(j.dir, name))
+	r, err := readHeader(filepath.Join(j.Dir, name))
 	if err == nil && r.ID != id {
 		err = errors.New("not what its name says")
 	}
 	if err != nil {
-		j.problems = append(j.problems, name+": "+reasonOf(err))
+		j.problems = append(j.problems, name+": "+reason(err))
 		return
 	}
 	r.State = StateDone
@@ -175,7 +194,7 @@ func (j *Journal) Begin(r Record) (Record, error) {
 	if err != nil {
 		return Record{}, fmt.Errorf("journal: %w", err)
 	}
-	if err := WriteState(j.path(r.ID, intentEnding), data); err != nil {
+	if err := j.disk.Write(j.path(r.ID, intentEnding), data); err != nil {
 		os.Remove(j.path(r.ID, intentEnding)) // it may be there, and not be on the disk
 		return Record{}, fmt.Errorf("journal: %w", err)
 	}
@@ -188,7 +207,7 @@ func (j *Journal) Begin(r Record) (Record, error) {
 
 // sync puts on the disk which files there are.
 func (j *Journal) sync() error {
-	dir, err := os.Open(j.dir)
+	dir, err := os.Open(j.Dir)
 	if err != nil {
 		return err
 	}
@@ -259,7 +278,7 @@ func (j *Journal) find(id string) (int, bool) {
 	return slices.BinarySearchFunc(j.records, id, func(r Record, id string) int { return strings.Compare(r.ID, id) })
 }
 
-func (j *Journal) path(id, ending string) string { return filepath.Join(j.dir, id+ending) }
+func (j *Journal) path(id, ending string) string { return filepath.Join(j.Dir, id+ending) }
 
 func (j *Journal) now() time.Time {
 	if j.Now != nil {
@@ -275,13 +294,13 @@ func (j *Journal) now() time.Time {
 func (j *Journal) Prune(now time.Time) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if j.keep <= 0 {
+	if j.Keep <= 0 {
 		return nil
 	}
 	if n := len(j.records); n > 0 && j.records[n-1].Time.Before(now) {
 		now = j.records[n-1].Time
 	}
-	oldest := now.Add(-j.keep)
+	oldest := now.Add(-j.Keep)
 	stays := map[string]bool{} // by group
 	for _, r := range j.records {
 		if r.State == StateIntent || !r.Time.Before(oldest) {

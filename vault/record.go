@@ -31,8 +31,8 @@ type Record struct {
 	Forgotten     bool   // some of that was taken out, or never was there
 }
 
-// path is where the file of a change is after it.
-func (r *Record) path() string {
+// FilePath returns where the file of a change is after it.
+func (r *Record) FilePath() string {
 	if r.To != "" {
 		return r.To
 	}

@@ -20,7 +20,7 @@ func TestRepairWaitsForTheDisk(t *testing.T) {
 	disk := w.Vault.Dir + "~"
 	must(t, os.Rename(w.Vault.Dir, disk))
 	must(t, os.Mkdir(w.Vault.Dir, 0o700))
-	w = writerOn(t, w.Vault, w.Journal.dir)
+	w = writerOn(t, w.Vault, w.Journal.Dir)
 	if err := w.Repair(t.Context()); !errors.Is(err, ErrRoot) {
 		t.Errorf("got %v, want %v", err, ErrRoot)
 	}
@@ -49,5 +49,5 @@ func TestRepairOfAnEmptyRoot(t *testing.T) {
 	_, err := w.Write(t.Context(), change("a.md", "", "a\n"))
 	must(t, err)
 	must(t, os.Remove(filepath.Join(w.Vault.Dir, "a.md")))
-	must(t, writerOn(t, w.Vault, w.Journal.dir).Repair(t.Context()))
+	must(t, writerOn(t, w.Vault, w.Journal.Dir).Repair(t.Context()))
 }

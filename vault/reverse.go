@@ -27,7 +27,7 @@ func (e *ConflictError) Error() string { return fmt.Sprintf("undo %s: %s: %s", e
 // the change made is only ever taken away as it was made.
 func Reverse(now []byte, r Record) ([]byte, error) {
 	conflict := func(format string, args ...any) error {
-		return &ConflictError{r.ID, r.path(), fmt.Sprintf(format, args...)}
+		return &ConflictError{r.ID, r.FilePath(), fmt.Sprintf(format, args...)}
 	}
 	digest := Digest(now)
 	switch {

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -13,16 +14,13 @@ import (
 // maxState is far more than any state that is kept: a larger file is not ours.
 const maxState = 256 << 20
 
-// stateDraft is what the name of a file ends with that is being written.
-const stateDraft = ".new"
-
 // WriteState replaces the file at path, which is the daemon's own and not below
 // a root: only we can read it, and it is the old or the new one whatever
 // happens, and on the disk when WriteState returns. Its directory is there, and
 // nobody else writes the same path meanwhile.
 func WriteState(path string, data []byte) error {
 	// The name is always the same, so that a crash leaves at most one.
-	draft := path + stateDraft
+	draft := path + DraftEnding
 	fd, err := retry(func() (int, error) {
 		return unix.Open(draft, unix.O_WRONLY|unix.O_CREAT|unix.O_TRUNC|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0o600)
 	})
@@ -76,4 +74,10 @@ func ReadState(path string) ([]byte, error) {
 		err = ErrTooLarge
 	}
 	return data, pathError("read state", path, err)
+}
+
+// OpenJournal opens the journal in the directory dir, which is made if there is
+// none. Changes are kept for keep, or for ever if it is zero.
+func OpenJournal(dir string, keep time.Duration) (*Journal, error) {
+	return openOn(Disk{MakeDir: PrivateDir, Write: WriteState}, dir, keep)
 }

@@ -136,7 +136,7 @@ func (f *memoryFiles) read(path string) ([]byte, error) {
 
 // reverse takes one change back.
 func (f *memoryFiles) reverse(r Record) error {
-	at := r.path()
+	at := r.FilePath()
 	data, err := f.read(at)
 	if err == nil {
 		data, err = Reverse(data, r)
@@ -191,7 +191,7 @@ func (p *undoPlan) apply(ctx context.Context) {
 func (p *undoPlan) write(ctx context.Context, step []Record, group string) (Written, error) {
 	first := step[0]
 	c := Change{
-		Path: first.path(), Cause: "undo", Group: group, Asked: true,
+		Path: first.FilePath(), Cause: "undo", Group: group, Asked: true,
 		Reason: fmt.Sprintf("%s, %s: undone", first.Cause, first.Time.UTC().Format(time.DateTime)),
 		Edit: func(old *File) ([]byte, error) {
 			var data []byte
@@ -243,7 +243,7 @@ func (p *undoPlan) list(records []Record) []Undoing {
 			u.Record.State = StateUndone
 		}
 		if u.Err == nil && u.By == "" && reasons[r.Group] && r.State != StateUndone {
-			u.Err = &ConflictError{r.ID, r.path(), "another change that was made with it cannot be undone"}
+			u.Err = &ConflictError{r.ID, r.FilePath(), "another change that was made with it cannot be undone"}
 		}
 		if u.Err != nil || u.By != "" || ok && p.by == nil {
 			list = append(list, u)

@@ -107,7 +107,7 @@ func (u *undoing) undo(id string) []Undoing {
 func told(list []Undoing) string {
 	var b strings.Builder
 	for _, u := range list {
-		fmt.Fprintf(&b, "%s: %v\n", u.Record.path(), u.Err)
+		fmt.Fprintf(&b, "%s: %v\n", u.Record.FilePath(), u.Err)
 	}
 	return b.String()
 }

@@ -238,17 +238,17 @@ func TestPowerCutWhileWriting(t *testing.T) {
 			}
 			defer exec.Command("umount", "-l", disk).Run()
 			v := &Vault{Dir: filepath.Join(disk, "root")}
-			journal := filepath.Join(disk, "journal")
+			dir := filepath.Join(disk, "journal")
 			if cut == 0 {
 				for n := range files {
 					write(t, v, fmt.Sprintf("d/%d.md", n), "count: 0\nend\n")
 				}
 				run(t, "sync", "-f", disk)
 			} else {
-				cutOff += settleAfterCut(t, cut, v, journal, files, nil)
+				cutOff += settleAfterCut(t, cut, v, dir, files, nil)
 			}
 			acked := make([]atomic.Int64, files)
-			cmd := child(t, v.Dir, journal, fmt.Sprintf("VAULT_TEST_FILES=%d", files))
+			cmd := child(t, v.Dir, dir, fmt.Sprintf("VAULT_TEST_FILES=%d", files))
 			out, err := cmd.StdoutPipe()
 			must(t, err)
 			must(t, cmd.Start())
@@ -278,7 +278,7 @@ func TestPowerCutWhileWriting(t *testing.T) {
 			run(t, "umount", disk)
 			must(t, os.Rename(image+".cut", image))
 			run(t, "mount", "-o", "loop", image, disk)
-			cutOff += settleAfterCut(t, cut, v, journal, files, certain)
+			cutOff += settleAfterCut(t, cut, v, dir, files, certain)
 		}()
 		if t.Failed() {
 			return
@@ -288,9 +288,9 @@ func TestPowerCutWhileWriting(t *testing.T) {
 }
 
 // settleAfterCut starts as a daemon does, and looks at what there is.
-func settleAfterCut(t *testing.T, cut int, v *Vault, journal string, files int, certain []int64) (settled int) {
+func settleAfterCut(t *testing.T, cut int, v *Vault, dir string, files int, certain []int64) (settled int) {
 	t.Helper()
-	w := writerOn(t, v, journal)
+	w := writerOn(t, v, dir)
 	settled = len(w.Journal.Pending())
 	must(t, w.Repair(t.Context()))
 	tree := w.tree(t)

@@ -163,9 +163,9 @@ func undone(w *Writer, files map[string]string) bool {
 func TestNoChangeWithoutJournal(t *testing.T) {
 	for _, deed := range deeds {
 		v := newVault(t, deed.before)
-		journal := filepath.Join(t.TempDir(), "journal")
-		w := writerOn(t, v, journal)
-		must(t, os.Rename(journal, journal+"~"))
+		dir := filepath.Join(t.TempDir(), "journal")
+		w := writerOn(t, v, dir)
+		must(t, os.Rename(dir, dir+"~"))
 		if _, err := deed.do(t.Context(), w); err == nil || !strings.Contains(err.Error(), "journal") {
 			t.Errorf("%s: %v", deed.name, err)
 		}
@@ -173,7 +173,7 @@ func TestNoChangeWithoutJournal(t *testing.T) {
 		if s := w.Status(); len(s.Refused) > 0 {
 			t.Errorf("%s: the file is said to be refused: %v", deed.name, s.Refused)
 		}
-		must(t, os.Rename(journal+"~", journal))
+		must(t, os.Rename(dir+"~", dir))
 		if _, err := deed.do(t.Context(), w); err != nil {
 			t.Errorf("%s, afterwards: %v", deed.name, err)
 		}
@@ -184,12 +184,12 @@ func TestNoChangeWithoutJournal(t *testing.T) {
 // The journal cannot be told that a change was made: it is settled later.
 func TestJournalFailsAtTheEnd(t *testing.T) {
 	v := newVault(t, map[string]string{"a.md": "- [ ] one\n"})
-	journal := filepath.Join(t.TempDir(), "journal")
-	w := writerOn(t, v, journal)
+	dir := filepath.Join(t.TempDir(), "journal")
+	w := writerOn(t, v, dir)
 	w.fault = func(call string, do func() error) error {
 		err := do()
 		if call == "exchange" {
-			must(t, os.Rename(journal, journal+"~"))
+			must(t, os.Rename(dir, dir+"~"))
 		}
 		return err
 	}
@@ -197,7 +197,7 @@ func TestJournalFailsAtTheEnd(t *testing.T) {
 	if err != nil || !got.Changed {
 		t.Errorf("%+v, %v", got, err)
 	}
-	must(t, os.Rename(journal+"~", journal))
+	must(t, os.Rename(dir+"~", dir))
 	must(t, finishAll(t, w))
 	wantFiles(t, w, map[string]string{"a.md": "- [x] one\n"})
 	if r, err := w.Journal.Get(got.ID); err != nil || r.State != StateDone || len(w.Journal.Pending()) != 0 {

@@ -20,16 +20,16 @@ import (
 // and searching need none of it.
 func (d *daemon) openWriting() (err error) {
 	c := d.config
-	journal, err := vault.OpenJournal(filepath.Join(c.State.Dir, "journal"), c.Journal.Keep)
+	records, err := vault.OpenJournal(filepath.Join(c.State.Dir, "journal"), c.Journal.Keep)
 	if err != nil {
 		d.logger.Error("no file is changed without a journal", "err", err)
 		d.unwritable = err
 		return nil
 	}
-	journal.Now = clock.Now
-	journal.Happened = func(r vault.Record) { d.pipeline.events.publish(ops.Change{Event: ops.WriteEvent(r)}) }
+	records.Now = clock.Now
+	records.Happened = func(r vault.Record) { d.pipeline.events.publish(ops.Change{Event: ops.WriteEvent(r)}) }
 	d.writer = &vault.Writer{
-		Vault: d.vault, Journal: journal, Logger: d.logger, Enabled: d.mayWrite,
+		Vault: d.vault, Journal: records, Logger: d.logger, Enabled: d.mayWrite,
 		Settings: []string{memory.IdentitiesPath}, Quiet: cmp.Or(c.Write.Quiet, -1), MaxSize: int64(c.Write.MaxSize), Fuse: c.Write.Fuse,
 	}
 	if d.upkeep, err = d.openUpkeep(); err != nil {

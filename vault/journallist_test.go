@@ -1,0 +1,38 @@
+package vault
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+// A list does not read ten thousand files.
+func TestJournalOfTenThousand(t *testing.T) {
+	dir := t.TempDir()
+	for i := range 10_000 {
+		r := Record{Path: fmt.Sprintf("%d.md", i%100), Cause: "todo", Hunks: Hunks([]byte("1\n"), []byte("2\n"))}
+		r.ID, r.Time = formatID(int64(1e9)+int64(i)), time.Unix(int64(i), 0)
+		r.Group = r.ID
+		data, err := r.encode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, r.ID+".json"), data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	start := time.Now()
+	j, err := openOn(Disk{MakeDir: func(string) error { return nil }}, dir, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("opened in %v", time.Since(start))
+	if err := os.RemoveAll(dir); err != nil {
+		t.Fatal(err)
+	}
+	if got := len(j.List(time.Time{}, "7.md", 0)); got != 100 {
+		t.Errorf("%d changes of one file, want 100", got)
+	}
+}
