@@ -30,6 +30,7 @@ import (
 
 	"github.com/memwatchd/memwatchd/memory"
 	"github.com/memwatchd/memwatchd/vault"
+	"github.com/memwatchd/memwatchd/vault/journal"
 )
 
 // Files gives files of memory as they are now, or as they last were. An error
@@ -167,7 +168,7 @@ func (c *Compactor) carryOut(ctx context.Context, doc *memory.Document, plan *Pl
 			entries[i] = s.entry
 		}
 		if text, _ := c.takeOut(doc, entries); text != nil {
-			plan.Hunks = vault.Hunks(doc.Source, text)
+			plan.Hunks = journal.Hunks(doc.Source, text)
 		}
 		return nil
 	}

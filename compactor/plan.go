@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/memwatchd/memwatchd/memory"
-	"github.com/memwatchd/memwatchd/vault"
+	"github.com/memwatchd/memwatchd/vault/journal"
 )
 
 // An Action is what a plan does with an entry.
@@ -45,7 +45,7 @@ type Plan struct {
 	Steps []Step // what goes, in the order of lines
 	Kept  []Step // the items that stay, when that is asked for
 
-	Hunks []vault.Hunk // of a dry run: what would change in the file
+	Hunks []journal.Hunk // of a dry run: what would change in the file
 }
 
 // A Step is what becomes of one entry.

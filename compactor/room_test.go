@@ -17,6 +17,7 @@ import (
 
 	"github.com/memwatchd/memwatchd/memory"
 	"github.com/memwatchd/memwatchd/vault"
+	"github.com/memwatchd/memwatchd/vault/journal"
 )
 
 // A room is a compactor on a root of its own, with all that it writes through.
@@ -24,7 +25,7 @@ type room struct {
 	*Compactor
 	t       *testing.T
 	vault   *vault.Vault
-	journal *vault.Journal
+	journal *journal.Journal
 	writer  *vault.Writer
 	now     time.Time
 	before  func(vault.Change) error // of each write; an error is what becomes of it

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/memwatchd/memwatchd/api"
-	"github.com/memwatchd/memwatchd/vault"
+	"github.com/memwatchd/memwatchd/vault/journal"
 )
 
 // How many bytes of one change are told at most, and of all those of an answer.
@@ -19,7 +19,7 @@ const (
 // for it.
 type differ struct{ shown int }
 
-func (d *differ) file(path string, hunks []vault.Hunk) api.FileDiff {
+func (d *differ) file(path string, hunks []journal.Hunk) api.FileDiff {
 	f := api.FileDiff{Path: path}
 	f.Hunks, f.Truncated = diffOf(hunks, min(maxDiff, maxDiffs-d.shown))
 	for _, h := range f.Hunks {
@@ -31,13 +31,13 @@ func (d *differ) file(path string, hunks []vault.Hunk) api.FileDiff {
 // Diff is what a change makes of one file, without credentials, as far as an
 // answer has room for it.
 func Diff(path string, before, after []byte) api.FileDiff {
-	return new(differ).file(path, vault.Hunks(before, after))
+	return new(differ).file(path, journal.Hunks(before, after))
 }
 
 // diffOf shows the hunks of a change, or so many of them as there is room for.
 // Those that are so near that they have lines around them in common are one, or
 // what reads differences would meet these lines twice.
-func diffOf(hunks []vault.Hunk, room int) (list []api.DiffHunk, truncated bool) {
+func diffOf(hunks []journal.Hunk, room int) (list []api.DiffHunk, truncated bool) {
 	list = []api.DiffHunk{}
 	moved := 0 // how much further down lines are than they were
 	for len(hunks) > 0 {
@@ -65,11 +65,11 @@ func diffOf(hunks []vault.Hunk, room int) (list []api.DiffHunk, truncated bool) 
 }
 
 // end is the line behind what a hunk replaces, in the old file.
-func end(h vault.Hunk) int { return h.Line + lines(h.Old) }
+func end(h journal.Hunk) int { return h.Line + lines(h.Old) }
 
 // unified shows hunks with no more between them than the lines around them, in
 // the unified format. Lines of the new file are so much further down.
-func unified(hunks []vault.Hunk, moved int) string {
+func unified(hunks []journal.Hunk, moved int) string {
 	var b strings.Builder
 	before, after := 0, 0
 	write := func(mark byte, text []byte) {

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/memwatchd/memwatchd/api"
-	"github.com/memwatchd/memwatchd/vault"
+	"github.com/memwatchd/memwatchd/vault/journal"
 )
 
 // Differences make of what was what is, for whoever follows them line by line.
@@ -35,7 +35,7 @@ func TestDiffApplies(t *testing.T) {
 		if r.IntN(3) == 0 {
 			is = strings.TrimSuffix(is, "\n")
 		}
-		hunks, _ := diffOf(vault.Hunks([]byte(was), []byte(is)), maxDiff)
+		hunks, _ := diffOf(journal.Hunks([]byte(was), []byte(is)), maxDiff)
 		got, err := applied(was, hunks)
 		if err != nil || got != is {
 			t.Fatalf("%v: %q to %q\nbecomes %q by\n%v", err, was, is, got, hunks)
@@ -90,10 +90,10 @@ func applied(text string, hunks []api.DiffHunk) (string, error) {
 // However much was changed, an answer has an end, at the end of a line.
 func TestDiffHasAnEnd(t *testing.T) {
 	before := strings.Repeat("- a line of some length\n", 20_000)
-	hunks := vault.Hunks([]byte("# A\n"), []byte("# A\n"+before))
+	hunks := journal.Hunks([]byte("# A\n"), []byte("# A\n"+before))
 	tell := teller{}
 	for n := range 200 {
-		w := tell.wrote(vault.Record{Hunks: hunks})
+		w := tell.wrote(journal.Record{Hunks: hunks})
 		if !w.Truncated {
 			t.Fatal("it is not said that there is more")
 		}

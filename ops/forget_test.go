@@ -16,6 +16,7 @@ import (
 	"github.com/memwatchd/memwatchd/memory"
 	"github.com/memwatchd/memwatchd/secrets"
 	"github.com/memwatchd/memwatchd/vault"
+	"github.com/memwatchd/memwatchd/vault/journal"
 )
 
 // forgetter is a memory on a disk, and the owner's call.
@@ -57,7 +58,7 @@ func (d *diskCase) want(t *testing.T, path, text string) {
 // held reports whether the journal has a text.
 func (d *diskCase) held(t *testing.T, text string) bool {
 	t.Helper()
-	list, err := d.memory.Writer.Journal.Holding(func(vault.Record) bool { return true }, func(_ vault.Record, h vault.Hunk) bool {
+	list, err := d.memory.Writer.Journal.Holding(func(journal.Record) bool { return true }, func(_ journal.Record, h journal.Hunk) bool {
 		return bytes.Contains(h.Old, []byte(text)) || bytes.Contains(h.New, []byte(text)) ||
 			bytes.Contains(h.Before, []byte(text)) || bytes.Contains(h.Behind, []byte(text))
 	})

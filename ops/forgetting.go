@@ -13,6 +13,7 @@ import (
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/memory"
 	"github.com/memwatchd/memwatchd/vault"
+	"github.com/memwatchd/memwatchd/vault/journal"
 )
 
 // What is to be forgotten is noted before anything is done, by ids and numbers
@@ -22,9 +23,9 @@ import (
 
 // An oblivion is what is to be forgotten.
 type oblivion struct {
-	Subject string          `json:"subject"` // who asked
-	Files   []lostFile      `json:"files,omitempty"`
-	Journal []vault.Holding `json:"journal,omitempty"`
+	Subject string            `json:"subject"` // who asked
+	Files   []lostFile        `json:"files,omitempty"`
+	Journal []journal.Holding `json:"journal,omitempty"`
 }
 
 // A lostFile is a file, with what is to go from it.

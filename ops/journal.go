@@ -10,6 +10,7 @@ import (
 
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/vault"
+	"github.com/memwatchd/memwatchd/vault/journal"
 )
 
 // journal tells the owner what was written.
@@ -26,7 +27,7 @@ func (m admin) journal(_ context.Context, c Call, r *api.JournalRequest) (*api.J
 	for _, known := range m.Undoer.Journal.List(since, path, r.Limit) {
 		whole, err := m.Undoer.Journal.Get(known.ID)
 		switch {
-		case errors.Is(err, vault.ErrNoRecord):
+		case errors.Is(err, journal.ErrNoRecord):
 			continue // it was just now too old to be kept
 		case err != nil:
 			w := tell.wrote(known)
@@ -89,9 +90,9 @@ func (m admin) mayUndo(c Call) error {
 func undoError(id string, err error) error {
 	conflict, undone := errors.AsType[*vault.ConflictError](err)
 	switch {
-	case errors.Is(err, vault.ErrNoRecord):
+	case errors.Is(err, journal.ErrNoRecord):
 		return notFound("change", id).WithHint("journal lists those that are kept")
-	case errors.Is(err, vault.ErrAmbiguous):
+	case errors.Is(err, journal.ErrAmbiguous):
 		return api.Errorf(api.Conflict, "more than one change has an id that begins with %q", id).WithHint("give more of it")
 	case undone:
 		return api.Errorf(api.Conflict, "change %s: %s", conflict.ID, conflict.Reason)
@@ -125,7 +126,7 @@ func (m admin) ago(name, s string) (time.Time, error) {
 }
 
 // reversed are the hunks of taking a change back, in the file as it left it.
-func reversed(hunks []vault.Hunk) []vault.Hunk {
+func reversed(hunks []journal.Hunk) []journal.Hunk {
 	moved := 0 // how much further down lines are than they were
 	list := slices.Clone(hunks)
 	for i, h := range hunks {
@@ -139,7 +140,7 @@ func reversed(hunks []vault.Hunk) []vault.Hunk {
 type teller struct{ told int }
 
 // wrote is a change as it is told.
-func (t *teller) wrote(r vault.Record) api.Wrote {
+func (t *teller) wrote(r journal.Record) api.Wrote {
 	w := api.Wrote{
 		ID: r.ID, Group: r.Group, Time: r.Time, Path: r.Path, To: r.To, What: "changed",
 		Cause: r.Cause, Reason: r.Reason, State: string(r.State), Undoes: r.Undoes, Forgotten: r.Forgotten,
@@ -160,6 +161,6 @@ func (t *teller) wrote(r vault.Record) api.Wrote {
 }
 
 // WriteEvent is what listeners are told of a change that was made.
-func WriteEvent(r vault.Record) api.Event {
+func WriteEvent(r journal.Record) api.Event {
 	return api.Event{Event: "write", Path: r.Path, Cause: r.Cause, ID: r.ID}
 }

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/memwatchd/memwatchd/memory"
-	"github.com/memwatchd/memwatchd/vault"
+	"github.com/memwatchd/memwatchd/vault/journal"
 )
 
 // Needles are what is looked for where there are no entries: a text, and the lines
@@ -120,7 +120,7 @@ func (n *needles) entry(e *memory.Entry, source string) bool {
 // inJournal lists what of the journal has what is looked for: of files of the
 // caller's, and of files that are for all. Where others have the same text in a
 // file, it is left alone unless its lines are, byte for byte, those that go.
-func (m erasing) inJournal(c Call, words *needles) ([]vault.Holding, error) {
+func (m erasing) inJournal(c Call, words *needles) ([]journal.Holding, error) {
 	mine, shared := map[string]bool{}, map[string]bool{}
 	may := func(path string) bool {
 		if is, known := mine[path]; known {
@@ -130,8 +130,8 @@ func (m erasing) inJournal(c Call, words *needles) ([]vault.Holding, error) {
 		return mine[path]
 	}
 	return m.Writer.Journal.Holding(
-		func(r vault.Record) bool { return may(r.Path) || r.To != "" && may(r.To) },
-		func(r vault.Record, h vault.Hunk) bool {
+		func(r journal.Record) bool { return may(r.Path) || r.To != "" && may(r.To) },
+		func(r journal.Record, h journal.Hunk) bool {
 			return slices.ContainsFunc([][]byte{h.Old, h.New, h.Before, h.Behind}, func(b []byte) bool {
 				if text := string(bytes.ToValidUTF8(b, nil)); !shared[r.Path] {
 					return words.in(text)

@@ -9,7 +9,7 @@ import (
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/memory"
 	"github.com/memwatchd/memwatchd/secrets"
-	"github.com/memwatchd/memwatchd/vault"
+	"github.com/memwatchd/memwatchd/vault/journal"
 )
 
 // redacted is an answer without credentials. What is in it already is not
@@ -35,7 +35,7 @@ func redactedError(err error) error {
 // maskHunk is a change without credentials. They are looked for in the lines as
 // they stood, and as they stand: marks of a difference, or the lines of the other
 // side, would come between those of a private key.
-func maskHunk(h vault.Hunk) vault.Hunk {
+func maskHunk(h journal.Hunk) journal.Hunk {
 	side := func(middle []byte) []byte { return secrets.Mask(slices.Concat(h.Before, middle, h.Behind)) }
 	was, is := side(h.Old), side(h.New)
 	from := len(h.Before)

@@ -12,6 +12,7 @@ import (
 	"github.com/memwatchd/memwatchd/memory"
 	"github.com/memwatchd/memwatchd/todosync"
 	"github.com/memwatchd/memwatchd/vault"
+	"github.com/memwatchd/memwatchd/vault/journal"
 )
 
 // publicByDesign is told with every draft that is written, unless somebody has made
@@ -276,7 +277,7 @@ func (m drafting) tellMerge(c Call, d *sessionDraft, merge *memory.Merge, before
 		if _, err := m.Writer.Vault.Read(answer.Path); err == nil {
 			was = before.For(c.View).Shown(c.View).Text()
 		}
-		answer.Diff, _ = diffOf(vault.Hunks([]byte(was), []byte(shown.Text())), maxDiff)
+		answer.Diff, _ = diffOf(journal.Hunks([]byte(was), []byte(shown.Text())), maxDiff)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"github.com/memwatchd/memwatchd/memory"
 	"github.com/memwatchd/memwatchd/todosync"
 	"github.com/memwatchd/memwatchd/vault"
+	"github.com/memwatchd/memwatchd/vault/journal"
 )
 
 // todoPlan is the plan as far as the caller can read both ends of it.
@@ -44,7 +45,7 @@ func (m writing) todoPlan(c Call) *api.TodoPlan {
 }
 
 // tickedHunks are what wishes would change in a file, as the caller is shown it.
-func (m writing) tickedHunks(c Call, rules *todosync.Rules, path string, wishes []todosync.Wish) []vault.Hunk {
+func (m writing) tickedHunks(c Call, rules *todosync.Rules, path string, wishes []todosync.Wish) []journal.Hunk {
 	doc, err := m.Files.Load(path)
 	if len(wishes) == 0 || err != nil {
 		return nil
@@ -58,7 +59,7 @@ func (m writing) tickedHunks(c Call, rules *todosync.Rules, path string, wishes 
 	if before == nil || after == nil {
 		return nil
 	}
-	return vault.Hunks([]byte(before.Shown(c.View).Text()), []byte(after.Shown(c.View).Text()))
+	return journal.Hunks([]byte(before.Shown(c.View).Text()), []byte(after.Shown(c.View).Text()))
 }
 
 // tickOf is a wish as the caller can see it, if it can.

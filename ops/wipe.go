@@ -11,6 +11,7 @@ import (
 	"github.com/memwatchd/memwatchd/index"
 	"github.com/memwatchd/memwatchd/memory"
 	"github.com/memwatchd/memwatchd/vault"
+	"github.com/memwatchd/memwatchd/vault/journal"
 )
 
 // A wiping is what is deleted of a subject.
@@ -54,7 +55,7 @@ func (m erasing) wipeSubject(ctx context.Context, c Call, r *api.WipeRequest) (*
 	for _, path := range w.files {
 		file := lostFile{Path: path}
 		if now, err := m.Writer.Vault.Read(path); err == nil {
-			file.Digest = vault.Digest(now.Data)
+			file.Digest = journal.Digest(now.Data)
 		}
 		plan.Files = append(plan.Files, file)
 	}
@@ -149,12 +150,12 @@ func (m erasing) wiping(c Call, sessions bool) (*wiping, error) {
 
 // wipedJournal lists what the journal has of the subject: what its files said, and
 // its links.
-func (m erasing) wipedJournal(c Call, w *wiping) ([]vault.Holding, error) {
+func (m erasing) wipedJournal(c Call, w *wiping) ([]journal.Holding, error) {
 	return m.Writer.Journal.Holding(
-		func(r vault.Record) bool {
+		func(r journal.Record) bool {
 			return r.Path == memory.IdentitiesPath || m.wiped(w, r.Path) || r.To != "" && m.wiped(w, r.To)
 		},
-		func(r vault.Record, h vault.Hunk) bool {
+		func(r journal.Record, h journal.Hunk) bool {
 			return r.Path != memory.IdentitiesPath || slices.ContainsFunc([][]byte{h.Old, h.New, h.Before, h.Behind}, func(b []byte) bool {
 				return bytes.Contains(b, []byte(c.Scope.Subject))
 			})
@@ -200,7 +201,7 @@ func (m erasing) removeWiped(ctx context.Context, plan *oblivion, later bool) er
 		written, err := m.Writer.Write(ctx, vault.Change{
 			Path: f.Path, Cause: "wipe", Group: group, Asked: true, Secret: true,
 			Edit: func(old *vault.File) ([]byte, error) {
-				if old == nil || later && vault.Digest(old.Data) != f.Digest {
+				if old == nil || later && journal.Digest(old.Data) != f.Digest {
 					return nil, nil
 				}
 				return nil, vault.ErrRemove

@@ -21,6 +21,7 @@ import (
 	"github.com/memwatchd/memwatchd/secrets"
 	"github.com/memwatchd/memwatchd/todosync"
 	"github.com/memwatchd/memwatchd/vault"
+	"github.com/memwatchd/memwatchd/vault/journal"
 )
 
 // Each archive below testdata/writes is a memory on a disk, as those of
@@ -262,7 +263,7 @@ func (d *diskCase) changes(t testing.TB) string {
 // diffLines is the lines around which two texts differ.
 func diffLines(a, b string) string {
 	var out strings.Builder
-	for _, h := range vault.Hunks([]byte(a), []byte(b)) {
+	for _, h := range journal.Hunks([]byte(a), []byte(b)) {
 		for _, side := range []struct {
 			sign string
 			text []byte

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/memwatchd/memwatchd/memory"
+	"github.com/memwatchd/memwatchd/vault/journal"
 )
 
 // errNoExchange: two files cannot change places here in one step, and nothing
@@ -37,7 +38,7 @@ func (l look) same(other look) bool {
 
 // holds reports whether the content has that digest.
 func (l look) holds(digest string) bool {
-	return l.hash != [32]byte{} && digestOf(l.hash) == digest
+	return l.hash != [32]byte{} && journal.DigestOf(l.hash) == digest
 }
 
 // look sees what a file is, however large.

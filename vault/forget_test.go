@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/memwatchd/memwatchd/vault/journal"
 )
 
 // setTo is a change that gives a file a text.
@@ -16,10 +18,10 @@ func setTo(path, text string) Change {
 	return Change{Path: path, Cause: "test", Asked: true, Edit: func(*File) ([]byte, error) { return []byte(text), nil }}
 }
 
-func everywhere(Record) bool { return true }
+func everywhere(journal.Record) bool { return true }
 
-func has(text string) func(Record, Hunk) bool {
-	return func(_ Record, h Hunk) bool {
+func has(text string) func(journal.Record, journal.Hunk) bool {
+	return func(_ journal.Record, h journal.Hunk) bool {
 		return slices.ContainsFunc([][]byte{h.Old, h.New, h.Before, h.Behind}, func(b []byte) bool { return bytes.Contains(b, []byte(text)) })
 	}
 }
@@ -37,18 +39,18 @@ func TestJournalForgets(t *testing.T) {
 	if len(list) != 1 || list[0].ID != changed.ID || !slices.Equal(list[0].Hunks, []int{0}) {
 		t.Fatalf("%+v", list)
 	}
-	if none, _ := w.Journal.Holding(func(r Record) bool { return r.Path == "b.md" }, has("secret")); none != nil {
+	if none, _ := w.Journal.Holding(func(r journal.Record) bool { return r.Path == "b.md" }, has("secret")); none != nil {
 		t.Errorf("of another file: %+v", none)
 	}
 	for range 2 { // once more does no harm
-		must(t, w.Journal.Forget(append(list, Holding{ID: "00000000"})))
+		must(t, w.Journal.Forget(append(list, journal.Holding{ID: "00000000"})))
 	}
 	again, err := OpenJournal(w.Journal.Dir, time.Hour)
 	must(t, err)
 	if p := again.Problems(); len(p) > 0 {
 		t.Error(p)
 	}
-	for _, j := range []*Journal{w.Journal, again} {
+	for _, j := range []*journal.Journal{w.Journal, again} {
 		r, err := j.Get(changed.ID)
 		must(t, err)
 		if !r.Forgotten || len(r.Hunks) != 2 || string(r.Hunks[1].New) != "over\n" {
@@ -68,7 +70,7 @@ func TestJournalForgets(t *testing.T) {
 		t.Errorf("%+v, %v", undone, err)
 	}
 	// All hunks, where none are named.
-	must(t, w.Journal.Forget([]Holding{{ID: changed.ID}}))
+	must(t, w.Journal.Forget([]journal.Holding{{ID: changed.ID}}))
 	if left, _ := w.Journal.Holding(everywhere, has("over")); left != nil {
 		t.Errorf("%+v", left)
 	}

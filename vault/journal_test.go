@@ -13,10 +13,12 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/memwatchd/memwatchd/vault/journal"
 )
 
 // journalAt opens a journal whose clock goes on by a second with each look.
-func journalAt(t *testing.T, dir string, keep time.Duration) *Journal {
+func journalAt(t *testing.T, dir string, keep time.Duration) *journal.Journal {
 	t.Helper()
 	j, err := OpenJournal(dir, keep)
 	if err != nil {
@@ -31,15 +33,15 @@ func journalAt(t *testing.T, dir string, keep time.Duration) *Journal {
 }
 
 // changeOf is a record of a change of one file.
-func changeOf(path, before, after string) Record {
-	return Record{
-		Path: path, Cause: "todo", Before: Digest([]byte(before)), After: Digest([]byte(after)),
-		Hunks: Hunks([]byte(before), []byte(after)),
+func changeOf(path, before, after string) journal.Record {
+	return journal.Record{
+		Path: path, Cause: "todo", Before: journal.Digest([]byte(before)), After: journal.Digest([]byte(after)),
+		Hunks: journal.Hunks([]byte(before), []byte(after)),
 	}
 }
 
 // keepChanges writes changes down as they happen, and returns them.
-func keepChanges(t *testing.T, j *Journal, records ...Record) []Record {
+func keepChanges(t *testing.T, j *journal.Journal, records ...journal.Record) []journal.Record {
 	t.Helper()
 	for i, r := range records {
 		var err error
@@ -57,7 +59,7 @@ func keepChanges(t *testing.T, j *Journal, records ...Record) []Record {
 	return records
 }
 
-func ids(records []Record) string {
+func ids(records []journal.Record) string {
 	var list []string
 	for _, r := range records {
 		list = append(list, r.ID)
@@ -87,7 +89,7 @@ func TestJournalOpensAsItWasLeft(t *testing.T) {
 	if got := again.Problems(); len(got) > 0 {
 		t.Errorf("problems: %q", got)
 	}
-	if diff := cmp.Diff([]Record{begun}, again.Pending()); diff != "" {
+	if diff := cmp.Diff([]journal.Record{begun}, again.Pending()); diff != "" {
 		t.Errorf("pending (-want +got):\n%s", diff)
 	}
 	if got, want := ids(again.List(time.Time{}, "", 0)), done[1].ID+" "+done[0].ID; got != want {
@@ -98,11 +100,11 @@ func TestJournalOpensAsItWasLeft(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := done[0]
-	want.State = StateDone
+	want.State = journal.StateDone
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("get (-want +got):\n%s", diff)
 	}
-	if _, err := again.Get(gone.ID); !errors.Is(err, ErrNoRecord) {
+	if _, err := again.Get(gone.ID); !errors.Is(err, journal.ErrNoRecord) {
 		t.Errorf("get of an abandoned one: %v", err)
 	}
 	for _, name := range []string{done[0].ID + ".json", begun.ID + ".intent.json"} {
@@ -119,13 +121,13 @@ func TestJournalLists(t *testing.T) {
 		since time.Time
 		path  string
 		limit int
-		want  []Record
+		want  []journal.Record
 	}{
-		{want: []Record{r[3], r[2], r[1], r[0]}},
-		{limit: 2, want: []Record{r[3], r[2]}},
-		{path: "a.md", want: []Record{r[3], r[0]}},
-		{path: "dir", want: []Record{r[1]}},
-		{since: r[2].Time, want: []Record{r[3], r[2]}},
+		{want: []journal.Record{r[3], r[2], r[1], r[0]}},
+		{limit: 2, want: []journal.Record{r[3], r[2]}},
+		{path: "a.md", want: []journal.Record{r[3], r[0]}},
+		{path: "dir", want: []journal.Record{r[1]}},
+		{since: r[2].Time, want: []journal.Record{r[3], r[2]}},
 		{since: r[3].Time.Add(1)},
 	} {
 		if got, want := ids(j.List(test.since, test.path, test.limit)), ids(test.want); got != want {
@@ -145,7 +147,7 @@ func TestJournalIDs(t *testing.T) {
 	r = append(r, keepChanges(t, j, changeOf("a.md", "3", "4"))...)
 	clock = clock.Add(24 * time.Hour)
 	r = append(r, keepChanges(t, j, changeOf("a.md", "4", "5"))...)
-	if !slices.IsSortedFunc(r, func(a, b Record) int { return strings.Compare(a.ID, b.ID) }) || r[0].ID == r[1].ID {
+	if !slices.IsSortedFunc(r, func(a, b journal.Record) int { return strings.Compare(a.ID, b.ID) }) || r[0].ID == r[1].ID {
 		t.Errorf("ids are not in order: %s", ids(r))
 	}
 	typed := strings.ToUpper(strings.NewReplacer("0", "o", "1", "i").Replace(r[3].ID))
@@ -154,7 +156,7 @@ func TestJournalIDs(t *testing.T) {
 			t.Errorf("get %q: got %s, %v, want %s", id, got.ID, err, r[3].ID)
 		}
 	}
-	for id, want := range map[string]error{"": ErrNoRecord, "zzzzzzzz": ErrNoRecord, r[0].ID[:3]: ErrAmbiguous} {
+	for id, want := range map[string]error{"": journal.ErrNoRecord, "zzzzzzzz": journal.ErrNoRecord, r[0].ID[:3]: journal.ErrAmbiguous} {
 		if _, err := j.Get(id); !errors.Is(err, want) {
 			t.Errorf("get %q: got %v, want %v", id, err, want)
 		}
@@ -178,19 +180,19 @@ func TestJournalIDs(t *testing.T) {
 func TestJournalKnowsWhatIsUndone(t *testing.T) {
 	dir := t.TempDir()
 	j := journalAt(t, dir, 0)
-	undoing := func(r Record, of ...Record) Record {
+	undoing := func(r journal.Record, of ...journal.Record) journal.Record {
 		r.Undoes = strings.Fields(ids(of))
 		return r
 	}
 	first := keepChanges(t, j, changeOf("a.md", "1", "2"), changeOf("b.md", "1", "2"), changeOf("c.md", "1", "2"))
 	undo := keepChanges(t, j, undoing(changeOf("a.md", "2", "1"), first[0]), undoing(changeOf("b.md", "2", "1"), first[1]))
 	redo := keepChanges(t, j, undoing(changeOf("a.md", "1", "2"), undo[0]))
-	want := map[string]State{
-		first[0].ID: StateDone, first[1].ID: StateUndone, first[2].ID: StateDone,
-		undo[0].ID: StateUndone, undo[1].ID: StateDone, redo[0].ID: StateDone,
+	want := map[string]journal.State{
+		first[0].ID: journal.StateDone, first[1].ID: journal.StateUndone, first[2].ID: journal.StateDone,
+		undo[0].ID: journal.StateUndone, undo[1].ID: journal.StateDone, redo[0].ID: journal.StateDone,
 	}
-	for _, opened := range []*Journal{j, journalAt(t, dir, 0)} {
-		got := map[string]State{}
+	for _, opened := range []*journal.Journal{j, journalAt(t, dir, 0)} {
+		got := map[string]journal.State{}
 		for _, r := range opened.List(time.Time{}, "", 0) {
 			got[r.ID] = r.State
 		}
@@ -203,7 +205,7 @@ func TestJournalKnowsWhatIsUndone(t *testing.T) {
 func TestJournalPrunesWholeGroups(t *testing.T) {
 	j := journalAt(t, t.TempDir(), time.Hour)
 	now := time.Date(2026, 2, 5, 12, 0, 0, 0, time.UTC)
-	at := func(ago time.Duration, group string) Record {
+	at := func(ago time.Duration, group string) journal.Record {
 		r := changeOf("a.md", "1", "2")
 		r.Time, r.Group = now.Add(-ago), group
 		return r

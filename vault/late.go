@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/memwatchd/memwatchd/vault/journal"
 )
 
 const (
@@ -22,7 +24,7 @@ const (
 // A lateLook is a look that is due at what lies under a temporary name.
 type lateLook struct {
 	spot   *spot // until the first look, in case the directory is renamed
-	record Record
+	record journal.Record
 	due    time.Time
 	pause  time.Duration
 	made   bool // the change is in the journal as made
@@ -148,7 +150,7 @@ func (w *Writer) takeLook(l lateLook) error {
 
 // done notes that a change has been made: the journal is told, and the old file
 // is looked at once more.
-func (w *Writer) done(s *spot, c *Change, r Record, hash [32]byte) {
+func (w *Writer) done(s *spot, c *Change, r journal.Record, hash [32]byte) {
 	if !c.Asked {
 		w.spend(r.Path)
 	}

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/memwatchd/memwatchd/vault/journal"
 )
 
 // onCall does something once, just before or just after a step.
@@ -53,7 +55,7 @@ func TestLateWriter(t *testing.T) {
 	if data, _ := os.ReadFile(name); string(data) != "- [x] one\n" {
 		t.Errorf("it was not changed: %q", data)
 	}
-	if r, err := w.Journal.Get(got.ID); err != nil || r.State != StateDone {
+	if r, err := w.Journal.Get(got.ID); err != nil || r.State != journal.StateDone {
 		t.Errorf("right after the answer: %+v, %v", r, err)
 	}
 	_, err = f.WriteString("- two\n")
@@ -65,7 +67,7 @@ func TestLateWriter(t *testing.T) {
 	if data, _ := os.ReadFile(name); string(data) != "- [x] one\n- two\n" {
 		t.Errorf("what was saved is not back: %q", data)
 	}
-	if _, err := w.Journal.Get(got.ID); !errors.Is(err, ErrNoRecord) {
+	if _, err := w.Journal.Get(got.ID); !errors.Is(err, journal.ErrNoRecord) {
 		t.Errorf("the journal has what was taken back: %v", err)
 	}
 	if s := w.Status(); s.LostRaces != 1 || !slices.Equal(takenBack, []string{"d/a.md"}) {

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io/fs"
 	"time"
+
+	"github.com/memwatchd/memwatchd/vault/journal"
 )
 
 // Move gives a file another path, and makes the directories that are missing on
@@ -133,7 +135,7 @@ func (w *Writer) rename(s, target *spot, old *source) error {
 
 // settleMove reports whether a move has happened: somebody may have made a new
 // file where it was.
-func (w *Writer) settleMove(r Record) (happened bool, err error) {
+func (w *Writer) settleMove(r journal.Record) (happened bool, err error) {
 	find := func(path string) (l look, there bool, err error) {
 		s, err := w.open(path)
 		if err == nil {

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"github.com/memwatchd/memwatchd/vault/journal"
 )
 
 func removal(path string) Change {
@@ -29,7 +31,7 @@ func TestRemove(t *testing.T) {
 		}
 		wantFiles(t, w, map[string]string{"b.md": "two\n"})
 		r, err := w.Journal.Get(got.ID)
-		if err != nil || r.State != StateDone || r.Before != Digest([]byte("one\n")) || r.After != "" {
+		if err != nil || r.State != journal.StateDone || r.Before != journal.Digest([]byte("one\n")) || r.After != "" {
 			t.Errorf("%+v, %v", r, err)
 		}
 		if got, err := w.Write(t.Context(), removal("a.md")); err != nil || got.Changed {

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/memwatchd/memwatchd/vault/journal"
 )
 
 // Repair settles what a crash has left: changes of which the journal does not know
@@ -63,7 +65,7 @@ func (w *Writer) repair(ctx context.Context) error {
 var errEmpty = errors.New("it is empty, and files in it were about to be changed; mount its disk, or put a file there")
 
 // resume settles a change that was begun before the daemon was started.
-func (w *Writer) resume(path string, r Record, made bool) {
+func (w *Writer) resume(path string, r journal.Record, made bool) {
 	r.Path = path
 	if _, err := w.settle(nil, r, made); err != nil {
 		w.logger().Warn("a change that was interrupted cannot be settled yet", "path", path, "err", err)

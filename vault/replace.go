@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/memwatchd/memwatchd/vault/journal"
 )
 
 // A spot is the directory of a file, open, and the file's name in it.
@@ -219,13 +221,13 @@ func (w *Writer) syncDir(s *spot) error {
 var errJournal = errors.New("it is not changed without a note in the journal")
 
 // record is what the journal is told of a change.
-func record(c *Change, temp string, before, after []byte) Record {
-	r := Record{
+func record(c *Change, temp string, before, after []byte) journal.Record {
+	r := journal.Record{
 		Group: c.Group, Path: c.Path, Cause: c.Cause, Reason: c.Reason, Undoes: c.Undoes,
-		Before: Digest(before), After: Digest(after), Temp: temp, Forgotten: c.Secret,
+		Before: journal.Digest(before), After: journal.Digest(after), Temp: temp, Forgotten: c.Secret,
 	}
 	if !c.Secret {
-		r.Hunks = Hunks(before, after)
+		r.Hunks = journal.Hunks(before, after)
 	}
 	return r
 }

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"fmt"
 	"slices"
+
+	"github.com/memwatchd/memwatchd/vault/journal"
 )
 
 // A ConflictError says that a change cannot be undone because what it wrote is
@@ -25,11 +27,11 @@ func (e *ConflictError) Error() string { return fmt.Sprintf("undo %s: %s: %s", e
 // are looked for by the lines around them: those above or those below must be
 // as they were, and there must be no other place that fits as well. A file that
 // the change made is only ever taken away as it was made.
-func Reverse(now []byte, r Record) ([]byte, error) {
+func Reverse(now []byte, r journal.Record) ([]byte, error) {
 	conflict := func(format string, args ...any) error {
 		return &ConflictError{r.ID, r.FilePath(), fmt.Sprintf(format, args...)}
 	}
-	digest := Digest(now)
+	digest := journal.Digest(now)
 	switch {
 	case r.Forgotten:
 		return nil, conflict("what it wrote was to be forgotten, and is not kept")
@@ -49,7 +51,7 @@ func Reverse(now []byte, r Record) ([]byte, error) {
 		return nil, conflict("the file was changed since it was made; remove it yourself if it is not wanted")
 	}
 	found := make([]place, len(r.Hunks))
-	p := places{lines: splitLines(now)}
+	p := places{lines: journal.SplitLines(now)}
 	for i, h := range r.Hunks {
 		at, reason := p.find(h, i == 0 && h.Line == 1, i == len(r.Hunks)-1)
 		if reason != "" {
@@ -61,23 +63,23 @@ func Reverse(now []byte, r Record) ([]byte, error) {
 }
 
 // reverseExactly takes a change back where it was made: nothing else has changed.
-func reverseExactly(now []byte, r Record) ([]byte, bool) {
+func reverseExactly(now []byte, r journal.Record) ([]byte, bool) {
 	if r.Before == "" {
 		return nil, true
 	}
-	lines := splitLines(now)
+	lines := journal.SplitLines(now)
 	old := make([]byte, 0, len(now))
 	at, moved := 0, 0 // in lines; how much further down lines are than they were
 	for _, h := range r.Hunks {
-		start, n := h.Line-1+moved, len(splitLines(h.New))
+		start, n := h.Line-1+moved, len(journal.SplitLines(h.New))
 		if start < at || start+n > len(lines) {
 			return nil, false
 		}
 		old = append(appendLines(old, lines[at:start]), h.Old...)
-		at, moved = start+n, moved+n-len(splitLines(h.Old))
+		at, moved = start+n, moved+n-len(journal.SplitLines(h.Old))
 	}
 	old = appendLines(old, lines[at:])
-	return old, Digest(old) == r.Before
+	return old, journal.Digest(old) == r.Before
 }
 
 func appendLines(text []byte, lines [][]byte) []byte {
@@ -98,8 +100,8 @@ type places struct {
 
 // find finds the one place where a hunk can be, or says why there is none. The
 // hunk may have stood at the very beginning of the file, or at its end.
-func (p *places) find(h Hunk, first, last bool) (place, string) {
-	written, above, below := splitLines(h.New), splitLines(h.Before), splitLines(h.Behind)
+func (p *places) find(h journal.Hunk, first, last bool) (place, string) {
+	written, above, below := journal.SplitLines(h.New), journal.SplitLines(h.Before), journal.SplitLines(h.Behind)
 	slices.Reverse(above) // the nearest first
 	var best place
 	ties, most, seen := 0, -1, false
@@ -190,7 +192,7 @@ func telling(context [][]byte, agree int) bool {
 
 // replace puts what was there before in the place of each hunk. Lines that
 // stood at the end of the file, and do no longer, get an end.
-func (p *places) replace(hunks []Hunk, found []place) []byte {
+func (p *places) replace(hunks []journal.Hunk, found []place) []byte {
 	out, at := []byte{}, 0
 	for i, h := range hunks {
 		out = appendLines(out, p.lines[at:found[i].start])

@@ -10,9 +10,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/tools/txtar"
+
+	"github.com/memwatchd/memwatchd/vault/journal"
 )
 
-func show(hunks []Hunk) string {
+func show(hunks []journal.Hunk) string {
 	var b strings.Builder
 	for _, h := range hunks {
 		fmt.Fprintf(&b, "%d %q -%q +%q %q\n", h.Line, h.Before, h.Old, h.New, h.Behind)
@@ -38,7 +40,7 @@ func TestHunks(t *testing.T) {
 		// What moved is taken away and added.
 		{"a\nb\nc\n", "b\nc\na\n", `1 "" -"a\n" +"" "b\nc\n"` + "\n" + `4 "b\nc\n" -"" +"a\n" ""` + "\n"},
 	} {
-		if diff := cmp.Diff(test.want, show(Hunks([]byte(test.before), []byte(test.after)))); diff != "" {
+		if diff := cmp.Diff(test.want, show(journal.Hunks([]byte(test.before), []byte(test.after)))); diff != "" {
 			t.Errorf("%q to %q (-want +got):\n%s", test.before, test.after, diff)
 		}
 	}
@@ -58,8 +60,8 @@ func TestReverse(t *testing.T) {
 		f := archive.Files[i : i+4]
 		name := strings.TrimSuffix(f[0].Name, ": before")
 		before, after, now := text(f[0]), text(f[1]), text(f[2])
-		got, err := Reverse(now, Record{
-			ID: "1", Path: "a.md", Before: Digest(before), After: Digest(after), Hunks: Hunks(before, after),
+		got, err := Reverse(now, journal.Record{
+			ID: "1", Path: "a.md", Before: journal.Digest(before), After: journal.Digest(after), Hunks: journal.Hunks(before, after),
 		})
 		if conflict, ok := errors.AsType[*ConflictError](err); ok {
 			got = []byte(conflict.Reason + "\n")
@@ -77,13 +79,13 @@ func TestReverse(t *testing.T) {
 
 // What is there, and what is not, are told apart from what is empty.
 func TestReverseOfFilesThatCameAndWent(t *testing.T) {
-	made := Record{Path: "a.md", After: Digest([]byte("x\n")), Hunks: Hunks(nil, []byte("x\n"))}
-	removed := Record{Path: "a.md", Before: made.After, Hunks: Hunks([]byte("x\n"), nil)}
-	emptied := Record{Path: "a.md", Before: made.After, After: Digest([]byte{}), Hunks: removed.Hunks}
+	made := journal.Record{Path: "a.md", After: journal.Digest([]byte("x\n")), Hunks: journal.Hunks(nil, []byte("x\n"))}
+	removed := journal.Record{Path: "a.md", Before: made.After, Hunks: journal.Hunks([]byte("x\n"), nil)}
+	emptied := journal.Record{Path: "a.md", Before: made.After, After: journal.Digest([]byte{}), Hunks: removed.Hunks}
 	for _, test := range []struct {
 		name   string
 		now    []byte
-		record Record
+		record journal.Record
 		want   []byte
 		ok     bool
 	}{
@@ -107,7 +109,7 @@ func TestReverseOfFilesThatCameAndWent(t *testing.T) {
 // A damaged record never finds its way into a file.
 func TestReverseOfDamage(t *testing.T) {
 	before, after := []byte("a\nb\nc\n"), []byte("a\nB\nc\n")
-	r := Record{Path: "a.md", Before: Digest(before), After: Digest(after), Hunks: Hunks(before, after)}
+	r := journal.Record{Path: "a.md", Before: journal.Digest(before), After: journal.Digest(after), Hunks: journal.Hunks(before, after)}
 	r.Hunks[0].Old = []byte("x\n")
 	if got, err := Reverse(after, r); err == nil {
 		t.Errorf("got %q", got)
@@ -130,7 +132,7 @@ func FuzzReverse(f *testing.F) {
 		if after == nil {
 			after = []byte{}
 		}
-		r := Record{Path: "a.md", Before: Digest(before), After: Digest(after), Hunks: Hunks(before, after)}
+		r := journal.Record{Path: "a.md", Before: journal.Digest(before), After: journal.Digest(after), Hunks: journal.Hunks(before, after)}
 		got, err := Reverse(after, r)
 		if err != nil || !bytes.Equal(got, before) {
 			t.Fatalf("%q to %q: got %q, %v\n%s", before, after, got, err, show(r.Hunks))
@@ -179,7 +181,7 @@ func FuzzReverseAfterEditsElsewhere(f *testing.F) {
 			now, want = append(now, line), append(want, line)
 		}
 		join := func(lines []string) []byte { return []byte(strings.Join(lines, "")) }
-		r := Record{Path: "a.md", Before: Digest(join(before)), After: Digest(join(after)), Hunks: Hunks(join(before), join(after))}
+		r := journal.Record{Path: "a.md", Before: journal.Digest(join(before)), After: journal.Digest(join(after)), Hunks: journal.Hunks(join(before), join(after))}
 		got, err := Reverse(join(now), r)
 		if err != nil {
 			t.Fatal(err)
@@ -206,7 +208,7 @@ func FuzzReverseKeepsOtherLines(f *testing.F) {
 			return b[:max(0, len(b)-rng.IntN(2))]
 		}
 		before, after, now := text("abc"), text("abcd"), text("abcdxyz")
-		r := Record{Path: "a.md", Before: Digest(before), After: Digest(after), Hunks: Hunks(before, after)}
+		r := journal.Record{Path: "a.md", Before: journal.Digest(before), After: journal.Digest(after), Hunks: journal.Hunks(before, after)}
 		got, err := Reverse(now, r)
 		if err != nil {
 			return
@@ -216,8 +218,8 @@ func FuzzReverseKeepsOtherLines(f *testing.F) {
 				t.Fatalf("%q to %q, now %q: got %q", before, after, now, got)
 			}
 		}
-		want := len(splitLines(now)) + len(splitLines(before)) - len(splitLines(after))
-		if n := len(splitLines(got)); n != want {
+		want := len(journal.SplitLines(now)) + len(journal.SplitLines(before)) - len(journal.SplitLines(after))
+		if n := len(journal.SplitLines(got)); n != want {
 			t.Fatalf("%q to %q, now %q: got %q, %d lines instead of %d", before, after, now, got, n, want)
 		}
 	})

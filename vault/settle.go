@@ -6,6 +6,8 @@ import (
 	"io/fs"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/memwatchd/memwatchd/vault/journal"
 )
 
 // settle decides, by what it holds, what becomes of the file under the temporary
@@ -16,7 +18,7 @@ import (
 // With an error it cannot be decided now; errLost is that somebody is still
 // writing to the file that was replaced. The spot is the one of the file, or nil
 // if it has to be opened.
-func (w *Writer) settle(s *spot, r Record, made bool) (happened bool, err error) {
+func (w *Writer) settle(s *spot, r journal.Record, made bool) (happened bool, err error) {
 	if r.To != "" {
 		happened, err = w.settleMove(r)
 	} else {
@@ -36,7 +38,7 @@ func (w *Writer) settle(s *spot, r Record, made bool) (happened bool, err error)
 
 // clearTemp clears away the temporary file of a change, and reports whether it
 // has happened.
-func (w *Writer) clearTemp(s *spot, r Record, made bool) (happened bool, err error) {
+func (w *Writer) clearTemp(s *spot, r journal.Record, made bool) (happened bool, err error) {
 	if s == nil {
 		if s, err = w.open(r.Path); errors.Is(err, fs.ErrNotExist) {
 			return made, nil // and so is its directory
@@ -100,7 +102,7 @@ func (w *Writer) clearTemp(s *spot, r Record, made bool) (happened bool, err err
 
 // keep gives what others have saved, and what was in the way of something that
 // others have saved later, a name under which a person finds it.
-func (w *Writer) keep(s *spot, r Record) error {
+func (w *Writer) keep(s *spot, r journal.Record) error {
 	name := s.base + ".kept-" + r.ID
 	err := w.call("keep", func() error { return renameNew(s.dir, r.Temp, s.dir, name) })
 	if errors.Is(err, unix.ENAMETOOLONG) || errors.Is(err, fs.ErrExist) {
@@ -119,7 +121,7 @@ func (w *Writer) keep(s *spot, r Record) error {
 
 // conclude tells the journal what has become of a change. It does not tell it
 // what it knows.
-func (w *Writer) conclude(r Record, made, happened bool) error {
+func (w *Writer) conclude(r journal.Record, made, happened bool) error {
 	var err error
 	switch {
 	case happened && !made:
@@ -130,7 +132,7 @@ func (w *Writer) conclude(r Record, made, happened bool) error {
 	case !happened:
 		err = w.Journal.Abandon(r.ID)
 	}
-	if errors.Is(err, ErrNoRecord) {
+	if errors.Is(err, journal.ErrNoRecord) {
 		return nil
 	}
 	return err

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/memwatchd/memwatchd/vault/journal"
 )
 
 // maxState is far more than any state that is kept: a larger file is not ours.
@@ -20,7 +22,7 @@ const maxState = 256 << 20
 // nobody else writes the same path meanwhile.
 func WriteState(path string, data []byte) error {
 	// The name is always the same, so that a crash leaves at most one.
-	draft := path + DraftEnding
+	draft := path + journal.DraftEnding
 	fd, err := retry(func() (int, error) {
 		return unix.Open(draft, unix.O_WRONLY|unix.O_CREAT|unix.O_TRUNC|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0o600)
 	})
@@ -78,6 +80,6 @@ func ReadState(path string) ([]byte, error) {
 
 // OpenJournal opens the journal in the directory dir, which is made if there is
 // none. Changes are kept for keep, or for ever if it is zero.
-func OpenJournal(dir string, keep time.Duration) (*Journal, error) {
-	return openOn(Disk{MakeDir: PrivateDir, Write: WriteState}, dir, keep)
+func OpenJournal(dir string, keep time.Duration) (*journal.Journal, error) {
+	return journal.Open(journal.Disk{MakeDir: PrivateDir, Write: WriteState}, dir, keep)
 }

@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/memwatchd/memwatchd/vault/journal"
 )
 
 // A new version is written under a name of its own beside the file: a draft,
@@ -120,7 +122,7 @@ var errUndress = errors.New("owner and attributes cannot be kept")
 // drop removes a draft that is of no use, later if it cannot now.
 func (w *Writer) drop(s *spot, d *draft) {
 	if w.discard(s.dir, d.name) != nil {
-		w.lookLater(lateLook{record: Record{Path: s.path, Temp: d.temp()}, pause: lateAfter})
+		w.lookLater(lateLook{record: journal.Record{Path: s.path, Temp: d.temp()}, pause: lateAfter})
 	}
 }
 

@@ -7,13 +7,15 @@ import (
 	"io/fs"
 	"slices"
 	"time"
+
+	"github.com/memwatchd/memwatchd/vault/journal"
 )
 
 // An Undoer takes changes back. An undo is a change like any other: it is in the
 // journal, and can be undone.
 type Undoer struct {
 	Vault   *Vault
-	Journal *Journal
+	Journal *journal.Journal
 	Writer  interface {
 		Write(context.Context, Change) (Written, error)
 		Move(ctx context.Context, from, to string, c Change) (Written, error)
@@ -22,9 +24,9 @@ type Undoer struct {
 
 // An Undoing is what became of one change that was to be undone.
 type Undoing struct {
-	Record Record // the change, with its hunks
-	By     string // id of the change that undid it, "" if none did
-	Err    error  // why it cannot be undone
+	Record journal.Record // the change, with its hunks
+	By     string         // id of the change that undid it, "" if none did
+	Err    error          // why it cannot be undone
 }
 
 // Undo takes back the change of an id, or of the beginning of one, and all
@@ -41,7 +43,7 @@ func (u *Undoer) Undo(ctx context.Context, id string, dry bool) ([]Undoing, erro
 	if err != nil {
 		return nil, err
 	}
-	if r.State == StateUndone {
+	if r.State == journal.StateUndone {
 		return nil, &ConflictError{r.ID, r.Path, "it is undone already; what undid it can be undone"}
 	}
 	return u.undo(ctx, u.Journal.Group(r.Group), dry), nil
@@ -54,11 +56,11 @@ func (u *Undoer) UndoSince(ctx context.Context, since time.Time, dry bool) []Und
 		groups[r.Group] = true
 	}
 	all := u.Journal.List(time.Time{}, "", 0)
-	return u.undo(ctx, slices.DeleteFunc(all, func(r Record) bool { return !groups[r.Group] }), dry)
+	return u.undo(ctx, slices.DeleteFunc(all, func(r journal.Record) bool { return !groups[r.Group] }), dry)
 }
 
 // undo takes changes back, which are listed newest first.
-func (u *Undoer) undo(ctx context.Context, records []Record, dry bool) []Undoing {
+func (u *Undoer) undo(ctx context.Context, records []journal.Record, dry bool) []Undoing {
 	p := &undoPlan{undoer: u, failed: map[string]bool{}, errs: map[string]error{}}
 	p.make(records)
 	if !dry {
@@ -70,7 +72,7 @@ func (u *Undoer) undo(ctx context.Context, records []Record, dry bool) []Undoing
 // An undoPlan says which changes are taken back.
 type undoPlan struct {
 	undoer *Undoer
-	whole  []Record          // those that are taken back, with their hunks, newest first
+	whole  []journal.Record  // those that are taken back, with their hunks, newest first
 	failed map[string]bool   // groups of which one cannot be
 	errs   map[string]error  // why, by id
 	by     map[string]string // what undid them, by id; nil before anything is done
@@ -79,13 +81,13 @@ type undoPlan struct {
 // make finds out which changes can be taken back, by doing so in memory: each
 // file as it is without those changes that came later. It starts anew without
 // the groups that fail, until none does.
-func (p *undoPlan) make(records []Record) {
+func (p *undoPlan) make(records []journal.Record) {
 	for {
 		before := len(p.failed)
 		p.whole = nil
 		chosen, undone, files := map[string]bool{}, map[string]bool{}, memoryFiles{vault: p.undoer.Vault}
 		for _, r := range records {
-			chosen[r.ID], undone[r.ID] = true, r.State == StateUndone
+			chosen[r.ID], undone[r.ID] = true, r.State == journal.StateUndone
 		}
 		for _, r := range records {
 			if p.failed[r.Group] || undone[r.ID] {
@@ -135,7 +137,7 @@ func (f *memoryFiles) read(path string) ([]byte, error) {
 }
 
 // reverse takes one change back.
-func (f *memoryFiles) reverse(r Record) error {
+func (f *memoryFiles) reverse(r journal.Record) error {
 	at := r.FilePath()
 	data, err := f.read(at)
 	if err == nil {
@@ -167,7 +169,7 @@ func (p *undoPlan) apply(ctx context.Context) {
 	p.by = map[string]string{}
 	group := "" // the undo itself is one
 	for _, step := range undoSteps(p.whole) {
-		step = slices.DeleteFunc(step, func(r Record) bool { return p.failed[r.Group] })
+		step = slices.DeleteFunc(step, func(r journal.Record) bool { return p.failed[r.Group] })
 		if len(step) == 0 {
 			continue
 		}
@@ -188,7 +190,7 @@ func (p *undoPlan) apply(ctx context.Context) {
 }
 
 // write takes changes of one file back, newest first.
-func (p *undoPlan) write(ctx context.Context, step []Record, group string) (Written, error) {
+func (p *undoPlan) write(ctx context.Context, step []journal.Record, group string) (Written, error) {
 	first := step[0]
 	c := Change{
 		Path: first.FilePath(), Cause: "undo", Group: group, Asked: true,
@@ -224,8 +226,8 @@ func (p *undoPlan) write(ctx context.Context, step []Record, group string) (Writ
 
 // list tells what became of each change: nothing of one that was undone before,
 // or whose undoing was taken back together with it.
-func (p *undoPlan) list(records []Record) []Undoing {
-	whole, reasons := map[string]Record{}, map[string]bool{} // by id; by group
+func (p *undoPlan) list(records []journal.Record) []Undoing {
+	whole, reasons := map[string]journal.Record{}, map[string]bool{} // by id; by group
 	for _, r := range p.whole {
 		whole[r.ID] = r
 	}
@@ -240,9 +242,9 @@ func (p *undoPlan) list(records []Record) []Undoing {
 		}
 		u := Undoing{Record: r, By: p.by[r.ID], Err: p.errs[r.ID]}
 		if u.By != "" {
-			u.Record.State = StateUndone
+			u.Record.State = journal.StateUndone
 		}
-		if u.Err == nil && u.By == "" && reasons[r.Group] && r.State != StateUndone {
+		if u.Err == nil && u.By == "" && reasons[r.Group] && r.State != journal.StateUndone {
 			u.Err = &ConflictError{r.ID, r.FilePath(), "another change that was made with it cannot be undone"}
 		}
 		if u.Err != nil || u.By != "" || ok && p.by == nil {

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/memwatchd/memwatchd/vault/journal"
 )
 
 // undoing is a root with a writer that runs, and what takes back its changes.
@@ -188,7 +190,7 @@ func TestUndoOfUndo(t *testing.T) {
 		ids = append(ids, list[0].By)
 	}
 	r, err := u.Journal.Get(id)
-	if err != nil || r.State != StateDone {
+	if err != nil || r.State != journal.StateDone {
 		t.Errorf("%v, %v", r.State, err)
 	}
 }

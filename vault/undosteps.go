@@ -3,6 +3,8 @@ package vault
 import (
 	"cmp"
 	"slices"
+
+	"github.com/memwatchd/memwatchd/vault/journal"
 )
 
 // undoSteps divides changes, newest first, into those that are taken back at once:
@@ -12,8 +14,8 @@ import (
 // another first, so that its text is always somewhere; taking that back has to
 // begin with what came last. So files are put into an order that agrees with all
 // groups, as far as that goes, and changes before that wait for those after.
-func undoSteps(records []Record) [][]Record {
-	var all [][]Record
+func undoSteps(records []journal.Record) [][]journal.Record {
+	var all [][]journal.Record
 	w := wave{}
 	flush := func() {
 		all = append(all, w.steps()...)
@@ -28,7 +30,7 @@ func undoSteps(records []Record) [][]Record {
 			continue
 		}
 		for _, r := range group {
-			all = append(all, []Record{r})
+			all = append(all, []journal.Record{r})
 		}
 	}
 	flush()
@@ -36,8 +38,8 @@ func undoSteps(records []Record) [][]Record {
 }
 
 // grouped lists the groups, that of the newest change first.
-func grouped(records []Record) [][]Record {
-	var groups [][]Record
+func grouped(records []journal.Record) [][]journal.Record {
+	var groups [][]journal.Record
 	at := map[string]int{}
 	for _, r := range records {
 		i, ok := at[r.Group]
@@ -54,13 +56,13 @@ func grouped(records []Record) [][]Record {
 // A wave is changes of which those of each file are taken back at once.
 type wave struct {
 	paths   []string // in the order in which they are
-	records []Record
+	records []journal.Record
 }
 
 // add takes a group in, unless its changes were made in another order of files,
 // or moved one.
-func (w *wave) add(group []Record) bool {
-	if slices.ContainsFunc(group, func(r Record) bool { return r.To != "" }) {
+func (w *wave) add(group []journal.Record) bool {
+	if slices.ContainsFunc(group, func(r journal.Record) bool { return r.To != "" }) {
 		return false
 	}
 	paths := slices.Clone(w.paths)
@@ -84,14 +86,14 @@ func (w *wave) add(group []Record) bool {
 	return true
 }
 
-func (w *wave) steps() [][]Record {
-	steps := make([][]Record, len(w.paths))
+func (w *wave) steps() [][]journal.Record {
+	steps := make([][]journal.Record, len(w.paths))
 	for _, r := range w.records {
 		i := slices.Index(w.paths, r.Path)
 		steps[i] = append(steps[i], r)
 	}
 	for _, step := range steps {
-		slices.SortFunc(step, func(a, b Record) int { return cmp.Compare(b.ID, a.ID) })
+		slices.SortFunc(step, func(a, b journal.Record) int { return cmp.Compare(b.ID, a.ID) })
 	}
 	return steps
 }

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/memwatchd/memwatchd/vault/journal"
 )
 
 // A change is written as group, path and number; what is taken back at once
@@ -20,10 +22,10 @@ func TestUndoSteps(t *testing.T) {
 		{"moved", "g3:a:5 g2:b>c:4 g2:a>b:3 g1:a:2 g0:a:1", "a:5 c:4 b:3 a:2,1"},
 		{"what is older waits for a move", "g2:a:3 g1:x>y:2 g0:a:1", "a:3 y:2 a:1"},
 	} {
-		var records []Record
+		var records []journal.Record
 		for _, word := range strings.Fields(test.records) {
 			part := strings.Split(word, ":")
-			r := Record{Group: part[0], ID: part[2]}
+			r := journal.Record{Group: part[0], ID: part[2]}
 			r.Path, r.To, _ = strings.Cut(part[1], ">")
 			records = append(records, r)
 		}

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/memwatchd/memwatchd/vault/journal"
 )
 
 // What a [Writer] does if it is not told otherwise.
@@ -50,7 +52,7 @@ const (
 // runs as long as anything is.
 type Writer struct {
 	Vault   *Vault
-	Journal *Journal
+	Journal *journal.Journal
 	Logger  *slog.Logger // the default one if nil
 
 	// Enabled reports whether anything is written that nobody asked for; always

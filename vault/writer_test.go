@@ -17,6 +17,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
+
+	"github.com/memwatchd/memwatchd/vault/journal"
 )
 
 // newWriter returns a writer that does not wait for anybody, on a new root.
@@ -62,7 +64,7 @@ func TestWrite(t *testing.T) {
 		}
 		wantFiles(t, w, map[string]string{"2026-02-04/cli.md": after})
 		r, err := w.Journal.Get(got.ID)
-		if err != nil || r.State != StateDone || r.Before != Digest([]byte("- [ ] one\r\n- two")) || r.After != Digest([]byte(after)) {
+		if err != nil || r.State != journal.StateDone || r.Before != journal.Digest([]byte("- [ ] one\r\n- two")) || r.After != journal.Digest([]byte(after)) {
 			t.Errorf("%+v, %v", r, err)
 		}
 		if got, err := w.Write(t.Context(), change("2026-02-04/cli.md", "[ ]", "[x]")); err != nil || got.Changed || got.ID != "" || got.Hash != hashOf([]byte(after)) {
@@ -197,7 +199,7 @@ func TestMove(t *testing.T) {
 	if err != nil || !got.Changed || got.Hash != hashOf([]byte("a")) || !w.Own("_archive/d/a.md", got.Hash) {
 		t.Errorf("%+v, %v", got, err)
 	}
-	if r, err := w.Journal.Get(got.ID); err != nil || r.Path != "d/a.md" || r.To != "_archive/d/a.md" || r.State != StateDone {
+	if r, err := w.Journal.Get(got.ID); err != nil || r.Path != "d/a.md" || r.To != "_archive/d/a.md" || r.State != journal.StateDone {
 		t.Errorf("%+v, %v", r, err)
 	}
 	for to, want := range map[string]string{"e/b.md": "there is a e/b.md already", "e/b.txt": "not a Markdown file", "../b.md": "not a path"} {

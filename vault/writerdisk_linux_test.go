@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/memwatchd/memwatchd/vault/journal"
 )
 
 // run runs a command that has to succeed.
@@ -304,7 +306,7 @@ func settleAfterCut(t *testing.T, cut int, v *Vault, dir string, files int, cert
 		if certain != nil && count < certain[n] {
 			t.Errorf("cut %d: %s has %d, and %d was answered", cut, path, count, certain[n])
 		}
-		if made := w.Journal.List(time.Time{}, path, 1); (len(made) == 0) != (count == 0) || len(made) > 0 && made[0].After != Digest([]byte(text)) {
+		if made := w.Journal.List(time.Time{}, path, 1); (len(made) == 0) != (count == 0) || len(made) > 0 && made[0].After != journal.Digest([]byte(text)) {
 			t.Errorf("cut %d: the journal has %+v for %q", cut, made, text)
 		}
 	}

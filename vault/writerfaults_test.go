@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/memwatchd/memwatchd/vault/journal"
 )
 
 // deeds are the kinds of changes, each with what there is before and after.
@@ -200,7 +202,7 @@ func TestJournalFailsAtTheEnd(t *testing.T) {
 	must(t, os.Rename(dir+"~", dir))
 	must(t, finishAll(t, w))
 	wantFiles(t, w, map[string]string{"a.md": "- [x] one\n"})
-	if r, err := w.Journal.Get(got.ID); err != nil || r.State != StateDone || len(w.Journal.Pending()) != 0 {
+	if r, err := w.Journal.Get(got.ID); err != nil || r.State != journal.StateDone || len(w.Journal.Pending()) != 0 {
 		t.Errorf("%+v, %v", r, err)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/memwatchd/memwatchd/memory"
 	"github.com/memwatchd/memwatchd/ops"
 	"github.com/memwatchd/memwatchd/vault"
+	"github.com/memwatchd/memwatchd/vault/journal"
 	"github.com/memwatchd/memwatchd/watcher"
 )
 
@@ -27,7 +28,7 @@ func (d *daemon) openWriting() (err error) {
 		return nil
 	}
 	records.Now = clock.Now
-	records.Happened = func(r vault.Record) { d.pipeline.events.publish(ops.Change{Event: ops.WriteEvent(r)}) }
+	records.Happened = func(r journal.Record) { d.pipeline.events.publish(ops.Change{Event: ops.WriteEvent(r)}) }
 	d.writer = &vault.Writer{
 		Vault: d.vault, Journal: records, Logger: d.logger, Enabled: d.mayWrite,
 		Settings: []string{memory.IdentitiesPath}, Quiet: cmp.Or(c.Write.Quiet, -1), MaxSize: int64(c.Write.MaxSize), Fuse: c.Write.Fuse,

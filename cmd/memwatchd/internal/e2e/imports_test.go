@@ -93,6 +93,7 @@ var libraries = map[string][]string{
 // files: none of them people's. A slash at the end stands for a whole package.
 var openers = map[string]string{
 	"vault/":                  "people's files",
+	"vault/journal/":          "the journal, in a directory of the state",
 	internal:                  "configuration, and where things are",
 	"index/":                  "its own directory",
 	"watcher/sync.go":         "cookies, in a directory of the state",

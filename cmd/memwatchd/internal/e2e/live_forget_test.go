@@ -13,7 +13,7 @@ import (
 
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/testkit"
-	"github.com/memwatchd/memwatchd/vault"
+	"github.com/memwatchd/memwatchd/vault/journal"
 )
 
 // quark is a word that nothing else has in it.
@@ -38,7 +38,7 @@ func (l *live) holding(text string) (list []string) {
 				return nil
 			}
 			if _, second, ok := bytes.Cut(data, []byte("\n")); ok && filepath.Base(filepath.Dir(path)) == "journal" {
-				var hunks []vault.Hunk
+				var hunks []journal.Hunk
 				if json.Unmarshal(second, &hunks) == nil {
 					for _, h := range hunks {
 						data = slices.Concat(data, h.Old, h.New, h.Before, h.Behind)

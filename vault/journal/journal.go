@@ -1,4 +1,6 @@
-package vault
+// Package journal records every change that is made to a file of memory, so that it
+// can be undone: a file for each, which is there before the change begins.
+package journal
 
 import (
 	"bufio"
@@ -69,12 +71,12 @@ type Disk struct {
 	Write   func(path string, data []byte) error // replaces a file at once and durably, by way of path + DraftEnding
 }
 
-// openOn opens the journal in the directory dir, which is made if there is
+// Open opens the journal in the directory dir, which is made if there is
 // none. Changes are kept for keep, or for ever if it is zero.
 //
 // Files that are damaged, or not the journal's, are left where they are; see
 // [Journal.Problems].
-func openOn(disk Disk, dir string, keep time.Duration) (*Journal, error) {
+func Open(disk Disk, dir string, keep time.Duration) (*Journal, error) {
 	if err := disk.MakeDir(dir); err != nil {
 		return nil, fmt.Errorf("journal: %w", err)
 	}
@@ -228,7 +230,7 @@ func (j *Journal) Done(id string, after [32]byte) error {
 	if r.State != StateIntent {
 		return nil
 	}
-	if r.After != digestOf(after) {
+	if r.After != DigestOf(after) {
 		return fmt.Errorf("journal %s: %s is not what it was to become", id, r.Path)
 	}
 	if err := os.Rename(j.path(id, intentEnding), j.path(id, madeEnding)); err != nil {

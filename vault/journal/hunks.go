@@ -1,4 +1,4 @@
-package vault
+package journal
 
 import (
 	"bytes"
@@ -32,7 +32,7 @@ type Hunk struct {
 // and to lines that occur once on each side, as a reader would: Bram Cohen's
 // patience diff.
 func Hunks(before, after []byte) []Hunk {
-	d := &differ{old: splitLines(before), new: splitLines(after)}
+	d := &differ{old: SplitLines(before), new: SplitLines(after)}
 	d.diff(0, len(d.old), 0, len(d.new), maxDepth)
 	hunks := make([]Hunk, len(d.spans))
 	for i, s := range d.spans {
@@ -54,8 +54,8 @@ func Hunks(before, after []byte) []Hunk {
 	return hunks
 }
 
-// splitLines splits text behind each newline.
-func splitLines(text []byte) [][]byte {
+// SplitLines splits text behind each newline.
+func SplitLines(text []byte) [][]byte {
 	if len(text) == 0 {
 		return nil
 	}

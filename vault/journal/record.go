@@ -1,4 +1,4 @@
-package vault
+package journal
 
 import (
 	"bytes"
@@ -55,11 +55,11 @@ func Digest(data []byte) string {
 	if data == nil {
 		return ""
 	}
-	return digestOf(sha256.Sum256(data))
+	return DigestOf(sha256.Sum256(data))
 }
 
-// digestOf is the digest of content with that SHA-256; zero if there is none.
-func digestOf(hash [32]byte) string {
+// DigestOf is the digest of content with that SHA-256; zero if there is none.
+func DigestOf(hash [32]byte) string {
 	if hash == [32]byte{} {
 		return ""
 	}

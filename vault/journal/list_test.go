@@ -1,4 +1,4 @@
-package vault
+package journal
 
 import (
 	"fmt"
@@ -24,7 +24,7 @@ func TestJournalOfTenThousand(t *testing.T) {
 		}
 	}
 	start := time.Now()
-	j, err := openOn(Disk{MakeDir: func(string) error { return nil }}, dir, 0)
+	j, err := Open(Disk{MakeDir: func(string) error { return nil }}, dir, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
