@@ -2,6 +2,7 @@ package memory
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 )
@@ -133,4 +134,78 @@ func addedDate(lead string) string {
 	}
 	day, _ := cutLeadingDate(lead)
 	return day
+}
+
+// ClockHeading is the heading of what is noted at a time: the time of day, as the
+// last heading that has one writes it, 12 hours with AM and PM where there is
+// none; behind it the topic, if there is one.
+func (d *Document) ClockHeading(at time.Time, topic string) string {
+	format := "3:04 PM"
+	if d != nil && d.fullClock() {
+		format = "15:04"
+	}
+	s := at.Format(format)
+	if topic = HeadingText(topic); topic != "" {
+		s += " - " + topic
+	}
+	return s
+}
+
+// fullClock reports whether the last heading with a time of day counts 24 hours.
+func (d *Document) fullClock() bool {
+	for _, h := range slices.Backward(d.Headings) {
+		if _, _, _, ok := headingClock(h.Text); ok {
+			g := clockRE.FindStringSubmatch(strings.TrimLeft(h.Text, " \t*_"))
+			return g[4] == ""
+		}
+	}
+	return false
+}
+
+// ParseClock reads a time of day, such as 10:30 AM or 22:30.
+func ParseClock(s string) (hour, minute int, ok bool) {
+	hour, minute, _, ok = headingClock(s)
+	return hour, minute, ok && clockRE.FindString(s) == s && strings.ContainsAny(s[len(s)-1:], "0123456789mM.")
+}
+
+// boundRE finds words that tie a text to a time that will pass, in English and
+// in Chinese. A weekday that comes again, as in every Friday, on Fridays or 每周五,
+// is none: that is a habit.
+var boundRE = regexp.MustCompile(`(?i)` + strings.Join([]string{
+	`\b(?:today|tonight|tomorrow|deadline)\b`,
+	`\b(?:this|next) (?:morning|afternoon|evening|week|weekend|month|(?:mon|tues|wednes|thurs|fri|satur|sun)day)\b`,
+	`\b(?:on|by|until|till|before) (?:mon|tues|wednes|thurs|fri|satur|sun)day\b`,
+	`\bin (?:\d+|a|an|two|three|a few) (?:minute|hour|day|week)s?\b`,
+	`\b(?:due|expires?) (?:on|by|at|in|next|this)\b`,
+	`[今明后]天|今[晚早日]|明[晚早日]|截止|到期`,
+	`(?:每个?|每逢|[上本这下]个?)?(?:周|星期|礼拜)[一二三四五六日天]`,
+	`[本这下]个?(?:周|月|星期|礼拜)`,
+	`\d+ ?(?:分钟|个?小时|天|周|个?星期)[之以]?[内后]`,
+	`\b\d{4}-\d{2}-\d{2}\b`,
+	`\d{4}年\d{1,2}月\d{1,2}[日号]`,
+}, "|"))
+
+var numbersRE = regexp.MustCompile(`\d+`)
+
+// DateBound finds the first words of a text that tie it to a time that will pass,
+// so that it is not worth remembering for long: a day relative to now, a weekday
+// to come, a deadline, so many hours or days, or a date that is today or later.
+// It is empty for a text without. It knows some English and some Chinese, and
+// nothing of what the text is about.
+func DateBound(text, today string) string {
+	for _, found := range boundRE.FindAllString(text, -1) {
+		if strings.HasPrefix(found, "每") || strings.HasPrefix(found, "上") {
+			continue
+		}
+		if numbers := numbersRE.FindAllString(found, -1); len(numbers) == 3 {
+			for i := 1; i < 3; i++ {
+				numbers[i] = ("0" + numbers[i])[len(numbers[i])-1:]
+			}
+			if day := strings.Join(numbers, "-"); !IsDay(day) || day < today {
+				continue
+			}
+		}
+		return found
+	}
+	return ""
 }

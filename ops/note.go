@@ -2,6 +2,7 @@ package ops
 
 import (
 	"context"
+	"time"
 	"unicode/utf8"
 
 	"github.com/memwatchd/memwatchd/api"
@@ -63,4 +64,69 @@ func (m writing) noteBlock(c Call, r *api.NoteRequest) (b logBlock, err error) {
 		"type": r.Type, "importance": attribute(r.Importance), "visibility": visible(r.Visibility), "source": origin(c, r.Source),
 	}
 	return b, nil
+}
+
+// A Received is a message that came by itself, from whoever knows where to send
+// it.
+type Received struct {
+	Source string    // names it for ever, and begins with [memory.TopicSource]
+	Time   time.Time // when it was sent; now if zero
+	Title  string
+	Text   string
+}
+
+// How far the time of a message may be from now: clocks differ, and servers keep
+// messages for days at most. Otherwise it is from now.
+const (
+	receivedEarly = time.Hour
+	receivedLate  = 14 * 24 * time.Hour
+)
+
+// Receive notes a message in the owner's log of its day, once: a message whose
+// source is there already changes nothing. It is private, and marked as coming
+// from others. What would be structure in it is made harmless, and what is too
+// long is cut; a message with a credential, or without a word, is an error with
+// the code [Secret] or [api.Invalid], and no second try will change that.
+func (m *Memory) Receive(ctx context.Context, r Received) error { return m.writing().receive(ctx, r) }
+
+func (m writing) receive(ctx context.Context, r Received) error {
+	if m.Disabled {
+		return nil
+	}
+	private := memory.Private.String()
+	c, err := m.call(api.Caller{Scope: api.Scope{Subject: &m.Owner, Context: &private}})
+	if err != nil {
+		return err
+	}
+	if err := m.mayAdd(c); err != nil {
+		return err
+	}
+	title := cutLine(r.Title, maxTopic-1)
+	block, err := m.noteBlock(c, &api.NoteRequest{
+		Text: cutLine(r.Text, maxNote), Topic: title, Type: "request", Source: r.Source,
+	})
+	if err != nil {
+		return err
+	}
+	now := m.now()
+	at := r.Time
+	if at.IsZero() || at.After(now.Add(receivedEarly)) || at.Before(now.Add(-receivedLate)) {
+		at = now
+	}
+	_, err = m.log(ctx, c, logging{
+		cause: "note", at: at.In(m.location()), topic: title, blocks: []logBlock{block},
+		there: func(e *memory.Entry, _ *logBlock) bool { return e.Source == r.Source },
+	})
+	return err
+}
+
+// cutLine is a text as one harmless line of so many characters at most.
+func cutLine(text string, most int) string {
+	const mark = " …"
+	line := memory.CleanLine(text)
+	// What makes a line harmless takes some room, too.
+	for n := most - len([]rune(mark)); utf8.RuneCountInString(memory.Line(line)) > most; n -= 10 {
+		line = memory.CleanLine(string([]rune(line)[:n])) + mark
+	}
+	return line
 }

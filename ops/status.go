@@ -57,3 +57,13 @@ func (w *Window) Quantiles() api.Quantiles {
 	slices.Sort(sorted)
 	return api.Quantiles{P50: sorted[len(sorted)/2], P99: sorted[len(sorted)*99/100]}
 }
+
+func (m reading) operations(_ context.Context, c Call, _ *api.OperationsRequest) (*api.OperationsAnswer, error) {
+	answer := &api.OperationsAnswer{Enabled: !m.Disabled, Operations: []string{}}
+	for _, op := range api.Operations {
+		if c.Fixed.Allows(op) && c.meets(op.Needs) {
+			answer.Operations = append(answer.Operations, op.Name)
+		}
+	}
+	return answer, nil
+}

@@ -51,3 +51,11 @@ func writeError(err error, owned bool) error {
 	}
 	return api.Errorf(api.Unavailable, "%v", err)
 }
+
+// asError is err as it is answered, without credentials.
+func asError(err error) *api.Error { return api.AsError(redactedError(err)) }
+
+// notFound is the one answer for what is not there and for what may not be read.
+func notFound(what, name string) *api.Error {
+	return api.Errorf(api.NotFound, "%s %q not found", what, name)
+}
