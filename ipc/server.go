@@ -138,7 +138,7 @@ func (s *Server) serve(ctx context.Context, g *gate, h *handler, limits Limits) 
 	}
 	// Nobody comes in any more. Who has come in is still about to ask, and would
 	// get no answer from a server that is shutting down.
-	g.hear(hearing)
+	g.hear(min(hearing, limits.Drain))
 	patience, cancel := context.WithTimeout(context.WithoutCancel(ctx), limits.Drain)
 	defer cancel()
 	if server.Shutdown(patience) != nil {
@@ -148,6 +148,7 @@ func (s *Server) serve(ctx context.Context, g *gate, h *handler, limits Limits) 
 	return nil
 }
 
-// hearing is how long a server that ends waits for clients that have connected
-// and not yet asked.
-const hearing = 200 * time.Millisecond
+// hearing bounds how long a server that ends waits for clients that have connected
+// and have not sent a request yet. On a busy machine a client may need most of a
+// second for that.
+const hearing = 2 * time.Second
