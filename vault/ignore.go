@@ -1,15 +1,21 @@
 package vault
 
-import "strings"
+import (
+	"slices"
+	"strings"
+
+	"github.com/bmatcuk/doublestar/v4"
+)
 
 // rules are patterns in gitignore's syntax, in order; the last one that matches
 // decides.
 type rules struct{ patterns []pattern }
 
 type pattern struct {
-	segments []string // "**" stands for any number of directories
-	negated  bool
-	dirOnly  bool
+	glob    string // of doublestar
+	below   bool   // it ends with /**: what it names is not matched itself
+	negated bool
+	dirOnly bool
 }
 
 // parseRules reads patterns from a list, then from the lines of a file, so that
@@ -46,8 +52,37 @@ func (r *rules) add(line string) {
 	if line == "" || line == "**/" {
 		return
 	}
-	p.segments = strings.Split(line, "/")
-	r.patterns = append(r.patterns, p)
+	p.glob = globOf(line)
+	p.below = strings.HasSuffix(line, "/**") && line != "**/**"
+	if doublestar.ValidatePattern(p.glob) {
+		r.patterns = append(r.patterns, p)
+	}
+}
+
+// globOf returns the glob of a pattern of gitignore, in which braces mean nothing
+// and a class may begin with the bracket that otherwise ends it.
+func globOf(pattern string) string {
+	var b strings.Builder
+	class := 0 // where the class begins that is open, or 0
+	escaped := false
+	for i, c := range []byte(pattern) {
+		switch {
+		case escaped:
+			escaped = false
+		case c == '\\':
+			escaped = true
+		case class == 0 && c == '[':
+			class = i + 1
+		case class > 0 && c == ']' && strings.Trim(pattern[class:i], "!^") == "":
+			b.WriteByte('\\')
+		case class > 0 && c == ']':
+			class = 0
+		case class == 0 && (c == '{' || c == '}'):
+			b.WriteByte('\\')
+		}
+		b.WriteByte(c)
+	}
+	return b.String()
 }
 
 // trimSpace removes blanks at the end, unless a backslash keeps them.
@@ -69,122 +104,21 @@ func trimSpace(line string) string {
 // ignored reports whether a path is kept out, given that no directory above it
 // is.
 func (r *rules) ignored(path string, dir bool) bool {
-	if len(r.patterns) == 0 {
-		return false
-	}
-	names := strings.Split(path, "/")
-	for i := len(r.patterns) - 1; i >= 0; i-- {
-		p := r.patterns[i]
-		if (dir || !p.dirOnly) && matchPath(p.segments, names) {
+	for _, p := range slices.Backward(r.patterns) {
+		if (dir || !p.dirOnly) && p.matches(path) {
 			return !p.negated
 		}
 	}
 	return false
 }
 
-// matchPath matches a path's components with a pattern's. The one place to go
-// back to is the last "**": what an earlier one could still match, it can too.
-func matchPath(pattern, names []string) bool {
-	p, n := 0, 0
-	backP, backN := -1, 0
-	for n < len(names) {
-		switch {
-		case p < len(pattern) && pattern[p] == "**":
-			if p == len(pattern)-1 {
-				return true // at least one name is left
-			}
-			backP, backN = p, n
-			p++
-			continue
-		case p < len(pattern) && matchName(pattern[p], names[n]):
-			p, n = p+1, n+1
-			continue
-		case backP >= 0:
-			backN++
-			p, n = backP+1, backN
-			continue
-		}
-		return false
-	}
-	return p == len(pattern)
-}
-
-// matchName matches one component: * any number of bytes, ? one byte, a
-// class in brackets, and a backslash that takes the next byte as it is.
-func matchName(pattern, name string) bool {
-	p, n := 0, 0
-	backP, backN := -1, 0
-	for n < len(name) || p < len(pattern) {
-		if p < len(pattern) {
-			if pattern[p] == '*' {
-				backP, backN = p, n
-				p++
-				continue
-			}
-			if n < len(name) {
-				if np, nn, ok := matchOne(pattern, p, name, n); ok {
-					p, n = np, nn
-					continue
-				}
-			}
-		}
-		if backP < 0 || backN >= len(name) {
+func (p *pattern) matches(path string) bool {
+	if p.below {
+		itself, err := doublestar.Match(strings.TrimSuffix(p.glob, "/**"), path)
+		if itself || err != nil {
 			return false
 		}
-		backN++
-		p, n = backP+1, backN
 	}
-	return true
-}
-
-// matchOne matches one element of the pattern, which is not a star, with the
-// beginning of name[n:], and returns what comes after both.
-func matchOne(pattern string, p int, name string, n int) (int, int, bool) {
-	switch c := pattern[p]; c {
-	case '?':
-		return p + 1, n + 1, true
-	case '[':
-		if end, ok := matchClass(pattern, p, name[n]); end > 0 {
-			return end, n + 1, ok
-		}
-		return 0, 0, false // a class without an end matches nothing
-	case '\\':
-		if p+1 >= len(pattern) {
-			return 0, 0, false
-		}
-		return p + 2, n + 1, pattern[p+1] == name[n]
-	default:
-		return p + 1, n + 1, c == name[n]
-	}
-}
-
-// matchClass matches a byte with the class at pattern[p:], and returns the
-// place after it, or 0 if it has no end.
-func matchClass(pattern string, p int, c byte) (int, bool) {
-	p++
-	negated := p < len(pattern) && (pattern[p] == '!' || pattern[p] == '^')
-	if negated {
-		p++
-	}
-	matched := false
-	for first := true; p < len(pattern); first = false {
-		if pattern[p] == ']' && !first {
-			return p + 1, matched != negated
-		}
-		low, next := classByte(pattern, p)
-		high := low
-		if next+1 < len(pattern) && pattern[next] == '-' && pattern[next+1] != ']' {
-			high, next = classByte(pattern, next+1)
-		}
-		matched = matched || low <= c && c <= high
-		p = next
-	}
-	return 0, false
-}
-
-func classByte(pattern string, p int) (byte, int) {
-	if pattern[p] == '\\' && p+1 < len(pattern) {
-		p++
-	}
-	return pattern[p], p + 1
+	matched, err := doublestar.Match(p.glob, path)
+	return matched && err == nil
 }

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"unicode/utf8"
 )
 
 // patterns, and paths that each of them is tried on. git is asked too, if there
@@ -118,26 +119,24 @@ func TestIgnoreListBeforeFile(t *testing.T) {
 	}
 }
 
-// Matching ends, in time that grows with the lengths only, and a text without
-// special characters matches itself alone.
-func FuzzMatchName(f *testing.F) {
+// Matching ends, in time that grows with the lengths only, and a name matches
+// itself when its characters are quoted.
+func FuzzIgnore(f *testing.F) {
 	f.Add("a*b?[c-e]\\*", "axxb1d*")
 	f.Add(strings.Repeat("*a", 50)+"b", strings.Repeat("a", 200))
-	f.Add("[!]-]", "x")
+	f.Add(strings.Repeat("**/a/", 20)+"b", strings.Repeat("a/", 200)+"a")
+	f.Add("{a,b}", "{a,b}")
 	f.Fuzz(func(t *testing.T, pattern, name string) {
-		got := matchName(pattern, name)
-		if !strings.ContainsAny(pattern, "*?[\\") && got != (pattern == name) {
-			t.Errorf("matchName(%q, %q) = %v", pattern, name, got)
-		}
-		if !matchName("*", name) || !matchName(strings.Repeat("?", len(name)), name) {
-			t.Errorf("%q is not matched by what matches everything", name)
+		parseRules(nil, pattern).ignored(name, false)
+		if name == "" || !utf8.ValidString(name) || strings.ContainsAny(name, "/\n\r") {
+			return
 		}
 		var quoted strings.Builder
-		for _, c := range []byte(name) {
+		for _, c := range name {
 			quoted.WriteByte('\\')
-			quoted.WriteByte(c)
+			quoted.WriteRune(c)
 		}
-		if !matchName(quoted.String(), name) {
+		if !parseRules([]string{quoted.String()}, "").ignored(name, false) {
 			t.Errorf("%q is not matched by itself, quoted", name)
 		}
 	})

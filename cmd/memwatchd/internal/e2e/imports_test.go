@@ -62,7 +62,7 @@ var forbidden = map[string][]string{
 var libraries = map[string][]string{
 	"github.com/adrg/xdg":              {"ipc/client", "config", "cli", "daemon", "setup", "doctor"},
 	"github.com/blevesearch/":          {"index"},
-	"github.com/bmatcuk/":              {"compactor", "index", "config"},
+	"github.com/bmatcuk/":              {"compactor", "index", "config", "vault"},
 	"github.com/coreos/":               {"daemon", "setup", "doctor"},
 	"github.com/cpuguy83/":             {"app"},
 	"github.com/fsnotify/":             {"watcher"},
