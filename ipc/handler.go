@@ -17,6 +17,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"golang.org/x/time/rate"
 
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/ipc/mcp"
@@ -31,7 +32,7 @@ type handler struct {
 	endpoint Endpoint
 	counters *counters
 	registry *prometheus.Registry
-	bucket   bucket
+	limiter  *rate.Limiter
 	mcp      *mcp.Handler    // of /mcp
 	ending   context.Context // over when streams must end
 }
@@ -108,8 +109,8 @@ func (h *handler) admit(r *http.Request) error {
 
 // admitAnother refuses what comes too fast.
 func (h *handler) admitAnother() error {
-	if !h.bucket.take(time.Now()) {
-		return api.Errorf(api.RateLimited, "more than %v requests a second", h.bucket.rate)
+	if !h.limiter.Allow() {
+		return api.Errorf(api.RateLimited, "more than %v requests a second", h.endpoint.Rate)
 	}
 	return nil
 }

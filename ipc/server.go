@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"golang.org/x/sync/errgroup"
+	"golang.org/x/time/rate"
 )
 
 // Limits keep one client from being a burden to the others. Zero fields take
@@ -94,12 +95,21 @@ func (s *Server) Run(ctx context.Context, listeners ...*Listener) error {
 		h := &handler{
 			backend: s.Backend, logger: s.Logger, limits: limits, endpoint: l.Endpoint,
 			counters: counters, registry: registry, ending: ctx,
-			bucket: bucket{rate: l.Rate},
+			limiter: newLimiter(l.Rate),
 		}
 		h.mcp = h.speaker(s.Version)
 		group.Go(func() error { return s.serve(ctx, g, h, limits) })
 	}
 	return group.Wait()
+}
+
+// newLimiter returns a token bucket of so many requests a second, with room for a
+// second's worth. Without a rate it lets everything through.
+func newLimiter(perSecond float64) *rate.Limiter {
+	if perSecond <= 0 {
+		return rate.NewLimiter(rate.Inf, 0)
+	}
+	return rate.NewLimiter(rate.Limit(perSecond), max(int(perSecond), 1))
 }
 
 // short is called when clients have to go because too many files are open.

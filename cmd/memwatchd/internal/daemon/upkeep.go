@@ -2,12 +2,10 @@ package daemon
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
-	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -74,64 +72,23 @@ func (d *daemon) openUpkeep() (*upkeep, error) {
 		Files: p.documents, Paths: d.paths, Layout: p.layout, Parse: p.parse, Mover: w,
 		Claim: u.host.Claim, After: c.Archive.After, Location: c.Location, Now: clock.Now,
 	}
+	night := &compactor.Maintenance{
+		Host: u.host, Compactor: u.compactor, Logger: d.logger, Enabled: c.Write.Enabled,
+		Prune: func() error { return w.Journal.Prune(clock.Now()) }, Counters: d.mendCounters,
+	}
+	if c.Compress.Enabled {
+		night.Compress = u.compress
+	}
+	if c.Archive.After > 0 {
+		night.Days = u.days
+	}
 	ran := filepath.Join(c.State.Dir, "compactor.json")
 	u.scheduler = &compactor.Scheduler{
-		Schedule: c.Schedule, Location: c.Location, Turn: &u.turn, Logger: d.logger, Now: clock.Now, Job: d.tidyUp,
+		Schedule: c.Schedule, Location: c.Location, Turn: &u.turn, Logger: d.logger, Now: clock.Now, Job: night.Run,
 		Load: func() ([]byte, error) { return vault.ReadState(ran) },
 		Save: func(data []byte) error { return vault.WriteState(ran, data) },
 	}
 	return u, nil
-}
-
-// tidyUp is what is done at the times of the schedule.
-func (d *daemon) tidyUp(ctx context.Context) error {
-	if !d.config.Write.Enabled {
-		return nil
-	}
-	var errs []error
-	if err := d.writer.Journal.Prune(clock.Now()); err != nil {
-		errs = append(errs, err)
-	}
-	duty, err := d.upkeep.host.Duty()
-	if err != nil {
-		return errors.Join(append(errs, err)...)
-	}
-	if !duty.Ours {
-		d.logger.Info("another machine tidies up", "host", duty.Host)
-		return errors.Join(errs...)
-	}
-	if err := d.makeRoom(ctx); err != nil {
-		errs = append(errs, err)
-	}
-	if err := d.mendCounters(ctx); err != nil {
-		errs = append(errs, err)
-	}
-	if d.config.Compress.Enabled {
-		if _, err := d.upkeep.compress.Run(ctx, 0, false); err != nil {
-			errs = append(errs, err)
-		}
-	}
-	if d.config.Archive.After > 0 {
-		if _, err := d.upkeep.days.Run(ctx, false); err != nil {
-			errs = append(errs, err)
-		}
-	}
-	return errors.Join(errs...)
-}
-
-// makeRoom makes room in long-term files. While somebody is at one of them it
-// waits a little, since the next time is a day away.
-func (d *daemon) makeRoom(ctx context.Context) error {
-	const most, longest = 3, time.Minute
-	for n := 1; ; n++ {
-		report, err := d.upkeep.compactor.Compact(ctx, compactor.Request{})
-		if err != nil || report.Wait == 0 || n == most {
-			return err
-		}
-		if err := sleep(ctx, min(report.Wait, longest)); err != nil {
-			return err
-		}
-	}
 }
 
 // mendCounters puts counters right that are wrong. A file that cannot be written

@@ -60,7 +60,7 @@ func TestNightMendsCounters(t *testing.T) {
 	const path, text = "2026-02-04/cli.md", "---\ntasks: 7/8 # by hand\n---\n## Tasks\n- [x] one\n- [ ] two\n"
 	testkit.Put(t, filepath.Join(root, path), text)
 	g := startTarget(t, root, func(c *config.Config, _ string) { c.Write.Quiet = 0 })
-	if err := g.daemon.tidyUp(t.Context()); err != nil {
+	if err := g.daemon.upkeep.scheduler.Job(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	got, err := os.ReadFile(filepath.Join(root, path))

@@ -80,6 +80,7 @@ var libraries = map[string][]string{
 	"golang.org/x/sys/unix":            {"vault", "watcher", "ipc", "daemon", "setup", "doctor"},
 	"golang.org/x/term":                {"term"},
 	"golang.org/x/text/":               {"memory", "index"},
+	"golang.org/x/time/":               {"ipc"},
 	"golang.org/x/tools/":              {},
 	"gopkg.in/yaml.v3":                 {"memory", "config"},
 	"log/slog":                         {"compactor", "todosync", "vault", "watcher", "index", "ntfy", "ipc", "config", "daemon", "term"},
