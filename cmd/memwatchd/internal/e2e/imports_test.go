@@ -102,8 +102,8 @@ var openers = map[string]string{
 	"ipc/listener.go":         "sockets",
 }
 
-// starters are the files that start other programs: those that manage services.
-var starters = []string{internal + "setup/servicesystemd.go", internal + "setup/servicelaunchd.go"}
+// starters lists the files that start other programs, namely systemctl.
+var starters = []string{internal + "setup/systemd.go"}
 
 // fileCalls are the functions that take the name of a file.
 var fileCalls = []string{

@@ -1,0 +1,341 @@
+package setup
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/adrg/xdg"
+
+	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/cli"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/config"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/term"
+	"github.com/memwatchd/memwatchd/ipc/client"
+	"github.com/memwatchd/memwatchd/service"
+)
+
+// SystemUnits is the directory for units of the machine.
+const SystemUnits = "/etc/systemd/system"
+
+// UserUnits returns the directory for units of the user.
+func UserUnits() string { return filepath.Join(xdg.ConfigHome, "systemd", "user") }
+
+// LaunchAgents returns the directory for launchd agents of the user.
+func LaunchAgents() (string, error) {
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return "", fmt.Errorf("service: %w", err)
+	}
+	return filepath.Join(home, "Library", "LaunchAgents"), nil
+}
+
+func (s *serviceCommand) unitDir() string {
+	if s.system {
+		return SystemUnits
+	}
+	return UserUnits()
+}
+
+// systemEnvironment is the environment of a system service.
+var systemEnvironment = map[string]string{
+	"XDG_CACHE_HOME": "/var/cache", "XDG_CONFIG_HOME": "/etc", "XDG_RUNTIME_DIR": "/run", "XDG_STATE_HOME": "/var/lib",
+}
+
+// systemMemory is the default directory of the memory of a system service.
+const systemMemory = "/var/lib/morph/memory"
+
+// setEnvironment sets the variables that locate configuration and sockets to those
+// of the service.
+func (s *serviceCommand) setEnvironment() {
+	if s.system {
+		for name, value := range systemEnvironment {
+			os.Setenv(name, value)
+		}
+		xdg.Reload()
+		return
+	}
+	// systemd always sets XDG_RUNTIME_DIR; su and cron, for example, do not.
+	dir := fmt.Sprintf("/run/user/%d", os.Getuid())
+	if os.Getenv("XDG_RUNTIME_DIR") == "" && config.Existing(dir) != "" {
+		os.Setenv("XDG_RUNTIME_DIR", dir)
+	}
+}
+
+// memoryName returns the name of the memory, even if the configuration is invalid.
+func (s *serviceCommand) memoryName() string {
+	if c, err := config.Load(s.g.Config, os.Environ()); err == nil {
+		return c.Name
+	}
+	return cmp.Or(s.g.Config.Name, "memwatchd")
+}
+
+// plan returns the configuration of the service and its description. If a system
+// service has no configuration file, File is the path of the one to write.
+func (s *serviceCommand) plan() (*config.Config, *service.Service, error) {
+	s.setEnvironment()
+	program, err := invoked()
+	if err != nil {
+		return nil, nil, err
+	}
+	args, err := s.g.Config.Absolute()
+	if err != nil {
+		return nil, nil, err
+	}
+	flags := s.g.Config
+	path := cmp.Or(flags.File, filepath.Join(xdg.ConfigHome, "memwatchd", s.memoryName()+".yaml"))
+	create := s.system && config.Existing(path) == ""
+	if create {
+		flags.File, flags.Dir = "", cmp.Or(flags.Dir, systemMemory)
+	}
+	c, err := config.Load(flags, os.Environ())
+	if err != nil {
+		return nil, nil, cli.UsageError{Err: err}
+	}
+	if create {
+		c.File = path
+	}
+	daemon := &service.Service{
+		Name: c.Name, Memory: c.Memory.Dir, Drain: c.IPC.Drain,
+		Program: program, Args: args.Words(), Environment: s.environment(),
+		Network: c.LLM.Endpoint != "" || c.Capture.Ntfy.Topic != "",
+		Reads:   []string{c.File, c.LLM.KeyFile, c.Capture.Ntfy.TokenFile},
+	}
+	for _, l := range c.IPC.Listeners {
+		if l.Address != "" {
+			daemon.Network = true
+			daemon.Reads = append(daemon.Reads, l.TokenFile)
+			continue
+		}
+		daemon.Sockets = append(daemon.Sockets, service.Socket{Path: l.Path, Mode: l.Mode, Group: l.Group})
+	}
+	if s.system {
+		daemon.User = s.account
+		// The daemon replaces the memory as a whole, which changes its parent directory.
+		daemon.Writable = []string{filepath.Dir(c.Memory.Dir), c.State.Dir, c.Index.Dir}
+		if filepath.Dir(c.Memory.Dir) == "/" {
+			daemon.Writable[0] = c.Memory.Dir
+		}
+	}
+	return c, daemon, nil
+}
+
+// environment returns the variables that change the behaviour of the daemon.
+// systemd sets XDG_RUNTIME_DIR for a user's service.
+func (s *serviceCommand) environment() []string {
+	names := []string{"XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME"}
+	if s.system {
+		names = append(names, "XDG_RUNTIME_DIR")
+	}
+	list := slices.DeleteFunc(os.Environ(), func(pair string) bool {
+		name, _, _ := strings.Cut(pair, "=")
+		return !strings.HasPrefix(name, config.EnvPrefix) && !slices.Contains(names, name)
+	})
+	slices.Sort(list)
+	return list
+}
+
+// writeConfig writes a configuration file, unless there is one. The file contains
+// no secrets, and the account of the service must be able to read it.
+func (s *serviceCommand) writeConfig(c *config.Config) error {
+	if err := os.MkdirAll(filepath.Dir(c.File), 0o755); err != nil {
+		return err
+	}
+	made, err := writeNew(c.File, starterConfig(c))
+	if err != nil || !made {
+		return err
+	}
+	s.report("write", term.EscapeLine(c.File))
+	return os.Chmod(c.File, 0o644)
+}
+
+// A unit is a file of systemd as it is and as it should be.
+type unit struct {
+	name, path string
+	is, want   string // empty: no file
+}
+
+// wantedUnits returns the units that install would write or remove.
+func (s *serviceCommand) wantedUnits(ctx context.Context, daemon *service.Service) ([]unit, error) {
+	version, err := s.systemdVersion(ctx)
+	if err != nil {
+		return nil, err
+	}
+	daemon.Version = version
+	files, err := daemon.Units()
+	if err != nil {
+		return nil, err
+	}
+	return s.compare(daemon, files)
+}
+
+// compare returns the wanted files, followed by the other units of the service.
+func (s *serviceCommand) compare(daemon *service.Service, wanted []service.File) ([]unit, error) {
+	dir := s.unitDir()
+	entries, err := os.ReadDir(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("service: %w", err)
+	}
+	files := slices.Clone(wanted)
+	for _, e := range entries {
+		known := slices.ContainsFunc(wanted, func(f service.File) bool { return f.Name == e.Name() })
+		if !known && daemon.OwnsUnit(e.Name()) {
+			files = append(files, service.File{Name: e.Name()})
+		}
+	}
+	var units []unit
+	for _, f := range files {
+		path := filepath.Join(dir, f.Name)
+		text, err := os.ReadFile(path)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("service: %w", err)
+		}
+		units = append(units, unit{f.Name, path, string(text), f.Text})
+	}
+	return units, nil
+}
+
+// checkEdited rejects changes to a unit that a person has edited, and prints the
+// difference.
+func (s *serviceCommand) checkEdited(units []unit, verb string) error {
+	for _, u := range units {
+		if s.force || u.is == "" || unmodified(u.is) {
+			continue
+		}
+		if u.want != "" {
+			var b strings.Builder
+			p := cli.NewPrinter(s.g.Stderr, s.g.Stderr, config.Default(), s.g.NoColor)
+			p.OutsideDiff(&b, u.path, u.path, s.g.Diff(u.path, []byte(u.is), []byte(u.want)))
+			fmt.Fprint(s.g.Stderr, b.String())
+		}
+		return fmt.Errorf("service: %s was changed by hand and would be %s: move it away, or use --force", u.path, verb)
+	}
+	return nil
+}
+
+// write writes and removes units, and prints each action.
+func (s *serviceCommand) write(units []unit) error {
+	for _, u := range units {
+		action, err := "unchanged", error(nil)
+		switch {
+		case u.want == "":
+			action, err = "remove", os.Remove(u.path)
+		case u.is != u.want:
+			action, err = "write", writeUnit(u)
+		}
+		if err != nil {
+			return fmt.Errorf("service: %w", err)
+		}
+		s.report(action, term.EscapeLine(u.path))
+	}
+	return nil
+}
+
+func writeUnit(u unit) error {
+	if err := os.MkdirAll(filepath.Dir(u.path), 0o755); err != nil {
+		return err
+	}
+	temporary := filepath.Join(filepath.Dir(u.path), "."+u.name+".new")
+	if err := os.WriteFile(temporary, []byte(u.want), 0o644); err != nil {
+		return err
+	}
+	return os.Rename(temporary, u.path)
+}
+
+// report prints one action of install or uninstall.
+func (s *serviceCommand) report(action, object string) {
+	fmt.Fprintf(s.g.Stdout, "%-9s %s\n", action, object)
+}
+
+// systemctl returns the words of a command line.
+func (s *serviceCommand) systemctl(args ...string) []string {
+	if s.system {
+		return append([]string{"systemctl"}, args...)
+	}
+	return append([]string{"systemctl", "--user"}, args...)
+}
+
+// query runs systemctl and returns its standard output, also after an error.
+func (s *serviceCommand) query(ctx context.Context, args ...string) (string, error) {
+	words := s.systemctl(args...)
+	var out, failure bytes.Buffer
+	cmd := exec.CommandContext(ctx, words[0], words[1:]...)
+	cmd.Stdout, cmd.Stderr = &out, &failure
+	err := cmd.Run()
+	if err != nil {
+		reason, _, _ := strings.Cut(strings.TrimSpace(failure.String()), "\n")
+		err = fmt.Errorf("%s: %s", strings.Join(s.systemctl(args[0]), " "), cmp.Or(reason, err.Error()))
+	}
+	return out.String(), err
+}
+
+// run prints and runs commands of systemctl.
+func (s *serviceCommand) run(ctx context.Context, commands ...[]string) error {
+	for _, args := range commands {
+		s.report("run", strings.Join(s.systemctl(args...), " "))
+		if _, err := s.query(ctx, args...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// logCommand returns the command that prints the log of a unit.
+func (s *serviceCommand) logCommand(name string) string {
+	if s.system {
+		return "journalctl --unit " + name + " --lines 30"
+	}
+	return "journalctl --user --unit " + name + " --lines 30"
+}
+
+// systemdVersion returns the version of systemd, and an error if there is no
+// systemd to manage the service.
+func (s *serviceCommand) systemdVersion(ctx context.Context) (int, error) {
+	if _, err := exec.LookPath("systemctl"); err != nil {
+		return 0, errors.New("service: systemd is not installed: start `memwatchd serve` with another supervisor")
+	}
+	text, err := s.query(ctx, "show", "--property=Version", "--value")
+	if err != nil {
+		return 0, fmt.Errorf("service: systemd does not answer: %w\n"+
+			"in a container, start `memwatchd serve` with another supervisor; "+
+			"after su or sudo, log in as that user or run `sudo loginctl enable-linger %s`",
+			err, cmp.Or(os.Getenv("USER"), strconv.Itoa(os.Getuid())))
+	}
+	var version int
+	fmt.Sscanf(strings.TrimPrefix(text, "v"), "%d", &version) // 257.5-2, for example
+	return version, nil
+}
+
+// checkServing rejects a start while another daemon serves on the socket: systemd
+// would replace the socket of that daemon.
+func (s *serviceCommand) checkServing(ctx context.Context, c *config.Config, daemon *service.Service) error {
+	short, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	client := &client.Client{Socket: c.Socket(), AsOwner: true}
+	status, err := client.Status(short, api.StatusRequest{})
+	if err != nil || status.Status == nil {
+		return nil
+	}
+	pid := strconv.Itoa(status.PID)
+	main, err := s.query(ctx, "show", "--property=MainPID", "--value", daemon.UnitName())
+	if err == nil && strings.TrimSpace(main) == pid {
+		return nil
+	}
+	return fmt.Errorf("service install: process %s, which is not this service, serves on %s: stop it (kill %[1]s), "+
+		"or use --no-start", pid, c.Socket())
+}
+
+func unmodified(text string) bool {
+	_, ok := service.Ours(text)
+	return ok
+}
