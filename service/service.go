@@ -1,63 +1,62 @@
-// Package service is the daemon as something that the system starts, written as
-// text: units of systemd, and agents of launchd. It is pure: what a machine is
-// like is for the caller to find out, and so is putting the text where it belongs.
+// Package service renders the daemon as a service of the operating system: as
+// systemd units and as a launchd agent. It accesses neither files nor the
+// environment; the caller collects the facts and writes the files.
 //
-// Every text says, in one line, that it is ours and what it was when it was made.
-// One that somebody has changed since then can be told, and is not for us to
-// replace.
+// Each unit contains a digest of its own text, so that the caller can recognize
+// units that a person has edited.
 package service
 
 import (
 	"crypto/sha256"
+	"embed"
 	"encoding/hex"
 	"fmt"
-	"html"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
+	"sync"
+	"text/template"
 	"time"
 	"unicode"
 	"unicode/utf8"
 )
 
-// A Service is what has to be known of a daemon to write it down. Paths are
-// absolute.
+// A Service describes one daemon. All paths are absolute.
 type Service struct {
-	Name        string        // of the memory; its units are named after it
-	Memory      string        // its directory
-	Program     string        // the path of memwatchd
-	Args        []string      // its flags: those that say which memory it is
-	Environment []string      // NAME=value, beside what the manager sets
-	Sockets     []Socket      // that the manager keeps for it
-	Network     bool          // it listens on, or asks, anything but Unix sockets
-	Drain       time.Duration // how long requests under way may take when it ends
+	Name        string        // name of the memory; the unit names derive from it
+	Memory      string        // memory directory
+	Program     string        // path of memwatchd
+	Args        []string      // flags that select the memory
+	Environment []string      // NAME=value, in addition to the manager's own variables
+	Sockets     []Socket      // sockets that the manager opens for the daemon
+	Network     bool          // the daemon listens or connects beyond Unix sockets
+	Drain       time.Duration // time limit for pending requests at shutdown
 
-	// User is the account that a system service runs as. It is empty for the
-	// service of a user, which has what the user has.
+	// User is the account of a system service. It is empty for a user's service.
 	User string
-	// Writable are the directories that a system service changes, beside those
-	// that the manager makes for it.
+	// Writable lists the directories that a system service writes to, in
+	// addition to the state and cache directories that systemd creates.
 	Writable []string
-	// Reads are further paths that a system service has to see.
+	// Reads lists further paths that a system service reads.
 	Reads []string
 
-	// Version is that of systemd; zero if it is not known. What an older one
-	// does not understand is left out.
+	// Version is the version of systemd, or zero if unknown. Units omits settings
+	// that this version does not support.
 	Version int
 }
 
-// A Socket is one that the service manager makes, and hands to the daemon.
+// A Socket is a listening socket that systemd opens and passes to the daemon.
 type Socket struct {
 	Path  string
 	Mode  string // octal, such as 0600
-	Group string // empty: that of the user
+	Group string // empty: the primary group of the user
 }
 
-// A File is a text, and its name in the directory where the manager looks.
+// A File is a rendered file and its name in the directory of the service manager.
 type File struct{ Name, Text string }
 
-// unit is what the units are named after. The memory that has no name of its own
-// is memwatchd.
+// unit returns the common prefix of the unit names.
 func (s *Service) unit() string {
 	if s.Name == "memwatchd" {
 		return s.Name
@@ -65,75 +64,84 @@ func (s *Service) unit() string {
 	return "memwatchd-" + s.Name
 }
 
-// UnitName is the name of the systemd service.
+// UnitName returns the name of the systemd service unit.
 func (s *Service) UnitName() string { return s.unit() + ".service" }
 
-// OwnsUnit reports whether a name is that of one of the units, whatever sockets
-// the daemon has now: other sockets are numbered.
+// OwnsUnit reports whether name is a unit of this service, including socket units
+// of earlier configurations.
 func (s *Service) OwnsUnit(name string) bool {
-	if name == s.UnitName() || name == s.unit()+".socket" {
-		return true
-	}
-	number, ok := strings.CutPrefix(name, s.unit()+":")
-	return ok && regexp.MustCompile(`^[0-9]+\.socket$`).MatchString(number)
+	suffix, ok := strings.CutPrefix(name, s.unit())
+	return ok && unitSuffix.MatchString(suffix)
 }
 
-// stamp is in the line that says whose a text is.
-var stamp = regexp.MustCompile(`Made by memwatchd service install \(([0-9a-f]{16})\)`)
-
-// sign fills in the line of a text that was made with an empty one.
-func sign(text string) string {
-	return strings.Replace(text, unsigned, "Made by memwatchd service install ("+digest(text)+")", 1)
-}
+var unitSuffix = regexp.MustCompile(`^(\.service|(:[0-9]+)?\.socket)$`)
 
 const unsigned = "Made by memwatchd service install ()"
+
+var signed = regexp.MustCompile(`Made by memwatchd service install \(([0-9a-f]{16})\)`)
+
+// sign inserts the digest of text into its line for the digest.
+func sign(text string) string {
+	return strings.Replace(text, unsigned, strings.TrimSuffix(unsigned, ")")+digest(text)+")", 1)
+}
 
 func digest(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return hex.EncodeToString(sum[:8])
 }
 
-// Ours reports whether a text was made by this package, and whether it is still
-// what was made.
-func Ours(text string) (ours, untouched bool) {
-	m := stamp.FindStringSubmatchIndex(text)
-	if m == nil {
-		return false, false
-	}
-	return true, digest(text[:m[0]]+unsigned+text[m[1]:]) == text[m[2]:m[3]]
+// Unmodified reports whether text is a unit that Units returned, without changes.
+func Unmodified(text string) bool {
+	m := signed.FindStringSubmatchIndex(text)
+	return m != nil && digest(text[:m[0]]+unsigned+text[m[1]:]) == text[m[2]:m[3]]
 }
 
-// check refuses what cannot be written down: the lines of a unit are text that
-// ends where the line does, unless a backslash stands there.
+// check rejects names and paths that a unit file cannot represent. A setting ends
+// at the line break, unless a backslash precedes the line break.
 func (s *Service) check() error {
-	texts := []string{s.Name, s.Memory, s.Program, s.User}
-	texts = append(append(append(append(texts, s.Args...), s.Environment...), s.Writable...), s.Reads...)
+	texts := slices.Concat([]string{s.Name, s.Memory, s.Program, s.User}, s.Args, s.Environment, s.Writable, s.Reads)
 	for _, socket := range s.Sockets {
 		texts = append(texts, socket.Path, socket.Mode, socket.Group)
-		if name := filepath.Base(socket.Path); strings.ContainsFunc(name, func(r rune) bool { return r == ':' || r > unicode.MaxASCII }) {
-			return fmt.Errorf("service %s: a socket's name is made of ASCII characters without a colon, and %q is not: rename it", s.Name, name)
+		name := filepath.Base(socket.Path)
+		if strings.ContainsFunc(name, func(r rune) bool { return r == ':' || r > unicode.MaxASCII }) {
+			return fmt.Errorf("service %s: socket name %q contains a colon or a character outside ASCII: rename the socket",
+				s.Name, name)
 		}
 	}
 	for _, text := range texts {
 		if strings.ContainsFunc(text, unicode.IsControl) || !utf8.ValidString(text) || strings.HasSuffix(text, `\`) {
-			return fmt.Errorf("service %s: %q has a character that no service can have: rename it", s.Name, text)
+			return fmt.Errorf("service %s: %q contains a control character or invalid UTF-8, "+
+				"or ends with a backslash: rename it", s.Name, text)
 		}
 	}
 	return nil
 }
 
-// program finds what a text starts.
-var program = regexp.MustCompile(`(?m)^ExecStart=("(?:[^"\\]|\\.)*"|\S+)|<key>ProgramArguments</key>\s*<array>\s*<string>([^<]*)</string>`)
+//go:embed *.tmpl
+var templateFiles embed.FS
 
-// ProgramOf is the path of the program that one of our texts starts; empty if it
-// cannot be told.
-func ProgramOf(text string) string {
-	m := program.FindStringSubmatch(text)
-	switch {
-	case m == nil:
-		return ""
-	case m[1] != "":
-		return strings.ReplaceAll(strings.Trim(m[1], `"`), "%%", "%")
+// templates parses the templates at the first use, not at the start of each command.
+var templates = sync.OnceValue(func() *template.Template {
+	functions := template.FuncMap{
+		"base":     filepath.Base,
+		"below":    below,
+		"escape":   escapeSpecifiers,
+		"needs":    (*Service).needs,
+		"quote":    quoteWord,
+		"split":    func(pair string) []string { return strings.SplitN(pair, "=", 2) },
+		"text":     escapeXML,
+		"unsigned": func() string { return unsigned },
+		"variable": func(word string) string { return strings.ReplaceAll(word, "$", "$$") },
+		"writable": (*Service).readWritePaths,
 	}
-	return html.UnescapeString(m[2])
+	return template.Must(template.New("").Funcs(functions).ParseFS(templateFiles, "*.tmpl"))
+})
+
+// render executes a template. The templates of this package cannot fail.
+func render(name string, data any) string {
+	var b strings.Builder
+	if err := templates().ExecuteTemplate(&b, name, data); err != nil {
+		panic(err)
+	}
+	return b.String()
 }

@@ -276,7 +276,7 @@ func (s *serviceCommand) status(ctx context.Context) error {
 		switch {
 		case u.is == "":
 			state, outdated = "missing", true
-		case !unmodified(u.is):
+		case !service.Unmodified(u.is):
 			state = "changed by hand"
 		case u.is != u.want:
 			state, outdated = "out of date", true

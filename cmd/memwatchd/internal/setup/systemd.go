@@ -209,7 +209,7 @@ func (s *serviceCommand) compare(daemon *service.Service, wanted []service.File)
 // difference.
 func (s *serviceCommand) checkEdited(units []unit, verb string) error {
 	for _, u := range units {
-		if s.force || u.is == "" || unmodified(u.is) {
+		if s.force || u.is == "" || service.Unmodified(u.is) {
 			continue
 		}
 		if u.want != "" {
@@ -333,9 +333,4 @@ func (s *serviceCommand) checkServing(ctx context.Context, c *config.Config, dae
 	}
 	return fmt.Errorf("service install: process %s, which is not this service, serves on %s: stop it (kill %[1]s), "+
 		"or use --no-start", pid, c.Socket())
-}
-
-func unmodified(text string) bool {
-	_, ok := service.Ours(text)
-	return ok
 }
