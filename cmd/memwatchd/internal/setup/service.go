@@ -169,7 +169,7 @@ func (s *serviceCommand) install(ctx context.Context) error {
 		changed = changed || u.is != u.want
 	}
 	wanted = append(wanted[1:], wanted[0]) // sockets before the service
-	var before, after [][]string
+	var before, after [][]string           // commands of systemctl
 	if !s.noStart {
 		if err := s.checkServing(ctx, c, daemon); err != nil {
 			return err
@@ -181,10 +181,7 @@ func (s *serviceCommand) install(ctx context.Context) error {
 	if len(stale) > 0 {
 		before = append(before, slices.Insert(stale, 0, "disable", "--now"))
 	}
-	if changed {
-		after = append(after, []string{"daemon-reload"})
-	}
-	after = append(after, append([]string{"enable"}, wanted...))
+	after = append(after, []string{"daemon-reload"}, append([]string{"enable"}, wanted...))
 	if !s.noStart {
 		after = append(after, append([]string{"start"}, wanted...))
 	}
