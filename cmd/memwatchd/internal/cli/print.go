@@ -24,27 +24,33 @@ import (
 // answer consists of goes to the standard output; what there is to say about it,
 // such as that there is more, or nothing, goes to the standard error.
 type Printer struct {
+	output
+	page    page
+	verbose bool // everything that is known
+}
+
+// An output lays text out, for a terminal or a file.
+type output struct {
 	w        io.Writer
 	color    bool
 	width    int            // of the terminal, in columns; 0 if it is none
-	memory   Root           // as far as we know where it is; may be nil
+	memory   Root           // to find files from the working directory; may be nil
 	location *time.Location // of its days
 	now      time.Time
-	page     page
-	verbose  bool // everything that is known
 
-	aside      io.Writer // for what is said about an answer; nil for nobody
+	aside      io.Writer // for hints about an answer; nil for none
 	asideColor bool
 	asideWidth int             // of that terminal, in columns; 0 if it is none
-	said       strings.Builder // that has not been written yet
+	said       strings.Builder // hints that are not written yet
 }
 
+// NewPrinter returns a printer of answers to w and of hints to aside.
 func NewPrinter(w, aside io.Writer, c *config.Config, noColor bool) *Printer {
-	return &Printer{
+	return &Printer{output: output{
 		w: w, color: term.WantsColor(term.Width(w) > 0, noColor), width: term.Width(w),
 		location: cmp.Or(c.Location, time.Local), now: clock.Now(),
 		aside: aside, asideColor: term.WantsColor(term.Width(aside) > 0, noColor), asideWidth: term.Width(aside),
-	}
+	}}
 }
 
 // print shows one answer. One without a form of its own is shown as it is.
@@ -124,7 +130,7 @@ func (p *Printer) print(answer any) error {
 }
 
 // flush writes what was printed, and then what was said about it.
-func (p *Printer) flush(text string) error {
+func (p *output) flush(text string) error {
 	_, err := io.WriteString(p.w, text)
 	if p.aside != nil && p.said.Len() > 0 {
 		_, failure := io.WriteString(p.aside, p.said.String())
@@ -135,7 +141,7 @@ func (p *Printer) flush(text string) error {
 }
 
 // say says something about an answer, on a line of its own.
-func (p *Printer) say(as term.Style, format string, args ...any) {
+func (p *output) say(as term.Style, format string, args ...any) {
 	text := term.Wrap(term.EscapeLine(fmt.Sprintf(format, args...)), p.asideWidth, "")
 	for line := range strings.Lines(text + "\n") {
 		if line = strings.TrimSuffix(line, "\n"); p.asideColor {
@@ -170,7 +176,7 @@ func AsJSON(v any) []byte {
 }
 
 // Style paints text, where there are colours.
-func (p *Printer) Style(as term.Style, text string) string {
+func (p *output) Style(as term.Style, text string) string {
 	if !p.color {
 		return text
 	}

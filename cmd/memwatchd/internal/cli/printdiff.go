@@ -17,7 +17,7 @@ import (
 
 // diff shows what changed in a file. A file that was not there before, or is not
 // afterwards, has no name.
-func (p *Printer) diff(b *strings.Builder, before, after string, hunks []api.DiffHunk) {
+func (p *output) diff(b *strings.Builder, before, after string, hunks []api.DiffHunk) {
 	if len(hunks) == 0 {
 		return
 	}
@@ -45,7 +45,7 @@ const maxDiffLine = 400
 
 // OutsideDiff shows what would change in a file that is none of memory, by its
 // whole path. It is there to be looked at.
-func (p *Printer) OutsideDiff(b *strings.Builder, before, after string, d api.FileDiff) {
+func (p *output) OutsideDiff(b *strings.Builder, before, after string, d api.FileDiff) {
 	p.diffHead(b, before, after)
 	for _, h := range d.Hunks {
 		head, lines, _ := strings.Cut(h.Diff, "\n")
@@ -65,7 +65,7 @@ func (p *Printer) OutsideDiff(b *strings.Builder, before, after string, d api.Fi
 
 // diffHead shows the names of a file on both sides; one that is not there has
 // none.
-func (p *Printer) diffHead(b *strings.Builder, before, after string) {
+func (p *output) diffHead(b *strings.Builder, before, after string) {
 	for _, side := range [][2]string{{"--- ", before}, {"+++ ", after}} {
 		name := "/dev/null"
 		if side[1] != "" {
@@ -77,7 +77,7 @@ func (p *Printer) diffHead(b *strings.Builder, before, after string) {
 
 // diffLine shows one line of a hunk. A carriage return at its end is a part of
 // it, and left out on a terminal only.
-func (p *Printer) diffLine(b *strings.Builder, line string) {
+func (p *output) diffLine(b *strings.Builder, line string) {
 	text, dos := strings.CutSuffix(line, "\r")
 	as := term.AsText
 	switch {

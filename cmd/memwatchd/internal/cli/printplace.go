@@ -17,12 +17,12 @@ import (
 // place is path:line, as terminals and editors open it: below the root if the
 // file is there, from the working directory if it lies below that; else as the
 // daemon names it. It is never cut: what is cut cannot be opened.
-func (p *Printer) place(path string, line int) string {
+func (p *output) place(path string, line int) string {
 	return p.placeText(path, line).s
 }
 
 // placeText is place in its styles.
-func (p *Printer) placeText(path string, line int) text {
+func (p *output) placeText(path string, line int) text {
 	t := plainText(term.AsPath, p.locate(path))
 	if line > 0 {
 		t.add(term.AsText, ":")
@@ -32,13 +32,13 @@ func (p *Printer) placeText(path string, line int) text {
 }
 
 // paintedPlace is place in its colours.
-func (p *Printer) paintedPlace(path string, line int) string {
+func (p *output) paintedPlace(path string, line int) string {
 	t := p.placeText(path, line)
 	return p.painted(t, 0, len(t.s))
 }
 
 // locate is where a file of the memory is found from here.
-func (p *Printer) locate(path string) string {
+func (p *output) locate(path string) string {
 	if p.memory == nil || path == "" {
 		return path
 	}
@@ -64,7 +64,7 @@ const roomy = 16
 // titled is a place with what is to be said of it: the headings above it, which
 // are shortened where a terminal is too narrow, and a few facts. What does not
 // fit goes to the next line.
-func (p *Printer) titled(b *strings.Builder, before, path string, line int, section string, facts ...string) {
+func (p *output) titled(b *strings.Builder, before, path string, line int, section string, facts ...string) {
 	place, section, rest := before+p.place(path, line), term.EscapeLine(section), term.EscapeLine(joined("  ", facts...))
 	room := p.width - uniseg.StringWidth(place)
 	b.WriteString(before + p.paintedPlace(path, line))
@@ -91,11 +91,11 @@ const (
 )
 
 // zone is the one in which days and times are told.
-func (p *Printer) zone() *time.Location { return cmp.Or(p.location, time.Local) }
+func (p *output) zone() *time.Location { return cmp.Or(p.location, time.Local) }
 
 // age is how long ago something was, in one unit; where nobody looks at it now,
 // its day.
-func (p *Printer) age(t time.Time) string {
+func (p *output) age(t time.Time) string {
 	if t.IsZero() {
 		return ""
 	}

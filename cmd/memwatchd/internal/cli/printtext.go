@@ -56,12 +56,12 @@ func markedText(s string, ranges [][2]int) text {
 }
 
 // lines shows a text indented; see hanging.
-func (p *Printer) lines(b *strings.Builder, most int, t text) { p.hanging(b, indent, "", most, t) }
+func (p *output) lines(b *strings.Builder, most int, t text) { p.hanging(b, indent, "", most, t) }
 
 // hanging shows a text behind an indent and something short; on a terminal in so
 // many lines at most, unless that is zero: those of them that have the most of
 // what matched. Each begins below the first.
-func (p *Printer) hanging(b *strings.Builder, before, head string, most int, t text) {
+func (p *output) hanging(b *strings.Builder, before, head string, most int, t text) {
 	if head == "" && t.s == "" {
 		b.WriteByte('\n')
 		return
@@ -98,7 +98,7 @@ func (p *Printer) hanging(b *strings.Builder, before, head string, most int, t t
 
 // long shows a text on a line of its own, all of it; what a terminal has no room
 // for is indented below.
-func (p *Printer) long(b *strings.Builder, t text) {
+func (p *output) long(b *strings.Builder, t text) {
 	if p.width == 0 || uniseg.StringWidth(t.s) <= p.width {
 		b.WriteString(p.painted(t, 0, len(t.s)) + "\n")
 		return
@@ -129,7 +129,7 @@ func (t *text) best(parts [][2]int, most int) int {
 }
 
 // painted is a part of a text in its styles.
-func (p *Printer) painted(t text, from, to int) string {
+func (p *output) painted(t text, from, to int) string {
 	var b strings.Builder
 	for _, s := range t.spans {
 		if begin, end := max(s.from, from), min(s.to, to); begin < end {
