@@ -1,12 +1,13 @@
 // Package agents knows the settings of programs that work with a language model:
 // where each keeps them, and how memwatchd is put into them and taken out.
 //
-// Settings are people's files. Nothing in them changes but what is ours: comments,
-// the order of keys, white space and the ends of lines stay, to the byte. What is
-// added is written as the file is written. To add it twice changes nothing, and to
-// take it out gives back the file as it was; only an object or a list that was
-// empty, and that our entry was put into, goes with it, and a file that was empty
-// is left with {}. What cannot be understood is not touched: it is an [*Error].
+// Settings are people's files. An edit changes only the entry of memwatchd:
+// comments, the order of keys, white space and line ends stay, to the byte. An
+// entry in JSON has the style of the file.
+// A second installation changes nothing. Uninstalling restores the file, except
+// that an object or a list that was empty before goes with the entry, and that an
+// empty file in JSON becomes {}. A defect of a file is an [*Error], and the file
+// stays as it is.
 //
 // It opens no files: bytes come in, bytes go out.
 package agents
@@ -252,8 +253,9 @@ func (a Agent) Uninstall(p Part, data []byte) ([]byte, error) { return a.forms[p
 // an empty one.
 func (a Agent) Installed(p Part, data []byte) ([]Command, error) { return a.forms[p].installed(data) }
 
-// Unread finds what keeps the agent from reading a settings file that others
-// would: comments, or a comma behind the last item. It is nil if nothing does.
+// Unread returns an error about the first comment, or the first comma behind a last
+// item, in a settings file of an agent that does not read these. It returns nil if
+// the agent reads the file.
 func (a Agent) Unread(p Part, data []byte) *Error {
 	if !a.noComments && !a.noCommas {
 		return nil
@@ -262,29 +264,25 @@ func (a Agent) Unread(p Part, data []byte) *Error {
 	if err != nil {
 		return nil
 	}
-	at, what := d.root.lastComma(), "comma behind the last item"
-	if !a.noCommas {
-		at = -1
+	at, noun := len(d.text), "comma behind the last item"
+	for v := range d.root.All() {
+		list, _ := items(v)
+		if n := len(list); n > 0 && list[n-1].Value.AfterExtra != nil {
+			at = min(at, list[n-1].Value.EndOffset+len(list[n-1].Value.AfterExtra))
+		}
 	}
-	if a.noComments && d.comment >= 0 && (at < 0 || d.comment < at) {
-		at, what = d.comment, "comment"
+	if a.noComments {
+		standard := d.root.Clone()
+		standard.Standardize() // replaces comments and these commas with spaces
+		for i, c := range standard.Pack()[:at] {
+			if d.text[i] != c {
+				at, noun = i, "comment"
+				break
+			}
+		}
 	}
-	if at < 0 {
+	if at == len(d.text) {
 		return nil
 	}
-	return errorAt(d.text, at, "%s does not read settings with a %s", a.Title, what)
-}
-
-// lastComma is where the first comma behind the last item of an object or a list
-// is, or -1.
-func (n *node) lastComma() int {
-	for i, it := range n.items {
-		if at := it.value.lastComma(); at >= 0 {
-			return at
-		}
-		if i == len(n.items)-1 {
-			return it.comma
-		}
-	}
-	return -1
+	return errorAt(d.text, at, "%s does not read settings with a %s", a.Title, noun)
 }

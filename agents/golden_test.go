@@ -19,7 +19,9 @@ var update = flag.Bool("update", false, "rewrite what is expected in testdata")
 //	before     the settings file
 //	after      what installing makes of it, or
 //	error      what is wrong with it
-//	removed    what uninstalling makes of that, if it is not before
+//	removed    what uninstalling makes of that, if it is not before; of before, if
+//	           there is an error and it has a command of ours
+//	stays      the error of uninstalling that
 //	has        the commands of ours that are in before
 //	unread     what of before the agent does not read
 //
@@ -90,6 +92,13 @@ func golden(t *testing.T, file string) {
 	after, err := agent.Install(part, before, command(part))
 	if err != nil {
 		put("error", err.Error()+"\n")
+		if has, err := agent.Installed(part, before); err == nil && len(has) > 0 {
+			if removed, err := agent.Uninstall(part, before); err != nil {
+				put("stays", err.Error()+"\n")
+			} else {
+				put("removed", marked(removed))
+			}
+		}
 	} else {
 		put("after", marked(after))
 		if again, err := agent.Install(part, after, command(part)); err != nil || !bytes.Equal(again, after) {
@@ -111,5 +120,23 @@ func golden(t *testing.T, file string) {
 	}
 	if diff := cmp.Diff(string(txtar.Format(archive)), string(txtar.Format(&got))); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// Nesting that the parser's stack does not suffice for is an error.
+func TestNesting(t *testing.T) {
+	agent, _ := Named("claude-code")
+	nested := func(n int) []byte { return []byte(`{"a": ` + strings.Repeat("[", n) + strings.Repeat("]", n) + "}") }
+	data := nested(maxContainers)
+	if after, err := agent.Install(MCP, data, command(MCP)); err == nil || after != nil || !strings.Contains(err.Error(), "more than 250000") {
+		t.Errorf("got %d bytes, %v", len(after), err)
+	}
+	data = nested(maxContainers - 10)
+	after, err := agent.Install(MCP, data, command(MCP))
+	if err != nil || agent.Unread(MCP, after) != nil {
+		t.Fatalf("%v, %v", err, agent.Unread(MCP, after))
+	}
+	if removed, err := agent.Uninstall(MCP, after); err != nil || !bytes.Equal(removed, data) {
+		t.Errorf("uninstalling gives another file, %v", err)
 	}
 }

@@ -1,9 +1,13 @@
 package agents
 
-import "slices"
+import (
+	"slices"
 
-// hookEvents are the events of Claude Code, in the order in which they happen,
-// and what memwatchd calls them.
+	"github.com/tailscale/hujson"
+)
+
+// hookEvents lists events of Claude Code, in the order in which they happen, and
+// their names in memwatchd.
 var hookEvents = []hookEvent{
 	{"SessionStart", "session-start"},
 	{"UserPromptSubmit", "prompt"},
@@ -14,88 +18,88 @@ var hookEvents = []hookEvent{
 
 type hookEvent struct{ event, command string }
 
-// hookTimeout is after how many seconds the agent gives up on a hook: many times
-// what one takes, and less than anybody waits.
+// hookTimeout is the time limit of a hook in seconds, many times the usual run time.
 const hookTimeout = 5
 
-// claudeHooks are the hooks of Claude Code: commands for its shell, in groups, in
-// a list for each event.
+// claudeHooks is the form of the hooks of Claude Code: commands for its shell, in
+// groups, in a list for each event.
 //
 //	{"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "memwatchd hook stop", "timeout": 5}]}]}}
 type claudeHooks struct{}
 
-// A handler is where a command of ours stands: in the list of a group, which is
-// in the list of an event, which is in the object of all.
+type hookGroup struct {
+	Hooks []hookCommand `json:"hooks"`
+}
+
+type hookCommand struct {
+	Type    string `json:"type"`
+	Command string `json:"command"`
+	Timeout int    `json:"timeout"`
+}
+
+// A handler is a command of memwatchd in the settings: hook h in the list of group
+// g in the list of event e.
 type handler struct {
-	hooks, event, list *node
-	e, g, h            int // which item of hooks, event and list it is
-	command            *node
+	hooks, event, list *hujson.Value
+	e, g, h            int
 	line               string
 }
 
-// handlers lists our commands at an event. What is not as Claude Code wants it is
-// an error: it would not read the file.
-func (claudeHooks) handlers(d *jsonDoc, hooks *node, e int) ([]handler, error) {
-	event := hooks.items[e]
-	groups, err := d.getKind(hooks, event.key, '[')
+// handlers lists the commands of memwatchd at an event. A value that Claude Code
+// rejects is an error.
+func (claudeHooks) handlers(d *jsonDoc, hooks *hujson.Value, e int, event string) ([]handler, error) {
+	groups, err := d.getKind(hooks, event, '[')
 	if err != nil {
 		return nil, err
 	}
 	var found []handler
-	for g, group := range groups.items {
-		if group.value.kind != '{' {
-			return nil, errorAt(d.text, group.start, "a group of hooks must be an object, in braces")
+	for g := range groups.Value.(*hujson.Array).Elements {
+		group := &groups.Value.(*hujson.Array).Elements[g]
+		if group.Value.Kind() != '{' {
+			return nil, errorAt(d.text, group.StartOffset, "a group of hooks must be an object, in braces")
 		}
-		list, err := d.getKind(group.value, "hooks", '[')
+		list, err := d.getKind(group, "hooks", '[')
 		if err != nil {
 			return nil, err
 		}
 		if list == nil {
 			continue
 		}
-		for h, one := range list.items {
-			if one.value.kind != '{' {
-				return nil, errorAt(d.text, one.start, "a hook must be an object, in braces")
+		for h, one := range list.Value.(*hujson.Array).Elements {
+			if one.Value.Kind() != '{' {
+				return nil, errorAt(d.text, one.StartOffset, "a hook must be an object, in braces")
 			}
-			command, err := d.get(one.value, "command")
+			command, err := d.get(&one, "command")
 			if err != nil {
 				return nil, err
 			}
-			if command == nil || command.kind != '"' {
+			if command == nil || command.Value.Kind() != '"' {
 				continue
 			}
-			if line := d.decode(command).(string); hookOf(line) != "" {
-				found = append(found, handler{hooks, groups, list, e, g, h, command, line})
+			if line := command.Value.(hujson.Literal).String(); hookOf(line) != "" {
+				found = append(found, handler{hooks, groups, list, e, g, h, line})
 			}
 		}
 	}
 	return found, nil
 }
 
-// at lists our commands at an event of a name.
-func (c claudeHooks) at(d *jsonDoc, event string) ([]handler, error) {
-	hooks, err := d.getKind(d.root, "hooks", '{')
-	if err != nil || hooks == nil {
-		return nil, err
-	}
-	for e, it := range hooks.items {
-		if it.key == event {
-			return c.handlers(d, hooks, e)
-		}
-	}
-	return nil, nil
-}
-
-// all lists our commands at all events. Those of others may be anything.
-func (c claudeHooks) all(d *jsonDoc) ([]handler, error) {
-	hooks, err := d.getKind(d.root, "hooks", '{')
+// find lists the commands of memwatchd at an event, or at all events if it is
+// empty. Events without a name in memwatchd may have values of any form.
+func (c claudeHooks) find(d *jsonDoc, event string) ([]handler, error) {
+	hooks, err := d.getKind(&d.root, "hooks", '{')
 	if err != nil || hooks == nil {
 		return nil, err
 	}
 	var found []handler
-	for e, it := range hooks.items {
-		handlers, err := c.handlers(d, hooks, e)
-		if err != nil && slices.ContainsFunc(hookEvents, func(h hookEvent) bool { return h.event == it.key }) {
+	list, _ := items(hooks)
+	for e, m := range list {
+		name := m.Name.Value.(hujson.Literal).String()
+		if event != "" && name != event {
+			continue
+		}
+		handlers, err := c.handlers(d, hooks, e, name)
+		if err != nil && slices.ContainsFunc(hookEvents, func(h hookEvent) bool { return h.event == name }) {
 			return nil, err
 		}
 		found = append(found, handlers...)
@@ -108,7 +112,7 @@ func (c claudeHooks) installed(data []byte) ([]Command, error) {
 	if err != nil {
 		return nil, err
 	}
-	handlers, err := c.all(d)
+	handlers, err := c.find(d, "")
 	var commands []Command
 	for _, h := range handlers {
 		words, _ := splitWords(h.line)
@@ -119,107 +123,81 @@ func (c claudeHooks) installed(data []byte) ([]Command, error) {
 
 func (c claudeHooks) install(data []byte, command Command) ([]byte, error) {
 	d, err := readJSON(data)
+	for _, e := range hookEvents {
+		line := append(append(Command{}, command...), "hook", e.command).String()
+		for done := false; err == nil && !done; {
+			done, err = c.step(d, e, line)
+		}
+	}
 	if err != nil {
 		return nil, err
 	}
-	for _, e := range hookEvents {
-		line := append(append(Command{}, command...), "hook", e.command).String()
-		if err := c.installOne(d, e.event, e.command, line); err != nil {
-			return nil, err
-		}
-	}
-	return d.bytes(), nil
+	return d.result(nil)
 }
 
-// installOne sees to it that one event has our command once.
-func (c claudeHooks) installOne(d *jsonDoc, event, name, line string) error {
-	for done := false; ; {
-		handlers, err := c.at(d, event)
-		if err != nil {
-			return err
-		}
-		changed := false
-		kept := 0
-		for _, h := range handlers {
-			switch {
-			case hookOf(h.line) != name:
-				continue
-			case kept == 0 && h.line == line:
-			case kept == 0:
-				err, changed = d.set(h.command, line), true
-			default: // it would be run twice
-				err, changed = c.removeOne(d, h), true
-			}
-			kept++
-			if err != nil {
-				return err
-			}
-			if changed {
-				break
-			}
-		}
-		if kept == 0 && !done {
-			return c.add(d, event, line)
-		}
-		if done = true; !changed {
-			return nil
-		}
+// step makes one edit towards exactly one command of memwatchd at an event, and
+// reports whether the file has that.
+func (c claudeHooks) step(d *jsonDoc, e hookEvent, line string) (done bool, err error) {
+	handlers, err := c.find(d, e.event)
+	if err != nil {
+		return false, err
 	}
+	handlers = slices.DeleteFunc(handlers, func(h handler) bool { return hookOf(h.line) != e.command })
+	switch {
+	case len(handlers) == 0:
+		return true, c.add(d, e.event, line)
+	case len(handlers) > 1: // Claude Code would run both
+		return false, c.remove(d, handlers[len(handlers)-1])
+	case handlers[0].line != line:
+		h := handlers[0]
+		return true, d.put(&h.list.Value.(*hujson.Array).Elements[h.h], "command", line)
+	}
+	return true, nil
 }
 
-// add puts a group with our command behind those of an event.
+// add appends a group with a command to those of an event.
 func (claudeHooks) add(d *jsonDoc, event, line string) error {
-	group := object{{"hooks", []any{object{{"type", "command"}, {"command", line}, {"timeout", hookTimeout}}}}}
-	hooks, err := d.getKind(d.root, "hooks", '{')
+	group := hookGroup{[]hookCommand{{"command", line, hookTimeout}}}
+	hooks, err := d.getKind(&d.root, "hooks", '{')
 	if err != nil {
 		return err
 	}
 	if hooks == nil {
-		return d.add(d.root, "hooks", object{{event, []any{group}}})
+		return d.add(&d.root, "hooks", map[string]any{event: []hookGroup{group}})
 	}
 	groups, err := d.getKind(hooks, event, '[')
 	if err != nil {
 		return err
 	}
 	if groups == nil {
-		return d.add(hooks, event, []any{group})
+		return d.add(hooks, event, []hookGroup{group})
 	}
 	return d.add(groups, "", group)
 }
 
 func (c claudeHooks) uninstall(data []byte) ([]byte, error) {
 	d, err := readJSON(data)
-	if err != nil {
-		return nil, err
+	for err == nil {
+		handlers, failed := c.find(d, "")
+		if failed != nil || len(handlers) == 0 {
+			return d.result(failed)
+		}
+		err = c.remove(d, handlers[len(handlers)-1])
 	}
-	for changed := false; ; changed = true {
-		handlers, err := c.all(d)
-		if err != nil {
-			return nil, err
-		}
-		if len(handlers) == 0 {
-			if !changed {
-				return data, nil
-			}
-			return d.bytes(), nil
-		}
-		if err := c.removeOne(d, handlers[len(handlers)-1]); err != nil {
-			return nil, err
-		}
-	}
+	return nil, err
 }
 
-// removeOne takes a command out of its group, a group that has no other out of
-// its list, and so on up: Claude Code refuses a file with a group without hooks.
-func (claudeHooks) removeOne(d *jsonDoc, h handler) error {
-	if len(h.list.items) > 1 {
+// remove removes a command from its group, or the group if it has no other, or
+// the event or all hooks likewise. Claude Code rejects a group without hooks.
+func (claudeHooks) remove(d *jsonDoc, h handler) error {
+	if list, _ := items(h.list); len(list) > 1 {
 		return d.remove(h.list, h.h)
 	}
-	if !h.event.only() {
+	if !only(h.event) {
 		return d.remove(h.event, h.g)
 	}
-	if !h.hooks.only() {
+	if !only(h.hooks) {
 		return d.remove(h.hooks, h.e)
 	}
-	return d.removeKey(d.root, "hooks")
+	return d.removeKey(&d.root, "hooks")
 }

@@ -3,20 +3,23 @@ package agents
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
-	"unicode/utf8"
+
+	"github.com/tailscale/hujson"
 )
 
-// MaxSize is how large a settings file may be, in bytes: that of an agent which
-// keeps its history there has some megabytes.
+// MaxSize is the largest size of a settings file, in bytes. An agent that keeps
+// its history there has a file of some megabytes.
 const MaxSize = 16 << 20
 
-// maxDepth is how deep values may be nested: as deep as in encoding/json.
-const maxDepth = 10_000
+// maxContainers bounds the objects and lists of a file. The parser recurses for
+// each level, at up to 1 KiB of stack, and Go ends a program at 1 GB of stack.
+const maxContainers = 250_000
 
-// An Error is what is wrong with a settings file, and where: lines and columns
-// (of bytes) count from 1.
+// An Error is a defect of a settings file. Line and Column (of bytes) count from 1.
 type Error struct {
 	Line, Column int
 	Text         string
@@ -24,231 +27,303 @@ type Error struct {
 
 func (e *Error) Error() string { return fmt.Sprintf("%d:%d: %s", e.Line, e.Column, e.Text) }
 
-// errorAt is an error about what stands at an offset.
-func errorAt(text []byte, offset int, format string, args ...any) *Error {
-	before := text[:min(max(offset, 0), len(text))]
+// errorAt returns an error about the text at an offset.
+func errorAt(text string, offset int, format string, args ...any) *Error {
+	before := text[:offset]
 	return &Error{
-		Line:   1 + bytes.Count(before, []byte("\n")),
-		Column: len(before) - bytes.LastIndexByte(before, '\n'),
+		Line:   1 + strings.Count(before, "\n"),
+		Column: len(before) - strings.LastIndexByte(before, '\n'),
 		Text:   fmt.Sprintf(format, args...),
 	}
 }
 
-// A node is a value of a JSON text that may have comments and trailing commas.
-// It knows where it stands, to the byte; nothing of the text is in it.
-type node struct {
-	kind       byte // '{', '[', '"', '0' for a number, 't', 'f' or 'n'
-	start, end int
+const bom, blank = "\ufeff", " \t\r\n"
 
-	// Of an object or a list:
-	items    []item
-	filled   int  // where its last comma, item or comment ends; behind the bracket if it has none
-	comment  bool // whether that is a comment to the end of the line
-	comments bool // whether there are comments between its items
-}
-
-// An item is a member of an object, or a value of a list.
-type item struct {
-	key         string // of a member
-	start       int    // of the key, or of the value
-	colon       int    // of a member: behind its colon
-	value       *node
-	comma       int  // where the comma behind it is, or -1
-	before      int  // where the bracket, comma or comment before it ends
-	lineComment bool // whether that is a comment to the end of the line
-}
-
-// end is where the item ends, with the comma behind it.
-func (it item) end() int {
-	if it.comma >= 0 {
-		return it.comma + 1
+// splitBOM checks the size of a settings file and cuts off its byte order mark.
+func splitBOM(data []byte) (mark, text string, err error) {
+	if len(data) > MaxSize {
+		return "", "", errorAt("", 0, "it has more than %d MiB", MaxSize>>20)
 	}
-	return it.value.end
+	text = strings.TrimPrefix(string(data), bom)
+	return string(data[:len(data)-len(text)]), text, nil
 }
 
-// trailing says whether there is a comma behind the last item.
-func (n *node) trailing() bool { return len(n.items) > 0 && n.items[len(n.items)-1].comma >= 0 }
-
-// A jsonParser reads JSON text. It fails by panicking with an [*Error].
-type jsonParser struct {
-	text []byte
-	pos  int
-
-	last    int  // where the last token or comment ends
-	line    bool // whether that is a comment to the end of the line
-	comment bool // whether comments were skipped
-	first   int  // where the first comment is, or -1
+// eolOf returns the line end of a text.
+func eolOf(text string) string {
+	if i := strings.IndexByte(text, '\n'); i > 0 && text[i-1] == '\r' {
+		return "\r\n"
+	}
+	return "\n"
 }
 
-// parseJSON reads a text that is one value, and tells where the first comment is,
-// or -1.
-func parseJSON(text []byte) (root *node, comment int, err error) {
-	p := &jsonParser{text: text, first: -1}
-	defer func() {
-		switch failure := recover().(type) {
-		case nil:
-		case *Error:
-			root, err = nil, failure
-		default:
-			panic(failure)
+// A jsonDoc is a settings file in JSON with comments. Each edit changes the syntax
+// tree, packs it and parses it again.
+type jsonDoc struct {
+	data      []byte // the file as read
+	bom, text string // the file after the edits
+	end       string // line end added to text: the parser requires one after a comment
+	root      hujson.Value
+	edited    bool
+
+	eol, unit    string // line end and indentation
+	lines, tight bool   // whether items have their own lines, and no space after colons
+}
+
+// readJSON parses a settings file. An empty file counts as an empty object.
+func readJSON(data []byte) (*jsonDoc, error) {
+	mark, text, err := splitBOM(data)
+	if err != nil {
+		return nil, err
+	}
+	d := &jsonDoc{data: data, bom: mark}
+	if strings.TrimSpace(text) == "" {
+		text = "{}\n"
+	}
+	if !strings.HasSuffix(text, "\n") {
+		d.end = "\n"
+	}
+	return d, d.parse([]byte(text + d.end))
+}
+
+// result returns the file with the edits.
+func (d *jsonDoc) result(err error) ([]byte, error) {
+	switch {
+	case err != nil:
+		return nil, err
+	case !d.edited:
+		return d.data, nil
+	}
+	return []byte(d.bom + strings.TrimSuffix(d.text, d.end)), nil
+}
+
+// edit parses the text of the changed syntax tree.
+func (d *jsonDoc) edit() error {
+	d.edited = true
+	return d.parse(d.root.Pack())
+}
+
+// parse replaces the text, and finds its style.
+func (d *jsonDoc) parse(text []byte) (err error) {
+	if bytes.Count(text, []byte("{"))+bytes.Count(text, []byte("[")) > maxContainers {
+		return errorAt("", 0, "it has more than %d objects and lists", maxContainers)
+	}
+	d.text = string(text)
+	d.root, err = hujson.Parse(text)
+	if err != nil {
+		e := &Error{Text: errors.Unwrap(err).Error()}
+		fmt.Sscanf(err.Error(), "hujson: line %d, column %d:", &e.Line, &e.Column)
+		if strings.HasPrefix(e.Text, "invalid literal") {
+			e.Text = "invalid literal" // without the literal, which may be long or secret
 		}
-	}()
-	p.skip()
-	root = p.value(0)
-	if p.skip(); p.pos < len(text) {
-		p.fail("there is more behind the end")
+		return e
 	}
-	return root, p.first, nil
-}
-
-func (p *jsonParser) fail(format string, args ...any) {
-	panic(errorAt(p.text, p.pos, format, args...))
-}
-
-// peek is the next byte, or 0 at the end.
-func (p *jsonParser) peek() byte {
-	if p.pos == len(p.text) {
-		return 0
+	if d.root.Value.Kind() != '{' {
+		return errorAt(d.text, d.root.StartOffset, "settings must be an object, in braces")
 	}
-	return p.text[p.pos]
-}
-
-// took notes that a token ends here.
-func (p *jsonParser) took() { p.last, p.line = p.pos, false }
-
-// skip goes over white space and comments.
-func (p *jsonParser) skip() {
-	p.comment = false
-	for p.pos < len(p.text) {
-		rest := p.text[p.pos:]
-		if p.first < 0 && (bytes.HasPrefix(rest, []byte("//")) || bytes.HasPrefix(rest, []byte("/*"))) {
-			p.first = p.pos
+	d.eol, d.unit, d.lines, d.tight = eolOf(d.text), "  ", true, false
+	members, _ := items(&d.root)
+	for i, m := range members {
+		indent, alone := d.indent(m.Name.StartOffset)
+		d.lines = alone
+		if alone {
+			base, _ := d.indent(d.root.StartOffset)
+			d.unit = strings.TrimPrefix(indent, base)
 		}
-		switch {
-		case strings.IndexByte(" \t\r\n", rest[0]) >= 0:
-			p.pos++
+		d.tight = d.tight || i == 0 && len(m.Value.BeforeExtra) == 0
+	}
+	return nil
+}
+
+// indent returns the indentation of the line of an offset, and reports whether
+// only that is before the offset in a line other than the first.
+func (d *jsonDoc) indent(offset int) (indent string, alone bool) {
+	start := strings.LastIndexByte(d.text[:offset], '\n') + 1
+	line := d.text[start:offset]
+	rest := strings.TrimLeft(line, " \t")
+	return line[:len(line)-len(rest)], start > 0 && rest == ""
+}
+
+// get returns a member of an object, or nil. A duplicate key is an error, because
+// programs differ in the member that they read.
+func (d *jsonDoc) get(v *hujson.Value, key string) (found *hujson.Value, err error) {
+	object := v.Value.(*hujson.Object)
+	for i, m := range object.Members {
+		if m.Name.Value.(hujson.Literal).String() != key {
 			continue
-		case bytes.HasPrefix(rest, []byte("//")):
-			n := bytes.IndexByte(rest, '\n')
-			if n < 0 {
-				n = len(rest)
-			}
-			p.pos += len(bytes.TrimSuffix(rest[:n], []byte("\r")))
-			p.last, p.line, p.comment = p.pos, true, true
-		case bytes.HasPrefix(rest, []byte("/*")):
-			n := bytes.Index(rest[2:], []byte("*/"))
-			if n < 0 {
-				p.fail("a comment does not end")
-			}
-			p.pos += n + 4
-			p.last, p.line, p.comment = p.pos, false, true
-		default:
-			return
 		}
+		if found != nil {
+			return nil, errorAt(d.text, m.Name.StartOffset, "%q is there twice", key)
+		}
+		found = &object.Members[i].Value
 	}
+	return found, nil
 }
 
-func (p *jsonParser) value(depth int) *node {
-	if depth > maxDepth {
-		p.fail("values are nested too deep")
+// getKind returns a member of an object, or nil, and checks that it is an object
+// ('{') or a list ('[').
+func (d *jsonDoc) getKind(v *hujson.Value, key string, kind hujson.Kind) (*hujson.Value, error) {
+	found, err := d.get(v, key)
+	if err != nil || found == nil || found.Value.Kind() == kind {
+		return found, err
 	}
-	switch c := p.peek(); {
-	case c == '{' || c == '[':
-		return p.container(depth)
-	case c == '"':
-		n := &node{kind: '"', start: p.pos}
-		p.str()
-		n.end = p.pos
-		return n
-	case p.pos == len(p.text):
-		p.fail("a value is missing at the end")
+	noun := "an object, in braces"
+	if kind == '[' {
+		noun = "a list, in brackets"
 	}
-	n := &node{start: p.pos}
-	for p.pos < len(p.text) && strings.IndexByte(" \t\r\n,:{}[]\"/", p.text[p.pos]) < 0 {
-		p.pos++
-	}
-	n.end = p.pos
-	literal := p.text[n.start:n.end]
-	if !json.Valid(literal) {
-		p.pos = n.start
-		p.fail("this is no value of JSON")
-	}
-	n.kind = literal[0]
-	if n.kind == '-' || n.kind >= '0' && n.kind <= '9' {
-		n.kind = '0'
-	}
-	p.took()
-	return n
+	return nil, errorAt(d.text, found.StartOffset, "%q must be %s", key, noun)
 }
 
-// str reads a string.
-func (p *jsonParser) str() string {
-	start := p.pos
-	for p.pos++; p.peek() != '"'; p.pos++ {
-		if p.peek() == '\\' {
-			p.pos++
-		}
-		if p.pos >= len(p.text) || p.text[p.pos] == '\n' {
-			p.pos = start
-			p.fail("a string does not end")
-		}
-	}
-	p.pos++
-	s, ok := decodeString(p.text[start:p.pos])
-	if !ok {
-		p.pos = start
-		p.fail("this is no string of JSON")
-	}
-	p.took()
-	return s
+// decode returns a value as encoding/json does.
+func decode(v *hujson.Value) (decoded any) {
+	standard := v.Clone()
+	standard.Standardize()
+	json.Unmarshal(standard.Pack(), &decoded) // a number out of range is nil
+	return decoded
 }
 
-func decodeString(literal []byte) (s string, ok bool) {
-	return s, utf8.Valid(literal) && json.Unmarshal(literal, &s) == nil
+// items returns the items of an object or a list, and the extra after them. In an
+// item of a list the name has only an offset and the extra before it.
+func items(v *hujson.Value) (list []hujson.ObjectMember, after hujson.Extra) {
+	switch c := v.Value.(type) {
+	case *hujson.Object:
+		return slices.Clone(c.Members), c.AfterExtra
+	case *hujson.Array:
+		for _, e := range c.Elements {
+			name := hujson.Value{BeforeExtra: e.BeforeExtra, StartOffset: e.StartOffset}
+			list = append(list, hujson.ObjectMember{Name: name, Value: e})
+		}
+		return list, c.AfterExtra
+	}
+	return nil, nil
 }
 
-// container reads an object or a list.
-func (p *jsonParser) container(depth int) *node {
-	n := &node{kind: p.peek(), start: p.pos}
-	closing := n.kind + 2 // in ASCII
-	p.pos++
-	p.took()
-	for {
-		p.skip()
-		n.comments = n.comments || p.comment
-		n.filled, n.comment = p.last, p.line
-		if p.peek() == closing {
-			p.pos++
-			p.took()
-			n.end = p.pos
-			return n
+// setItems replaces the items of an object or a list.
+func (d *jsonDoc) setItems(v *hujson.Value, list []hujson.ObjectMember, after hujson.Extra) error {
+	switch c := v.Value.(type) {
+	case *hujson.Object:
+		c.Members, c.AfterExtra = list, after
+	case *hujson.Array:
+		c.Elements, c.AfterExtra = nil, after
+		for _, m := range list {
+			m.Value.BeforeExtra = m.Name.BeforeExtra
+			c.Elements = append(c.Elements, m.Value)
 		}
-		if len(n.items) > 0 && !n.trailing() {
-			p.fail("a comma or %q is missing", closing)
-		}
-		it := item{start: p.pos, comma: -1, before: p.last, lineComment: p.line}
-		if n.kind == '{' {
-			if p.peek() != '"' {
-				p.fail("a key in quotes or %q is missing", closing)
-			}
-			it.key = p.str()
-			if p.skip(); p.peek() != ':' {
-				p.fail("a colon is missing")
-			}
-			p.pos++
-			p.took()
-			it.colon = p.pos
-			p.skip()
-		}
-		it.value = p.value(depth + 1)
-		p.skip()
-		n.comments = n.comments || p.comment
-		n.filled, n.comment = p.last, p.line
-		if p.peek() == ',' {
-			it.comma = p.pos
-			p.pos++
-			p.took()
-		}
-		n.items = append(n.items, it)
 	}
+	return d.edit()
+}
+
+// only reports whether an object or a list has one item and no comments.
+func only(v *hujson.Value) bool {
+	list, after := items(v)
+	return len(list) == 1 && after.IsStandard() &&
+		list[0].Name.BeforeExtra.IsStandard() && list[0].Value.AfterExtra.IsStandard()
+}
+
+// put replaces the member of an object, or adds it. A replaced value stays in one
+// line or in several.
+func (d *jsonDoc) put(v *hujson.Value, key string, value any) error {
+	found, err := d.get(v, key)
+	if err != nil {
+		return err
+	}
+	if found == nil {
+		return d.add(v, key, value)
+	}
+	indent, _ := d.indent(found.StartOffset)
+	lines := strings.Contains(d.text[found.StartOffset:found.EndOffset], "\n")
+	found.Value = d.render(value, indent, lines)
+	return d.edit()
+}
+
+// add appends an item to an object or, without a key, to a list, after the last
+// comment.
+func (d *jsonDoc) add(v *hujson.Value, key string, value any) error {
+	list, after := items(v)
+	kept := bytes.TrimRight(after, blank)
+	rest := string(after[len(kept):])
+	base, _ := d.indent(v.StartOffset)
+	indent, lines, sep := base+d.unit, d.lines, ""
+	var m hujson.ObjectMember
+	if len(list) > 0 {
+		last := list[len(list)-1]
+		indent, lines = d.indent(last.Name.StartOffset)
+		m.Value.AfterExtra = last.Value.AfterExtra[:0] // nil unless a comma is behind the last item
+		if !d.tight {
+			sep = " "
+		}
+	} else if lines && !strings.Contains(rest, "\n") {
+		rest = d.eol + base + rest
+	}
+	if lines || !hujson.Extra(kept).IsValid() { // without its line end a line comment is invalid
+		sep = d.eol + indent
+	}
+	m.Name.BeforeExtra = slices.Concat(kept, []byte(sep))
+	m.Value.Value = d.render(value, indent, lines)
+	if key != "" {
+		m.Name.Value = hujson.Literal(encode(key))
+		if !d.tight {
+			m.Value.BeforeExtra = hujson.Extra(" ")
+		}
+	}
+	return d.setItems(v, append(list, m), hujson.Extra(rest))
+}
+
+// remove removes an item of an object or a list, with its line. Comments beside
+// the item stay.
+func (d *jsonDoc) remove(v *hujson.Value, i int) error {
+	if only(v) {
+		return d.setItems(v, nil, nil)
+	}
+	list, after := items(v)
+	removed, next := list[i], &after
+	if i < len(list)-1 {
+		next = &list[i+1].Name.BeforeExtra
+	}
+	kept := hujson.Extra(bytes.TrimRight(removed.Name.BeforeExtra, blank))
+	if !slices.Concat(kept, *next).IsValid() {
+		kept = removed.Name.BeforeExtra // with the line end of its last comment
+	}
+	*next = slices.Concat(kept, *next)
+	if i > 0 && i == len(list)-1 {
+		last := &list[i-1].Value
+		if removed.Value.AfterExtra != nil { // a comma is behind it
+			last.AfterExtra = append(hujson.Extra{}, last.AfterExtra...)
+		} else {
+			after, last.AfterExtra = slices.Concat(last.AfterExtra, after), nil
+		}
+	}
+	return d.setItems(v, slices.Delete(list, i, i+1), after)
+}
+
+// removeKey removes a member of an object.
+func (d *jsonDoc) removeKey(v *hujson.Value, key string) error {
+	list, _ := items(v)
+	return d.remove(v, slices.IndexFunc(list, func(m hujson.ObjectMember) bool {
+		return m.Name.Value.(hujson.Literal).String() == key
+	}))
+}
+
+// render returns a value as JSON, in one line or in several.
+func (d *jsonDoc) render(v any, indent string, lines bool) hujson.Literal {
+	var b bytes.Buffer
+	switch {
+	case lines:
+		json.Indent(&b, encode(v), indent, d.unit)
+		return hujson.Literal(strings.ReplaceAll(b.String(), "\n", d.eol))
+	case d.tight:
+		return hujson.Literal(encode(v))
+	}
+	json.Indent(&b, encode(v), "", "")
+	return hujson.Literal(strings.NewReplacer(",\n", ", ", "\n", "").Replace(b.String()))
+}
+
+// encode returns a value as JSON, with < and & as they are.
+func encode(v any) []byte {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		panic(err) // only strings, numbers, lists and objects of these come here
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }

@@ -6,10 +6,11 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
-	"strings"
+	"slices"
 	"testing"
 
 	"github.com/pelletier/go-toml/v2"
+	"github.com/tailscale/hujson"
 	"golang.org/x/tools/txtar"
 )
 
@@ -73,8 +74,8 @@ func lawsJSON(t *testing.T, agent Agent, part Part, data []byte) {
 	if agent.Name == "opencode" {
 		key = "mcp"
 	}
-	wasValue, isValue := was.decode(was.root).(map[string]any), is.decode(is.root).(map[string]any)
-	if len(had) == 0 && !emptyOnTheWay(was.root, key) && !bytes.Equal(removed, data) {
+	wasValue, isValue := decode(&was.root).(map[string]any), decode(&is.root).(map[string]any)
+	if len(had) == 0 && !emptyOnTheWay(&was.root, key) && !bytes.Equal(removed, data) {
 		t.Fatalf("uninstalling gives another file:\n%q\n%q\n%q", data, after, removed)
 	}
 	delete(wasValue, key)
@@ -86,24 +87,23 @@ func lawsJSON(t *testing.T, agent Agent, part Part, data []byte) {
 
 // emptyOnTheWay says whether an object or a list that is ours to go through has
 // nothing in it.
-func emptyOnTheWay(root *node, key string) bool {
-	if len(root.items) == 0 {
-		return true
-	}
-	for _, it := range root.items {
-		if it.key != key {
+func emptyOnTheWay(root *hujson.Value, key string) bool {
+	members, _ := items(root)
+	for _, m := range members {
+		if m.Name.Value.(hujson.Literal).String() != key {
 			continue
 		}
-		if len(it.value.items) == 0 {
-			return true
-		}
-		for _, event := range it.value.items {
-			if event.value.kind == '[' && len(event.value.items) == 0 {
+		events, _ := items(&m.Value)
+		for _, event := range events {
+			if list, _ := items(&event.Value); len(list) == 0 && event.Value.Value.Kind() == '[' {
 				return true
 			}
 		}
+		if len(events) == 0 {
+			return true
+		}
 	}
-	return false
+	return len(members) == 0
 }
 
 // laws looks at those of all forms. It gives what the file is with ours, and
@@ -167,10 +167,10 @@ func FuzzTOML(f *testing.F) {
 			t.Fatalf("uninstalling gives another file:\n%q\n%q\n%q", data, after, removed)
 		}
 		var was, is map[string]any
-		if err := toml.Unmarshal(bytes.TrimPrefix(data, bom), &was); err != nil {
+		if err := toml.Unmarshal(bytes.TrimPrefix(data, []byte(bom)), &was); err != nil {
 			t.Fatal(err)
 		}
-		if err := toml.Unmarshal(bytes.TrimPrefix(removed, bom), &is); err != nil {
+		if err := toml.Unmarshal(bytes.TrimPrefix(removed, []byte(bom)), &is); err != nil {
 			t.Fatalf("%v\n%q", err, removed)
 		}
 		for _, m := range []map[string]any{was, is} {
@@ -201,33 +201,35 @@ func dump(m map[string]any) string {
 	return string(text)
 }
 
-// FuzzParse looks that what encoding/json reads is read as it does, and that what
-// is read without comments and commas behind the last item is JSON.
+// FuzzParse checks that JSON is read as encoding/json reads it, and that a file
+// without comments, and without commas behind last items, is read only if it is
+// JSON.
 func FuzzParse(f *testing.F) {
 	seeds(f, "testdata/*/*/*.txtar")
-	for _, s := range []string{`"\ud800"`, "\"a\x00\"", "[1,-0.5e+7,true,false,null]", "{\"\":{\"\":[[]]}}", `"é\u00e9"`} {
+	for _, s := range []string{`"\ud800"`, "\"a\x00\"", "[1,-0.5e+7,true,false,null]", "{\"\":{\"\":[[]]}}", `"é\u00e9"`, "// c", "[1,]"} {
 		f.Add([]byte(s))
 	}
+	strict, _ := Named("claude-code")
 	f.Fuzz(func(t *testing.T, data []byte) {
-		root, comment, err := parseJSON(data)
+		data = slices.Concat([]byte(`{"a": `), data, []byte("\n}"))
+		d, err := readJSON(data)
 		valid := json.Valid(data)
-		if err != nil {
-			if valid && json.Valid([]byte(strings.ToValidUTF8(string(data), "?"))) && strings.ToValidUTF8(string(data), "?") == string(data) {
-				t.Fatalf("%q: %v", data, err)
-			}
-			return
-		}
-		if comment < 0 && root.lastComma() < 0 && !valid {
+		switch {
+		case err != nil && valid:
+			t.Fatalf("%q: %v", data, err)
+		case err == nil && !valid && strict.Unread(MCP, data) == nil:
 			t.Fatalf("%q is read, and is no JSON", data)
-		}
-		if !valid {
+		case !valid:
 			return
+		}
+		if unread := strict.Unread(MCP, data); unread != nil {
+			t.Fatalf("%q is JSON, and has %v", data, unread)
 		}
 		var want any
 		if err := json.Unmarshal(data, &want); err != nil {
 			return // a number out of range
 		}
-		if got := (&jsonDoc{text: data}).decode(root); !reflect.DeepEqual(got, want) {
+		if got := decode(&d.root); !reflect.DeepEqual(got, want) {
 			t.Fatalf("%q is read as %v, want %v", data, got, want)
 		}
 	})

@@ -3,45 +3,68 @@ package agents
 import (
 	"reflect"
 	"slices"
+
+	"github.com/tailscale/hujson"
 )
 
-// serverName is what memwatchd is called in the settings of agents.
+// serverName is the name of memwatchd in the settings of agents.
 const serverName = "memwatchd"
 
-// jsonServers are the MCP servers in a settings file in JSON: an object with a
-// member for each, by its name.
+// jsonServers is the form of MCP servers in a settings file in JSON: an object
+// with a member for each server.
 type jsonServers struct {
 	key    string // of the object
-	kind   string // what the type of a server that is started is called, if it has one
-	list   bool   // whether the command is a list, with its arguments in it
-	nested string // key of an object in the object in which servers may be, too
+	kind   string // type of a server that the agent starts, if it has one
+	list   bool   // whether the command is a list with the arguments
+	nested string // key of an object in the object that may have servers as well
 }
 
-// entry is what is written of a server.
-func (s jsonServers) entry(c Command) object {
-	var o object
-	if s.kind != "" {
-		o = object{{"type", s.kind}}
-	}
-	return append(o, s.command(c)...)
+// An entry is a server in the settings, with its members in order.
+type entry struct {
+	Type    string `json:"type,omitempty"`
+	Command any    `json:"command"`
+	Args    any    `json:"args,omitempty"`
 }
 
-// command are the members that say what is started.
-func (s jsonServers) command(c Command) object {
-	words := make([]any, len(c))
-	for i, word := range c {
-		words[i] = word
-	}
+// entry returns the entry of a command.
+func (s jsonServers) entry(c Command) entry {
 	if s.list {
-		return object{{"command", words}}
+		return entry{s.kind, anyList(c), nil}
 	}
-	return object{{"command", words[0]}, {"args", words[1:]}}
+	return entry{s.kind, c[0], anyList(c[1:])}
 }
 
-// find finds the object of all servers and ours in it. Each is nil if it is not
-// there.
-func (s jsonServers) find(d *jsonDoc) (servers, ours *node, err error) {
-	servers, err = d.getKind(d.root, s.key, '{')
+// anyList returns words as encoding/json and go-toml decode a list.
+func anyList(words []string) []any {
+	list := make([]any, len(words))
+	for i, word := range words {
+		list[i] = word
+	}
+	return list
+}
+
+// commandOf returns the command of a decoded entry, without values of other types.
+func commandOf(server any) Command {
+	c := Command{}
+	m, _ := server.(map[string]any)
+	for _, key := range []string{"command", "args"} {
+		list, ok := m[key].([]any)
+		if !ok {
+			list = []any{m[key]}
+		}
+		for _, v := range list {
+			if word, ok := v.(string); ok {
+				c = append(c, word)
+			}
+		}
+	}
+	return c
+}
+
+// find returns the object of all servers and the entry of memwatchd. Each is nil
+// if it is missing.
+func (s jsonServers) find(d *jsonDoc) (servers, ours *hujson.Value, err error) {
+	servers, err = d.getKind(&d.root, s.key, '{')
 	if err != nil || servers == nil {
 		return nil, nil, err
 	}
@@ -50,7 +73,7 @@ func (s jsonServers) find(d *jsonDoc) (servers, ours *node, err error) {
 		if err != nil {
 			return nil, nil, err
 		}
-		if inner != nil && inner.kind == '{' && ofObjects(inner) {
+		if inner != nil && ofObjects(inner) {
 			if found, err := d.getKind(inner, serverName, '{'); err != nil || found != nil {
 				return inner, found, err
 			}
@@ -60,9 +83,11 @@ func (s jsonServers) find(d *jsonDoc) (servers, ours *node, err error) {
 	return servers, ours, err
 }
 
-// ofObjects tells an object of servers from a server of that name.
-func ofObjects(n *node) bool {
-	return !slices.ContainsFunc(n.items, func(it item) bool { return it.value.kind != '{' })
+// ofObjects distinguishes an object of servers from a server.
+func ofObjects(v *hujson.Value) bool {
+	list, _ := items(v)
+	return v.Value.Kind() == '{' &&
+		!slices.ContainsFunc(list, func(m hujson.ObjectMember) bool { return m.Value.Value.Kind() != '{' })
 }
 
 func (s jsonServers) installed(data []byte) ([]Command, error) {
@@ -74,21 +99,7 @@ func (s jsonServers) installed(data []byte) ([]Command, error) {
 	if err != nil || ours == nil {
 		return nil, err
 	}
-	m := d.decode(ours).(map[string]any)
-	c := Command{}
-	for _, v := range []any{m["command"], m["args"]} {
-		switch v := v.(type) {
-		case string:
-			c = append(c, v)
-		case []any:
-			for _, e := range v {
-				if word, ok := e.(string); ok {
-					c = append(c, word)
-				}
-			}
-		}
-	}
-	return []Command{c}, nil
+	return []Command{commandOf(decode(ours))}, nil
 }
 
 func (s jsonServers) install(data []byte, c Command) ([]byte, error) {
@@ -101,70 +112,52 @@ func (s jsonServers) install(data []byte, c Command) ([]byte, error) {
 	case err != nil:
 		return nil, err
 	case servers == nil:
-		err = d.add(d.root, s.key, object{{serverName, s.entry(c)}})
-		return d.bytes(), err
+		return d.result(d.add(&d.root, s.key, map[string]any{serverName: s.entry(c)}))
 	case ours == nil:
-		err = d.add(servers, serverName, s.entry(c))
-		return d.bytes(), err
+		return d.result(d.add(servers, serverName, s.entry(c)))
 	}
-	for _, it := range ours.items {
-		// What an agent calls the address: url, serverUrl, httpUrl.
-		if it.key == "url" || it.key == "serverUrl" || it.key == "httpUrl" {
-			return nil, errorAt(d.text, it.start, "%s is a server at an address here: uninstall it first", serverName)
+	for _, m := range ours.Value.(*hujson.Object).Members {
+		switch m.Name.Value.(hujson.Literal).String() {
+		case "url", "serverUrl", "httpUrl": // the key of an address differs by agent
+			return nil, errorAt(d.text, m.Name.StartOffset, addressError, serverName)
 		}
 	}
-	changed := false
-	for _, m := range s.command(c) {
-		// Each change moves what is behind it.
-		_, ours, err := s.find(d)
-		if err != nil {
-			return nil, err
-		}
-		value, err := d.get(ours, m.key)
-		switch {
-		case err != nil:
-			return nil, err
-		case value == nil:
-			err = d.add(ours, m.key, m.value)
-		case reflect.DeepEqual(d.decode(value), m.value):
-			continue
-		default:
-			err = d.set(value, m.value)
-		}
-		if changed = true; err != nil {
-			return nil, err
-		}
+	e := s.entry(c)
+	err = s.update(d, "command", e.Command)
+	if err == nil && !s.list {
+		err = s.update(d, "args", e.Args)
 	}
-	if !changed {
-		return data, nil
+	return d.result(err)
+}
+
+// addressError is the error about a server that memwatchd cannot have installed.
+const addressError = "%s is a server at an address here: uninstall it first"
+
+// update sets a member of the entry of memwatchd that has another value.
+func (s jsonServers) update(d *jsonDoc, key string, value any) error {
+	_, ours, err := s.find(d)
+	if err != nil {
+		return err
 	}
-	return d.bytes(), nil
+	if old, err := d.get(ours, key); err != nil || old != nil && reflect.DeepEqual(decode(old), value) {
+		return err
+	}
+	return d.put(ours, key, value)
 }
 
 func (s jsonServers) uninstall(data []byte) ([]byte, error) {
 	d, err := readJSON(data)
-	if err != nil {
-		return nil, err
-	}
-	for changed := false; ; changed = true {
-		servers, ours, err := s.find(d)
-		if err != nil {
-			return nil, err
+	for err == nil {
+		servers, ours, failed := s.find(d)
+		if failed != nil || ours == nil {
+			return d.result(failed)
 		}
-		if ours == nil {
-			if !changed {
-				return data, nil
-			}
-			return d.bytes(), nil
-		}
-		outer, _ := d.get(d.root, s.key)
-		if servers == outer && servers.only() {
-			err = d.removeKey(d.root, s.key)
+		outer, _ := d.get(&d.root, s.key)
+		if servers == outer && only(servers) {
+			err = d.removeKey(&d.root, s.key)
 		} else {
 			err = d.removeKey(servers, serverName)
 		}
-		if err != nil {
-			return nil, err
-		}
 	}
+	return nil, err
 }

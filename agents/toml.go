@@ -44,11 +44,11 @@ type expression struct {
 }
 
 func readTOML(data []byte) (*tomlDoc, error) {
-	d := &tomlDoc{text: bytes.TrimPrefix(data, bom)}
-	d.bom = data[:len(data)-len(d.text)]
-	if len(data) > MaxSize {
-		return nil, errorAt(nil, 0, "it has more than %d MiB", MaxSize>>20)
+	mark, text, err := splitBOM(data)
+	if err != nil {
+		return nil, err
 	}
+	d := &tomlDoc{bom: []byte(mark), text: []byte(text)}
 	return d, d.parse()
 }
 
@@ -63,13 +63,13 @@ func (d *tomlDoc) parse() error {
 			line, column := at.Position()
 			return &Error{line, column, strings.TrimPrefix(at.Error(), "toml: ")}
 		}
-		return errorAt(d.text, 0, "%s", strings.TrimPrefix(err.Error(), "toml: "))
+		return errorAt(string(d.text), 0, "%s", strings.TrimPrefix(err.Error(), "toml: "))
 	}
-	d.eol, d.server = eolOf(d.text), nil
+	d.eol, d.server = eolOf(string(d.text)), nil
 	if servers, ok := all[tomlTable[0]]; ok {
 		table, ok := servers.(map[string]any)
 		if !ok {
-			return errorAt(d.text, 0, "%s must be a table", tomlTable[0])
+			return errorAt(string(d.text), 0, "%s must be a table", tomlTable[0])
 		}
 		d.server = table[tomlTable[1]]
 	}
@@ -157,10 +157,10 @@ func (tomlServers) install(data []byte, c Command) ([]byte, error) {
 	}
 	table, ok := d.server.(map[string]any)
 	if !ok {
-		return nil, errorAt(d.text, d.where(), "%s must be a table", strings.Join(tomlTable, "."))
+		return nil, errorAt(string(d.text), d.where(), "%s must be a table", strings.Join(tomlTable, "."))
 	}
 	if _, ok := table["url"]; ok {
-		return nil, errorAt(d.text, d.where(), "%s is a server at an address here: uninstall it first", serverName)
+		return nil, errorAt(string(d.text), d.where(), "%s is a server at an address here: uninstall it first", serverName)
 	}
 	changed := false
 	for _, want := range []struct {
@@ -180,14 +180,6 @@ func (tomlServers) install(data []byte, c Command) ([]byte, error) {
 		return data, nil
 	}
 	return d.bytes(), nil
-}
-
-func anyList(words []string) []any {
-	list := make([]any, len(words))
-	for i, word := range words {
-		list[i] = word
-	}
-	return list
 }
 
 // where is where our server is first spoken of.
@@ -217,7 +209,7 @@ func (d *tomlDoc) addServer(c Command) ([]byte, error) {
 	}
 	where := d.where()
 	if err := d.splice(len(d.text), len(d.text), table); err != nil {
-		return nil, errorAt(d.text, where, "no table can be added to %s as it is written: write each server as a table with a name, [%s.…]", tomlTable[0], tomlTable[0])
+		return nil, errorAt(string(d.text), where, "no table can be added to %s as it is written: write each server as a table with a name, [%s.…]", tomlTable[0], tomlTable[0])
 	}
 	return d.bytes(), nil
 }
@@ -243,7 +235,7 @@ func (d *tomlDoc) set(path []string, there bool, value string) error {
 			return d.splice(where, where, header+d.eol+path[2]+" = "+value+d.eol+d.eol)
 		}
 	}
-	return errorAt(d.text, d.where(), "%s cannot be changed as it is written: write it as a table with a name, [%s]", serverName, strings.Join(tomlTable, "."))
+	return errorAt(string(d.text), d.where(), "%s cannot be changed as it is written: write it as a table with a name, [%s]", serverName, strings.Join(tomlTable, "."))
 }
 
 // insertLine puts a line behind the one that ends at an offset.
@@ -264,7 +256,7 @@ func renderTOML(v any) string {
 		}
 		return "[" + strings.Join(parts, ", ") + "]"
 	}
-	return strings.ReplaceAll(quoteJSON(v), "\x7f", `\u007f`)
+	return strings.ReplaceAll(string(encode(v)), "\x7f", `\u007f`)
 }
 
 func (tomlServers) uninstall(data []byte) ([]byte, error) {
@@ -280,11 +272,11 @@ func (tomlServers) uninstall(data []byte) ([]byte, error) {
 			return len(e.path) >= len(tomlTable) && slices.Equal(e.path[:len(tomlTable)], tomlTable)
 		})
 		if i < 0 {
-			return nil, errorAt(d.text, d.where(), "%s cannot be taken out as it is written: take it out by hand", serverName)
+			return nil, errorAt(string(d.text), d.where(), "%s cannot be taken out as it is written: take it out by hand", serverName)
 		}
 		start, end := d.span(i)
 		if err := d.splice(start, end, ""); err != nil {
-			return nil, errorAt(d.text, 0, "%s cannot be taken out: %v", serverName, err)
+			return nil, errorAt(string(d.text), 0, "%s cannot be taken out: %v", serverName, err)
 		}
 	}
 	return d.bytes(), nil

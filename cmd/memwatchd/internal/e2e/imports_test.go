@@ -75,6 +75,7 @@ var libraries = map[string][]string{
 	"github.com/rogpeppe/":             {},
 	"github.com/sashabaranov/":         {"llm"},
 	"github.com/spf13/":                {"app", "cli", "setup", "doctor", "hook"},
+	"github.com/tailscale/":            {"agents"},
 	"github.com/yuin/goldmark":         {"memory"},
 	"golang.org/x/sync/errgroup":       {"index", "ipc", "daemon"},
 	"golang.org/x/sys/unix":            {"vault", "watcher", "ipc", "daemon", "setup", "doctor"},
