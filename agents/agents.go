@@ -3,7 +3,7 @@
 //
 // Settings are people's files. An edit changes only the entry of memwatchd:
 // comments, the order of keys, white space and line ends stay, to the byte. An
-// entry in JSON has the style of the file.
+// entry in JSON has the style of the file, and one in TOML is a block at the end.
 // A second installation changes nothing. Uninstalling restores the file, except
 // that an object or a list that was empty before goes with the entry, and that an
 // empty file in JSON becomes {}. A defect of a file is an [*Error], and the file

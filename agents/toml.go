@@ -1,46 +1,52 @@
 package agents
 
 import (
-	"bytes"
 	"errors"
+	"fmt"
+	"maps"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/pelletier/go-toml/v2"
-	"github.com/pelletier/go-toml/v2/unstable"
 )
 
-// tomlServers are the MCP servers in a settings file in TOML, as Codex has them:
-// a table for each.
+// tomlServers is the form of MCP servers in a settings file in TOML: a table for
+// each server. The table of memwatchd is between two comments, at the end.
 //
+//	# memwatchd: begin
 //	[mcp_servers.memwatchd]
 //	command = "memwatchd"
 //	args = ["mcp"]
+//	# memwatchd: end
 type tomlServers struct{}
 
-var (
-	tomlTable   = []string{"mcp_servers", serverName}
-	tomlCommand = append(slices.Clone(tomlTable), "command")
-	tomlArgs    = append(slices.Clone(tomlTable), "args")
+const (
+	tomlKey     = "mcp_servers"
+	tomlTable   = tomlKey + "." + serverName
+	removeError = "%s cannot be removed as it is written: delete its lines, from this one on"
 )
 
-// A tomlDoc is a settings file in TOML that is changed by spans.
-type tomlDoc struct {
-	bom, text   []byte
-	eol         string
-	server      any // ours, as it is read: nil if it is not there
-	expressions []expression
-}
+// tomlHeader matches the start of a header of the server's table, or of one below.
+const tomlHeader = `[ \t]*\[[ \t]*["']?mcp_servers["']?[ \t]*\.[ \t]*["']?memwatchd["']?[ \t]*[].]`
 
-// An expression is a line with the name of a table, or a key with its value.
-type expression struct {
-	path       []string // from the top
-	header     bool     // it is the name of a table
-	start, end int      // from the beginning of the first line to the end of the last, with the end of the line
-	last       int      // of a key: where the last part of it begins
-	value      int      // where the value begins
-	valueEnd   int
+var (
+	tomlBegin = regexp.MustCompile(`(?m)^# memwatchd: begin\r?$`)
+
+	// tomlLines matches the lines of the server: a mark, a member of mcp_servers, or
+	// its tables up to the last line that is not blank and no comment. A pattern
+	// cannot recognize all of TOML, so replace compares the decoded files.
+	tomlLines = regexp.MustCompile(`(?m)^(?:# memwatchd: (?:begin|end)\r?$\n?` +
+		`|[ \t]*(?:mcp_servers[ \t]*\.[ \t]*)?memwatchd[ \t]*[.=].*\n?` +
+		`|` + tomlHeader + `.*\n?(?:(?:[ \t]*(?:#.*)?\r?\n)*(?:[ \t]*[^\s[#]|` + tomlHeader + `).*\n?)*)`)
+)
+
+// A tomlDoc is a decoded settings file in TOML.
+type tomlDoc struct {
+	bom, text string
+	others    map[string]any // all settings but the server
+	server    any            // nil if it is missing
 }
 
 func readTOML(data []byte) (*tomlDoc, error) {
@@ -48,84 +54,30 @@ func readTOML(data []byte) (*tomlDoc, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &tomlDoc{bom: []byte(mark), text: []byte(text)}
-	return d, d.parse()
-}
-
-func (d *tomlDoc) bytes() []byte { return append(bytes.Clone(d.bom), d.text...) }
-
-// parse reads the text. What the library that knows all of TOML says is believed:
-// the expressions are only where things are.
-func (d *tomlDoc) parse() error {
-	var all map[string]any
-	if err := toml.Unmarshal(d.text, &all); err != nil {
+	d := &tomlDoc{bom: mark, text: text}
+	if err := toml.Unmarshal([]byte(text), &d.others); err != nil {
+		e := &Error{1, 1, strings.TrimPrefix(err.Error(), "toml: ")}
 		if at, ok := errors.AsType[*toml.DecodeError](err); ok {
-			line, column := at.Position()
-			return &Error{line, column, strings.TrimPrefix(at.Error(), "toml: ")}
+			e.Line, e.Column = at.Position()
 		}
-		return errorAt(string(d.text), 0, "%s", strings.TrimPrefix(err.Error(), "toml: "))
+		return nil, e
 	}
-	d.eol, d.server = eolOf(string(d.text)), nil
-	if servers, ok := all[tomlTable[0]]; ok {
-		table, ok := servers.(map[string]any)
-		if !ok {
-			return errorAt(string(d.text), 0, "%s must be a table", tomlTable[0])
-		}
-		d.server = table[tomlTable[1]]
+	servers, ok := d.others[tomlKey].(map[string]any)
+	if !ok && d.others[tomlKey] != nil {
+		return nil, d.errorAt(tomlKey, "%s must be a table", tomlKey)
 	}
-	return d.locate()
+	d.server = servers[serverName]
+	delete(servers, serverName)
+	if len(servers) == 0 {
+		delete(d.others, tomlKey)
+	}
+	return d, nil
 }
 
-// locate finds where the expressions are.
-func (d *tomlDoc) locate() error {
-	d.expressions = nil
-	var p unstable.Parser
-	p.Reset(d.text)
-	var table []string
-	for p.NextExpression() {
-		n := p.Expression()
-		e := expression{header: n.Kind != unstable.KeyValue}
-		end := 0
-		for it := n.Key(); it.Next(); {
-			key := it.Node()
-			e.path = append(e.path, string(key.Data))
-			e.last = int(key.Raw.Offset)
-			if e.start == 0 {
-				e.start = bytes.LastIndexByte(d.text[:key.Raw.Offset], '\n') + 1
-			}
-			end = int(key.Raw.Offset + key.Raw.Length)
-		}
-		if e.header {
-			table = e.path
-		} else {
-			e.path = append(slices.Clone(table), e.path...)
-			e.value = end + bytes.IndexByte(d.text[end:], '=') + 1
-			e.value += len(d.text[e.value:]) - len(bytes.TrimLeft(d.text[e.value:], " \t"))
-			end = int(n.Raw.Offset + n.Raw.Length)
-			e.valueEnd = end
-		}
-		e.end = len(d.text)
-		if i := bytes.IndexByte(d.text[end:], '\n'); i >= 0 {
-			e.end = end + i + 1
-		}
-		d.expressions = append(d.expressions, e)
-	}
-	return p.Error() // none: it was read before
-}
-
-// find finds the expression of a path.
-func (d *tomlDoc) find(path []string) (e expression, ok bool) {
-	i := slices.IndexFunc(d.expressions, func(e expression) bool { return slices.Equal(e.path, path) })
-	if i < 0 {
-		return e, false
-	}
-	return d.expressions[i], true
-}
-
-// splice puts a text in place of a span, and reads all again.
-func (d *tomlDoc) splice(start, end int, text string) error {
-	d.text = slices.Concat(d.text[:start], []byte(text), d.text[end:])
-	return d.parse()
+// errorAt returns an error about the first line with a name that is no comment.
+func (d *tomlDoc) errorAt(name, format string, args ...any) error {
+	at := regexp.MustCompile(`(?m)^[^#\n]*\b` + name + `\b`).FindStringIndex(d.text)
+	return errorAt(d.text, append(at, 0)[0], format, args...)
 }
 
 func (tomlServers) installed(data []byte) ([]Command, error) {
@@ -133,18 +85,7 @@ func (tomlServers) installed(data []byte) ([]Command, error) {
 	if err != nil || d.server == nil {
 		return nil, err
 	}
-	table, _ := d.server.(map[string]any)
-	c := Command{}
-	if program, ok := table["command"].(string); ok {
-		c = append(c, program)
-	}
-	args, _ := table["args"].([]any)
-	for _, arg := range args {
-		if word, ok := arg.(string); ok {
-			c = append(c, word)
-		}
-	}
-	return []Command{c}, nil
+	return []Command{commandOf(d.server)}, nil
 }
 
 func (tomlServers) install(data []byte, c Command) ([]byte, error) {
@@ -152,111 +93,51 @@ func (tomlServers) install(data []byte, c Command) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if d.server == nil {
-		return d.addServer(c)
-	}
-	table, ok := d.server.(map[string]any)
-	if !ok {
-		return nil, errorAt(string(d.text), d.where(), "%s must be a table", strings.Join(tomlTable, "."))
-	}
-	if _, ok := table["url"]; ok {
-		return nil, errorAt(string(d.text), d.where(), "%s is a server at an address here: uninstall it first", serverName)
-	}
-	changed := false
-	for _, want := range []struct {
-		path  []string
-		value any
-	}{{tomlCommand, c[0]}, {tomlArgs, anyList(c[1:])}} {
-		is, there := table[want.path[2]]
-		if there && reflect.DeepEqual(is, want.value) {
-			continue
+	text, command, args := d.text, renderTOML(c[0]), renderTOML(anyList(c[1:]))
+	if d.server != nil {
+		table, ok := d.server.(map[string]any)
+		if !ok {
+			return nil, d.errorAt(serverName, "%s must be a table", tomlTable)
 		}
-		if err := d.set(want.path, there, renderTOML(want.value)); err != nil {
-			return nil, err
+		if _, ok := table["url"]; ok {
+			return nil, d.errorAt(serverName, addressError, serverName)
 		}
-		changed = true
-	}
-	if !changed {
-		return data, nil
-	}
-	return d.bytes(), nil
-}
-
-// where is where our server is first spoken of.
-func (d *tomlDoc) where() int {
-	for _, e := range d.expressions {
-		if n := min(len(e.path), len(tomlTable)); slices.Equal(e.path[:n], tomlTable[:n]) {
-			return e.start
+		if table["command"] == c[0] && reflect.DeepEqual(table["args"], anyList(c[1:])) {
+			return data, nil
 		}
+		delete(table, "command")
+		delete(table, "args")
+		if len(table) > 0 {
+			key := slices.Min(slices.Collect(maps.Keys(table)))
+			return nil, d.errorAt(serverName, "%s also has %s: set command = %s and args = %s there, or uninstall it",
+				tomlTable, key, command, args)
+		}
+		text = d.without()
 	}
-	return 0
-}
-
-// addServer puts our table at the end, where it takes nothing from another.
-func (d *tomlDoc) addServer(c Command) ([]byte, error) {
-	table := strings.Join([]string{
-		"[" + strings.Join(tomlTable, ".") + "]",
-		"command = " + renderTOML(c[0]),
-		"args = " + renderTOML(anyList(c[1:])),
-	}, d.eol)
+	eol := eolOf(text)
+	block := strings.Join([]string{
+		"# memwatchd: begin",
+		"[" + tomlTable + "]",
+		"command = " + command,
+		"args = " + args,
+		"# memwatchd: end",
+	}, eol)
 	switch {
-	case len(d.text) == 0:
-		table += d.eol
-	case d.text[len(d.text)-1] == '\n':
-		table = d.eol + table + d.eol
+	case text == "":
+		block += eol
+	case strings.HasSuffix(text, "\n"):
+		block = eol + block + eol
 	default:
-		table = d.eol + d.eol + table
+		block = eol + eol + block
 	}
-	where := d.where()
-	if err := d.splice(len(d.text), len(d.text), table); err != nil {
-		return nil, errorAt(string(d.text), where, "no table can be added to %s as it is written: write each server as a table with a name, [%s.…]", tomlTable[0], tomlTable[0])
+	after, err := d.replace(text+block, map[string]any{"command": c[0], "args": anyList(c[1:])})
+	switch {
+	case err != nil && d.server != nil:
+		return nil, d.errorAt(serverName, removeError, tomlTable)
+	case err != nil:
+		return nil, d.errorAt(tomlKey, "%s has another form: write each server as a table, [%[1]s.<name>]", tomlKey)
 	}
-	return d.bytes(), nil
-}
-
-// set gives a key of our table a value.
-func (d *tomlDoc) set(path []string, there bool, value string) error {
-	if e, ok := d.find(path); ok {
-		return d.splice(e.value, e.valueEnd, value)
-	}
-	if !there {
-		// Behind the key before it, which is written the same way.
-		if e, ok := d.find(tomlCommand); ok && !e.header {
-			line := string(d.text[e.start:e.last]) + path[2] + " = " + value
-			return d.insertLine(e.end, line)
-		}
-		if e, ok := d.find(tomlTable); ok && e.header {
-			return d.insertLine(e.end, path[2]+" = "+value)
-		}
-		header := "[" + strings.Join(tomlTable, ".") + "]"
-		if where := d.where(); slices.ContainsFunc(d.expressions, func(e expression) bool {
-			return e.header && len(e.path) > len(tomlTable) && slices.Equal(e.path[:len(tomlTable)], tomlTable)
-		}) {
-			return d.splice(where, where, header+d.eol+path[2]+" = "+value+d.eol+d.eol)
-		}
-	}
-	return errorAt(string(d.text), d.where(), "%s cannot be changed as it is written: write it as a table with a name, [%s]", serverName, strings.Join(tomlTable, "."))
-}
-
-// insertLine puts a line behind the one that ends at an offset.
-func (d *tomlDoc) insertLine(at int, line string) error {
-	if at == len(d.text) && d.text[at-1] != '\n' {
-		return d.splice(at, at, d.eol+line)
-	}
-	return d.splice(at, at, line+d.eol)
-}
-
-// renderTOML writes a string or a list of strings. A string of JSON is one of
-// TOML, but for a character that JSON leaves as it is.
-func renderTOML(v any) string {
-	if list, ok := v.([]any); ok {
-		parts := make([]string, len(list))
-		for i, e := range list {
-			parts[i] = renderTOML(e)
-		}
-		return "[" + strings.Join(parts, ", ") + "]"
-	}
-	return strings.ReplaceAll(string(encode(v)), "\x7f", `\u007f`)
+	return after, nil
 }
 
 func (tomlServers) uninstall(data []byte) ([]byte, error) {
@@ -267,45 +148,55 @@ func (tomlServers) uninstall(data []byte) ([]byte, error) {
 	if d.server == nil {
 		return data, nil
 	}
-	for d.server != nil {
-		i := slices.IndexFunc(d.expressions, func(e expression) bool {
-			return len(e.path) >= len(tomlTable) && slices.Equal(e.path[:len(tomlTable)], tomlTable)
-		})
-		if i < 0 {
-			return nil, errorAt(string(d.text), d.where(), "%s cannot be taken out as it is written: take it out by hand", serverName)
-		}
-		start, end := d.span(i)
-		if err := d.splice(start, end, ""); err != nil {
-			return nil, errorAt(string(d.text), 0, "%s cannot be taken out: %v", serverName, err)
-		}
+	after, err := d.replace(d.without(), nil)
+	if err != nil {
+		return nil, d.errorAt(serverName, removeError, tomlTable)
 	}
-	return d.bytes(), nil
+	return after, nil
 }
 
-// span is what is taken away with an expression: of a table all its keys, and
-// the empty line that was put before it.
-func (d *tomlDoc) span(i int) (start, end int) {
-	e := d.expressions[i]
-	if !e.header {
-		return e.start, e.end
+// replace returns the file with another text, after a check that this changes the
+// server as expected and nothing else.
+func (d *tomlDoc) replace(text string, server any) ([]byte, error) {
+	data := []byte(d.bom + text)
+	after, err := readTOML(data)
+	if err != nil {
+		return nil, err
 	}
-	start, end = e.start, e.end
-	for _, next := range d.expressions[i+1:] {
-		if next.header {
-			break
-		}
-		end = next.end
+	// As text, because NaN is not equal to itself.
+	if fmt.Sprintf("%#v", after.others) != fmt.Sprintf("%#v", d.others) || !reflect.DeepEqual(after.server, server) {
+		return nil, errors.New("other settings would change")
 	}
-	before := string(d.text[:start])
-	without := strings.TrimSuffix(before, d.eol)
+	return data, nil
+}
+
+// without returns the text without the lines of the server, from the last mark that
+// begins a block or from the top, and without the blank line before. Comments
+// after the server, and tables that an agent inserted before the last mark, stay.
+func (d *tomlDoc) without() string {
+	start := 0
+	for _, begin := range tomlBegin.FindAllStringIndex(d.text, -1) {
+		start = begin[0]
+	}
+	first := tomlLines.FindStringIndex(d.text[start:])
+	if first == nil {
+		return d.text
+	}
+	head, rest, eol := d.text[:start+first[0]], tomlLines.ReplaceAllString(d.text[start+first[0]:], ""), eolOf(d.text)
 	switch {
-	case start == 0: // the empty line behind it would begin the file
-		end += len(d.text[end:]) - len(bytes.TrimPrefix(d.text[end:], []byte(d.eol)))
-	case end == len(d.text) && d.text[end-1] != '\n':
-		// The file had no end of its last line either.
-		start = len(strings.TrimSuffix(without, d.eol))
-	case without == "" || strings.HasSuffix(without, "\n"):
-		start = len(without)
+	case head == "":
+		rest = strings.TrimPrefix(rest, eol)
+	case head == eol || strings.HasSuffix(head, "\n"+eol):
+		head = strings.TrimSuffix(head, eol)
 	}
-	return start, end
+	if rest == "" && !strings.HasSuffix(d.text, "\n") { // as before the block was added
+		head = strings.TrimSuffix(head, eol)
+	}
+	return head + rest
+}
+
+// renderTOML returns a string or a list of strings as TOML. A string in JSON is one
+// in TOML, except for a character that JSON does not escape.
+func renderTOML(v any) string {
+	return strings.ReplaceAll(string(new(jsonDoc).render(v, "", false)), "\x7f", `\u007f`)
 }
