@@ -1,7 +1,6 @@
 package doctor
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -130,25 +129,8 @@ func lookAtModel(_ context.Context, e *examination) (list []finding) {
 	if u, err := url.Parse(l.Endpoint); err == nil && u.Scheme == "http" && !config.Loopback(u.Hostname()) {
 		list = append(list, finding{Mark: warning, Text: "what the model is asked crosses the network to " + u.Host + " unencrypted", Advice: "use https in llm.endpoint"})
 	}
-	if e.status != nil && e.status.LLM != nil && e.status.LLM.Failure != "" {
-		m := e.status.LLM
-		list = append(list, finding{Mark: warning, Text: fmt.Sprintf("of %s to the model %d failed, the last at %s: %s",
-			term.Plural(m.Asked, "question"), m.Failed, m.FailedAt.In(e.config.Location).Format(time.DateTime), m.Failure), Advice: "rules are used instead"})
-	}
 	if list == nil {
 		return well("%s at %s", l.Model, l.Endpoint)
 	}
 	return list
-}
-
-// lookAtTopic tells whether the topic is heard.
-func lookAtTopic(_ context.Context, e *examination) []finding {
-	n := &e.config.Capture.Ntfy
-	if n.Topic == "" {
-		return nil
-	}
-	if e.status != nil && e.status.Topic != nil && (e.status.Topic.Problem != "" || !e.status.Topic.Connected) {
-		return []finding{{Mark: warning, Text: "the topic is not heard: " + cmp.Or(e.status.Topic.Problem, "there is no connection to "+n.Server), Advice: "it is tried again by itself; what was sent meanwhile is heard then"}}
-	}
-	return well("a topic of %s", n.Server)
 }

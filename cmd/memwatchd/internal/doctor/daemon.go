@@ -71,54 +71,6 @@ func processState(pid int) byte {
 	return 0
 }
 
-// lookAtHealth tells what the daemon says of itself.
-func lookAtHealth(_ context.Context, e *examination) []finding {
-	s := e.status
-	if s == nil {
-		return nil
-	}
-	return healthOf(s)
-}
-
-func healthOf(s *api.Status) (list []finding) {
-	add := func(m mark, text, advice string) { list = append(list, finding{Mark: m, Text: text, Advice: advice}) }
-	if s.RootState != "watched" && s.RootState != "starting" {
-		advice := "if it is a disk, mount it; the daemon goes on by itself"
-		if s.RootState == api.RootHolding {
-			advice = "if they are gone on purpose, wait for the next scan; if it is a disk, mount it"
-		}
-		add(problem, fmt.Sprintf("the memory directory %s is %s", s.Root, s.RootState), advice)
-	}
-	if s.Index.Problem != "" {
-		add(problem, "the index has a problem: "+s.Index.Problem, "answers come from the files meanwhile; if it stays, `memwatchd rebuild` makes the index anew")
-	} else if s.Index.Degraded {
-		add(note, fmt.Sprintf("the index is being built: %d of %d files", s.Index.Done, s.Index.Total), "")
-	}
-	if s.Write.Problem != "" {
-		m := warning
-		if !s.Healthy && len(list) == 0 {
-			m = problem // it is why
-		}
-		add(m, "nothing is written to files: "+s.Write.Problem, "")
-	}
-	if s.Watch.Overflows > 0 {
-		add(note, fmt.Sprintf("events of files were lost %s since the start, and everything was looked at again each time", term.Plural(s.Watch.Overflows, "time")),
-			"if that happens often, raise fs.inotify.max_queued_events")
-	}
-	for _, p := range s.Problems {
-		if p.Path == "" {
-			add(warning, p.Message+" ["+p.Code+"]", "")
-		}
-	}
-	if !s.Healthy && !slices.ContainsFunc(list, func(f finding) bool { return f.Mark == problem }) {
-		add(problem, "the daemon is not healthy", "memwatchd status tells more")
-	}
-	if len(list) == 0 {
-		return well("healthy: %s, %s, index at revision %d", term.Plural(s.Files, "file"), term.Plural(s.Entries, "entry"), s.Index.Revision)
-	}
-	return list
-}
-
 // lookAtVersion tells whether the daemon is the program that asks.
 func lookAtVersion(_ context.Context, e *examination) []finding {
 	if e.status == nil {

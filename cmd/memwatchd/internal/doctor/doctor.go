@@ -61,15 +61,15 @@ const (
 	ofDaemon  = "Daemon"
 	ofConfig  = "Configuration"
 	ofMemory  = "Memory directory"
-	ofFiles   = "Files"
 	ofMachine = "Machine"
-	ofAgents  = "Agents and shells"
+	ofAgents  = "Agents"
 )
 
 // inspections are all that a doctor looks at, in the order in which it tells.
 var inspections = []inspection{
 	{ofDaemon, "process", false, lookAtProcess},
-	{ofDaemon, "health", false, lookAtHealth},
+	{ofDaemon, "status", false, inspectStatus},
+	{ofDaemon, "check", false, inspectCheck},
 	{ofDaemon, "version", false, lookAtVersion},
 	{ofDaemon, "socket", true, lookAtSockets},
 	{ofDaemon, "locks", true, lookAtLocks},
@@ -80,20 +80,13 @@ var inspections = []inspection{
 	{ofConfig, "in effect", true, lookAtEffect},
 	{ofConfig, "keys", true, lookAtKeyFiles},
 	{ofConfig, "model", true, lookAtModel},
-	{ofConfig, "topic", true, lookAtTopic},
 	{ofMemory, "directory", true, lookAtDirectory},
 	{ofMemory, "permissions", true, lookAtPermissions},
 	{ofMemory, "file system", true, lookAtFileSystem},
 	{ofMemory, "copies", true, lookAtCopies},
 	{ofMemory, "git", true, lookAtGit},
-	{ofFiles, "check", false, lookAtCheck},
-	{ofFiles, "owners", true, lookAtOwners},
-	{ofFiles, "conflict copies", true, lookAtConflicts},
-	{ofFiles, "kept versions", true, lookAtKept},
-	{ofFiles, "leftovers", true, lookAtLeftovers},
-	{ofFiles, "writing", false, lookAtWriting},
-	{ofFiles, "room", false, lookAtRoom},
-	{ofFiles, "tasks", false, lookAtTasks},
+	{ofMemory, "owners", true, lookAtOwners},
+	{ofMemory, "copies to compare", true, inspectCopies},
 	{ofMachine, "watches", true, lookAtWatches},
 	{ofMachine, "open files", false, lookAtOpenFiles},
 	{ofMachine, "disk", true, lookAtDisk},
@@ -102,7 +95,6 @@ var inspections = []inspection{
 	{ofMachine, "clock", false, lookAtClock},
 	{ofMachine, "service", true, lookAtService},
 	{ofAgents, "agents", false, lookAtAgents},
-	{ofAgents, "completion", false, lookAtCompletion},
 }
 
 // How long anything may take that is asked or looked at.

@@ -41,13 +41,6 @@ func withStatus(s *api.Status) *examination {
 func TestJudgements(t *testing.T) {
 	ctx := context.Background()
 	now := time.Date(2026, 2, 5, 10, 30, 0, 0, time.UTC)
-	well := &api.Status{Healthy: true, RootState: "watched"}
-	sick := func(change func(*api.Status)) []finding {
-		s := *well
-		s.Healthy = false
-		change(&s)
-		return healthOf(&s)
-	}
 	root := []fs.FileMode{0o755, 0o755}
 	modes := func(m ...fs.FileMode) []finding { return permissionsOf("/m", append(m, root...)) }
 	room := func(free, total, files, need uint64) []finding {
@@ -71,17 +64,6 @@ func TestJudgements(t *testing.T) {
 		got  []finding
 		want []string // mark, then parts of the text, the advice or the command
 	}{
-		{"healthy", healthOf(well), []string{"ok|healthy"}},
-		{"root missing", sick(func(s *api.Status) { s.RootState = "missing" }), []string{"problem|is missing|mount it"}},
-		{"root emptied", sick(func(s *api.Status) { s.RootState = "holding" }), []string{"problem|is holding|gone on purpose"}},
-		{"index", sick(func(s *api.Status) { s.Index.Problem = "no room" }), []string{"problem|no room|rebuild"}},
-		{"building", healthOf(&api.Status{Healthy: true, RootState: "watched", Index: api.IndexStatus{Degraded: true, Done: 3, Total: 9}}), []string{"note|3 of 9 files"}},
-		{"no writer", sick(func(s *api.Status) { s.Write.Problem = "no journal" }), []string{"problem|nothing is written|no journal"}},
-		{"not now", healthOf(&api.Status{Healthy: true, RootState: "watched", Write: api.WriteStatus{Problem: "disk full"}}), []string{"warning|disk full"}},
-		{"overflow", healthOf(&api.Status{Healthy: true, RootState: "watched", Watch: api.WatchStatus{Overflows: 2}}), []string{"note|lost 2 times|max_queued_events"}},
-		{"journal damaged", healthOf(&api.Status{Healthy: true, RootState: "watched", Problems: []api.FileProblem{
-			{Problem: api.Problem{Code: "journal_damaged", Message: "journal: x"}}, {Path: "a.md", Problem: api.Problem{Code: "c"}}}}), []string{"warning|journal: x|journal_damaged"}},
-		{"for no reason told", sick(func(*api.Status) {}), []string{"problem|not healthy|status"}},
 
 		{"same version", versionOf("v1", "v1", false, 7, "s"), []string{"ok|v1"}},
 		{"another version", versionOf("v1", "v2", false, 7, "memwatchd serve"), []string{"warning|v1|v2|kill 7; memwatchd serve"}},
@@ -143,32 +125,7 @@ func TestJudgements(t *testing.T) {
 		{"clock: never set", clockOf(time.Unix(0, 0), time.Time{}, time.Time{}), []string{"warning|before this program was made"}},
 		{"clock: a file of tomorrow", clockOf(now, time.Time{}, now.AddDate(0, 0, 1)), []string{"warning|2026-02-06 10:30:00"}},
 
-		{"completion", completionOf("bash", "/h", "/h/d", "/h/c", func(p string) bool { return p == "/h/d/bash-completion/completions/memwatchd" }), []string{"ok|bash"}},
-		{"completion: bash", completionOf("bash", "/h", "/h/d", "/h/c", func(string) bool { return false }),
-			[]string{"note|mkdir -p /h/d/bash-completion/completions && memwatchd completion bash > /h/d/bash-completion/completions/memwatchd"}},
-		{"completion: zsh", completionOf("zsh", "/h", "/h/d", "/h/c", func(string) bool { return false }), []string{"note|fpath|completion zsh > /h/.zfunc/_memwatchd"}},
-		{"completion: fish", completionOf("fish", "/h h", "/h/d", "/h h/c", func(string) bool { return false }), []string{"note|completion fish > '/h h/c/fish/completions/memwatchd.fish'"}},
-		{"completion: others", completionOf("sh", "/h", "/h/d", "/h/c", func(string) bool { return false }), nil},
-
 		{"model", lookAtModel(ctx, withStatus(&api.Status{LLM: &api.ModelStatus{Asked: 3}})), []string{"ok|small"}},
-		{"model: failed", lookAtModel(ctx, withStatus(&api.Status{LLM: &api.ModelStatus{Asked: 3, Failed: 2, Failure: "too slow", FailedAt: now}})),
-			[]string{"warning|of 3 questions to the model 2 failed|2026-02-05 10:30:00|too slow|rules"}},
-		{"topic", lookAtTopic(ctx, withStatus(&api.Status{Topic: &api.TopicStatus{Connected: true}})), []string{"ok|ntfy.sh"}},
-		{"topic: not heard", lookAtTopic(ctx, withStatus(&api.Status{Topic: &api.TopicStatus{Problem: "401"}})), []string{"warning|not heard: 401"}},
-		{"topic: away", lookAtTopic(ctx, withStatus(&api.Status{Topic: &api.TopicStatus{}})), []string{"warning|no connection to https://ntfy.sh"}},
-
-		{"writing", lookAtWriting(ctx, withStatus(&api.Status{Write: api.WriteStatus{Refused: []api.Skipped{{Path: "a.md", Reason: "it is read-only"}}, Waiting: []api.Skipped{{Path: "b.md", Reason: "it is open"}}}})),
-			[]string{"warning|a.md is not changed: it is read-only", "note|b.md waits to be changed: it is open"}},
-		{"room", lookAtRoom(ctx, withStatus(&api.Status{Compactor: &api.CompactorStatus{Passive: true, Host: "attic", Problem: "disk full", NearLimit: []api.NearLimit{
-			{Path: "x/_index.md", Share: 0.9, Hint: "filling up"}, {Path: "y y/_index.md", Share: 1.2, Hint: "over its limit"}}}})),
-			[]string{"warning|disk full|compact --dry-run", "note|attic|compactor.host", "note|x/_index.md: filling up", "warning|over its limit|compact --dry-run 'y y/_index.md'"}},
-		{"tasks", lookAtTasks(ctx, withStatus(&api.Status{Todosync: &api.TodosyncStatus{Problem: "state is damaged", Unclear: 2, Waiting: []api.Skipped{{Path: "a.md", Reason: "it is open"}}}})),
-			[]string{"warning|state is damaged", "note|a.md waits", "note|2 tasks|todo plan"}},
-
-		{"check failed", lookAtCheck(ctx, &examination{status: well, checkErr: errSlow}), []string{"warning|not compared: it does not answer|memwatchd check"}},
-		{"check", checkOf(&api.CheckAnswer{Files: 3}, typed), []string{"ok|3 files compared"}},
-		{"check: differs", checkOf(&api.CheckAnswer{Differing: []api.Skipped{{Path: "a.md"}, {Path: "b.md"}, {Path: "c.md"}, {Path: "d.md"}}}, typed),
-			[]string{"warning|4 files otherwise: a.md, b.md, c.md and 1 more|check --fix"}},
 
 		{"agent: has nothing", agentOf(found("claude-code"), nil, typed),
 			[]string{"note|Claude Code does not have the tools|memwatchd mcp install --agent claude-code", "note|hooks|memwatchd hook install --agent claude-code"}},
@@ -189,39 +146,127 @@ func TestJudgements(t *testing.T) {
 		{"broken off", lookAtProcess(ctx, &examination{asked: errors.New("connection reset")}), []string{"problem|as it should: connection reset"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if len(c.got) != len(c.want) {
-				t.Fatalf("got %d findings, want %d: %+v", len(c.got), len(c.want), c.got)
-			}
-			for i, f := range c.got {
-				parts := strings.Split(c.want[i], "|")
-				all := strings.Join([]string{f.Text, f.Advice, f.Command}, "\n")
-				for _, part := range parts[1:] {
-					if !strings.Contains(all, part) {
-						t.Errorf("%q is not in:\n%s", part, all)
-					}
-				}
-				if f.Mark.String() != parts[0] {
-					t.Errorf("it is a %s, want %s: %s", f.Mark, parts[0], all)
-				}
-				if f.Mark == fine && f.Advice+f.Command != "" {
-					t.Errorf("all is well, and there is advice: %s", all)
-				}
-			}
+			compareFindings(t, c.got, c.want)
 		})
 	}
 }
 
-// Messages about files may quote them. A doctor tells where they are, and of which
-// sort.
-func TestDoctorQuotesNoText(t *testing.T) {
-	secret := "the text of a file"
-	for _, f := range problemsOf([]api.FileProblem{
-		{Path: "a.md", Problem: api.Problem{Code: "counter_wrong", Line: 2, Message: secret}},
-		{Path: "b.md", Problem: api.Problem{Code: "time_unreadable", Line: 3, Message: secret}},
-		{Path: "c.md", Problem: api.Problem{Code: "unreadable", Message: secret}},
-	}, typed) {
-		if strings.Contains(fmt.Sprint(f), secret) {
-			t.Errorf("%+v", f)
+// compareFindings compares findings with marks, and with parts of their texts, advice
+// and commands.
+func compareFindings(t *testing.T, got []finding, want []string) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Fatalf("got %d findings, want %d: %+v", len(got), len(want), got)
+	}
+	for i, f := range got {
+		parts := strings.Split(want[i], "|")
+		all := strings.Join([]string{f.Text, f.Advice, f.Command}, "\n")
+		for _, part := range parts[1:] {
+			if !strings.Contains(all, part) {
+				t.Errorf("%q is not in:\n%s", part, all)
+			}
+		}
+		if f.Mark.String() != parts[0] {
+			t.Errorf("the mark is %s, want %s: %s", f.Mark, parts[0], all)
+		}
+		if f.Mark == fine && f.Advice+f.Command != "" {
+			t.Errorf("a finding without a fault has advice: %s", all)
+		}
+	}
+}
+
+// TestStatus changes one field of the status of a healthy daemon in each case. The
+// outcome is the marks, and parts of the texts, advice and commands.
+func TestStatus(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		change func(*api.Status)
+		want   []string
+	}{
+		{"healthy", func(*api.Status) {}, []string{"ok|healthy: 3 files, 9 entries"}},
+		{"starting", func(s *api.Status) { s.RootState = "starting" }, []string{"ok|healthy"}},
+		{"root missing", func(s *api.Status) {
+			s.Healthy, s.RootState, s.Index.Problem, s.Watch.Problem = false, api.RootMissing, "no root", "no root"
+		}, []string{"problem|/m is missing|mount the disk"}},
+		{"root emptied", func(s *api.Status) { s.Healthy, s.RootState = false, api.RootHolding }, []string{"problem|/m|next scan"}},
+		{"another state", func(s *api.Status) { s.RootState = "odd" }, []string{"problem|odd|memwatchd status"}},
+		{"index", func(s *api.Status) { s.Healthy, s.Index.Problem, s.Index.Degraded = false, "no room", true },
+			[]string{"problem|no room|memwatchd rebuild"}},
+		{"index building", func(s *api.Status) { s.Index = api.IndexStatus{Degraded: true, Done: 3, Total: 9} },
+			[]string{"note|3 of 9 files"}},
+		{"no journal", func(s *api.Status) { s.Healthy, s.Write.Problem = false, "no journal" },
+			[]string{"problem|writes to no file: no journal|Restart"}},
+		{"cannot write", func(s *api.Status) { s.Write.Problem = "disk full" }, []string{"warning|disk full"}},
+		{"polled", func(s *api.Status) { s.Watch.Problem = "too few" }, []string{"warning|too few|polls"}},
+		{"overflow", func(s *api.Status) { s.Watch.Overflows = 2 }, []string{"note|lost 2 times|max_queued_events"}},
+		{"files", func(s *api.Status) {
+			s.Write.Refused = []api.Skipped{{Path: "a.md", Reason: "read-only"}}
+			s.Write.Waiting = []api.Skipped{{Path: "b.md", Reason: "open"}, {Path: "c.md", Reason: "new"}}
+			s.Write.Kept = []string{".d.tmp", "e.md.kept-0a"}
+		}, []string{"warning|a.md (read-only)|status --verbose", "note|b.md (open), c.md (new)", "warning|crash: .d.tmp.|Compare"}},
+		{"tasks", func(s *api.Status) {
+			s.Todosync = &api.TodosyncStatus{Problem: "damaged", Unclear: 2, Waiting: []api.Skipped{{Path: "a.md", Reason: "open"}}}
+		}, []string{"warning|damaged", "note|a.md (open)", "note|2 tasks|todo plan"}},
+		{"compactor", func(s *api.Status) {
+			s.Compactor = &api.CompactorStatus{Passive: true, Host: "attic", Problem: "disk full",
+				NearLimit: []api.NearLimit{{Path: "x.md", Share: 0.9}, {Path: "y.md", Share: 1.2}}}
+		}, []string{"warning|disk full|compact --dry-run", "note|attic|compactor.host", "warning|y.md (120 %)", "note|x.md (90 %)"}},
+		{"model", func(s *api.Status) { s.LLM = &api.ModelStatus{Asked: 3, Failed: 2, Failure: "too slow"} },
+			[]string{"warning|2 of 3, the last with: too slow|rules"}},
+		{"model works", func(s *api.Status) { s.LLM = &api.ModelStatus{Asked: 3} }, []string{"ok|"}},
+		{"topic", func(s *api.Status) { s.Topic = &api.TopicStatus{Connected: true} }, []string{"ok|"}},
+		{"topic fails", func(s *api.Status) { s.Topic = &api.TopicStatus{Connected: true, Problem: "401"} }, []string{"warning|401"}},
+		{"topic is away", func(s *api.Status) { s.Topic = &api.TopicStatus{Server: "ntfy.sh"} },
+			[]string{"warning|no connection to ntfy.sh"}},
+		{"problems", func(s *api.Status) {
+			s.Problems = []api.FileProblem{{Problem: api.Problem{Code: "journal_damaged", Message: "journal: x"}},
+				{Path: "a.md", Problem: api.Problem{Code: "c", Message: "of a file"}}}
+		}, []string{"warning|journal: x"}},
+		{"no reason", func(s *api.Status) { s.Healthy = false }, []string{"problem|/m is not healthy|memwatchd status"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := &api.Status{Healthy: true, Root: "/m", RootState: "watched", Files: 3, Entries: 9}
+			c.change(s)
+			compareFindings(t, statusFindings(s, typed), c.want)
+		})
+	}
+}
+
+// TestCheck compares counts and places. No message may be shown, since a message may
+// quote the text of a file.
+func TestCheck(t *testing.T) {
+	at := func(path string, line int, code string) api.FileProblem {
+		return api.FileProblem{Path: path, Problem: api.Problem{Code: code, Line: line, Message: "the text of a file"}}
+	}
+	list := checkFindings(&api.CheckAnswer{
+		Differing: []api.Skipped{{Path: "a.md"}, {Path: "b.md"}, {Path: "c.md"}, {Path: "d.md"}},
+		Problems: []api.FileProblem{at("a.md", 2, "counter_wrong"), at("b.md", 3, "time_unreadable"), at("c.md", 0, "unreadable"),
+			at("d.md", 4, "frontmatter_broken"), at("x", 0, "subject_conflict"), at("", 0, "journal_damaged")},
+		Skipped: []api.Skipped{{Path: ".e.md", Reason: "hidden file"}, {Path: "f.md", Reason: "conflict copy of e.md"}},
+	}, typed)
+	compareFindings(t, list, []string{
+		"note|in 1 place: a.md:2|memwatchd check --fix",
+		"warning|differs from the files in 4 places: a.md, b.md, c.md and 1 more|memwatchd check --fix",
+		"note|format in 2 places: b.md:3, d.md:4|memwatchd check",
+		"note|skips files in 1 place: .e.md",
+		"warning|claims a directory in 1 place: x|subject_id",
+		"warning|1 place: c.md",
+	})
+	for _, f := range list {
+		if strings.Contains(fmt.Sprint(f), "the text of a file") {
+			t.Errorf("it quotes a file: %+v", f)
+		}
+	}
+	compareFindings(t, checkFindings(&api.CheckAnswer{Files: 3}, typed), []string{"ok|3 files"})
+	slow := &examination{status: &api.Status{}, checkErr: errSlow}
+	compareFindings(t, inspectCheck(t.Context(), slow), []string{"warning|did not compare|memwatchd check"})
+}
+
+// TestRemedies compares the table with the verbs that describe needs.
+func TestRemedies(t *testing.T) {
+	for code, r := range remedies {
+		if strings.Count(r.format, "%s") != 1 || strings.Count(r.format, "%") != 1 {
+			t.Errorf("%s: %q has not exactly one verb", code, r.format)
 		}
 	}
 }
@@ -331,23 +376,18 @@ func TestQuoted(t *testing.T) {
 // A survey sees what is there, and stops when it has to.
 func TestSurvey(t *testing.T) {
 	dir := t.TempDir()
-	for _, path := range []string{"a.md", "sub/b.md", "sub/c.txt", ".hidden/d.md", "_longterms/x/_index.md.kept-0a", ".memwatchd-x.part", "sub/4913"} {
+	for _, path := range []string{"a.md", "sub/b.md", "sub/c.txt", ".hidden/d.md", "_longterms/x/_index.md.kept-0a"} {
 		name := filepath.Join(dir, path)
 		if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o700), os.WriteFile(name, []byte("- x\n"), 0o600)); err != nil {
 			t.Fatal(err)
 		}
 	}
 	now := time.Date(2026, 2, 4, 12, 0, 0, 0, time.UTC)
-	old := now.Add(-48 * time.Hour)
-	if err := os.Chtimes(filepath.Join(dir, "sub/4913"), old, old); err != nil {
-		t.Fatal(err)
-	}
 	s, err := surveyOf(context.Background(), dir, now)
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := fmt.Sprint(s.directories, s.markdown, s.bytes, s.kept.first, s.temps.first, s.leftovers.first)
-	if want := "4 2 8 [_longterms/x/_index.md.kept-0a] [.memwatchd-x.part] [sub/4913]"; got != want {
+	if got, want := fmt.Sprint(s.directories, s.markdown, s.bytes, s.kept.first), "4 2 8 [_longterms/x/_index.md.kept-0a]"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 	if _, err := surveyOf(context.Background(), filepath.Join(dir, "none"), now); !errors.Is(err, fs.ErrNotExist) {

@@ -11,6 +11,7 @@ import (
 	"runtime/debug"
 	"time"
 
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/config"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/setup"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/term"
 	"github.com/memwatchd/memwatchd/vault"
@@ -239,4 +240,25 @@ func clockOf(now, built, newest time.Time) []finding {
 		return well("%s", now.Format(time.DateTime))
 	}
 	return []finding{f}
+}
+
+// lookAtJournal tells how much is kept of what was changed.
+func lookAtJournal(_ context.Context, e *examination) []finding {
+	size, n, err := sizeOf(filepath.Join(e.config.State.Dir, "journal"))
+	if err != nil {
+		return nil // nothing was ever written
+	}
+	return journalOf(size, n, config.ShortDuration(e.config.Journal.Keep))
+}
+
+// largeJournal is a size, in bytes, that a journal of one person's memory has
+// only if something writes again and again.
+const largeJournal = 512 << 20
+
+func journalOf(size int64, files int, keep string) []finding {
+	if size < largeJournal {
+		return well("%s of what can be undone, kept for %s", term.Bytes(size), keep)
+	}
+	return []finding{{Mark: warning, Text: fmt.Sprintf("the journal has %s in %s", term.Bytes(size), term.Plural(files, "file")),
+		Advice: "see what is written so much (memwatchd journal); journal.keep, " + keep + " now, says how long it is kept"}}
 }

@@ -183,3 +183,41 @@ func lookAtGit(_ context.Context, e *examination) []finding {
 	}
 	return nil
 }
+
+// lookAtOwners tells which files are never changed because of what they are.
+func lookAtOwners(_ context.Context, e *examination) (list []finding) {
+	if e.tree == nil {
+		return nil
+	}
+	root := e.config.Memory.Dir
+	if c := &e.tree.foreign; c.n > 0 {
+		list = append(list, finding{Mark: warning, Text: fmt.Sprintf("%s of other users, never changed: %s", term.Plural(c.n, "file"), c), Command: c.command("sudo chown $(id -u)", "! -user $(id -u)", root)})
+	}
+	if c := &e.tree.readOnly; c.n > 0 {
+		list = append(list, finding{Mark: note, Text: fmt.Sprintf("%s read-only, never changed: %s", term.Plural(c.n, "file"), c), Command: c.command("chmod u+w", "! -perm -u+w", root)})
+	}
+	if c := &e.tree.named; c.n > 0 {
+		list = append(list, finding{Mark: note, Text: fmt.Sprintf("%s with several names (hard links), never changed: %s", term.Plural(c.n, "file"), c)})
+	}
+	if list == nil {
+		return well("every file is ours to change")
+	}
+	return list
+}
+
+// inspectCopies reports versions of files that a person has to compare: conflict
+// copies of sync tools, and versions that the daemon kept at a crash.
+func inspectCopies(_ context.Context, e *examination) (list []finding) {
+	if e.tree == nil {
+		return nil
+	}
+	if c := &e.tree.conflicts; c.n > 0 {
+		list = append(list, finding{Mark: warning, Text: fmt.Sprintf("A sync tool made conflict copies, which the daemon does not read: %s.", c),
+			Advice: "Copy the missing lines to the file itself, then remove the conflict copy."})
+	}
+	if c := &e.tree.kept; c.n > 0 {
+		list = append(list, finding{Mark: warning, Text: fmt.Sprintf("The daemon kept versions that were saved during a write: %s.", c),
+			Advice: "Compare each with the file of the name before .kept, then remove it."})
+	}
+	return list
+}

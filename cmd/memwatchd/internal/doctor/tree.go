@@ -29,8 +29,6 @@ type survey struct {
 
 	conflicts counted // copies that sync tools have made
 	kept      counted // versions that the daemon has put aside
-	temps     counted // files that the daemon was about to exchange
-	leftovers counted // files that editors have forgotten
 	foreign   counted // Markdown of other users
 	readOnly  counted // Markdown that even its owner may not write
 	named     counted // Markdown with several names
@@ -74,15 +72,8 @@ func (c *counted) command(words, test, root string) string {
 	return words
 }
 
-// forgotten is after which a file that an editor keeps beside another is taken
-// for one that it has left behind.
-const forgotten = 24 * time.Hour
-
-var (
-	keptName    = regexp.MustCompile(`\.kept-[0-9a-z]+$`)
-	tempName    = regexp.MustCompile(`^\.memwatchd-.*\.(tmp|part)$`)
-	editorsName = regexp.MustCompile(`^\..*\.sw[a-p]$|^\.#|^#.*#$|^4913$`)
-)
+// keptName matches names that the daemon gives to the versions it keeps.
+var keptName = regexp.MustCompile(`\.kept-[0-9a-z]+$`)
 
 // surveyOf looks at everything below a root that is not in a hidden directory.
 func surveyOf(ctx context.Context, root string, now time.Time) (*survey, error) {
@@ -136,14 +127,8 @@ func (s *survey) look(path string, d fs.DirEntry) {
 	switch {
 	case keptName.MatchString(name):
 		s.kept.add(path)
-	case tempName.MatchString(name):
-		s.temps.add(path)
 	case isConflict((&memory.Layout{}).Skip(path)):
 		s.conflicts.add(path)
-	case editorsName.MatchString(name):
-		if info, err := d.Info(); err == nil && s.now.Sub(info.ModTime()) > forgotten {
-			s.leftovers.add(path)
-		}
 	case strings.EqualFold(filepath.Ext(name), ".md") && d.Type().IsRegular():
 		info, err := d.Info()
 		if err != nil {
