@@ -1,11 +1,16 @@
+// Package doctor implements the command doctor. It inspects the daemon, the
+// configuration, the memory directory, the machine and the installation, and prints
+// findings with advice. It changes nothing, and prints no text of memory.
 package doctor
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -19,15 +24,14 @@ import (
 	"github.com/memwatchd/memwatchd/ipc/client"
 )
 
-// A mark says how bad it is.
+// A mark is the severity of a finding.
 type mark int
 
-// From what is as it should be to what keeps memory from working.
 const (
-	fine mark = iota
-	note
-	warning
-	problem
+	fine    mark = iota
+	note         // good to know
+	warning      // may cost something
+	problem      // keeps the memory from working
 )
 
 var markNames = [...]string{"ok", "note", "warning", "problem"}
@@ -37,67 +41,72 @@ func (m mark) String() string { return markNames[m] }
 // MarshalText implements [encoding.TextMarshaler].
 func (m mark) MarshalText() ([]byte, error) { return []byte(m.String()), nil }
 
-// A finding is one thing that a doctor has seen: what, and what to do about it.
-// It has no text of memory.
+// A finding is one result of an inspection. It contains no text of memory.
 type finding struct {
-	Group   string `json:"group"`             // of the inspection that found it
-	Name    string `json:"name"`              // of the inspection
-	Mark    mark   `json:"mark"`              // ok, note, warning or problem
-	Text    string `json:"text"`              // what was found
-	Advice  string `json:"advice,omitempty"`  // what to do, in words
-	Command string `json:"command,omitempty"` // what to type for it
+	Group   string `json:"group"` // of the inspection
+	Name    string `json:"name"`  // of the inspection
+	Mark    mark   `json:"mark"`
+	Text    string `json:"text"`
+	Advice  string `json:"advice,omitempty"`  // what to do
+	Command string `json:"command,omitempty"` // for a shell
 }
 
-// An inspection looks at one thing, changes nothing, and may be given up when it takes
-// too long. What it finds needs no group and no name.
+// Findings are the results of an inspection. The caller of the inspection sets group
+// and name.
+type findings []finding
+
+func (l *findings) add(m mark, advice, command, format string, args ...any) {
+	*l = append(*l, finding{Mark: m, Text: fmt.Sprintf(format, args...), Advice: advice, Command: command})
+}
+
+// orFine returns l, or one finding without a fault if l is empty.
+func (l findings) orFine(format string, args ...any) findings {
+	if len(l) == 0 {
+		l.add(fine, "", "", format, args...)
+	}
+	return l
+}
+
+// An inspection examines one subject. It may run longer than the caller waits.
 type inspection struct {
 	group, name string
-	configured  bool // it cannot be told without a configuration
-	look        func(context.Context, *examination) []finding
+	configured  bool // it needs a valid configuration
+	inspect     func(context.Context, *examination) findings
 }
 
-// The groups, in the order in which they are shown.
+// The groups in the order of the output.
 const (
-	ofDaemon  = "Daemon"
-	ofConfig  = "Configuration"
-	ofMemory  = "Memory directory"
-	ofMachine = "Machine"
-	ofAgents  = "Agents"
+	daemonGroup  = "Daemon"
+	configGroup  = "Configuration"
+	memoryGroup  = "Memory directory"
+	machineGroup = "Machine"
+	installGroup = "Installation"
 )
 
-// inspections are all that a doctor looks at, in the order in which it tells.
+// inspections lists all inspections in the order of the output.
 var inspections = []inspection{
-	{ofDaemon, "process", false, lookAtProcess},
-	{ofDaemon, "status", false, inspectStatus},
-	{ofDaemon, "check", false, inspectCheck},
-	{ofDaemon, "version", false, lookAtVersion},
-	{ofDaemon, "socket", true, lookAtSockets},
-	{ofDaemon, "locks", true, lookAtLocks},
-	{ofDaemon, "others", true, lookAtOthers},
-	{ofDaemon, "state", true, lookAtStateDirs},
-	{ofConfig, "configuration", false, lookAtConfig},
-	{ofConfig, "environment", false, lookAtEnvironment},
-	{ofConfig, "in effect", true, lookAtEffect},
-	{ofConfig, "keys", true, lookAtKeyFiles},
-	{ofConfig, "model", true, lookAtModel},
-	{ofMemory, "directory", true, lookAtDirectory},
-	{ofMemory, "permissions", true, lookAtPermissions},
-	{ofMemory, "file system", true, lookAtFileSystem},
-	{ofMemory, "copies", true, lookAtCopies},
-	{ofMemory, "git", true, lookAtGit},
-	{ofMemory, "owners", true, lookAtOwners},
-	{ofMemory, "copies to compare", true, inspectCopies},
-	{ofMachine, "watches", true, lookAtWatches},
-	{ofMachine, "open files", false, lookAtOpenFiles},
-	{ofMachine, "disk", true, lookAtDisk},
-	{ofMachine, "journal", true, lookAtJournal},
-	{ofMachine, "time zone", true, lookAtZone},
-	{ofMachine, "clock", false, lookAtClock},
-	{ofMachine, "service", true, lookAtService},
-	{ofAgents, "agents", false, lookAtAgents},
+	{daemonGroup, "process", false, inspectProcess},
+	{daemonGroup, "status", false, inspectStatus},
+	{daemonGroup, "check", false, inspectCheck},
+	{daemonGroup, "socket", true, inspectSockets},
+	{daemonGroup, "locks", true, inspectLocks},
+	{daemonGroup, "state", true, inspectStateDirs},
+	{configGroup, "configuration", false, inspectConfig},
+	{configGroup, "in effect", true, inspectEffect},
+	{configGroup, "keys", true, inspectKeys},
+	{memoryGroup, "directory", true, inspectDirectory},
+	{memoryGroup, "file system", true, inspectFileSystem},
+	{memoryGroup, "sync", true, inspectSync},
+	{machineGroup, "watches", true, inspectWatches},
+	{machineGroup, "open files", false, inspectOpenFiles},
+	{machineGroup, "disk", true, inspectDisk},
+	{machineGroup, "clock", false, inspectClock},
+	{installGroup, "program", false, inspectProgram},
+	{installGroup, "service", true, inspectService},
+	{installGroup, "agents", false, inspectAgents},
 }
 
-// How long anything may take that is asked or looked at.
+// Time limits of requests to the daemon, of the survey and of each inspection.
 const (
 	statusTime     = 3 * time.Second
 	checkTime      = 30 * time.Second
@@ -105,63 +114,72 @@ const (
 	inspectionTime = 5 * time.Second
 )
 
-// An examination is what is known before the inspections look further. They only
-// read it: one that was given up may still be running.
+// An examination contains the input of the inspections. They only read it, since an
+// inspection may still run after its time limit.
 type examination struct {
 	flags     config.Flags
 	environ   []string
-	config    *config.Config // nil if there is none that makes sense
+	config    *config.Config // nil if it is not valid
 	configErr error
 	socket    string
 	now       time.Time
-	tryWrite  bool // two files may be made in the memory directory, and removed
+	tryWrite  bool // creating two files in the memory directory is allowed
 
-	answered bool        // the daemon did
-	status   *api.Status // nil if it did not, or does not tell it there
-	asked    error       // why it did not answer
-	check    *api.CheckAnswer
-	checkErr error
-	tree     *survey
-	treeErr  error
+	answered  bool        // the daemon answered
+	status    *api.Status // nil if it did not, or on the socket of an agent
+	statusErr error
+	check     *api.CheckAnswer
+	checkErr  error
+	tree      *survey
+	treeErr   error
 }
 
+// NewCommand returns the command doctor.
 func NewCommand(g *cli.Globals) *cobra.Command {
 	var verbose, tryWrite bool
 	c := &cobra.Command{
 		Use:   "doctor",
-		Short: "Look for what is wrong, and say what to do about it",
-		Long: "Look for what is wrong with the memory, its daemon and this machine, and say what to do about it. Nothing is changed, " +
-			"and no text of memory is shown. It works without a daemon, too: what cannot be told then is left out.\n\n" +
-			"A problem keeps memory from working, a warning may cost something, and a note is good to know. The exit code is 3 if there is a problem.",
+		Short: "Find problems of the daemon and the machine, with advice",
+		Long: "Inspect the daemon, the configuration, the memory directory, the machine and the installation, " +
+			"and print findings with advice. The command changes nothing and prints no text of memory. " +
+			"Without a daemon it omits the reports of the daemon.\n\n" +
+			"A problem keeps the memory from working, a warning may cost something, and a note is good to know. " +
+			"The exit code is 3 if there is a problem.",
 		Example: "  memwatchd doctor\n  memwatchd doctor --json | jq '.findings[] | select(.mark == \"problem\")'",
 		Args:    cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			e := examine(cmd.Context(), g, tryWrite)
-			findings := e.findings(cmd.Context(), inspections)
-			sick := slices.ContainsFunc(findings, func(f finding) bool { return f.Mark == problem })
+			e := newExamination(cmd.Context(), g, tryWrite)
+			list := e.run(cmd.Context(), inspections)
+			healthy := !slices.ContainsFunc(list, func(f finding) bool { return f.Mark == problem })
+			var err error
 			if g.JSON {
-				if _, err := g.Stdout.Write(cli.AsJSON(struct {
-					Findings []finding `json:"findings"`
-					Healthy  bool      `json:"healthy"`
-				}{findings, !sick})); err != nil {
-					return err
+				_, err = g.Stdout.Write(cli.AsJSON(struct {
+					Findings findings `json:"findings"`
+					Healthy  bool     `json:"healthy"`
+				}{list, healthy}))
+			} else {
+				c := e.config
+				if c == nil {
+					c = config.Default()
 				}
-			} else if err := printDiagnosis(g.Stdout, term.Width(g.Stdout), cli.NewPrinter(g.Stdout, g.Stderr, e.configOrDefault(), g.NoColor), findings, verbose); err != nil {
-				return err
+				err = printFindings(g.Stdout, term.Width(g.Stdout), cli.NewPrinter(g.Stdout, g.Stderr, c, g.NoColor),
+					list, verbose)
 			}
-			if sick {
-				return cli.ErrUnhealthy
+			if err == nil && !healthy {
+				err = cli.ErrUnhealthy
 			}
-			return nil
+			return err
 		},
 	}
-	c.Flags().BoolVarP(&verbose, "verbose", "v", false, "say what is well, too, in full")
-	c.Flags().BoolVar(&tryWrite, "try-write", false, "make two empty files in the memory directory, to see whether they can be exchanged, and remove them")
+	c.Flags().BoolVarP(&verbose, "verbose", "v", false, "print findings without a fault in full")
+	c.Flags().BoolVar(&tryWrite, "try-write", false,
+		"create two empty files in the memory directory, exchange and remove them, to test the file system")
 	return c
 }
 
-// examine finds out what most inspections want to know.
-func examine(ctx context.Context, g *cli.Globals, tryWrite bool) *examination {
+// newExamination loads the configuration, requests status and check from the daemon,
+// and surveys the memory directory.
+func newExamination(ctx context.Context, g *cli.Globals, tryWrite bool) *examination {
 	e := &examination{flags: g.Config, environ: os.Environ(), now: clock.Now(), tryWrite: tryWrite}
 	e.config, e.configErr = config.Load(g.Config, e.environ)
 	switch {
@@ -172,70 +190,73 @@ func examine(ctx context.Context, g *cli.Globals, tryWrite bool) *examination {
 	default:
 		e.socket = client.DefaultSocket(g.Config.Name)
 	}
-	tree := make(chan func(), 1)
+	var surveying sync.WaitGroup
 	if e.config != nil {
-		go func() {
-			s, err := timely(ctx, surveyTime, func(ctx context.Context) (*survey, error) { return surveyOf(ctx, e.config.Memory.Dir, e.now) })
-			tree <- func() { e.tree, e.treeErr = s, err }
-		}()
-	} else {
-		tree <- func() { e.treeErr = e.configErr }
+		surveying.Go(func() {
+			e.tree, e.treeErr = callWithin(ctx, surveyTime, func(ctx context.Context) (*survey, error) {
+				return surveyTree(ctx, e.config.Memory.Dir)
+			})
+		})
 	}
-	e.ask(ctx)
-	(<-tree)()
+	e.requestReports(ctx)
+	surveying.Wait()
 	return e
 }
 
-// ask asks the daemon how it is, and what it thinks of the files.
-func (e *examination) ask(ctx context.Context) {
+// requestReports requests status and check from the daemon.
+func (e *examination) requestReports(ctx context.Context) {
 	client := &client.Client{Socket: e.socket, AsOwner: true}
-	answer, err := timely(ctx, statusTime, func(ctx context.Context) (*api.StatusAnswer, error) {
+	answer, err := callWithin(ctx, statusTime, func(ctx context.Context) (*api.StatusAnswer, error) {
 		return client.Status(ctx, api.StatusRequest{})
 	})
 	if err != nil {
-		e.asked, e.checkErr = err, err
+		e.statusErr, e.checkErr = err, err
 		return
 	}
-	e.answered = true
-	if e.status = answer.Status; e.status == nil {
-		return // on a socket with a fixed scope, where check is not to be had, either
+	e.answered, e.status = true, answer.Status
+	if e.status == nil {
+		return // the socket of an agent, which refuses check as well
 	}
 	e.status.Healthy = answer.Healthy
-	e.check, e.checkErr = timely(ctx, checkTime, func(ctx context.Context) (*api.CheckAnswer, error) {
+	e.check, e.checkErr = callWithin(ctx, checkTime, func(ctx context.Context) (*api.CheckAnswer, error) {
 		return client.Check(ctx, api.CheckRequest{})
 	})
 }
 
-// findings are those of all inspections, in their order. They look at the same
-// time, and each within its own: one that hangs holds nothing up but itself.
-func (e *examination) findings(ctx context.Context, inspections []inspection) []finding {
-	found := make([][]finding, len(inspections))
-	var looking sync.WaitGroup
+// run runs inspections concurrently, each within its time limit, and returns their
+// findings in order.
+func (e *examination) run(ctx context.Context, inspections []inspection) findings {
+	lists := make([]findings, len(inspections))
+	var running sync.WaitGroup
 	for i, p := range inspections {
 		if p.configured && e.config == nil {
-			continue // said once, by the inspection of the configuration
+			continue // inspectConfig reports it
 		}
-		looking.Go(func() {
-			list, err := timely(ctx, inspectionTime, func(ctx context.Context) ([]finding, error) { return p.look(ctx, e), nil })
+		running.Go(func() {
+			list, err := callWithin(ctx, inspectionTime,
+				func(ctx context.Context) (findings, error) { return p.inspect(ctx, e), nil })
 			if err != nil {
-				list = []finding{{Mark: warning, Text: fmt.Sprintf("%s: given up: %v", p.name, err), Advice: "a disk or a service does not answer; look at it, and ask again"}}
+				list.add(warning, "A disk or a service does not answer. Run the command again.", "",
+					"The inspection %q did not finish: %v.", p.name, err)
 			}
 			for j := range list {
 				list[j].Group, list[j].Name = p.group, p.name
 			}
-			found[i] = list
+			lists[i] = list
 		})
 	}
-	looking.Wait()
-	return slices.Concat(found...)
+	running.Wait()
+	return slices.Concat(lists...)
 }
 
-// errSlow: something has taken longer than it may.
-var errSlow = errors.New("it does not answer in time")
+// errTimeout means that a call reached its time limit.
+var errTimeout = errors.New("time limit exceeded")
 
-// timely does something that may hang, and does not wait for it any longer than
-// it may take: what is asked of a dead disk cannot be called back, but left alone.
-func timely[T any](ctx context.Context, limit time.Duration, do func(context.Context) (T, error)) (T, error) {
+// callWithin calls do and returns its result, or errTimeout after the limit. A call that
+// hangs, for example on a dead disk, is abandoned.
+func callWithin[T any](
+	ctx context.Context, limit time.Duration, do func(context.Context) (T, error),
+) (value T, err error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	type result struct {
@@ -249,27 +270,63 @@ func timely[T any](ctx context.Context, limit time.Duration, do func(context.Con
 	}()
 	select {
 	case r := <-done:
-		if errors.Is(r.err, context.DeadlineExceeded) {
-			r.err = errSlow
-		}
-		return r.value, r.err
+		value, err = r.value, r.err
 	case <-ctx.Done():
-		var none T
-		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-			return none, errSlow
+		err = ctx.Err()
+	}
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = errTimeout
+	}
+	return value, err
+}
+
+// printFindings prints findings by group. Findings without a fault take one line of the
+// group, unless all is set.
+func printFindings(w io.Writer, width int, p *cli.Printer, list findings, all bool) error {
+	var b strings.Builder
+	var counts [len(markNames)]int
+	for rest := list; len(rest) > 0; {
+		n := slices.IndexFunc(rest, func(f finding) bool { return f.Group != rest[0].Group })
+		if n < 0 {
+			n = len(rest)
 		}
-		return none, ctx.Err()
+		fmt.Fprintln(&b, p.Style(term.AsTitle, rest[0].Group))
+		var names []string // of inspections without a fault
+		for _, f := range rest[:n] {
+			counts[f.Mark]++
+			if f.Mark == fine && !all {
+				names = append(names, f.Name)
+			}
+		}
+		if names != nil {
+			printFinding(&b, p, width, finding{Text: strings.Join(slices.Compact(names), ", ")})
+		}
+		for _, f := range rest[:n] {
+			if f.Mark != fine || all {
+				printFinding(&b, p, width, f)
+			}
+		}
+		b.WriteByte('\n')
+		rest = rest[n:]
 	}
+	fmt.Fprintf(&b, "%s, %s, %s, %d ok\n", term.Plural(counts[problem], "problem"),
+		term.Plural(counts[warning], "warning"), term.Plural(counts[note], "note"), counts[fine])
+	_, err := io.WriteString(w, b.String())
+	return err
 }
 
-func (e *examination) configOrDefault() *config.Config {
-	if e.config != nil {
-		return e.config
-	}
-	return config.Default()
-}
+// findingIndent is the indentation of the text of a finding.
+const findingIndent = "           "
 
-// well is a finding of something that is as it should be.
-func well(format string, args ...any) []finding {
-	return []finding{{Mark: fine, Text: fmt.Sprintf(format, args...)}}
+func printFinding(b *strings.Builder, p *cli.Printer, width int, f finding) {
+	style := [...]term.Style{fine: term.AsGood, note: term.AsMuted, warning: term.AsChanged,
+		problem: term.AsBad}[f.Mark]
+	fmt.Fprintf(b, "  %s  %s\n", p.Style(style, fmt.Sprintf("%-7s", f.Mark)),
+		term.Wrap(term.EscapeLine(f.Text), width, findingIndent))
+	if f.Advice != "" {
+		fmt.Fprintln(b, findingIndent+term.Wrap(term.EscapeLine(f.Advice), width, findingIndent))
+	}
+	if f.Command != "" { // in one line, to be copied
+		fmt.Fprintln(b, findingIndent+p.Style(term.AsTitle, term.EscapeLine(f.Command)))
+	}
 }

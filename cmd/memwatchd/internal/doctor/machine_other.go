@@ -9,11 +9,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// watchUse is nothing here: each watch is an open file, and counted as one.
-func watchUse(context.Context) watches { return watches{} }
+// readWatches returns no limits: here each watch is an open file.
+func readWatches(context.Context) watches { return watches{} }
 
-// openLimit is how many files a process of ours may have open: another's cannot
-// be told, but is most likely the same.
+// openLimit returns the number of files that this process can have open. It returns
+// false for other processes.
 func openLimit(pid int) (uint64, bool) {
 	var limit unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil || pid != os.Getpid() {

@@ -1,223 +1,328 @@
 package doctor
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/config"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/term"
+	"github.com/memwatchd/memwatchd/memory"
 	"github.com/memwatchd/memwatchd/vault"
 	"github.com/memwatchd/memwatchd/watcher"
 )
 
-// lookAtDirectory tells whether memory can be read and written.
-func lookAtDirectory(_ context.Context, e *examination) []finding {
+// inspectDirectory reports whether this user can read and write the memory
+// directory and its files, and whether other users can.
+func inspectDirectory(_ context.Context, e *examination) (list findings) {
 	dir := e.config.Memory.Dir
 	info, err := os.Stat(dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return []finding{{Mark: problem, Text: "memory.dir: there is no " + dir, Advice: "make it, or correct memory.dir", Command: e.flags.Command("init")}}
-	case err != nil:
-		return []finding{{Mark: problem, Text: "memory.dir: " + err.Error()}}
-	case !info.IsDir():
-		return []finding{{Mark: problem, Text: "memory.dir: " + dir + " is not a directory", Advice: "correct memory.dir"}}
+		list.add(problem, "Create the directory, or correct memory.dir.", e.flags.Command("init"),
+			"memory.dir: %s does not exist.", dir)
+		return list
+	case err == nil && !info.IsDir():
+		list.add(problem, "Correct memory.dir.", "", "memory.dir: %s is not a directory.", dir)
+		return list
+	case e.tree == nil:
+		list.add(problem, "", "chmod u+rwx "+term.QuoteWord(dir), "memory.dir cannot be read: %v", e.treeErr)
+		return list
 	}
-	if err := listable(dir); err != nil {
-		return []finding{{Mark: problem, Text: "memory.dir cannot be read: " + err.Error(), Command: "chmod u+rwx " + term.QuoteWord(dir)}}
-	}
+	list = permissionFindings(config.RealPath(dir))
 	if err := unix.Faccessat(unix.AT_FDCWD, dir, unix.W_OK, unix.AT_EACCESS); err != nil {
-		f := finding{Mark: warning, Text: fmt.Sprintf("%s cannot be written (%v): everything else works, and nothing is changed there", dir, err), Command: "chmod u+w " + term.QuoteWord(dir)}
-		if err == unix.EROFS {
-			f.Command = ""
+		list.add(warning, "The daemon answers requests, and changes no file.", "chmod u+w "+term.QuoteWord(dir),
+			"%s cannot be written (%v).", dir, err)
+	}
+	for _, c := range []struct {
+		paths        counted
+		mark         mark
+		kind, advice string
+	}{
+		{e.tree.foreign, warning, "files of other users", "Change their owner with chown."},
+		{e.tree.readOnly, note, "read-only files", "Allow writing with chmod u+w."},
+		{e.tree.linked, note, "files with several names (hard links)", "Replace the links by copies."},
+	} {
+		if c.paths.n > 0 {
+			list.add(c.mark, c.advice, "", "The daemon does not change %s: %s.", c.kind, c.paths)
 		}
-		return []finding{f}
 	}
-	if e.tree == nil {
-		return []finding{{Mark: problem, Text: fmt.Sprintf("%s cannot be looked at: %v", dir, e.treeErr)}}
-	}
-	return well("%s: %s in %s, %s", dir, term.Plural(e.tree.markdown, "Markdown file"), term.Plural(e.tree.directories, "directory"), term.Bytes(e.tree.bytes))
+	return list.orFine("%s has %s in %s, and other users cannot read it.", dir,
+		term.Plural(e.tree.markdown, "Markdown file"), term.Plural(e.tree.directories, "directory"))
 }
 
-// listable reports whether the names in a directory can be read.
-func listable(dir string) error {
-	f, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	if _, err := f.Readdirnames(1); err != nil && err != io.EOF {
-		return err
-	}
-	return nil
-}
-
-// lookAtPermissions tells whether others can read what is private.
-func lookAtPermissions(_ context.Context, e *examination) []finding {
-	dir := config.RealPath(e.config.Memory.Dir)
-	info, err := os.Stat(dir)
-	if err != nil {
-		return nil // said already
-	}
-	if st, ok := info.Sys().(*syscall.Stat_t); ok && int(st.Uid) != os.Geteuid() && os.Geteuid() != 0 {
-		return []finding{{Mark: warning, Text: fmt.Sprintf("%s belongs to user %d, and this is user %d: files of other users are never changed", dir, st.Uid, os.Geteuid()),
-			Advice: "run the daemon as the user whose memory it is"}}
-	}
+// permissionFindings reports whether other users can reach dir, a path without links.
+func permissionFindings(dir string) findings {
 	var modes []fs.FileMode
 	for at := dir; ; at = filepath.Dir(at) {
 		info, err := os.Stat(at)
 		if err != nil {
 			return nil
 		}
-		if modes = append(modes, info.Mode()); at == filepath.Dir(at) {
-			break
+		modes = append(modes, info.Mode())
+		if at == filepath.Dir(at) {
+			return modeFindings(dir, modes)
 		}
 	}
-	return permissionsOf(dir, modes)
 }
 
-// permissionsOf judges the modes of a directory and of those above it.
-func permissionsOf(dir string, modes []fs.FileMode) []finding {
+// modeFindings interprets the modes of dir and of the directories above it.
+func modeFindings(dir string, modes []fs.FileMode) (list findings) {
 	mode, others, group := modes[0].Perm(), true, true
 	for _, m := range modes {
 		others, group = others && m&0o001 != 0, group && m&0o010 != 0
 	}
-	f := finding{Mark: warning, Advice: "take that away, unless it is meant", Command: "chmod go-rwx " + term.QuoteWord(dir)}
+	advice, command := "Remove the permission, unless you want it.", "chmod go-rwx "+term.QuoteWord(dir)
 	switch {
 	case others && mode&0o002 != 0:
-		f.Text = fmt.Sprintf("everybody on this machine can write to %s (mode %04o)", dir, mode)
+		list.add(warning, advice, command, "All users of this machine can write to %s (mode %04o).", dir, mode)
 	case others:
-		f.Text = fmt.Sprintf("everybody on this machine can come to %s (mode %04o), and read what is private in it", dir, mode)
+		list.add(warning, advice, command, "All users of this machine can read private files in %s (mode %04o).", dir,
+			mode)
 	case group && mode&0o020 != 0:
-		f.Mark, f.Text = note, fmt.Sprintf("the group of %s can write to it (mode %04o)", dir, mode)
-	default:
-		return well("mode %04o: others cannot read it", mode)
+		list.add(note, advice, command, "The group of %s can write to it (mode %04o).", dir, mode)
 	}
-	return []finding{f}
+	return list
 }
 
-// lookAtFileSystem tells what the directory's disk is able to do.
-func lookAtFileSystem(_ context.Context, e *examination) (list []finding) {
+// inspectFileSystem reports properties of the file system of the memory directory.
+func inspectFileSystem(_ context.Context, e *examination) (list findings) {
 	dir := e.config.Memory.Dir
 	kind, err := vault.FileSystemOf(dir)
 	if err != nil {
-		return nil // there is no directory, or it is not known here
+		return nil // inspectDirectory reports that dir is missing
 	}
-	why := watcher.Remote(config.RealPath(dir))
-	if why != "" {
-		list = append(list, finding{Mark: note, Text: fmt.Sprintf("%s is %s: it is looked at every %s instead", dir, why, config.ShortDuration(e.config.Watch.Poll)),
-			Advice: "a save is found a little later; memory is better kept on a disk of this machine"})
+	if why := watcher.Remote(config.RealPath(dir)); why != "" {
+		list.add(note,
+			"The daemon scans it every "+config.ShortDuration(e.config.Watch.Poll)+". Prefer a local disk.", "",
+			"%s is %s.", dir, why)
 	}
 	if kind.Name == "tmpfs" {
-		list = append(list, finding{Mark: warning, Text: dir + " is on a tmpfs: it is gone when the machine is turned off", Advice: "keep memory on a disk"})
+		list.add(warning, "Move the memory to a disk.", "", "%s is on a tmpfs. A restart of the machine deletes it.",
+			dir)
 	}
-	able, seen := kind.Exchange, ""
 	switch s := e.status; {
 	case e.tryWrite:
-		able, seen = vault.Able, "as was tried"
+		kind.Exchange = vault.Able
 		if err := vault.TryExchange(dir); err != nil {
-			able, seen = vault.Unable, err.Error()
+			kind.Exchange, kind.Name = vault.Unable, err.Error()
 		}
 	case s != nil && s.Write.Applied > 0 && s.Root == dir:
-		able, seen = vault.Able, "as the daemon has done"
+		kind.Exchange = vault.Able
 	}
-	return append(list, exchangeOf(kind.Name, able, seen, e.flags.Command("doctor --try-write"))...)
+	return append(list, exchangeFindings(kind, e.flags.Command("doctor --try-write"))...)
 }
 
-// exchangeOf judges whether files can be written to.
-func exchangeOf(name string, able vault.Ability, seen, try string) []finding {
-	switch able {
+// exchangeFindings reports whether the daemon can write files.
+func exchangeFindings(kind vault.FileSystem, try string) (list findings) {
+	switch kind.Exchange {
 	case vault.Unable:
-		return []finding{{Mark: warning, Text: fmt.Sprintf("two files cannot be exchanged in one step there (%s), so nothing is written", cmp.Or(seen, name)),
-			Advice: "everything else works; to have tasks, counters and room seen to, keep memory on a disk of this machine"}}
+		list.add(warning,
+			"Searching works. To have the daemon write tasks, counters and archives, move the memory to a local disk.",
+			"", "The file system cannot exchange two files (%s), and the daemon writes no files.", kind.Name)
 	case vault.MaybeAble:
-		return []finding{{Mark: note, Text: fmt.Sprintf("whether two files can be exchanged in one step there (%s), without which nothing is written, is not known", name),
-			Advice: "try it with two empty files, which are removed again", Command: try}}
+		list.add(note, "Try it with two empty files, which the command removes.", try,
+			"It is unknown whether the file system can exchange two files (%s). Writing depends on that.", kind.Name)
 	}
-	if seen != "" {
-		return well("%s: files are exchanged in one step, %s", name, seen)
-	}
-	return well("%s: files can be exchanged in one step", name)
+	return list.orFine("The file system can exchange two files (%s).", kind.Name)
 }
 
-// lookAtCopies tells which tools copy the directory elsewhere.
-func lookAtCopies(_ context.Context, e *examination) []finding {
+// inspectSync reports tools that copy the memory directory, and versions that a person
+// has to compare: conflict copies, and versions that the daemon kept.
+func inspectSync(_ context.Context, e *examination) (list findings) {
 	if e.tree == nil {
 		return nil
 	}
-	return copiesOf(syncTools(config.RealPath(e.config.Memory.Dir), e.tree.marks), e.config.Compactor.Host)
-}
-
-func copiesOf(tools []string, host string) []finding {
-	if len(tools) == 0 {
-		return nil
-	}
-	f := finding{Mark: note, Text: "synced by " + strings.Join(tools, ", ") + ", as it seems"}
-	if host == "" {
-		f.Advice = "where several machines have it, the first that tidies up goes on doing so; compactor.host names one"
-	}
-	return []finding{f}
-}
-
-// lookAtGit tells whether the directory is versioned, and what git is in the
-// middle of.
-func lookAtGit(_ context.Context, e *examination) []finding {
+	tools := toolsOf(config.RealPath(e.config.Memory.Dir), e.tree.hidden)
 	git, busy := vault.Versioned(e.config.Memory.Dir, e.now)
+	repository := filepath.Dir(git)
 	switch {
 	case busy != "":
-		return []finding{{Mark: warning, Text: busy + " in " + filepath.Dir(git) + ": nothing is written there that nobody asked for", Advice: "finish it",
-			Command: "git -C " + term.QuoteWord(filepath.Dir(git)) + " status"}}
+		list.add(warning, "Finish it. Until then the daemon writes on request only.",
+			"git -C "+term.QuoteWord(repository)+" status",
+			"In %s, %s.", repository, busy)
 	case git != "":
-		return []finding{{Mark: note, Text: "it is versioned with git, in " + filepath.Dir(git), Advice: "what is forgotten stays in its history"}}
-	case e.tree != nil && e.tree.markdown > 0 && len(syncTools(config.RealPath(e.config.Memory.Dir), e.tree.marks)) == 0:
-		return []finding{{Mark: note, Text: "nothing was seen that keeps a second copy of it (neither git nor a tool that syncs)", Advice: "make sure that it is in a backup"}}
+		list.add(note, "Its history keeps what you forget.", "", "The memory is in the git repository %s.",
+			repository)
+	case len(tools) == 0 && e.tree.markdown > 0:
+		list.add(note, "Make sure that your backup includes it.", "",
+			"Neither git nor a sync tool keeps a second copy of the memory.")
 	}
-	return nil
-}
-
-// lookAtOwners tells which files are never changed because of what they are.
-func lookAtOwners(_ context.Context, e *examination) (list []finding) {
-	if e.tree == nil {
-		return nil
+	if len(tools) > 0 {
+		advice := "If several machines run a daemon on it, set compactor.host to the one that maintains it."
+		if e.config.Compactor.Host != "" {
+			advice = ""
+		}
+		list.add(note, advice, "", "The memory seems to be synchronized by %s.", strings.Join(tools, ", "))
 	}
-	root := e.config.Memory.Dir
-	if c := &e.tree.foreign; c.n > 0 {
-		list = append(list, finding{Mark: warning, Text: fmt.Sprintf("%s of other users, never changed: %s", term.Plural(c.n, "file"), c), Command: c.command("sudo chown $(id -u)", "! -user $(id -u)", root)})
+	if c := e.tree.conflicts; c.n > 0 {
+		list.add(warning, "Copy missing lines to the file itself, then remove the conflict copy.", "",
+			"The daemon does not read the conflict copies of a sync tool: %s.", c)
 	}
-	if c := &e.tree.readOnly; c.n > 0 {
-		list = append(list, finding{Mark: note, Text: fmt.Sprintf("%s read-only, never changed: %s", term.Plural(c.n, "file"), c), Command: c.command("chmod u+w", "! -perm -u+w", root)})
-	}
-	if c := &e.tree.named; c.n > 0 {
-		list = append(list, finding{Mark: note, Text: fmt.Sprintf("%s with several names (hard links), never changed: %s", term.Plural(c.n, "file"), c)})
-	}
-	if list == nil {
-		return well("every file is ours to change")
+	if c := e.tree.kept; c.n > 0 {
+		list.add(warning, "Compare each with the file of the name before .kept, then remove it.", "",
+			"The daemon kept versions that were saved during a write: %s.", c)
 	}
 	return list
 }
 
-// inspectCopies reports versions of files that a person has to compare: conflict
-// copies of sync tools, and versions that the daemon kept at a crash.
-func inspectCopies(_ context.Context, e *examination) (list []finding) {
-	if e.tree == nil {
+// A survey is the result of reading names, owners and times below the memory
+// directory. It contains no text of files.
+type survey struct {
+	directories int // with the root, without hidden directories
+	markdown    int
+	newest      time.Time // latest modification of a Markdown file
+
+	conflicts counted // conflict copies of sync tools
+	kept      counted // versions that the daemon kept
+	foreign   counted // Markdown files of other users
+	readOnly  counted // Markdown files that their owner cannot write
+	linked    counted // Markdown files with several names
+
+	hidden []string // names of files for toolsOf
+}
+
+// counted is a number of paths with the first of them.
+type counted struct {
+	n     int
+	first []string
+}
+
+// maxListed is the number of paths that a finding lists.
+const maxListed = 3
+
+func (c *counted) add(path string) {
+	c.n++
+	if c.n <= maxListed {
+		c.first = append(c.first, path)
+	}
+}
+
+// String returns the first paths and the number of the others.
+func (c counted) String() string {
+	s := strings.Join(c.first, ", ")
+	if more := c.n - len(c.first); more > 0 {
+		s += fmt.Sprintf(" and %d more", more)
+	}
+	return s
+}
+
+// keptName matches names that the daemon gives to the versions it keeps.
+var keptName = regexp.MustCompile(`\.kept-[0-9a-z]+$`)
+
+// surveyTree reads the names below root. It skips hidden directories, and directories
+// that cannot be read.
+func surveyTree(ctx context.Context, root string) (*survey, error) {
+	s := &survey{}
+	root = config.RealPath(root)
+	for dir := root; dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
+		entries, err := os.ReadDir(dir)
+		if err != nil && dir == root {
+			return nil, err
+		}
+		for _, entry := range entries {
+			if strings.HasPrefix(entry.Name(), ".") {
+				s.hidden = append(s.hidden, entry.Name())
+			}
+		}
+	}
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case err != nil: // reported by check
+		case d.IsDir() && path != root && strings.HasPrefix(d.Name(), "."):
+			return fs.SkipDir
+		case d.IsDir():
+			s.directories++
+		default:
+			rel, _ := filepath.Rel(root, path)
+			s.addFile(filepath.ToSlash(rel), d)
+		}
 		return nil
+	})
+	if err != nil {
+		return nil, err
 	}
-	if c := &e.tree.conflicts; c.n > 0 {
-		list = append(list, finding{Mark: warning, Text: fmt.Sprintf("A sync tool made conflict copies, which the daemon does not read: %s.", c),
-			Advice: "Copy the missing lines to the file itself, then remove the conflict copy."})
+	return s, nil
+}
+
+func (s *survey) addFile(path string, d fs.DirEntry) {
+	name := d.Name()
+	if strings.HasSuffix(name, ".icloud") {
+		s.hidden = append(s.hidden, name)
 	}
-	if c := &e.tree.kept; c.n > 0 {
-		list = append(list, finding{Mark: warning, Text: fmt.Sprintf("The daemon kept versions that were saved during a write: %s.", c),
-			Advice: "Compare each with the file of the name before .kept, then remove it."})
+	switch {
+	case keptName.MatchString(name):
+		s.kept.add(path)
+	case isConflict((&memory.Layout{}).Skip(path)):
+		s.conflicts.add(path)
+	case strings.EqualFold(filepath.Ext(name), ".md") && d.Type().IsRegular():
+		info, err := d.Info()
+		if err != nil {
+			return
+		}
+		s.markdown++
+		if info.ModTime().After(s.newest) {
+			s.newest = info.ModTime()
+		}
+		st, ok := info.Sys().(*syscall.Stat_t)
+		switch {
+		case ok && int(st.Uid) != os.Geteuid():
+			s.foreign.add(path)
+		case info.Mode()&0o200 == 0:
+			s.readOnly.add(path)
+		case ok && st.Nlink > 1:
+			s.linked.add(path)
+		}
 	}
-	return list
+}
+
+// isConflict reports whether the reason for skipping a file is that a sync tool made it.
+func isConflict(reason string) bool { return strings.HasPrefix(reason, "conflict copy") }
+
+// syncTools lists tools that copy directories to other machines: names of their own
+// files, and parts of the paths of directories that they copy.
+var syncTools = []struct {
+	name  string
+	files []string
+	parts []string
+}{
+	{"Syncthing", []string{".stfolder", ".stignore", ".stversions"}, nil},
+	{"Dropbox", []string{".dropbox", ".dropbox.cache"}, []string{"/Dropbox"}},
+	{"Nextcloud", []string{".nextcloudsync.log", ".owncloudsync.log", ".sync_*.db"},
+		[]string{"/Nextcloud/", "/ownCloud/"}},
+	{"iCloud", []string{".*.icloud"}, []string{"/Mobile Documents/", "/iCloud Drive/"}},
+	{"OneDrive", nil, []string{"/OneDrive"}},
+	{"Google Drive", nil, []string{"/Google Drive/", "/GoogleDrive"}},
+	{"another cloud storage", nil, []string{"/CloudStorage/", "/pCloud", "/Nutstore"}},
+	{"another tool", []string{".sync", ".SeafileCollection", ".unison"}, nil},
+}
+
+// toolsOf returns the names of the tools that seem to copy dir, which contains the
+// hidden names, or a directory above it.
+func toolsOf(dir string, hidden []string) (tools []string) {
+	for _, tool := range syncTools {
+		found := slices.ContainsFunc(tool.parts, func(part string) bool { return strings.Contains(dir+"/", part) })
+		for _, pattern := range tool.files {
+			found = found || slices.ContainsFunc(hidden, func(name string) bool {
+				ok, _ := filepath.Match(pattern, name)
+				return ok
+			})
+		}
+		if found {
+			tools = append(tools, tool.name)
+		}
+	}
+	return tools
 }

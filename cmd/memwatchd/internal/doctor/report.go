@@ -70,22 +70,21 @@ var remedies = map[string]remedy{
 	"skipped":    {note, "The daemon skips files in %s.", "", "check"},
 }
 
-// describe returns the finding for a problem with a code of remedies; any other
-// code is a warning.
-func describe(code, detail string, command func(string) string) finding {
+// describe adds the finding for a problem with a code of remedies; any other code is a
+// warning.
+func (l *findings) describe(code, detail string, command func(string) string) {
 	r, ok := remedies[code]
 	if !ok {
-		return finding{Mark: warning, Text: detail}
+		r = remedy{warning, "%s", "", ""}
 	}
-	f := finding{Mark: r.mark, Text: fmt.Sprintf(r.format, detail), Advice: r.advice}
 	if r.command != "" {
-		f.Command = command(r.command)
+		r.command = command(r.command)
 	}
-	return f
+	l.add(r.mark, r.advice, r.command, r.format, detail)
 }
 
 // inspectStatus shows the problems that the daemon reports of itself.
-func inspectStatus(_ context.Context, e *examination) []finding {
+func inspectStatus(_ context.Context, e *examination) findings {
 	if e.status == nil {
 		return nil
 	}
@@ -94,11 +93,11 @@ func inspectStatus(_ context.Context, e *examination) []finding {
 
 // statusFindings returns a finding for each problem in s. Of problems in files it
 // leaves all to check.
-func statusFindings(s *api.Status, command func(string) string) (list []finding) {
+func statusFindings(s *api.Status, command func(string) string) (list findings) {
 	seen := map[string]bool{"": true}
 	add := func(code, detail string) {
 		if !seen[detail] {
-			list = append(list, describe(code, detail, command))
+			list.describe(code, detail, command)
 		}
 		seen[detail] = true
 	}
@@ -133,7 +132,7 @@ func statusFindings(s *api.Status, command func(string) string) (list []finding)
 	addFiles("waiting", s.Write.Waiting)
 	var kept counted
 	for _, path := range s.Write.Kept {
-		if !keptName.MatchString(path) { // inspectCopies shows these
+		if !keptName.MatchString(path) { // inspectSync shows these
 			kept.add(path)
 		}
 	}
@@ -177,28 +176,25 @@ func statusFindings(s *api.Status, command func(string) string) (list []finding)
 	if !s.Healthy && !slices.ContainsFunc(list, func(f finding) bool { return f.Mark == problem }) {
 		add("unhealthy", s.Root)
 	}
-	if list == nil {
-		return well("The daemon is healthy: %s, %s, index at revision %d.",
-			term.Plural(s.Files, "file"), term.Plural(s.Entries, "entry"), s.Index.Revision)
+	return list.orFine("The daemon is healthy: %s, %s, index at revision %d.",
+		term.Plural(s.Files, "file"), term.Plural(s.Entries, "entry"), s.Index.Revision)
+}
+
+// inspectCheck shows the result of the daemon's comparison of files and index.
+func inspectCheck(_ context.Context, e *examination) (list findings) {
+	switch {
+	case e.check != nil:
+		return checkFindings(e.check, e.flags.Command)
+	case e.status != nil:
+		list.add(warning, "Run the comparison alone, without a time limit.", e.flags.Command("check"),
+			"The daemon did not compare files and index: %v.", e.checkErr)
 	}
 	return list
 }
 
-// inspectCheck shows the result of the daemon's comparison of files and index.
-func inspectCheck(_ context.Context, e *examination) []finding {
-	switch {
-	case e.check != nil:
-		return checkFindings(e.check, e.flags.Command)
-	case e.status == nil:
-		return nil
-	}
-	return []finding{{Mark: warning, Text: fmt.Sprintf("The daemon did not compare files and index: %v.", e.checkErr),
-		Advice: "Run the comparison alone, without a time limit.", Command: e.flags.Command("check")}}
-}
-
 // checkFindings returns a finding with counts and places for each kind of problem
 // in a. It does not include messages, since a message may quote a file.
-func checkFindings(a *api.CheckAnswer, command func(string) string) (list []finding) {
+func checkFindings(a *api.CheckAnswer, command func(string) string) (list findings) {
 	kinds := map[string]*counted{}
 	add := func(code, place string) {
 		kinds[code] = cmp.Or(kinds[code], &counted{})
@@ -220,16 +216,13 @@ func checkFindings(a *api.CheckAnswer, command func(string) string) (list []find
 		add(p.Code, p.Path)
 	}
 	for _, s := range a.Skipped {
-		if !isConflict(s.Reason) { // inspectCopies shows conflict copies
+		if !isConflict(s.Reason) { // inspectSync shows conflict copies
 			add("skipped", s.Path)
 		}
 	}
 	for _, code := range slices.Sorted(maps.Keys(kinds)) {
 		c := kinds[code]
-		list = append(list, describe(code, fmt.Sprintf("%s: %s", term.Plural(c.n, "place"), c), command))
+		list.describe(code, fmt.Sprintf("%s: %s", term.Plural(c.n, "place"), c), command)
 	}
-	if list == nil {
-		return well("The index agrees with %s.", term.Plural(a.Files, "file"))
-	}
-	return list
+	return list.orFine("The index agrees with %s.", term.Plural(a.Files, "file"))
 }

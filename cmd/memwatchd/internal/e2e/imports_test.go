@@ -60,10 +60,10 @@ var forbidden = map[string][]string{
 // libraries lists the packages that may import a library, those of the program by
 // their short names. A prefix stands for everything below it.
 var libraries = map[string][]string{
-	"github.com/adrg/xdg":              {"ipc/client", "config", "cli", "daemon", "setup", "doctor"},
+	"github.com/adrg/xdg":              {"ipc/client", "config", "cli", "daemon", "setup"},
 	"github.com/blevesearch/":          {"index"},
 	"github.com/bmatcuk/":              {"compactor", "index", "config", "vault"},
-	"github.com/coreos/":               {"daemon", "setup", "doctor"},
+	"github.com/coreos/":               {"daemon", "setup"},
 	"github.com/cpuguy83/":             {"app"},
 	"github.com/fsnotify/":             {"watcher"},
 	"github.com/google/go-cmp/":        {},
@@ -85,7 +85,7 @@ var libraries = map[string][]string{
 	"golang.org/x/tools/":              {},
 	"gopkg.in/yaml.v3":                 {"memory", "config"},
 	"log/slog":                         {"compactor", "todosync", "vault", "watcher", "index", "ntfy", "ipc", "config", "daemon", "term"},
-	"net":                              {"ipc", "ipc/client", "llm", "config", "daemon", "doctor", "testkit"},
+	"net":                              {"ipc", "ipc/client", "llm", "config", "daemon", "testkit"},
 	"net/http":                         {"api", "ipc", "ipc/client", "ipc/mcp", "ntfy", "llm"},
 	"os/exec":                          {"setup", "doctor"},
 	"testing":                          {"testkit"},
