@@ -57,6 +57,8 @@ func TestJudgements(t *testing.T) {
 	}
 	broken := agents.Finding{Agent: agent("codex").Agent,
 		Faults: []agents.Fault{{File: "/h/s", Err: errors.New("3:1: no value")}}}
+	other := agent("codex", agents.MCP)
+	other.Has[0].Command = agents.Command{"npx", "memwatchd"}
 	defaults := config.Default()
 	defaults.Location = time.UTC
 	model := config.Default()
@@ -143,6 +145,9 @@ func TestJudgements(t *testing.T) {
 			[]string{"ok|Codex"}},
 		{"agent: no program", agentFindings(agent("codex", agents.MCP), is(noProgram), typed),
 			[]string{"warning|starts /b/memwatchd, which does not exist|/h/s|memwatchd mcp install --agent codex"}},
+		{"agent: other program", agentFindings(agent("codex", agents.MCP), is(otherProgram), typed),
+			[]string{"note|another program|/h/s|mcp install"}},
+		{"agent: a starter", agentFindings(other, is(otherProgram), typed), []string{"ok|Codex"}},
 		{"agent: broken settings", agentFindings(broken, nil, typed),
 			[]string{"warning|/h/s: 3:1: no value|Correct the file"}},
 
@@ -155,11 +160,30 @@ func TestJudgements(t *testing.T) {
 			[]string{"warning|/u is installed|service status"}},
 		{"service: not started by it", installed{managed: true, file: "/u", answers: true}.findings(typed),
 			[]string{"note|/u|did not start"}},
+		{"service: other program",
+			installed{file: "/u", answers: true, started: true,
+				program: otherProgram}.findings(typed), []string{"note|another program"}},
 		{"service", installed{managed: true, file: "/u", answers: true, started: true}.findings(typed),
 			[]string{"ok|/u"}},
 	} {
 		t.Run(c.name, func(t *testing.T) { compareFindings(t, c.got, c.want) })
 	}
+}
+
+// TestProgram compares programs with the one of the test.
+func TestProgram(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for program, want := range map[string]programState{self: sameProgram, "sh": otherProgram,
+		filepath.Join(t.TempDir(), "none"): noProgram} {
+		if got := compareProgram(program); got != want {
+			t.Errorf("%s: got %d, want %d", program, got, want)
+		}
+	}
+	t.Setenv("PATH", t.TempDir())
+	compareFindings(t, inspectProgram(t.Context(), &examination{}), []string{"note|PATH has no memwatchd"})
 }
 
 // TestOpenLimit reads the limit of this process.

@@ -18,29 +18,46 @@ import (
 	"github.com/memwatchd/memwatchd/service"
 )
 
-// A programState is the result of looking up a program.
+// A programState is the result of comparing a program with the running one.
 type programState int
 
 const (
 	sameProgram programState = iota
+	otherProgram
 	noProgram
 )
 
-// compareProgram looks a program up.
+// compareProgram looks a program up and compares it with the running one.
 func compareProgram(program string) programState {
-	_, err := exec.LookPath(program)
+	path, err := exec.LookPath(program)
 	if err != nil {
 		return noProgram
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return sameProgram
+	}
+	x, err := os.Stat(path)
+	y, err2 := os.Stat(self)
+	if err == nil && err2 == nil && !os.SameFile(x, y) {
+		return otherProgram
 	}
 	return sameProgram
 }
 
-// inspectProgram reports whether the daemon runs this program.
+// inspectProgram reports whether the daemon and PATH have this program.
 func inspectProgram(_ context.Context, e *examination) (list findings) {
 	if s := e.status; s != nil {
 		// The kernel marks the file of a process after an update has replaced it.
 		exe, _ := os.Readlink(fmt.Sprintf("/proc/%d/exe", s.PID))
 		list = versionFindings(s.Version, build.Version(), strings.HasSuffix(exe, " (deleted)"), e.restart(s.PID))
+	}
+	switch compareProgram("memwatchd") {
+	case noProgram:
+		list.add(note, "In the commands of this report, type the path of this program.", "", "PATH has no memwatchd.")
+	case otherProgram:
+		list.add(warning, "Remove one of them, or correct PATH.", "command -v memwatchd",
+			"The memwatchd of PATH is another program than this.")
 	}
 	return list.orFine("memwatchd %s", build.Version())
 }
@@ -135,6 +152,9 @@ func (i installed) findings(command func(string) string) (list findings) {
 	case !i.started:
 		list.add(note, "End the daemon, and start the service.", status,
 			"%s is installed, and did not start the daemon.", i.file)
+	case i.program == otherProgram:
+		list.add(note, "To change that, install the service again.", install, "%s starts another program than this.",
+			i.file)
 	}
 	return list.orFine("%s starts the daemon.", i.file)
 }
@@ -183,6 +203,9 @@ func agentFindings(a agents.Finding, compare func(string) programState, command 
 		case worst == noProgram:
 			list.add(warning, "Install the "+name+" again, in "+found.File+".", install,
 				"%s starts %s, which does not exist.", title, found.Command[0])
+		case worst == otherProgram && strings.HasPrefix(filepath.Base(found.Command[0]), "memwatchd"):
+			list.add(note, "To change that, install the "+name+" again, in "+found.File+".", install,
+				"%s starts %s, another program than this.", title, found.Command[0])
 		default:
 			list.add(fine, "", "", "%s has the %s of memwatchd.", title, name)
 		}
