@@ -139,6 +139,9 @@ type installed struct {
 
 func (i installed) findings(command func(string) string) (list findings) {
 	install, status := command("service install"), command("service status")
+	if runtime.GOOS == "darwin" {
+		install, status = command("service print"), command("service print")
+	}
 	switch {
 	case i.file == "" && !i.managed:
 		return nil
