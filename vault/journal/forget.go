@@ -6,19 +6,20 @@ import (
 	"slices"
 )
 
-// What is to be forgotten is not only in files: the journal has what they said
-// before, for [Undoer], and beside a file there may be what others had saved when
-// it was changed.
+// Text to be forgotten is not only in files. The journal contains earlier
+// versions of it for undo, and next to a file there may be a version that
+// another program saved during a change.
 
-// A Holding is hunks of a change in the journal, by their numbers.
+// A Holding names hunks of a change in the journal by their indexes.
 type Holding struct {
 	ID    string `json:"id"`
-	Hunks []int  `json:"hunks,omitempty"` // all that are there, if none are named
+	Hunks []int  `json:"hunks,omitempty"` // all hunks if empty
 }
 
-// Holding lists, oldest first, the changes of those that concern whoever asks whose
-// hunks hold something. One that cannot be read is left out, and the error says
-// so; the list is of use all the same.
+// Holding returns the hunks for which holds reports true, by change, oldest
+// first. It examines only the changes for which concerns reports true. It skips
+// records that it cannot read and reports them in the error; the list is valid
+// even then.
 func (j *Journal) Holding(concerns func(Record) bool, holds func(Record, Hunk) bool) ([]Holding, error) {
 	j.mu.Lock()
 	known := slices.Clone(j.records)
@@ -47,7 +48,8 @@ func (j *Journal) Holding(concerns func(Record) bool, holds func(Record, Hunk) b
 	return list, errors.Join(errs...)
 }
 
-// again reads a change anew. What is not kept any more has no hunks.
+// again reads a record from its file. If the record was pruned meanwhile, again
+// returns a record without hunks.
 func (j *Journal) again(id string) (Record, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -58,8 +60,9 @@ func (j *Journal) again(id string) (Record, error) {
 	return j.read(j.records[i])
 }
 
-// Forget takes hunks out of changes, for good. The changes stay in the journal,
-// and cannot be undone. What has gone already does no harm.
+// Forget permanently removes hunks from changes. The changes stay in the
+// journal but cannot be undone. Forget ignores changes that are no longer in
+// the journal.
 func (j *Journal) Forget(list []Holding) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -83,7 +86,7 @@ func (j *Journal) forget(known *Record, hunks []int) error {
 	}
 	for i := range r.Hunks {
 		if len(hunks) == 0 || slices.Contains(hunks, i) {
-			r.Hunks[i] = Hunk{Line: r.Hunks[i].Line} // the others keep their numbers
+			r.Hunks[i] = Hunk{Line: r.Hunks[i].Line} // the other hunks keep their indexes
 		}
 	}
 	r.Forgotten = true

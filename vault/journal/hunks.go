@@ -5,38 +5,37 @@ import (
 	"slices"
 )
 
-// contextLines is how many lines around a change are kept with it: as many as
-// those who look for them by eye are used to.
+// contextLines is the number of context lines stored on each side of a hunk.
+// Three is the convention of diff tools.
 const contextLines = 3
 
-// maxDepth is how often a difference is divided: more than people's files need,
-// and few enough that none takes long.
+// maxDepth bounds the recursion of diff. It exceeds the depth that notes need,
+// and is small enough to keep the worst case fast.
 const maxDepth = 16
 
-// A Hunk is lines that were replaced by others. Lines end with "\n", which is
-// part of them, as is a "\r" before it; the last one of a file may have none.
+// A Hunk is a replaced run of lines. Lines include their "\n", and a "\r"
+// before it; the last line of a file may have none.
 type Hunk struct {
-	Line int `json:"line"` // of the old file, counted from 1: the first of Old, or the one before which New was put
+	Line int `json:"line"` // in the old file, from 1: the first line of Old, or the line before which New was inserted
 
-	Old []byte `json:"old"` // what was there, byte for byte
-	New []byte `json:"new"` // what is there instead
+	Old []byte `json:"old"` // the replaced bytes
+	New []byte `json:"new"` // the replacement
 
-	// Before and Behind are the lines on both sides that stayed as they were: up
-	// to three, fewer where another hunk is nearer, or the file begins or ends.
+	// Before and Behind are the unchanged lines on both sides: up to three, and
+	// fewer next to another hunk or at the start or end of the file.
 	Before []byte `json:"before"`
 	Behind []byte `json:"behind"`
 }
 
-// Hunks tells what has to be replaced in before to make after of it, in the
-// order of lines. It keeps to what is the same at the beginning and the end,
-// and to lines that occur once on each side, as a reader would: Bram Cohen's
-// patience diff.
+// Hunks returns the replacements that turn before into after, in the order of
+// lines. It uses Bram Cohen's patience diff, which aligns the common prefix and
+// suffix and the lines that occur once on each side, as a human reader does.
 func Hunks(before, after []byte) []Hunk {
 	d := &differ{old: SplitLines(before), new: SplitLines(after)}
 	d.diff(0, len(d.old), 0, len(d.new), maxDepth)
 	hunks := make([]Hunk, len(d.spans))
 	for i, s := range d.spans {
-		from, to := 0, len(d.old) // as far as lines are the same
+		from, to := 0, len(d.old) // the limits of the unchanged lines around the hunk
 		if i > 0 {
 			from = d.spans[i-1].oldEnd
 		}
@@ -54,7 +53,7 @@ func Hunks(before, after []byte) []Hunk {
 	return hunks
 }
 
-// SplitLines splits text behind each newline.
+// SplitLines splits text after each newline.
 func SplitLines(text []byte) [][]byte {
 	if len(text) == 0 {
 		return nil
@@ -66,17 +65,18 @@ func SplitLines(text []byte) [][]byte {
 	return lines
 }
 
-// A lineSpan is lines of the old file, and those that are there instead.
+// A lineSpan is a range of old lines and the range of new lines that replaces
+// it.
 type lineSpan struct{ old, oldEnd, new, newEnd int }
 
-// A differ compares two files, from the beginning to the end.
+// A differ compares two files and collects their differences in order.
 type differ struct {
 	old, new [][]byte
 	spans    []lineSpan
 }
 
-// diff compares a part of the old file with a part of the new one, and goes into
-// parts of these so many times.
+// diff compares a range of old lines with a range of new lines. It divides the
+// ranges at their anchors, recursively, at most depth times.
 func (d *differ) diff(a, aEnd, b, bEnd, depth int) {
 	for a < aEnd && b < bEnd && bytes.Equal(d.old[a], d.new[b]) {
 		a, b = a+1, b+1
@@ -96,15 +96,16 @@ func (d *differ) diff(a, aEnd, b, bEnd, depth int) {
 		return
 	}
 	for _, at := range anchors {
-		// What stands between two anchors has none that occurs once in both
-		// files, but may in the part.
+		// Between two anchors no line is unique in the whole range, but a line
+		// may be unique between them.
 		d.diff(a, at.old, b, at.new, depth-1)
 		a, b = at.old+1, at.new+1
 	}
 	d.diff(a, aEnd, b, bEnd, depth-1)
 }
 
-// add notes a difference, together with the one before if they touch.
+// add appends a difference and merges it with the preceding one if the two
+// touch.
 func (d *differ) add(s lineSpan) {
 	if n := len(d.spans); n > 0 && d.spans[n-1].oldEnd == s.old && d.spans[n-1].newEnd == s.new {
 		d.spans[n-1].oldEnd, d.spans[n-1].newEnd = s.oldEnd, s.newEnd
@@ -113,11 +114,11 @@ func (d *differ) add(s lineSpan) {
 	d.spans = append(d.spans, s)
 }
 
-// An anchor is a line of the old file that is one of the new file, too.
+// An anchor is a pair of equal lines, one in each file.
 type anchor struct{ old, new int }
 
-// anchors lists lines that occur once in each part: the most that stand in the
-// same order in both.
+// anchors returns the longest sequence of lines that occur once in each range
+// and have the same order in both.
 func (d *differ) anchors(a, aEnd, b, bEnd int) []anchor {
 	type places struct{ old, olds, new, news int }
 	seen := map[string]*places{}
@@ -143,10 +144,10 @@ func (d *differ) anchors(a, aEnd, b, bEnd int) []anchor {
 	return rising(once)
 }
 
-// rising is the longest part of a list whose lines rise in the new file as they
-// do in the old, by patience sorting.
+// rising returns the longest subsequence of list whose new lines increase, by
+// patience sorting. The old lines of list increase already.
 func rising(list []anchor) []anchor {
-	var tops []int // the last of the best chain of each length, as an index of list
+	var tops []int // by chain length: the index in list of the smallest last line
 	before := make([]int, len(list))
 	for i, at := range list {
 		n, _ := slices.BinarySearchFunc(tops, at.new, func(top, line int) int { return list[top].new - line })

@@ -1,5 +1,5 @@
-// Package journal records every change that is made to a file of memory, so that it
-// can be undone: a file for each, which is there before the change begins.
+// Package journal records every change to a memory file so that it can be
+// undone. Each change has a record file, which exists before the change begins.
 package journal
 
 import (
@@ -16,66 +16,67 @@ import (
 	"time"
 )
 
-// A Journal keeps what was changed in people's files, for as long as it can be
-// undone: one file a change, in a directory of its own. A change is written
-// down, and on the disk, before it is made: what a crash leaves is settled by
-// it.
+// A Journal stores changes to memory files for as long as they can be undone:
+// one file per change, in a private directory. The record of a change is
+// durable on disk before the change is made, so that repair can resolve it
+// after a crash.
 //
-// What a file's name says is all of it that changes: <id>.intent.json becomes
-// <id>.json when the change has happened, and is removed if it has not, which
-// takes no room on a full disk. That a change was undone is not written
-// anywhere, but follows from there being another one that undoes it.
+// The name of a record's file contains the state of the change.
+// <id>.intent.json, the record of a pending change, is renamed to <id>.json
+// when the change is complete, and removed if the change was not made. Neither
+// operation needs space on a full disk. The journal does not store that a
+// change was undone: this state follows from a later change that undoes it.
 //
 // All methods are safe for concurrent use.
 type Journal struct {
-	// Now tells the time; time.Now if nil.
+	// Now returns the current time; if nil, time.Now is used.
 	Now func() time.Time
-	// Happened, if not nil, is called with each change that has happened, without
-	// its hunks. It must neither wait nor call the journal.
+	// Happened, if not nil, is called with each completed change, without its
+	// hunks. It must not block or call the journal.
 	Happened func(Record)
 
-	Dir  string        // where its files are; set by Open
-	Keep time.Duration // how long changes are kept, for ever if zero
+	Dir  string        // the directory of the records; set by Open
+	Keep time.Duration // retention of changes; zero means forever
 
 	disk Disk
 
 	mu       sync.Mutex
-	records  []Record // by id, without hunks
-	last     int64    // the newest id, as a number
+	records  []Record // sorted by ID, without hunks
+	last     int64    // the newest ID as a number
 	problems []string
 }
 
 const (
 	intentEnding = ".intent.json"
 	madeEnding   = ".json"
-	draftEnding  = intentEnding + DraftEnding // of a record that is being written
+	draftEnding  = intentEnding + DraftEnding // temporary file of a record
 
-	// maxHeader is more than the longest paths and reasons need.
+	// maxHeader exceeds the length of the longest paths and reasons.
 	maxHeader = 64 << 10
 )
 
-// What callers tell apart.
+// Errors that callers distinguish.
 var (
-	// ErrNoRecord: the journal has no change of that id.
+	// ErrNoRecord reports that the journal has no change with the given ID.
 	ErrNoRecord = errors.New("no such change in the journal")
-	// ErrAmbiguous: the ids of several changes begin like this.
+	// ErrAmbiguous reports that the IDs of several changes have the given
+	// prefix.
 	ErrAmbiguous = errors.New("more than one change begins like this")
 )
 
-// DraftEnding is what the name of a file ends with that is being written.
+// DraftEnding is the suffix of temporary files, which are being written.
 const DraftEnding = ".new"
 
-// A Disk makes the directory of a journal and writes its files.
+// A Disk creates the directory of a journal and writes its files.
 type Disk struct {
-	MakeDir func(path string) error              // makes a directory that only we can read, if there is none
-	Write   func(path string, data []byte) error // replaces a file at once and durably, by way of path + DraftEnding
+	MakeDir func(path string) error              // creates a directory private to this user, if missing
+	Write   func(path string, data []byte) error // replaces a file atomically and durably, through path + DraftEnding
 }
 
-// Open opens the journal in the directory dir, which is made if there is
-// none. Changes are kept for keep, or for ever if it is zero.
+// Open opens the journal in the directory dir and creates the directory if it
+// is missing. Changes are kept for keep, or forever if keep is zero.
 //
-// Files that are damaged, or not the journal's, are left where they are; see
-// [Journal.Problems].
+// Open leaves damaged and foreign files in place; see [Journal.Problems].
 func Open(disk Disk, dir string, keep time.Duration) (*Journal, error) {
 	if err := disk.MakeDir(dir); err != nil {
 		return nil, fmt.Errorf("journal: %w", err)
@@ -100,7 +101,8 @@ func reason(err error) string {
 	return err.Error()
 }
 
-// load takes in one file of the directory.
+// load reads the record in one file of the directory. It removes temporary
+// files, and records a problem for damaged and foreign files.
 func (j *Journal) load(e fs.DirEntry) {
 	name := e.Name()
 	id, ending, _ := strings.Cut(name, ".")
@@ -112,7 +114,7 @@ func (j *Journal) load(e fs.DirEntry) {
 		j.problems = append(j.problems, name+": not a file of the journal")
 		return
 	case ending == draftEnding:
-		os.Remove(filepath.Join(j.Dir, name)) // begun, and nothing was changed yet
+		os.Remove(filepath.Join(j.Dir, name)) // the record was incomplete, so the change had not begun
 		return
 	}
 	j.last = max(j.last, n)
@@ -147,8 +149,9 @@ func readHeader(path string) (Record, error) {
 	return decodeHeader(line)
 }
 
-// settle finds out which changes are undone: those that another one undoes
-// which is not undone itself. What undoes is newer than what it undoes.
+// settle computes which changes are undone: those undone by a change that is
+// not undone itself. An undo is newer than the changes that it undoes, so one
+// pass from the newest to the oldest change is enough.
 func (j *Journal) settle() {
 	undone := map[string]bool{}
 	for i := range slices.Backward(j.records) {
@@ -167,17 +170,18 @@ func (j *Journal) settle() {
 	}
 }
 
-// Problems says what in the journal's directory cannot be used, a file each.
+// Problems returns a description of each unusable file in the directory of the
+// journal.
 func (j *Journal) Problems() []string {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return slices.Clone(j.problems)
 }
 
-// Begin writes a change down that is about to be made, and returns it with its
-// ID, its Time if that is zero, and its Group if it has none. When it returns
-// without an error the intent is on the disk. [Journal.Done] or
-// [Journal.Abandon] must follow.
+// Begin records a change that is about to be made. It returns the record with
+// its ID, its Time if that was zero, and its Group if that was empty. When
+// Begin succeeds, the record is durable on disk. The caller must then call
+// [Journal.Done] or [Journal.Abandon].
 func (j *Journal) Begin(r Record) (Record, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -197,7 +201,7 @@ func (j *Journal) Begin(r Record) (Record, error) {
 		return Record{}, fmt.Errorf("journal: %w", err)
 	}
 	if err := j.disk.Write(j.path(r.ID, intentEnding), data); err != nil {
-		os.Remove(j.path(r.ID, intentEnding)) // it may be there, and not be on the disk
+		os.Remove(j.path(r.ID, intentEnding)) // it may exist without being durable
 		return Record{}, fmt.Errorf("journal: %w", err)
 	}
 	j.last = n
@@ -207,7 +211,7 @@ func (j *Journal) Begin(r Record) (Record, error) {
 	return r, nil
 }
 
-// sync puts on the disk which files there are.
+// sync makes the names in the directory durable.
 func (j *Journal) sync() error {
 	dir, err := os.Open(j.Dir)
 	if err != nil {
@@ -216,9 +220,10 @@ func (j *Journal) sync() error {
 	return errors.Join(dir.Sync(), dir.Close())
 }
 
-// Done says that a change has happened, and that the file is as it was meant to
-// be: after is the SHA-256 of it, zero if there is none. If that is not what
-// the change was begun with, nothing is noted. It may be said more than once.
+// Done records that a change is complete. after is the SHA-256 of the new
+// content, zero if the file was removed. If after differs from the recorded
+// digest, Done returns an error and the change stays pending. Done may be
+// called more than once.
 func (j *Journal) Done(id string, after [32]byte) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -249,8 +254,8 @@ func (j *Journal) Done(id string, after [32]byte) error {
 	return nil
 }
 
-// Abandon says that a change has not happened, and will not, or that it was taken
-// back at once: it is forgotten.
+// Abandon deletes the record of a change that was not made and will not be, or
+// that was reverted at once.
 func (j *Journal) Abandon(id string) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -289,10 +294,10 @@ func (j *Journal) now() time.Time {
 	return time.Now()
 }
 
-// Prune forgets changes that are older than the journal keeps them, counted from
-// now or from the last change: a clock that is ahead must not cost all there is to
-// undo. Those of one group go together, and none goes of which it is not known
-// whether it has happened.
+// Prune deletes changes that are older than Keep. It measures age from now or
+// from the newest change, whichever is earlier: a clock that runs ahead must
+// not delete the whole undo history. The changes of a group are deleted
+// together, and groups with a pending change are kept.
 func (j *Journal) Prune(now time.Time) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -303,7 +308,7 @@ func (j *Journal) Prune(now time.Time) error {
 		now = j.records[n-1].Time
 	}
 	oldest := now.Add(-j.Keep)
-	stays := map[string]bool{} // by group
+	stays := map[string]bool{} // groups to keep
 	for _, r := range j.records {
 		if r.State == StateIntent || !r.Time.Before(oldest) {
 			stays[r.Group] = true

@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// Pending lists, oldest first and with their hunks, the changes of which it is
-// not known whether they have happened. One whose hunks cannot be read is
-// without them: what settles it are the digests.
+// Pending returns the pending changes, oldest first, with their hunks. A change
+// whose hunks cannot be read is returned without them, because its digests
+// suffice to resolve it.
 func (j *Journal) Pending() []Record {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -26,9 +26,10 @@ func (j *Journal) Pending() []Record {
 	return list
 }
 
-// List lists changes that have happened, newest first and without their hunks:
-// at most limit, or all if it is zero, since a time, of the file at path or
-// below the directory there, or of all if it is "".
+// List returns completed changes since a time, newest first, without their
+// hunks. It selects changes of the file at path or of files below the directory
+// at path; an empty path selects all changes. It returns at most limit changes,
+// or all if limit is zero.
 func (j *Journal) List(since time.Time, path string, limit int) []Record {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -44,8 +45,8 @@ func (j *Journal) List(since time.Time, path string, limit int) []Record {
 	return list
 }
 
-// concerns reports whether the change is one of the file at path, or of a file
-// below it.
+// concerns reports whether the change affects the file at path or a file below
+// the directory at path.
 func (r *Record) concerns(path string) bool {
 	below := func(file string) bool {
 		rest, ok := strings.CutPrefix(file, path)
@@ -54,9 +55,9 @@ func (r *Record) concerns(path string) bool {
 	return path == "" || below(r.Path) || r.To != "" && below(r.To)
 }
 
-// Get gives a change that has happened, with its hunks. It takes the beginning
-// of an id, too, in letters of either case. The error is an [ErrNoRecord] or an
-// [ErrAmbiguous], or says why it cannot be read.
+// Get returns a completed change with its hunks. The id may be a unique prefix,
+// in letters of either case. The error is [ErrNoRecord] or [ErrAmbiguous], or
+// reports why the record cannot be read.
 func (j *Journal) Get(id string) (Record, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -80,8 +81,8 @@ func (j *Journal) Get(id string) (Record, error) {
 	return Record{}, fmt.Errorf("journal %q: %w: %s, %s", id, ErrAmbiguous, found[0].ID, found[1].ID)
 }
 
-// Group lists the changes of a group that have happened, newest first and
-// without their hunks.
+// Group returns the completed changes of a group, newest first, without their
+// hunks.
 func (j *Journal) Group(group string) []Record {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -94,7 +95,7 @@ func (j *Journal) Group(group string) []Record {
 	return list
 }
 
-// read reads the hunks of a change that is known.
+// read returns the record known with its hunks.
 func (j *Journal) read(known Record) (Record, error) {
 	ending := madeEnding
 	if known.State == StateIntent {

@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// A list does not read ten thousand files.
+// TestJournalOfTenThousand checks that List does not read the files of 10,000
+// records.
 func TestJournalOfTenThousand(t *testing.T) {
 	dir := t.TempDir()
 	for i := range 10_000 {

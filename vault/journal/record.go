@@ -11,27 +11,27 @@ import (
 	"unicode/utf8"
 )
 
-// A Record is one change of one file, as the journal keeps it.
+// A Record is the journal's description of one change of one file.
 type Record struct {
-	ID    string    // sorts by time; a person can type it
-	Group string    // shared by changes that are undone together; ID if alone
-	Time  time.Time // when it was begun
+	ID    string    // sorts by time; short enough to type
+	Group string    // shared by changes that are undone together; otherwise equal to ID
+	Time  time.Time // when the change began
 
-	Path string // of the file; of what was moved, before
-	To   string // where it was moved to, "" if it stayed
+	Path string // the file; for a move, its old path
+	To   string // the new path of a moved file, otherwise ""
 
-	Cause  string   // as in [Change]
-	Reason string   // as in [Change]
-	Undoes []string // ids of the changes that it reverses, newest first
+	Cause  string   // as in vault.Change
+	Reason string   // as in vault.Change
+	Undoes []string // IDs of the changes that this change reverses, newest first
 
-	Before, After string // digests of the whole file, "" where there is none
-	Temp          string // name of the temporary file, beside the file
+	Before, After string // digests of the whole file, "" if there is no file
+	Temp          string // name of the temporary file next to the file
 	State         State
-	Hunks         []Hunk // what was there, and what is instead
-	Forgotten     bool   // some of that was taken out, or never was there
+	Hunks         []Hunk // the differences between old and new content
+	Forgotten     bool   // some hunks were removed or never recorded
 }
 
-// FilePath returns where the file of a change is after it.
+// FilePath returns the path of the file after the change.
 func (r *Record) FilePath() string {
 	if r.To != "" {
 		return r.To
@@ -39,18 +39,18 @@ func (r *Record) FilePath() string {
 	return r.Path
 }
 
-// State is how far a change has come.
+// State is the progress of a change.
 type State string
 
 // The states of a change.
 const (
-	StateIntent State = "intent" // it may or may not have happened
-	StateDone   State = "done"   // it has happened
-	StateUndone State = "undone" // it has happened, and was reversed since
+	StateIntent State = "intent" // pending: the change may or may not have been made
+	StateDone   State = "done"   // the change is complete
+	StateUndone State = "undone" // the change is complete and was reversed later
 )
 
-// Digest is how the journal names the content of a file: its SHA-256 in
-// hexadecimal digits, and "" if there is no file, which is nil.
+// Digest returns the SHA-256 of data in hexadecimal digits. It returns "" for
+// nil, which means that there is no file.
 func Digest(data []byte) string {
 	if data == nil {
 		return ""
@@ -58,7 +58,8 @@ func Digest(data []byte) string {
 	return DigestOf(sha256.Sum256(data))
 }
 
-// DigestOf is the digest of content with that SHA-256; zero if there is none.
+// DigestOf returns the digest of content with the given SHA-256, "" if that is
+// zero.
 func DigestOf(hash [32]byte) string {
 	if hash == [32]byte{} {
 		return ""
@@ -66,9 +67,10 @@ func DigestOf(hash [32]byte) string {
 	return hex.EncodeToString(hash[:])
 }
 
-// A record is two lines of JSON. The first is what lists show; the second, as
-// long as the change is large, is the hunks. The first has a checksum of the
-// second: what is damaged must not find its way into a person's file.
+// A header is the first of the two lines of JSON in a record's file and
+// contains everything that lists show. The second line contains the hunks and
+// grows with the change. The header contains a checksum of the second line, so
+// that damaged hunks never reach a memory file.
 type header struct {
 	ID     string    `json:"id"`
 	Group  string    `json:"group"`
@@ -86,7 +88,8 @@ type header struct {
 	Forgotten bool `json:"forgotten,omitempty"`
 }
 
-// A rawName is the name of a file: any bytes, and JSON has none for some.
+// A rawName is a file name. It may contain any bytes, and JSON strings cannot
+// represent some of them.
 type rawName string
 
 type namedBytes struct {
@@ -110,7 +113,7 @@ func (n *rawName) UnmarshalJSON(text []byte) error {
 	return err
 }
 
-// encode is the record as a file.
+// encode returns the content of the record's file.
 func (r *Record) encode() ([]byte, error) {
 	hunks, err := json.Marshal(r.Hunks)
 	if err != nil {
@@ -128,7 +131,7 @@ func (r *Record) encode() ([]byte, error) {
 	return bytes.Join([][]byte{first, hunks, nil}, []byte("\n")), nil
 }
 
-// decodeHeader reads the first line of a record.
+// decodeHeader parses the first line of a record's file.
 func decodeHeader(line []byte) (Record, error) {
 	var h header
 	dec := json.NewDecoder(bytes.NewReader(line))
@@ -143,7 +146,7 @@ func decodeHeader(line []byte) (Record, error) {
 	}, nil
 }
 
-// decode reads a whole record.
+// decode parses a record's file and checks that its hunks match the checksum.
 func decode(data []byte) (Record, error) {
 	first, hunks, _ := bytes.Cut(data, []byte("\n"))
 	r, err := decodeHeader(first)
@@ -161,9 +164,9 @@ func decode(data []byte) (Record, error) {
 	return r, json.Unmarshal(hunks, &r.Hunks)
 }
 
-// An id is a number in the digits of Douglas Crockford's base 32, which has no
-// letters that look like digits: hundredths of a second since idEpoch, or one
-// more than the last where the clock has not moved on.
+// An ID is a number in Douglas Crockford's base 32, which omits letters that
+// look like digits. The number counts hundredths of a second since idEpoch. If
+// the clock has not advanced, the number is one more than the previous ID.
 const (
 	idDigits = "0123456789abcdefghjkmnpqrstvwxyz"
 	idLength = 8
@@ -172,7 +175,7 @@ const (
 
 var idEpoch = time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC).UnixNano()
 
-// idNumber is the smallest number of an id for a time.
+// idNumber returns the smallest ID number for a time.
 func idNumber(t time.Time) int64 { return max(0, (t.UnixNano()-idEpoch)/int64(idUnit)) }
 
 func formatID(n int64) string {
@@ -198,5 +201,6 @@ func parseID(id string) (n int64, ok bool) {
 	return n, true
 }
 
-// tidyID is an id, or the beginning of one, as somebody may have typed it.
+// tidyID normalizes a typed ID or prefix of an ID: it replaces letters that
+// look like digits and drops hyphens and spaces.
 var tidyID = strings.NewReplacer("o", "0", "i", "1", "l", "1", "-", "", " ", "")
