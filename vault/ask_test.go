@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// A mistake in a change is the end of that change, and of nothing else.
+// TestMistakesInAChange checks that a faulty change fails without side effects.
 func TestMistakesInAChange(t *testing.T) {
 	before := map[string]string{"a.md": "- [ ] one\n"}
 	w := newWriter(t, before)
@@ -48,7 +48,8 @@ func TestMistakesInAChange(t *testing.T) {
 	}
 }
 
-// However long a change thinks, the disk is not what does not answer.
+// TestThinkingIsNotTheDisk checks that a slow Edit does not count as a disk
+// that does not respond.
 func TestThinkingIsNotTheDisk(t *testing.T) {
 	w := newWriter(t, map[string]string{"a.md": "one\n"})
 	waiting := func() int {

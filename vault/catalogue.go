@@ -11,30 +11,32 @@ import (
 	"github.com/memwatchd/memwatchd/memory"
 )
 
-// A Catalogue holds what the last look at each path saw: the files that may be
-// read, and what is skipped with the reason. A path that somebody asks for is
-// looked up here; what is not in it does not exist and is never opened.
+// A Catalogue contains the latest observation of each path: readable files, and
+// skipped paths with the reason. Requests by path are resolved in the
+// catalogue; a path without an entry does not exist for clients and is never
+// opened.
 //
 // The zero value is empty. All methods are safe for concurrent use.
 type Catalogue struct {
 	mu      sync.RWMutex
 	entries map[string]entry
-	looks   uint64 // counts looks and walks
-	walks   int    // walks under way
-	files   int    // entries that are known
+	looks   uint64 // a counter of looks and walks
+	walks   int    // walks in progress
+	files   int    // entries with known set
 }
 
-// An entry is what was seen at a path. A file that could be read before and
-// cannot be looked at now is both known and has a reason. While a walk is under
-// way, an entry that is neither stays: what the walk saw there is older.
+// An entry is the latest observation of a path. A file that was readable before
+// and cannot be examined now is both known and has a reason. During a walk an
+// entry with neither stays, because it is newer than the walk's observation of
+// the path.
 type entry struct {
 	known  bool
 	stamp  memory.Stamp
-	reason string // why it is skipped
+	reason string // why the path is skipped
 	look   uint64
 }
 
-// Lookup returns the stamp of a file that may be read.
+// Lookup returns the stamp of a readable file.
 func (c *Catalogue) Lookup(path string) (memory.Stamp, bool) {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
@@ -42,14 +44,14 @@ func (c *Catalogue) Lookup(path string) (memory.Stamp, bool) {
 	return e.stamp, e.known
 }
 
-// Len is the number of files that may be read.
+// Len returns the number of readable files.
 func (c *Catalogue) Len() int {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	return c.files
 }
 
-// Files lists the files that may be read, by path.
+// Files returns the readable files, sorted by path.
 func (c *Catalogue) Files() iter.Seq2[string, memory.Stamp] {
 	c.mu.RLock()
 	found := make([]memory.Found, 0, c.files)
@@ -69,7 +71,7 @@ func (c *Catalogue) Files() iter.Seq2[string, memory.Stamp] {
 	}
 }
 
-// Skipped lists what is not read, by path.
+// Skipped returns the skipped paths, sorted by path.
 func (c *Catalogue) Skipped() []memory.Skipped {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
@@ -83,7 +85,7 @@ func (c *Catalogue) Skipped() []memory.Skipped {
 	return skipped
 }
 
-// look keeps what a single look saw.
+// look stores the result of a single observation.
 func (c *Catalogue) look(path string, stamp memory.Stamp, err error, reason string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -93,7 +95,7 @@ func (c *Catalogue) look(path string, stamp memory.Stamp, err error, reason stri
 	case err == nil:
 		e.known, e.stamp = true, stamp
 	case !Absent(err):
-		// It may well be there: what was known of it stays.
+		// The file may still exist, so its entry stays.
 		e = c.entries[path]
 		e.reason, e.look = reason, c.looks
 	case isMarkdown(path):
@@ -102,7 +104,7 @@ func (c *Catalogue) look(path string, stamp memory.Stamp, err error, reason stri
 	c.set(path, e)
 }
 
-// begin tells that a walk begins, and returns what end wants to be given.
+// begin registers a walk and returns the argument for end.
 func (c *Catalogue) begin() uint64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -111,9 +113,9 @@ func (c *Catalogue) begin() uint64 {
 	return c.looks
 }
 
-// end replaces what is below tree.From by what the walk saw, except where
-// somebody has looked since it began, and where it could not see. A nil tree is
-// a walk that failed.
+// end replaces the entries below tree.From with the results of a walk, except
+// entries observed after the walk began and paths that the walk could not
+// examine. A nil tree means that the walk failed.
 func (c *Catalogue) end(began uint64, tree *memory.Tree) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -166,12 +168,12 @@ func (c *Catalogue) set(path string, e entry) {
 
 func (e entry) empty() bool { return !e.known && e.reason == "" }
 
-// within reports whether path is dir or below it; everything is within "".
+// within reports whether path is dir or below it; every path is within "".
 func within(path, dir string) bool {
 	return dir == "" || strings.HasPrefix(path, dir) && (len(path) == len(dir) || path[len(dir)] == '/')
 }
 
-// withinAny reports whether path is one of dirs or below one.
+// withinAny reports whether path is one of dirs or below one of them.
 func withinAny(path string, dirs map[string]bool) bool {
 	if len(dirs) == 0 {
 		return false

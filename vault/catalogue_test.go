@@ -11,7 +11,7 @@ import (
 	"github.com/memwatchd/memwatchd/memory"
 )
 
-// contents lists what a catalogue has, known files first.
+// contents lists the entries of a catalogue, known files first.
 func contents(c *Catalogue) []string {
 	var list []string
 	for path := range c.Files() {
@@ -58,7 +58,8 @@ func TestLook(t *testing.T) {
 	}
 }
 
-// Without its root a vault knows what it knew.
+// TestCatalogueWithoutRoot checks that a vault keeps its entries while the root
+// is missing.
 func TestCatalogueWithoutRoot(t *testing.T) {
 	v := newVault(t, map[string]string{"a.md": "a"})
 	_, err := v.Walk(t.Context(), "", nil)
@@ -73,7 +74,8 @@ func TestCatalogueWithoutRoot(t *testing.T) {
 	checkContents(t, &v.Catalogue, "a.md")
 }
 
-// What somebody saw while a walk was under way is newer than what the walk saw.
+// TestLookDuringWalk checks that a look during a walk takes precedence over the
+// walk's observation.
 func TestLookDuringWalk(t *testing.T) {
 	v := newVault(t, map[string]string{"d/stays.md": "", "d/goes.md": "", "d/early.md": ""})
 	_, err := v.Walk(t.Context(), "", nil)
@@ -93,7 +95,8 @@ func TestLookDuringWalk(t *testing.T) {
 	}
 }
 
-// What could not be looked at is not gone.
+// TestUnseenStays checks that paths that could not be examined keep their
+// entries.
 func TestUnseenStays(t *testing.T) {
 	c := new(Catalogue)
 	c.end(c.begin(), &memory.Tree{Files: []memory.Found{
@@ -106,7 +109,7 @@ func TestUnseenStays(t *testing.T) {
 	if s := c.Skipped(); s[0].Unseen || !s[1].Unseen {
 		t.Errorf("only a known file is skipped for the moment: %v", s)
 	}
-	// Seen again, in a walk of that directory only.
+	// A walk of that directory alone observes the path again.
 	c.end(c.begin(), &memory.Tree{From: "a", Files: []memory.Found{{Path: "a/x.md"}}})
 	checkContents(t, c, "a/x.md", "x.md", "x.md: input/output error")
 	c.end(c.begin(), &memory.Tree{})

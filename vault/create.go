@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// create makes a file, if the change wants one: in one step, and only if nobody
-// else has made it meanwhile.
+// create makes a file if the change returns content. It creates the file
+// atomically and fails with errLost if another program creates it first.
 func (w *Writer) create(ctx context.Context, c *Change) (Written, error) {
 	data, err := w.ask(c, nil)
 	if errors.Is(err, ErrRemove) {
@@ -53,15 +53,16 @@ func (w *Writer) createAt(s *spot, c *Change, data []byte) (Written, error) {
 		}
 		err = w.syncDir(s)
 		if err != nil {
-			// Whoever asked is going to ask once more.
+			// The caller will retry.
 			err = errors.Join(err, w.call("take back", func() error { return renameNew(s.dir, s.base, s.dir, draft.temp()) }))
 		}
 		return err
 	})
 }
 
-// openMaking goes to the directory of a file, and makes what is missing of it, as
-// accessible as the one above. The function removes what was made and is empty.
+// openMaking opens the directory of a file. It creates missing directories with
+// the permissions of their parents. undo removes the created directories if
+// they are empty.
 func (w *Writer) openMaking(path string) (s *spot, undo func(), err error) {
 	root, err := w.Vault.openRoot()
 	if err != nil {
@@ -103,7 +104,7 @@ func (w *Writer) openMaking(path string) (s *spot, undo func(), err error) {
 	}
 }
 
-// makeDir makes a directory and opens it.
+// makeDir creates a directory and opens it.
 func (w *Writer) makeDir(parent int, name string) (int, error) {
 	err := w.call("make directory", func() error { return unix.Mkdirat(parent, name, 0o700) })
 	if err != nil && !errors.Is(err, fs.ErrExist) {
@@ -130,9 +131,9 @@ func (w *Writer) makeDir(parent int, name string) (int, error) {
 	return dir, nil
 }
 
-// remove takes a file away. Until nobody can be about to save it any more, it
-// lies beside its place under a temporary name; what is saved to it there is put
-// back.
+// remove removes a file. The file first gets a temporary name next to its path,
+// until no program can still write to it. A version written to the renamed file
+// is put back.
 func (w *Writer) remove(s *spot, old *source, c *Change, foreign time.Time) (Written, error) {
 	away := &draft{name: draftName()}
 	return w.journalled(s, c, away, old.Data, nil, foreign, func() error {
@@ -147,7 +148,8 @@ func (w *Writer) remove(s *spot, old *source, c *Change, foreign time.Time) (Wri
 	})
 }
 
-// takeAway gives a file a temporary name, if it is still what was read.
+// takeAway gives a file a temporary name, if the file is still the version
+// read.
 func (w *Writer) takeAway(s *spot, old *source, temp string) error {
 	hold, err := w.lease(old.fd)
 	if err != nil {
@@ -172,8 +174,8 @@ func (w *Writer) takeAway(s *spot, old *source, temp string) error {
 	if err == nil && out.same(look{old.Stamp, old.hash}) && hold.held() {
 		return nil
 	}
-	// If somebody has made a new file meanwhile, that one stays, and what lies
-	// under the temporary name is settled by what it holds.
+	// If another program has created a new file meanwhile, that file stays, and
+	// settle resolves the temporary file by its content.
 	err = errors.Join(err, w.call("put back", func() error { return renameNew(s.dir, temp, s.dir, s.base) }))
 	if err != nil && !errors.Is(err, fs.ErrExist) {
 		return err

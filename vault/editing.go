@@ -14,12 +14,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// signAge is after which a file that an editor keeps beside the one it edits is
-// taken for one that it has left behind.
+// signAge is the age above which a file next to an edited file, such as a swap
+// or lock file, is considered stale.
 const signAge = 24 * time.Hour
 
-// editing says what shows that somebody is at a file, or "". These are
-// courtesies: what nobody can see is as safe. So nothing is made of errors.
+// editing returns a description of the editor or version control system that
+// uses the file, or "". The check is a courtesy: a change is safe even without
+// it, so errors are ignored.
 func (w *Writer) editing(path string) string {
 	name := filepath.Join(w.Vault.Dir, filepath.FromSlash(path))
 	dir, base := filepath.Split(name)
@@ -36,20 +37,21 @@ func (w *Writer) editing(path string) string {
 	return busy
 }
 
-// recent reports whether there is something at path that is not too old.
+// recent reports whether the file at path exists and is newer than signAge.
 func recent(path string, now time.Time) bool {
 	info, err := os.Lstat(path)
 	return err == nil && now.Sub(info.ModTime()) < signAge
 }
 
-// swapped reports whether there is a swap file of a vim, or a lock file of a
-// nano, that is running: both begin with a block that says which process.
+// swapped reports whether the swap file of a running vim or the lock file of a
+// running nano exists at path. Both begin with a block that identifies the
+// process.
 func swapped(path string, now time.Time) bool {
 	if !recent(path, now) {
 		return false
 	}
 	const (
-		pid  = 24 // four bytes, the lowest first
+		pid  = 24 // four bytes, little-endian
 		host = 68
 		end  = 108
 	)
@@ -64,9 +66,9 @@ func swapped(path string, now time.Time) bool {
 	return runs(int(int32(binary.LittleEndian.Uint32(block[pid:]))), name)
 }
 
-// locked reports whether there is a lock of an Emacs that is running: a link
-// that leads to user@host.pid:boot, or, where there are no links, a file that
-// says so.
+// locked reports whether the lock of a running Emacs exists at path. The lock
+// is a link to user@host.pid:boot or, on systems without links, a file with
+// this text.
 func locked(path string, now time.Time) bool {
 	if !recent(path, now) {
 		return false
@@ -85,7 +87,8 @@ func locked(path string, now time.Time) bool {
 	return err != nil || runs(pid, owner[at+1:dot])
 }
 
-// runs reports whether a process may be running. Those of other machines may.
+// runs reports whether a process may be running. It reports true for other
+// machines.
 func runs(pid int, host string) bool {
 	if here, err := os.Hostname(); err != nil || here != host || pid <= 0 {
 		return true
@@ -93,7 +96,7 @@ func runs(pid int, host string) bool {
 	return unix.Kill(pid, 0) != unix.ESRCH
 }
 
-// readHead reads the beginning of a regular file.
+// readHead returns at most the first size bytes of a regular file.
 func readHead(path string, size int) ([]byte, error) {
 	fd, err := retry(func() (int, error) {
 		return unix.Open(path, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
@@ -114,9 +117,9 @@ func readHead(path string, size int) ([]byte, error) {
 	return head[:max(n, 0)], err
 }
 
-// Versioned finds the git directory of the working tree that the directory dir is
-// part of, "" if there is none, and says what git is doing there, if it is in the
-// middle of something. The tree may be larger than the root.
+// Versioned returns the git directory of the working tree that contains the
+// directory dir, or "". It also returns a description of an operation of git in
+// progress there, or "". The tree may be larger than the root.
 func Versioned(dir string, now time.Time) (git, busy string) {
 	dir, err := filepath.EvalSymlinks(dir)
 	if err != nil {
@@ -134,8 +137,9 @@ func Versioned(dir string, now time.Time) (git, busy string) {
 	}
 }
 
-// gitDir is where git keeps its things: path itself, or, in further working trees
-// and submodules, the directory that the file at path names.
+// gitDir returns the git directory for the entry at path: path itself or, in
+// additional working trees and submodules, the directory named in the file at
+// path.
 func gitDir(path string) (string, bool) {
 	info, err := os.Lstat(path)
 	if err != nil {
@@ -155,7 +159,8 @@ func gitDir(path string) (string, bool) {
 	return git, ok
 }
 
-// gitBusy says what git is in the middle of. A lock that is old was left behind.
+// gitBusy returns the operation that git has in progress, or "". It ignores an
+// old lock as stale.
 func gitBusy(git string, now time.Time) string {
 	if recent(filepath.Join(git, "index.lock"), now) {
 		return "git is at work"

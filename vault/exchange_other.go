@@ -4,11 +4,11 @@ package vault
 
 import "golang.org/x/sys/unix"
 
-// exchange would let two names in a directory change places, in one step.
+// exchange is not supported on this system.
 func exchange(int, string, string) error { return unix.ENOSYS }
 
-// renameNew would rename, unless there is something of the new name.
+// renameNew is not supported on this system.
 func renameNew(int, string, int, string) error { return unix.ENOSYS }
 
-// copyAttributes would copy extended attributes.
+// copyAttributes is not supported on this system.
 func copyAttributes(int, int) error { return unix.ENOSYS }

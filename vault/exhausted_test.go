@@ -9,7 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// exhaust leaves us so many files to open, until release is called.
+// exhaust leaves the process the given number of file descriptors until release
+// is called.
 func exhaust(t *testing.T, left int) (release func()) {
 	t.Helper()
 	var limit unix.Rlimit
@@ -41,8 +42,8 @@ func exhaust(t *testing.T, left int) (release func()) {
 	return release
 }
 
-// That too many files are open says nothing of any file: nothing is taken for
-// gone, no part of the root for all of it.
+// TestTooManyOpenFiles checks that too many open files do not make any file
+// appear absent, nor part of the root appear to be all of it.
 func TestTooManyOpenFiles(t *testing.T) {
 	v := newVault(t, map[string]string{"a.md": "a", "d/b.md": "b", "d/e/c.md": "c"})
 	for _, left := range []int{0, 1} {
@@ -63,7 +64,8 @@ func TestTooManyOpenFiles(t *testing.T) {
 	}
 }
 
-// It is waited for that fewer files are open, for a while.
+// TestFewerOpenFiles checks that opening is retried until file descriptors are
+// available.
 func TestFewerOpenFiles(t *testing.T) {
 	v := newVault(t, map[string]string{"d/b.md": "b"})
 	release := exhaust(t, 0)

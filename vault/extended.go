@@ -11,9 +11,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// copyAttributes gives the file to the extended attributes of the file from,
-// and no others: on Linux its access control list is one of them. What a
-// directory gives every new file is taken away again.
+// copyAttributes makes the extended attributes of the file to equal those of
+// the file from. On Linux the attributes include the access control list.
+// Attributes that the directory gives to each new file are removed.
 func copyAttributes(from, to int) error {
 	want, err := attributes(from)
 	if err != nil {
@@ -39,7 +39,7 @@ func copyAttributes(from, to int) error {
 			return fmt.Errorf("extended attribute %s: %w", name, err)
 		}
 		if slices.Contains(have, name) {
-			// Labels that cannot be set are mostly right already.
+			// A label that cannot be set usually has the right value already.
 			if got, err := attribute(to, name); err == nil && bytes.Equal(got, value) {
 				continue
 			}
@@ -51,11 +51,11 @@ func copyAttributes(from, to int) error {
 	return nil
 }
 
-// attributes lists the names of a file's extended attributes, sorted.
+// attributes returns the names of a file's extended attributes, sorted.
 func attributes(fd int) ([]string, error) {
 	list, err := sized(func(buf []byte) (int, error) { return unix.Flistxattr(fd, buf) })
 	if err == unix.ENOTSUP {
-		return nil, nil // this file system has none
+		return nil, nil // the file system has no extended attributes
 	}
 	if err != nil {
 		return nil, fmt.Errorf("extended attributes: %w", err)
@@ -69,8 +69,8 @@ func attribute(fd int, name string) ([]byte, error) {
 	return sized(func(buf []byte) (int, error) { return unix.Fgetxattr(fd, name, buf) })
 }
 
-// sized asks for something of which the size has to be asked first, and may
-// have grown when it is asked for.
+// sized returns the result of a call whose size must be requested first and may
+// grow before the second call.
 func sized(ask func(buf []byte) (int, error)) ([]byte, error) {
 	for {
 		size, err := ask(nil)

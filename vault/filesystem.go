@@ -7,28 +7,30 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// An Ability is whether a file system can do something, as far as its name tells.
+// An Ability is a file system's support for an operation, as far as its name
+// determines it.
 type Ability int
 
-// Whether it can, from what is known least to what is certain.
+// The abilities.
 const (
 	MaybeAble Ability = iota
 	Able
 	Unable
 )
 
-// A FileSystem is what a directory lies on.
+// A FileSystem describes the file system of a directory.
 type FileSystem struct {
-	Name     string  // such as ext4; its number if it has no name here
-	Exchange Ability // whether two files change places there in one step, without which nothing is written
-	Free     uint64  // bytes that are left for us
+	Name     string  // such as ext4; its number if it has no known name
+	Exchange Ability // support for the atomic exchange of two files, which writing requires
+	Free     uint64  // bytes available to this user
 	Total    uint64  // bytes
-	Files    uint64  // how many more files there may be; the largest number if that is not limited
+	Files    uint64  // available inodes; the largest number if unlimited
 }
 
-// TryExchange finds out whether two files in the directory dir can change places
-// in one step: it makes two empty ones, with names of drafts, which nobody reads
-// and [Writer.Repair] would clear away, and removes them again.
+// TryExchange tests whether the file system of the directory dir can exchange
+// two files atomically. It creates two empty files with names of drafts, which
+// are not memory and which [Writer.Repair] would remove, and removes them
+// again.
 func TryExchange(dir string) (err error) {
 	fd, err := retry(func() (int, error) {
 		return unix.Open(dir, pathOnly|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)

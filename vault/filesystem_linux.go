@@ -7,9 +7,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// fileSystems are those that are known by their numbers. Where it says that they
-// are able, it has been so for as long as the kernel has had openat2 (5.6); for
-// the others it depends on what is behind them, or on their version.
+// fileSystems lists known file systems by magic number. Those marked Able have
+// supported the exchange for as long as the kernel has had openat2 (5.6). For
+// those marked MaybeAble, support depends on the backend or version.
 var fileSystems = map[uint32]struct {
 	name     string
 	exchange Ability
@@ -37,8 +37,8 @@ var fileSystems = map[uint32]struct {
 	unix.ECRYPTFS_SUPER_MAGIC:  {"eCryptfs", Unable},
 }
 
-// FileSystemOf tells what the directory dir lies on. It may wait for a disk that
-// does not answer.
+// FileSystemOf describes the file system of the directory dir. It may block on
+// a disk that does not respond.
 func FileSystemOf(dir string) (FileSystem, error) {
 	var st unix.Statfs_t
 	if _, err := retry(func() (int, error) { return 0, unix.Statfs(dir, &st) }); err != nil {
@@ -50,7 +50,7 @@ func FileSystemOf(dir string) (FileSystem, error) {
 	}
 	size := uint64(st.Bsize)
 	fs := FileSystem{Name: kind.name, Exchange: kind.exchange, Free: st.Bavail * size, Total: st.Blocks * size, Files: st.Ffree}
-	if st.Files == 0 { // made as they are needed
+	if st.Files == 0 { // inodes are allocated on demand
 		fs.Files = math.MaxUint64
 	}
 	return fs, nil

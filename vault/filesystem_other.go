@@ -7,7 +7,7 @@ import (
 	"fmt"
 )
 
-// FileSystemOf would tell what the directory dir lies on.
+// FileSystemOf is not supported on this system.
 func FileSystemOf(dir string) (FileSystem, error) {
 	return FileSystem{}, fmt.Errorf("file system of %s: %w", dir, errors.ErrUnsupported)
 }

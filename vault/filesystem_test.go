@@ -23,8 +23,8 @@ func TestFileSystemOf(t *testing.T) {
 	}
 }
 
-// What is known of a file system by its name is what it does, and trying leaves
-// nothing behind.
+// TestTryExchange checks that the abilities known by name are correct and that
+// the test leaves no files.
 func TestTryExchange(t *testing.T) {
 	dir := t.TempDir()
 	kind, err := FileSystemOf(dir)
@@ -63,8 +63,8 @@ func TestReadHolder(t *testing.T) {
 		t.Errorf("given up: %+v, %v", who, held)
 	}
 	for text, want := range map[string]bool{
-		`{"pid": 999999999}`: false, // was killed
-		`{"pid": -1}`:        false, // would be everybody
+		`{"pid": 999999999}`: false, // the process was killed
+		`{"pid": -1}`:        false, // would be all processes
 		`{"pid"`:             false,
 		`{"pid": 1}`:         true,
 	} {
@@ -86,7 +86,7 @@ func TestCheckPrivateDir(t *testing.T) {
 	}{
 		{"none", func(string) error { return nil }, true},
 		{"ours", func(p string) error { return os.Mkdir(p, 0o700) }, true},
-		{"read by others", func(p string) error { return os.Mkdir(p, 0o755) }, true}, // is closed to them
+		{"read by others", func(p string) error { return os.Mkdir(p, 0o755) }, true}, // becomes private
 		{"written by others", func(p string) error { return errors.Join(os.Mkdir(p, 0o700), os.Chmod(p, 0o777)) }, false},
 		{"link", func(p string) error { return os.Symlink(dir, p) }, false},
 		{"file", func(p string) error { return os.WriteFile(p, nil, 0o600) }, false},
@@ -115,7 +115,8 @@ func TestCheckPrivateDir(t *testing.T) {
 	}
 }
 
-// What git does in a tree, wherever in it the memory lies.
+// TestVersioned checks the detection of git operations from any directory of
+// the working tree.
 func TestVersioned(t *testing.T) {
 	top, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {

@@ -13,16 +13,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Clear sees to it that nothing is left of older versions of a file where it
-// was changed: what others have saved meanwhile is put where it belongs.
+// Clear resolves the temporary files of earlier changes of a file, so that no
+// older version is left in them. A version that another program saved meanwhile
+// is put back.
 func (w *Writer) Clear(ctx context.Context, path string) error {
 	_, err := inTurn(ctx, w, func() (none struct{}, _ error) { return none, w.finishLate(path) })
 	return err
 }
 
-// EditKept changes what was kept beside a file because others had saved it when it
-// was changed: edit is given each such version. It returns those that it has
-// changed, and is not in the journal.
+// EditKept changes the versions that were kept next to a file after a
+// simultaneous save. It calls edit with each kept version and returns the paths
+// of the changed ones. The changes are not in the journal.
 func (w *Writer) EditKept(ctx context.Context, path string, edit func(kept *File) ([]byte, error)) ([]string, error) {
 	return inTurn(ctx, w, func() ([]string, error) {
 		s, err := w.open(path)
@@ -77,7 +78,7 @@ func (w *Writer) editKept(s *spot, edit func(*File) ([]byte, error)) (bool, erro
 	return true, w.finishLate(s.path)
 }
 
-// namesIn are the names in an open directory, sorted.
+// namesIn returns the names in an open directory, sorted.
 func namesIn(dir int) ([]string, error) {
 	fd, err := openDir(dir, "", unix.O_RDONLY)
 	if err != nil {
@@ -90,9 +91,9 @@ func namesIn(dir int) ([]string, error) {
 	return names, err
 }
 
-// RemoveEmpty removes a directory below the root, and what directories are in it,
-// as far as there is nothing else there. It returns the files that are, by path,
-// and what is hidden, into which it does not look.
+// RemoveEmpty removes a directory below the root and its subdirectories if they
+// contain no files. It returns the paths of remaining files and of hidden
+// entries, which it does not enter.
 func (w *Writer) RemoveEmpty(ctx context.Context, dir string) ([]string, error) {
 	return inTurn(ctx, w, func() ([]string, error) {
 		s, err := w.open(dir)
@@ -124,7 +125,7 @@ func (w *Writer) removeEmpty(s *spot) (left []string, err error) {
 		return nil, err
 	}
 	for _, name := range names {
-		if strings.HasPrefix(name, ".") { // others rely on what is empty in there, too, such as git
+		if strings.HasPrefix(name, ".") { // programs such as git rely on empty hidden directories
 			left = append(left, joinPath(s.path, name))
 			continue
 		}

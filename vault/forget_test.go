@@ -13,7 +13,7 @@ import (
 	"github.com/memwatchd/memwatchd/vault/journal"
 )
 
-// setTo is a change that gives a file a text.
+// setTo returns a change that sets the content of a file.
 func setTo(path, text string) Change {
 	return Change{Path: path, Cause: "test", Asked: true, Edit: func(*File) ([]byte, error) { return []byte(text), nil }}
 }
@@ -26,8 +26,8 @@ func has(text string) func(journal.Record, journal.Hunk) bool {
 	}
 }
 
-// What is taken out of the journal is in none of its files any more, and what else
-// a change did is.
+// TestJournalForgets checks that forgotten text is in no file of the journal,
+// and that the other hunks of a change stay.
 func TestJournalForgets(t *testing.T) {
 	w := newWriter(t, map[string]string{"a.md": "one\n2\n3\n4\n5\n6\n7\n8\n9\nend\n"})
 	changed, err := w.Write(t.Context(), setTo("a.md", "secret\n2\n3\n4\n5\n6\n7\n8\n9\nover\n"))
@@ -42,7 +42,7 @@ func TestJournalForgets(t *testing.T) {
 	if none, _ := w.Journal.Holding(func(r journal.Record) bool { return r.Path == "b.md" }, has("secret")); none != nil {
 		t.Errorf("of another file: %+v", none)
 	}
-	for range 2 { // once more does no harm
+	for range 2 { // repetition is harmless
 		must(t, w.Journal.Forget(append(list, journal.Holding{ID: "00000000"})))
 	}
 	again, err := OpenJournal(w.Journal.Dir, time.Hour)
@@ -69,14 +69,15 @@ func TestJournalForgets(t *testing.T) {
 	if undone, err := u.Undo(t.Context(), other.ID, false); err != nil || undone[0].Err != nil {
 		t.Errorf("%+v, %v", undone, err)
 	}
-	// All hunks, where none are named.
+	// A Holding without hunks means all hunks.
 	must(t, w.Journal.Forget([]journal.Holding{{ID: changed.ID}}))
 	if left, _ := w.Journal.Holding(everywhere, has("over")); left != nil {
 		t.Errorf("%+v", left)
 	}
 }
 
-// What cannot be read is told, and does not keep the rest from being found.
+// TestJournalHoldingDamaged checks that Holding reports unreadable records and
+// still returns the others.
 func TestJournalHoldingDamaged(t *testing.T) {
 	w := newWriter(t, map[string]string{"a.md": "one\n"})
 	first, err := w.Write(t.Context(), setTo("a.md", "secret 1\n"))
@@ -93,7 +94,8 @@ func TestJournalHoldingDamaged(t *testing.T) {
 	}
 }
 
-// The journal is never told of a secret change what it wrote.
+// TestSecretChange checks that the journal never contains the text of a secret
+// change.
 func TestSecretChange(t *testing.T) {
 	w := newWriter(t, map[string]string{"a.md": "one\nsecret\ntwo\n"})
 	c := setTo("a.md", "one\ntwo\n")
@@ -132,7 +134,7 @@ func TestEditKept(t *testing.T) {
 	if info, err := os.Stat(filepath.Join(w.Vault.Dir, "d", kept)); err != nil || info.Mode().Perm() != 0o640 {
 		t.Errorf("%v, %v", info, err)
 	}
-	// Whoever saves it at the same moment has the last word.
+	// A simultaneous save takes precedence.
 	path := filepath.Join(w.Vault.Dir, "d", kept)
 	for name, save := range map[string]func() error{
 		"in place": func() error { return os.WriteFile(path, []byte("theirs\n"), 0o640) },
@@ -177,7 +179,7 @@ func TestRemoveEmpty(t *testing.T) {
 		}
 	}
 	if _, err := os.Stat(filepath.Join(dir, ".git", "refs", "heads")); err != nil {
-		t.Error(err) // without it there is no repository any more
+		t.Error(err) // git needs this empty directory
 	}
 	must(t, os.RemoveAll(filepath.Join(dir, ".git")))
 	if _, err := os.Stat(filepath.Join(dir, "empty")); !os.IsNotExist(err) {

@@ -6,14 +6,15 @@ import (
 	"time"
 )
 
-// A run of write-backs of one file within fuseTime that is longer than
-// [Writer.Fuse] ends them for fuseRest.
+// If one file is written back [Writer.Fuse] times within fuseTime, further
+// write-backs are refused for fuseRest.
 const (
 	fuseTime = time.Minute
 	fuseRest = time.Hour
 )
 
-// fuseOf says why a file is left alone for now because it was changed too often.
+// fuseOf returns an error if a file was changed too often and must not be
+// changed for now.
 func (w *Writer) fuseOf(path string) error {
 	now := w.now()
 	w.mu.Lock()
@@ -44,7 +45,7 @@ func blownError(path string, until time.Time) error {
 	return &RefusedError{path, fmt.Sprintf("memwatchd has changed it too often within a minute, as if another program undid it each time; it is left alone until %s: see the journal for what was changed", until.Format(time.TimeOnly))}
 }
 
-// spend counts a write-back.
+// spend counts a write-back of the file at path.
 func (w *Writer) spend(path string) {
 	now := w.now()
 	w.mu.Lock()

@@ -14,7 +14,7 @@ import (
 	"github.com/memwatchd/memwatchd/memory"
 )
 
-// refuses says why a file is not one to be changed, or nil.
+// refuses returns why a file is not to be changed, or nil.
 func (w *Writer) refuses(old *source) error {
 	st := &old.stat
 	reason := ""
@@ -37,7 +37,7 @@ func (w *Writer) refuses(old *source) error {
 	return &RefusedError{old.Path, reason}
 }
 
-// fits says why a new version is not written, or nil.
+// fits returns why a new version is not to be written, or nil.
 func (w *Writer) fits(path string, data []byte) error {
 	switch {
 	case int64(len(data)) > w.maxSize():
@@ -48,8 +48,8 @@ func (w *Writer) fits(path string, data []byte) error {
 	return nil
 }
 
-// conflicted reports whether a version control system has left it to a person to
-// choose between two versions of some lines.
+// conflicted reports whether data contains the conflict markers of a version
+// control system.
 func conflicted(data []byte) bool {
 	stage := 0
 	marks := []string{"<<<<<<< ", "=======", ">>>>>>> "}
@@ -64,7 +64,7 @@ func conflicted(data []byte) bool {
 	return false
 }
 
-// explain turns what went wrong into what is told of the file.
+// explain converts an error to the error that Write returns for the file.
 func explain(path string, err error) error {
 	var wait *WaitError
 	var refused *RefusedError
@@ -92,8 +92,8 @@ func explain(path string, err error) error {
 	return pathError("write", path, err)
 }
 
-// passing reports whether an error says nothing of the file: there is no room,
-// or the disk fails.
+// passing reports whether an error does not concern the file but a lack of
+// resources or a failing disk.
 func passing(err error) bool {
 	for _, errno := range []error{unix.ENOSPC, unix.EDQUOT, unix.EIO, unix.ENOMEM, unix.EMFILE, unix.ENFILE} {
 		if errors.Is(err, errno) {
@@ -103,8 +103,8 @@ func passing(err error) bool {
 	return false
 }
 
-// mayTouch says why a file is not changed now, or nil: foreign is when others last
-// changed it. What was asked for may always.
+// mayTouch returns why a file must not be changed now, or nil. foreign is the
+// time of the last change by another program. Asked changes are always allowed.
 func (w *Writer) mayTouch(c *Change, foreign time.Time) error {
 	if c.Asked {
 		return nil
@@ -121,18 +121,18 @@ func (w *Writer) mayTouch(c *Change, foreign time.Time) error {
 	return nil
 }
 
-// A sighting is when a file was first seen to look as it does: with a zero
-// stamp, to be gone.
+// A sighting records when a file was first observed with a stamp. The zero
+// stamp means that the file was gone.
 type sighting struct {
 	stamp memory.Stamp
 	at    time.Time
 }
 
-// sightings is how many files at most are known to have changed a moment ago.
+// sightings bounds the number of files in Writer.seen.
 const sightings = 4096
 
-// firstSeen is when a file was first seen to look like that. It may be asked for
-// only if the answer matters: everything is remembered for a while.
+// firstSeen returns when the file was first observed with the given stamp. Call
+// it only if the result matters, because it stores each observation.
 func (w *Writer) firstSeen(path string, stamp memory.Stamp) time.Time {
 	now := w.now()
 	w.mu.Lock()
@@ -141,15 +141,16 @@ func (w *Writer) firstSeen(path string, stamp memory.Stamp) time.Time {
 		return seen.at
 	}
 	if len(w.seen) >= sightings {
-		clear(w.seen) // at worst, some wait once more
+		clear(w.seen) // at worst, some changes wait again
 	}
 	w.seen[path] = sighting{stamp, now}
 	return now
 }
 
-// changed is when others last changed a file. What the file says of it is not
-// believed if it lies in the future: then it is when it was first seen to be like
-// that. So a clock that jumps holds nothing up for longer than usual.
+// changed returns when another program last changed a file, disregarding this
+// writer's own version. If the times of the file lie in the future, changed
+// returns the first observation of its stamp instead. A clock that jumps
+// therefore adds no more than the usual delay.
 func (w *Writer) changed(old *source) time.Time {
 	w.mu.Lock()
 	ours, ok := w.ours[old.Path]
@@ -165,8 +166,9 @@ func (w *Writer) changed(old *source) time.Time {
 	return seen
 }
 
-// missing is for how much longer it is not believed that the file at path is
-// gone, which others or we have seen there.
+// missing returns how long a missing file must still stay missing before it is
+// treated as deleted. It returns zero or less if that time is over, if the file
+// was never observed, or if this writer removed it.
 func (w *Writer) missing(path string) time.Duration {
 	_, known := w.Vault.Catalogue.Lookup(path)
 	w.mu.Lock()

@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// unasked is a change that nobody asked for.
+// unasked returns a change for which no caller waits.
 func unasked(path, old, new string) Change {
 	c := change(path, old, new)
 	c.Asked = false
@@ -65,7 +65,7 @@ func TestRefusedFiles(t *testing.T) {
 			if path != "pipe.md" && before(path) != old {
 				t.Errorf("%s was changed", path)
 			}
-			// What would not be changed is not refused.
+			// A change without effect is not refused.
 			if path == "linked.md" {
 				if _, err := w.Write(t.Context(), change(path, "nothing", "of this")); err != nil {
 					t.Errorf("%s: nothing to do: %v", path, err)
@@ -80,11 +80,12 @@ func TestRefusedFiles(t *testing.T) {
 		t.Error(err)
 	}
 	s := w.Status()
-	// Those with nothing to be changed are not, nor what is no file of memory; real.md is.
+	// The list omits linked.md, whose last change had no effect, and the three
+	// paths outside memory; it contains real.md.
 	if len(s.Refused) != len(want)-1-3+1 {
 		t.Errorf("%d are listed as refused: %v", len(s.Refused), s.Refused)
 	}
-	// Every change is a new chance.
+	// Any change of the file allows a new attempt.
 	must(t, os.Remove(name("second.md")))
 	if got, err := w.Write(t.Context(), change("linked.md", "old", "new")); err != nil || !got.Changed {
 		t.Errorf("when it has one name only: %v", err)
@@ -106,8 +107,8 @@ func TestRefusedFiles(t *testing.T) {
 	}))
 }
 
-// wantWait makes an unasked change that has to wait, and an asked one that has
-// not, which is taken back.
+// wantWait checks that an unasked change has to wait and an asked one does not.
+// It then reverses the asked change.
 func wantWait(t *testing.T, w *Writer, what string) {
 	t.Helper()
 	var wait *WaitError
@@ -137,7 +138,7 @@ func wantNoWait(t *testing.T, w *Writer, when string) {
 	}
 }
 
-// swapFile is as vim writes it.
+// swapFile returns a swap file in vim's format.
 func swapFile(pid int, host string) []byte {
 	block := make([]byte, 4096)
 	copy(block, "b0VIM 9.0")
@@ -165,7 +166,7 @@ func TestSomebodyIsEditing(t *testing.T) {
 	for _, test := range []struct {
 		name string
 		make func(root string) error
-		want string // "" if it is a sign of nothing
+		want string // "" if the file has no effect
 	}{
 		{"vim", file("d/.a.md.swp", string(swapFile(self, host))), "vim"},
 		{"a vim that is gone", file("d/.a.md.swp", string(swapFile(dead, host))), ""},
@@ -206,17 +207,18 @@ func TestSomebodyIsEditing(t *testing.T) {
 			}
 			wantWait(t, w, test.want)
 			if strings.Contains(test.want, "merge") || test.want == "rebase" {
-				return // they take as long as they take
+				return // a merge or rebase never becomes stale
 			}
-			// What is so old was left behind.
+			// A sign of this age is stale.
 			w.Now = func() time.Time { return time.Now().Add(signAge + time.Minute) }
 			wantNoWait(t, w, "a day later")
 		})
 	}
 }
 
-// A file that others change is left alone for a while; that we change it does not
-// count, and neither does what a clock says that is wrong.
+// TestQuiet checks that a file recently changed by another program is left
+// alone. This writer's own changes and times from wrong clocks do not affect
+// the delay.
 func TestQuiet(t *testing.T) {
 	now := time.Now()
 	newQuiet := func(t *testing.T) *Writer {
@@ -233,7 +235,7 @@ func TestQuiet(t *testing.T) {
 		if !errors.As(err, &wait) || wait.For < 8*time.Second || wait.For > 10*time.Second {
 			t.Fatalf("%v", err)
 		}
-		// What is asked for in between is no reason to wait longer, nor a shorter time.
+		// An asked change in between does not affect the delay.
 		if _, err := w.Write(t.Context(), change("d/a.md", "old", "older, old")); err != nil {
 			t.Error(err)
 		}
@@ -249,7 +251,7 @@ func TestQuiet(t *testing.T) {
 		w := newQuiet(t)
 		past := time.Now().Add(-time.Hour)
 		must(t, os.Chtimes(filepath.Join(w.Vault.Dir, "d/a.md"), past, past))
-		now = time.Now().Add(5 * time.Second) // as when a backup is restored
+		now = time.Now().Add(5 * time.Second) // as after restoring a backup
 		wantWait(t, w, "a moment ago")
 	})
 	t.Run("a time in the future", func(t *testing.T) {

@@ -7,19 +7,19 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 )
 
-// rules are patterns in gitignore's syntax, in order; the last one that matches
+// rules are ordered patterns in gitignore syntax; the last matching pattern
 // decides.
 type rules struct{ patterns []pattern }
 
 type pattern struct {
-	glob    string // of doublestar
-	below   bool   // it ends with /**: what it names is not matched itself
+	glob    string // in doublestar's syntax
+	below   bool   // ends with /**: does not match the named directory itself
 	negated bool
 	dirOnly bool
 }
 
-// parseRules reads patterns from a list, then from the lines of a file, so that
-// the file can let in again what the list keeps out.
+// parseRules parses patterns from a list, then from the lines of a file, so
+// that the file can readmit paths that the list excludes.
 func parseRules(list []string, file string) *rules {
 	r := new(rules)
 	for _, line := range list {
@@ -44,7 +44,7 @@ func (r *rules) add(line string) {
 	if strings.HasSuffix(line, "/") {
 		p.dirOnly, line = true, strings.TrimSuffix(line, "/")
 	}
-	// A slash at the beginning or in the middle ties the pattern to the root.
+	// A slash at the start or in the middle anchors the pattern at the root.
 	if !strings.Contains(line, "/") {
 		line = "**/" + line
 	}
@@ -59,11 +59,11 @@ func (r *rules) add(line string) {
 	}
 }
 
-// globOf returns the glob of a pattern of gitignore, in which braces mean nothing
-// and a class may begin with the bracket that otherwise ends it.
+// globOf returns the glob of a gitignore pattern, in which braces are literal
+// and a class may begin with a literal closing bracket.
 func globOf(pattern string) string {
 	var b strings.Builder
-	class := 0 // where the class begins that is open, or 0
+	class := 0 // position after the bracket that opened the class, or 0
 	escaped := false
 	for i, c := range []byte(pattern) {
 		switch {
@@ -85,7 +85,8 @@ func globOf(pattern string) string {
 	return b.String()
 }
 
-// trimSpace removes blanks at the end, unless a backslash keeps them.
+// trimSpace removes trailing blanks, except one that is escaped with a
+// backslash.
 func trimSpace(line string) string {
 	end := len(line)
 	for end > 0 && (line[end-1] == ' ' || line[end-1] == '\t') {
@@ -101,8 +102,8 @@ func trimSpace(line string) string {
 	return line[:end]
 }
 
-// ignored reports whether a path is kept out, given that no directory above it
-// is.
+// ignored reports whether the patterns exclude path. No directory above path
+// may be excluded.
 func (r *rules) ignored(path string, dir bool) bool {
 	for _, p := range slices.Backward(r.patterns) {
 		if (dir || !p.dirOnly) && p.matches(path) {

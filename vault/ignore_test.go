@@ -10,12 +10,12 @@ import (
 	"unicode/utf8"
 )
 
-// patterns, and paths that each of them is tried on. git is asked too, if there
-// is one.
+// ignoreTests are patterns with the ignorePaths that they match.
+// TestIgnoreLikeGit compares them with git if git is installed.
 var (
 	ignoreTests = []struct {
 		patterns string
-		ignored  string // of ignorePaths
+		ignored  string // the matching ignorePaths
 	}{
 		{"", ""},
 		{"# a comment\n\n   \n", ""},
@@ -76,7 +76,7 @@ func TestIgnore(t *testing.T) {
 	}
 }
 
-// The table above is what git does.
+// TestIgnoreLikeGit checks that the table above agrees with git.
 func TestIgnoreLikeGit(t *testing.T) {
 	git, err := exec.LookPath("git")
 	if err != nil {
@@ -111,7 +111,8 @@ func TestIgnoreLikeGit(t *testing.T) {
 	}
 }
 
-// The list is before the file, which can let in again what it keeps out.
+// TestIgnoreListBeforeFile checks that the file follows the list and can
+// readmit paths that the list excludes.
 func TestIgnoreListBeforeFile(t *testing.T) {
 	r := parseRules([]string{"*.md", "# not a pattern"}, "\ufeff!a.md\n")
 	if r.ignored("a.md", false) || !r.ignored("b.md", false) || len(r.patterns) != 2 {
@@ -119,8 +120,8 @@ func TestIgnoreListBeforeFile(t *testing.T) {
 	}
 }
 
-// Matching ends, in time that grows with the lengths only, and a name matches
-// itself when its characters are quoted.
+// FuzzIgnore checks that matching terminates, in time that depends only on the
+// lengths, and that a name matches itself with all characters quoted.
 func FuzzIgnore(f *testing.F) {
 	f.Add("a*b?[c-e]\\*", "axxb1d*")
 	f.Add(strings.Repeat("*a", 50)+"b", strings.Repeat("a", 200))

@@ -17,7 +17,7 @@ import (
 	"github.com/memwatchd/memwatchd/vault/journal"
 )
 
-// journalAt opens a journal whose clock goes on by a second with each look.
+// journalAt opens a journal whose clock advances by one second per call.
 func journalAt(t *testing.T, dir string, keep time.Duration) *journal.Journal {
 	t.Helper()
 	j, err := OpenJournal(dir, keep)
@@ -32,7 +32,7 @@ func journalAt(t *testing.T, dir string, keep time.Duration) *journal.Journal {
 	return j
 }
 
-// changeOf is a record of a change of one file.
+// changeOf returns a record of a change of one file.
 func changeOf(path, before, after string) journal.Record {
 	return journal.Record{
 		Path: path, Cause: "todo", Before: journal.Digest([]byte(before)), After: journal.Digest([]byte(after)),
@@ -40,7 +40,7 @@ func changeOf(path, before, after string) journal.Record {
 	}
 }
 
-// keepChanges writes changes down as they happen, and returns them.
+// keepChanges records completed changes and returns their records.
 func keepChanges(t *testing.T, j *journal.Journal, records ...journal.Record) []journal.Record {
 	t.Helper()
 	for i, r := range records {
@@ -136,7 +136,8 @@ func TestJournalLists(t *testing.T) {
 	}
 }
 
-// An id sorts by time, is never given twice, and is found however it is typed.
+// TestJournalIDs checks that IDs sort by time and are unique, and that Get
+// accepts all spellings of an ID.
 func TestJournalIDs(t *testing.T) {
 	dir := t.TempDir()
 	j := journalAt(t, dir, 0)
@@ -162,7 +163,7 @@ func TestJournalIDs(t *testing.T) {
 		}
 	}
 
-	// Also not when everything that had a higher one is gone.
+	// An ID is not reused even if the change with the highest ID is gone.
 	last, err := j.Begin(changeOf("a.md", "5", "6"))
 	if err != nil {
 		t.Fatal(err)
@@ -233,7 +234,8 @@ func TestJournalPrunesWholeGroups(t *testing.T) {
 	}
 }
 
-// Whatever lies in the directory is left there, told, and in nobody's way.
+// TestJournalSurvivesDamage checks that damaged and foreign files stay in
+// place, are reported, and do not prevent other operations.
 func TestJournalSurvivesDamage(t *testing.T) {
 	dir := t.TempDir()
 	j := journalAt(t, dir, 0)
@@ -245,7 +247,7 @@ func TestJournalSurvivesDamage(t *testing.T) {
 	}
 	flipped := bytes.Replace(text, []byte(`"old":"`), []byte(`"old":"A`), 1)
 	for path, data := range map[string][]byte{
-		file(0):                        flipped, // seen when it is read
+		file(0):                        flipped, // detected by Get
 		file(1):                        nil,
 		file(2):                        text[:20],
 		filepath.Join(dir, "notes"):    []byte("mine"),
@@ -260,7 +262,7 @@ func TestJournalSurvivesDamage(t *testing.T) {
 	if err := os.Rename(file(3), filepath.Join(dir, "00000007"+".json")); err != nil {
 		t.Fatal(err)
 	}
-	draft := filepath.Join(dir, "00000009"+".intent.json.new") // ours, and never finished
+	draft := filepath.Join(dir, "00000009"+".intent.json.new") // an unfinished file of the journal
 	if err := os.WriteFile(draft, text[:30], 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -11,9 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// On a full disk nothing can be written down, so nothing is changed; what has
-// been begun is noted all the same, and old changes can be forgotten, which makes
-// room.
+// TestJournalOnAFullDisk checks that on a full disk no change begins, that
+// pending changes can be completed, and that pruning old changes makes room.
 func TestJournalOnAFullDisk(t *testing.T) {
 	if os.Getenv("FAULTS") == "" {
 		t.Skip("set FAULTS=1 to mount a small disk and fill it")

@@ -15,7 +15,7 @@ import (
 	"github.com/memwatchd/memwatchd/vault/journal"
 )
 
-// onCall does something once, just before or just after a step.
+// onCall runs do once, just before or after a system call.
 func onCall(w *Writer, call string, after bool, do func()) {
 	w.fault = func(name string, real func() error) error {
 		if name != call || do == nil {
@@ -34,8 +34,9 @@ func onCall(w *Writer, call string, after bool, do func()) {
 	}
 }
 
-// Somebody who had the file open when it was replaced saves after the answer was
-// given: what they saved takes its place again, and the journal knows.
+// TestLateWriter checks that a program that had the replaced file open can
+// still save after Write has returned: its version is put back and the journal
+// drops the change.
 func TestLateWriter(t *testing.T) {
 	w := newWriter(t, map[string]string{"d/a.md": "- [ ] one\n"})
 	w.Vault.noLeases = true
@@ -60,7 +61,7 @@ func TestLateWriter(t *testing.T) {
 	}
 	_, err = f.WriteString("- two\n")
 	must(t, err)
-	// The next change waits for that.
+	// The next change waits for the recheck.
 	if _, err := w.Write(t.Context(), change("d/a.md", "[ ]", "[x]")); err != nil {
 		t.Error(err)
 	}
@@ -73,7 +74,7 @@ func TestLateWriter(t *testing.T) {
 	if s := w.Status(); s.LostRaces != 1 || !slices.Equal(takenBack, []string{"d/a.md"}) {
 		t.Errorf("%+v; taken back: %q", s, takenBack)
 	}
-	// At the end what is left is looked at.
+	// At the end, Run makes the remaining first rechecks.
 	end()
 	must(t, <-ended)
 	wantFiles(t, w, map[string]string{"d/a.md": "- [x] one\n- two\n"})
@@ -92,8 +93,8 @@ func waitFor(t *testing.T, what string, ok func() bool) {
 	}
 }
 
-// Somebody is about to open the file for writing when it is exchanged: it is
-// theirs again before they can write.
+// TestOpensWhenExchanged checks that a program about to open the file for
+// writing during the exchange gets its file back before it can write.
 func TestOpensWhenExchanged(t *testing.T) {
 	w := newWriter(t, map[string]string{"a.md": "- [ ] one\n"})
 	needLeases(t, w.Vault)
@@ -101,7 +102,7 @@ func TestOpensWhenExchanged(t *testing.T) {
 	saved := make(chan error, 1)
 	onCall(w, "exchange", false, func() {
 		go func() {
-			f, err := os.OpenFile(name, os.O_WRONLY|os.O_APPEND, 0) // waits
+			f, err := os.OpenFile(name, os.O_WRONLY|os.O_APPEND, 0) // blocks on the lease
 			if err == nil {
 				_, err = f.WriteString("- two\n")
 				err = errors.Join(err, f.Close())
@@ -128,7 +129,8 @@ func TestOpensWhenExchanged(t *testing.T) {
 	if took := time.Since(began); took > 30*time.Second {
 		t.Errorf("they waited for %v", took)
 	}
-	// Whether it was changed before they wrote or afterwards, both is there.
+	// The program may have written before or after the change; both results
+	// must remain.
 	if _, err := w.Write(t.Context(), c); err != nil {
 		t.Error(err)
 	}
@@ -138,7 +140,7 @@ func TestOpensWhenExchanged(t *testing.T) {
 	}
 }
 
-// A file that somebody has open for writing is not changed.
+// TestOpenForWriting checks that a file open for writing is not changed.
 func TestOpenForWriting(t *testing.T) {
 	w := newWriter(t, map[string]string{"a.md": "old"})
 	needLeases(t, w.Vault)
@@ -162,8 +164,8 @@ func TestOpenForWriting(t *testing.T) {
 	}
 }
 
-// Two people save in the same instant, one to the file that was replaced and one
-// to the new one: nothing is thrown away.
+// TestTwoSaveWhenReplaced checks that two simultaneous saves, one to the
+// replaced file and one to the new file, both survive.
 func TestTwoSaveWhenReplaced(t *testing.T) {
 	w := newWriter(t, map[string]string{"d/a.md": "old"})
 	w.Vault.noLeases, w.lateAfter = true, time.Millisecond
@@ -184,7 +186,8 @@ func TestTwoSaveWhenReplaced(t *testing.T) {
 	}
 }
 
-// The same person saves twice while one change is tried: the second save counts.
+// TestSavesTwiceWhenExchanged checks that the second of two saves during one
+// attempt takes precedence.
 func TestSavesTwiceWhenExchanged(t *testing.T) {
 	w := newWriter(t, map[string]string{"a.md": "old 0"})
 	name := filepath.Join(w.Vault.Dir, "a.md")
@@ -205,7 +208,7 @@ func TestSavesTwiceWhenExchanged(t *testing.T) {
 	}
 	wantFiles(t, w, map[string]string{"a.md": "new 2"})
 
-	// The file is moved away when what they saved is to be put back.
+	// The file is moved away just before the saved version is put back.
 	saves = 0
 	w.fault = func(call string, do func() error) error {
 		switch {
@@ -224,7 +227,8 @@ func TestSavesTwiceWhenExchanged(t *testing.T) {
 	wantFiles(t, w, map[string]string{"a.md": "newer 3"})
 }
 
-// The directory is renamed right after the answer: nothing is left in it.
+// TestRenamedDirectory checks that a directory renamed right after Write
+// contains no temporary file in the end.
 func TestRenamedDirectory(t *testing.T) {
 	w := newWriter(t, map[string]string{"d/a.md": "old"})
 	ctx, end := context.WithCancel(t.Context())
@@ -239,14 +243,14 @@ func TestRenamedDirectory(t *testing.T) {
 	wantFiles(t, w, map[string]string{"e/a.md": "new"})
 }
 
-// What a crash may leave, and what becomes of it.
+// TestRepair checks the resolution of each state that a crash may leave.
 func TestRepair(t *testing.T) {
 	const before, after, others, newer = "before", "after", "saved by others", "saved later"
 	for _, test := range []struct {
 		name       string
-		done       bool   // the journal has the change as made
-		base, temp string // what lies there, "" if nothing does
-		want       string // what the file is then
+		done       bool   // the journal has the change as complete
+		base, temp string // initial contents, "" if missing
+		want       string // the content of the file after repair
 		kept       string
 		happened   bool
 	}{
@@ -296,8 +300,9 @@ func TestRepair(t *testing.T) {
 	}
 }
 
-// A temporary file of which the journal knows nothing may be the only copy of
-// what somebody saved.
+// TestRepairKeepsWhatItDoesNotKnow checks that a temporary file without a
+// record in the journal is kept, because it may be the only copy of a saved
+// version.
 func TestRepairKeepsWhatItDoesNotKnow(t *testing.T) {
 	w := newWriter(t, map[string]string{"d/e/.memwatchd-x.tmp": "whose?", "d/.memwatchd-y.part": "ours", ".hidden/.memwatchd-z.part": "not ours"})
 	must(t, unix.Mkfifo(filepath.Join(w.Vault.Dir, "d/.memwatchd-pipe.part"), 0o600))
@@ -309,7 +314,8 @@ func TestRepairKeepsWhatItDoesNotKnow(t *testing.T) {
 	}
 }
 
-// Its directory was renamed before the next start.
+// TestRepairInARenamedDirectory checks repair after the directory was renamed
+// before the next start.
 func TestRepairInARenamedDirectory(t *testing.T) {
 	w := newWriter(t, map[string]string{"new/a.md": "after", "new/.memwatchd-x.tmp": "saved by others"})
 	r, err := w.Journal.Begin(record(&Change{Path: "old/a.md"}, ".memwatchd-x.tmp", []byte("before"), []byte("after")))
@@ -327,7 +333,8 @@ func TestRepairInARenamedDirectory(t *testing.T) {
 	}
 }
 
-// What cannot be settled at the start is settled when it can be.
+// TestRepairLater checks that changes that cannot be resolved at the start are
+// resolved later.
 func TestRepairLater(t *testing.T) {
 	w := newWriter(t, map[string]string{"d/a.md": "after", "d/.memwatchd-x.tmp": "before"})
 	_, err := w.Journal.Begin(record(&Change{Path: "d/a.md"}, ".memwatchd-x.tmp", []byte("before"), []byte("after")))

@@ -8,23 +8,23 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// errWriter: the file is open for writing somewhere.
+// errWriter reports that a program has the file open for writing.
 var errWriter = errors.New("open for writing")
 
-// A lease makes whoever opens the file for writing wait until it is released.
-// It is the only way to know that a file is neither half written nor about to
-// be emptied. Readers and renames are not held up.
+// A lease blocks programs that open the file for writing until it is released.
+// Only a lease proves that a file is neither half written nor about to be
+// truncated. It does not block readers and renames.
 type lease struct {
 	mu    sync.Mutex
 	fd    int
 	over  bool
-	whole bool // held from beginning to end
+	whole bool // held until it was released
 	timer *time.Timer
 }
 
 // takeLease takes a read lease on fd for at most the given time. The error is
-// errWriter, or says that there are no leases here: another owner's file, or a
-// file system without them.
+// errWriter, or reports that leases are unavailable: the file has another
+// owner, or the file system lacks leases.
 func takeLease(fd int, most time.Duration) (*lease, error) {
 	switch _, err := unix.FcntlInt(uintptr(fd), unix.F_SETLEASE, unix.F_RDLCK); err {
 	case nil:
@@ -34,13 +34,14 @@ func takeLease(fd int, most time.Duration) (*lease, error) {
 		return nil, err
 	}
 	l := &lease{fd: fd}
-	// A disk that does not answer must not hold up a person's editor.
+	// A disk that does not respond must not block a person's editor.
 	l.timer = time.AfterFunc(most, func() { l.end(false) })
 	return l, nil
 }
 
-// held reports whether the lease still keeps everybody from writing: it does not
-// if somebody waits for it to end. Where there is none, nil, nobody is known to.
+// held reports whether the lease still blocks all writers. It does not if a
+// program waits for the lease to end. A nil lease, used where leases are
+// unavailable, reports true.
 func (l *lease) held() bool {
 	if l == nil {
 		return true
@@ -54,8 +55,8 @@ func (l *lease) held() bool {
 	return err == nil && kind == unix.F_RDLCK
 }
 
-// release ends the lease and reports whether it was held the whole time, so
-// that nothing can have been written meanwhile. It may be called again.
+// release ends the lease and reports whether it was held without interruption,
+// so that no program can have written meanwhile. It may be called again.
 func (l *lease) release() bool {
 	if l == nil {
 		return false

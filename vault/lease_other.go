@@ -7,10 +7,11 @@ import (
 	"time"
 )
 
-// errWriter: the file is open for writing somewhere. It never happens here.
+// errWriter reports that a program has the file open for writing. It never
+// occurs on systems without leases.
 var errWriter = errors.New("open for writing")
 
-// A lease would make writers wait; only Linux has them.
+// A lease blocks writers on Linux only.
 type lease struct{}
 
 func takeLease(int, time.Duration) (*lease, error) { return nil, errors.ErrUnsupported }

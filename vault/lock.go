@@ -10,15 +10,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A Holder is who holds a lock, as it says itself.
+// A Holder identifies the process that holds a lock, from its own data.
 type Holder struct {
 	PID    int    `json:"pid"`
 	Socket string `json:"socket,omitempty"`
 }
 
-// A LockedError says that another process holds the lock. The holder is what
-// the lock's file says, and zero if it says nothing yet: that the lock is held
-// is certain, by whom is a help for a person.
+// A LockedError reports that another process holds the lock. Holder comes from
+// the lock's file and is zero if the file does not name a process yet: it is
+// information for the user, and only the lock itself is certain.
 type LockedError struct {
 	Path   string
 	Holder Holder
@@ -34,17 +34,17 @@ func (e *LockedError) Error() string {
 	return fmt.Sprintf("lock %s: held by process %d, which answers at %s", e.Path, e.Holder.PID, e.Holder.Socket)
 }
 
-// A Lock is held until it is closed or the process ends, in whatever way.
+// A Lock is held until it is closed or the process ends in any way.
 type Lock struct{ file *os.File }
 
-// AcquireLock takes the lock at path without waiting, creating its file if need be, and
-// writes into it who holds it now, if there is room. If it is held, the error is a
-// [*LockedError].
+// AcquireLock takes the lock at path without waiting, and creates its file if
+// necessary. It writes its holder into the file if the disk has space. If the
+// lock is held, the error is a [*LockedError].
 //
-// The lock is the kernel's (flock): a file left by a process that was killed is
-// not locked, whatever it says, even if the process id is in use again.
+// The lock is the kernel's (flock): the file of a killed process is not locked,
+// whatever its content, even if the process ID is in use again.
 func AcquireLock(path string, who Holder) (*Lock, error) {
-	// The file is never removed: between its removal and a new one two
+	// The file is never removed: between its removal and its recreation, two
 	// processes could each hold a lock of that name.
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0o600)
 	if err != nil {
@@ -60,7 +60,7 @@ func AcquireLock(path string, who Holder) (*Lock, error) {
 		}
 		locked := &LockedError{Path: path}
 		if text, err := io.ReadAll(io.LimitReader(file, 4096)); err == nil {
-			// Half-written or foreign text names nobody.
+			// Half-written or foreign text does not identify a process.
 			if json.Unmarshal(text, &locked.Holder) != nil {
 				locked.Holder = Holder{}
 			}
@@ -72,11 +72,11 @@ func AcquireLock(path string, who Holder) (*Lock, error) {
 	return l, nil
 }
 
-// ReadHolder tells who holds the lock at path, without touching it: whom its file
-// names, as long as a process of that number runs. Somebody who gave the lock up
-// is not named any more, and who was killed does not run. It is a help for a
-// person: only taking the lock shows for certain that nobody has it, and would
-// keep out whoever wants it at that moment.
+// ReadHolder returns the holder that the lock's file names and reports whether
+// a process with that ID runs. It does not touch the lock. A released lock's
+// file is empty, and a killed process does not run. The result is information
+// for the user: only acquiring the lock shows for certain that it is free, and
+// acquiring it would lock out a process that needs it at that moment.
 func ReadHolder(path string) (Holder, bool) {
 	text, err := readHead(path, 4096)
 	var who Holder
@@ -86,8 +86,8 @@ func ReadHolder(path string) (Holder, bool) {
 	return who, unix.Kill(who.PID, 0) != unix.ESRCH
 }
 
-// write replaces what the file says. On a full disk that cannot be done; the
-// lock is held all the same.
+// write replaces the content of the lock's file. On a full disk this fails, but
+// the lock is held nevertheless.
 func (l *Lock) write(who Holder) {
 	text, err := json.Marshal(who)
 	if err == nil && l.file.Truncate(0) == nil {
@@ -95,9 +95,9 @@ func (l *Lock) write(who Holder) {
 	}
 }
 
-// Close gives the lock up. The file stays.
+// Close releases the lock. The file stays.
 func (l *Lock) Close() error {
-	// So that nobody is named who is gone.
+	// Otherwise the file would name a process that no longer holds the lock.
 	l.file.Truncate(0)
 	return l.file.Close()
 }

@@ -11,11 +11,10 @@ import (
 	"github.com/memwatchd/memwatchd/vault/journal"
 )
 
-// Move gives a file another path, and makes the directories that are missing on
-// the way there; the ones that it leaves stay. It is made under the conditions of
-// [Writer.Write]; if there is something at the new path already it is refused.
-// c.Path is of no importance. If c.Edit is not nil it is asked first, and may stop
-// the move with an error; it must not want to change anything.
+// Move renames a file and creates the missing directories of the new path. The
+// old directories stay. The conditions of [Writer.Write] apply; Move refuses an
+// existing new path. It ignores c.Path. If c.Edit is not nil, Move calls it
+// first; it may stop the move with an error but must not change the content.
 func (w *Writer) Move(ctx context.Context, from, to string, c Change) (Written, error) {
 	c.Path = from
 	if reason := w.Vault.Skips(to, false); reason != "" {
@@ -93,13 +92,13 @@ func (w *Writer) move(s, target *spot, old *source, c *Change, foreign time.Time
 		}
 		return written, nil
 	case err == nil:
-		err = errLost // it is back already
+		err = errLost // the move was already reverted
 	}
 	disown()
 	return Written{}, err
 }
 
-// rename moves a file, if it is still what was read.
+// rename moves a file, if the file is still the version read.
 func (w *Writer) rename(s, target *spot, old *source) error {
 	hold, err := w.lease(old.fd)
 	if err != nil {
@@ -133,8 +132,8 @@ func (w *Writer) rename(s, target *spot, old *source) error {
 	return errLost
 }
 
-// settleMove reports whether a move has happened: somebody may have made a new
-// file where it was.
+// settleMove reports whether a move was made. A new file may exist at the old
+// path.
 func (w *Writer) settleMove(r journal.Record) (happened bool, err error) {
 	find := func(path string) (l look, there bool, err error) {
 		s, err := w.open(path)

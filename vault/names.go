@@ -6,8 +6,9 @@ import (
 	"github.com/memwatchd/memwatchd/memory"
 )
 
-// Skips says why a path of this name is never read, or "". For a directory it
-// says why nothing below it is. It looks at names only, not at the disk.
+// Skips returns why a file of this name is never read, or "". For a directory
+// it returns why nothing below it is read. It examines names only, not the
+// disk.
 func (v *Vault) Skips(path string, dir bool) string {
 	if !valid(path) {
 		return "not a path"
@@ -26,7 +27,7 @@ func (v *Vault) Skips(path string, dir bool) string {
 	return v.skipFile(path, rules)
 }
 
-// skipDir says why a directory, in one that is read, is not.
+// skipDir returns why a directory is excluded, given that its parent is not.
 func skipDir(path string, rules *rules) string {
 	if _, base, _ := cutLast(path); base[0] == '.' {
 		return "hidden directory"
@@ -37,7 +38,7 @@ func skipDir(path string, rules *rules) string {
 	return ""
 }
 
-// skipFile says why a file, in a directory that is read, is not.
+// skipFile returns why a file is excluded, given that its directory is not.
 func (v *Vault) skipFile(path string, rules *rules) string {
 	if !isMarkdown(path) {
 		return "not a Markdown file"
@@ -59,7 +60,7 @@ func isMarkdown(path string) bool {
 	return len(path) > len(".md") && strings.EqualFold(path[len(path)-len(".md"):], ".md")
 }
 
-// currentRules are the ignore patterns as they were last read.
+// currentRules returns the ignore patterns as last read.
 func (v *Vault) currentRules() *rules {
 	if r := v.rules.Load(); r != nil {
 		return r
@@ -68,8 +69,8 @@ func (v *Vault) currentRules() *rules {
 	return r
 }
 
-// loadRules reads the ignore file. Where that fails the rules stay as they
-// were: a file that cannot be read for a moment must not let everything in.
+// loadRules reads the ignore file. If reading fails, the previous rules stay in
+// effect: a temporary failure must not readmit excluded files.
 func (v *Vault) loadRules() (*rules, error) {
 	text := ""
 	file, err := v.Read(memory.IgnoreFile)

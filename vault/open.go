@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// openRoot opens the root itself, where a symbolic link is what the user
-// configured.
+// openRoot opens the root itself, which the user may have configured as a
+// symbolic link.
 func (v *Vault) openRoot() (int, error) {
 	fd, err := retry(func() (int, error) {
 		return unix.Open(v.Dir, pathOnly|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
@@ -21,7 +21,8 @@ func (v *Vault) openRoot() (int, error) {
 	return fd, nil
 }
 
-// at calls do with an open directory and the name in it that path leads to.
+// at calls do with the open parent directory of path and the last component of
+// path.
 func at[T any](v *Vault, path string, do func(dir int, base string) (T, error)) (T, error) {
 	return patiently(v, func() (none T, err error) {
 		if !valid(path) {
@@ -46,7 +47,7 @@ func at[T any](v *Vault, path string, do func(dir int, base string) (T, error)) 
 }
 
 // openDir opens the directory at path below the root; "" is the root. The flags
-// are either pathOnly or O_RDONLY, for reading its entries.
+// are pathOnly, or O_RDONLY for reading its entries.
 func openDir(root int, path string, flags int) (int, error) {
 	if path == "" {
 		path = "."
@@ -55,8 +56,8 @@ func openDir(root int, path string, flags int) (int, error) {
 	return fd, translate(err)
 }
 
-// openFile opens a regular file for reading. Nothing else is opened, because
-// opening alone can block or have effects on devices.
+// openFile opens a regular file for reading. It opens nothing else, because
+// merely opening a device or pipe can block or have side effects.
 func (v *Vault) openFile(dir int, base string) (int, error) {
 	if _, err := v.lstat(dir, base); err != nil {
 		return -1, err
@@ -67,15 +68,15 @@ func (v *Vault) openFile(dir int, base string) (int, error) {
 	return fd, translate(err)
 }
 
-// stepwise opens path one component at a time, none of which may be a symbolic
-// link.
+// stepwise opens path one component at a time and follows no symbolic link.
 func stepwise(root int, path string, flags int) (int, error) {
 	dir := root
 	for {
 		name, rest, more := strings.Cut(path, "/")
 		fd, err := retry(func() (int, error) { return unix.Openat(dir, name, flags, 0) })
 		if err == unix.ENOTDIR {
-			// A link is refused as "not a directory", which it may lead to.
+			// The kernel reports ENOTDIR for a link, even if it leads to a
+			// directory.
 			var st unix.Stat_t
 			if fstatat(dir, name, &st) == nil && st.Mode&unix.S_IFMT == unix.S_IFLNK {
 				err = unix.ELOOP
@@ -98,7 +99,7 @@ func fstatat(dir int, base string, st *unix.Stat_t) error {
 	return translate(err)
 }
 
-// translate gives the errors of opening their names.
+// translate maps errors of opening files to the errors of this package.
 func translate(err error) error {
 	switch err {
 	case unix.ELOOP:
@@ -109,15 +110,15 @@ func translate(err error) error {
 	return err
 }
 
-// What is open here is open for moments: when too many files are, a little
-// patience nearly always helps.
+// Files are open only briefly, so retrying nearly always succeeds when too many
+// are open. patience bounds the retries.
 const (
 	patience = time.Second
 	pause    = 10 * time.Millisecond
 )
 
-// retry repeats what a signal interrupted, as network file systems do, and for a
-// while what failed because too many files are open.
+// retry repeats a call interrupted by a signal, as happens on network file
+// systems, and for a while a call that failed because too many files are open.
 func retry(do func() (int, error)) (int, error) {
 	for waited := time.Duration(0); ; {
 		fd, err := do()
@@ -134,8 +135,8 @@ func retry(do func() (int, error)) (int, error) {
 	}
 }
 
-// exhausted reports whether we, or the machine, have too many files open: that
-// says nothing of the file that was to be opened.
+// exhausted reports whether err means that this process or the machine has too
+// many files open. Such an error does not concern the file being opened.
 func exhausted(err error) bool {
 	return errors.Is(err, unix.EMFILE) || errors.Is(err, unix.ENFILE)
 }

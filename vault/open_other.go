@@ -4,10 +4,10 @@ package vault
 
 import "golang.org/x/sys/unix"
 
-// pathOnly has no better equivalent than opening for reading.
+// pathOnly is O_RDONLY, because there is no better equivalent of O_PATH.
 const pathOnly = unix.O_RDONLY
 
-// beneath opens path below root, following no symbolic link in any component.
+// beneath opens path below root. It follows no symbolic link in any component.
 func beneath(root int, path string, flags int) (int, error) {
 	return stepwise(root, path, flags)
 }

@@ -8,23 +8,23 @@ import (
 	"time"
 )
 
-// answerTime is how long the disk may take for one step. If the server of a
-// network file system is away, or a disk is dying, whoever asks waits for ever,
-// and cannot be called back.
+// answerTime bounds one step of disk access. A step may block forever if the
+// server of a network file system is unreachable or a disk is failing, and
+// cannot be cancelled.
 const answerTime = 5 * time.Second
 
-// errNoAnswer: the disk has taken longer than that.
+// errNoAnswer reports a step longer than answerTime.
 var errNoAnswer = errors.New("it does not answer")
 
-// steps are what the disk has been asked for and has not answered, the one that
-// has taken longest first. As long as that is too long, nobody else is sent
-// waiting: those that wait already are all that there will be.
+// steps lists the pending disk operations, the oldest first. While the oldest
+// step exceeds answerTime, new steps fail at once; this bounds the number of
+// blocked goroutines.
 type steps struct {
 	mu   sync.Mutex
-	list list.List // of the times at which they began
+	list list.List // of start times
 }
 
-// A step is one of them.
+// A step is an element of the list of steps.
 type step = *list.Element
 
 func (s *steps) begin() (step, error) {
@@ -36,7 +36,8 @@ func (s *steps) begin() (step, error) {
 	return s.list.PushBack(time.Now()), nil
 }
 
-// again begins a step of what has been begun, even if others are stuck.
+// again begins another step of a running operation, even if other steps are
+// stuck.
 func (s *steps) again() step {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -68,8 +69,9 @@ func (s *steps) stuckLocked() bool {
 	return first != nil && time.Since(first.Value.(time.Time)) >= answerTime
 }
 
-// patiently takes one step, and does not wait for it longer than that may take.
-// The error is then an [ErrRoot]: nothing is known of any file.
+// patiently calls do as one step and waits at most answerTime. If do takes
+// longer, the error is an [ErrRoot], because the state of every file is
+// unknown.
 func patiently[T any](v *Vault, do func() (T, error)) (T, error) {
 	type result struct {
 		value T
@@ -96,17 +98,16 @@ func patiently[T any](v *Vault, do func() (T, error)) (T, error) {
 	}
 }
 
-// What is wrong with a program that wishes for a change: it is refused, and
-// everything else goes on.
+// Errors of a faulty change. Only the change fails; the daemon continues.
 var (
 	errPanic   = errors.New("there is a mistake in memwatchd, which its log describes; please report it")
 	errMeddled = errors.New("there is a mistake in memwatchd: the change altered what it was given; please report it")
 )
 
-// ask asks a change what the file is to be; old is nil if there is none. Nobody
-// but the writer is there to notice a mistake in it: the file is read and
-// changed on a goroutine of its own, where a panic would end the daemon, and do
-// so again whenever it meets the same file.
+// ask returns the content that a change requests; old is nil if there is no
+// file. It recovers from panics: Edit runs on a separate goroutine, where a
+// panic would end the daemon, and would do so again whenever the daemon meets
+// the same file.
 func (w *Writer) ask(c *Change, old *source) (data []byte, err error) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -114,7 +115,7 @@ func (w *Writer) ask(c *Change, old *source) (data []byte, err error) {
 			data, err = nil, errPanic
 		}
 	}()
-	w.Vault.steps.end(w.step) // however long it thinks, the disk is not to blame
+	w.Vault.steps.end(w.step) // the duration of Edit does not count as disk time
 	defer func() { w.step = w.Vault.steps.again() }()
 	if old == nil {
 		return c.Edit(nil)

@@ -10,8 +10,9 @@ import (
 	"github.com/memwatchd/memwatchd/memory"
 )
 
-// Nobody waits for ever for a disk that does not answer: who asked first waits
-// for some seconds, who asks then not at all, and when it answers all is well.
+// TestDiskDoesNotAnswer checks that the first call on an unresponsive disk
+// waits for answerTime, that later calls fail at once, and that all calls
+// succeed when the disk responds again.
 func TestDiskDoesNotAnswer(t *testing.T) {
 	v := newVault(t, map[string]string{"a.md": "a", "d/b.md": "b"})
 	synctest.Test(t, func(t *testing.T) {
@@ -51,7 +52,8 @@ func TestDiskDoesNotAnswer(t *testing.T) {
 	})
 }
 
-// A walk that gets stuck is given up, one that takes long is not.
+// TestWalkGetsStuck checks that a stuck walk is abandoned and a slow one is
+// not.
 func TestWalkGetsStuck(t *testing.T) {
 	files := map[string]string{}
 	for i := range 20 {

@@ -11,20 +11,20 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A directory with a tag file is left out by programs that make backups.
+// Backup programs skip a directory that contains this tag file.
 const tagName = "CACHEDIR.TAG"
 
 const cacheTag = "Signature: 8a477f597d28d172789f06886806bc55\n" +
 	"# Everything here is made by memwatchd.\n"
 
-// PrivateDir makes sure that there is a directory at path which only we can
-// read and write, with a CACHEDIR.TAG, and creates it (and, with the same mode,
-// what is missing above it) if there is none.
+// PrivateDir ensures that the directory at path exists, is readable and
+// writable by this user only, and contains a CACHEDIR.TAG. It creates a missing
+// directory and its missing parents with the same mode.
 //
-// A directory that is a symbolic link, belongs to somebody else, or could be
-// written by others is refused, and so is one with such files directly in it:
-// what others might have put there cannot be told apart from ours. What others
-// could only read is closed to them.
+// PrivateDir refuses a directory that is a symbolic link, belongs to another
+// user, or is writable by others, or that directly contains such files: foreign
+// content could not be distinguished from the daemon's. It removes the
+// permissions of other users to read.
 func PrivateDir(path string) error {
 	if err := os.MkdirAll(path, 0o700); err != nil {
 		return fmt.Errorf("private directory: %w", err)
@@ -78,8 +78,8 @@ func PrivateDir(path string) error {
 	return nil
 }
 
-// CheckPrivateDir says why [PrivateDir] would refuse the directory at path, and
-// changes nothing. One that is not there yet is not refused.
+// CheckPrivateDir returns why [PrivateDir] would refuse the directory at path.
+// It changes nothing and accepts a missing directory.
 func CheckPrivateDir(path string) error {
 	var st unix.Stat_t
 	err := unix.Lstat(path, &st)
@@ -113,8 +113,8 @@ func CheckPrivateDir(path string) error {
 	return nil
 }
 
-// privateFile checks a file in a private directory, and closes it to others.
-// What is not a regular file is none of its business.
+// privateFile checks a file in a private directory and removes the permissions
+// of other users. It ignores everything but regular files.
 func privateFile(dir int, name string) error {
 	var st unix.Stat_t
 	switch err := fstatat(dir, name, &st); {
@@ -131,7 +131,7 @@ func privateFile(dir int, name string) error {
 	if st.Mode&0o077 == 0 {
 		return nil
 	}
-	// A link that has taken the file's place meanwhile could only be ours.
+	// A link that has replaced the file meanwhile could only be the user's own.
 	err := unix.Fchmodat(dir, name, uint32(st.Mode)&0o700, 0)
 	if err == unix.ENOENT {
 		return nil
@@ -139,7 +139,8 @@ func privateFile(dir int, name string) error {
 	return err
 }
 
-// private says why what looks like st cannot be trusted to be ours alone.
+// private returns why a file with the attributes st may have been written by
+// another user, or nil.
 func private(st *unix.Stat_t) error {
 	if int(st.Uid) != os.Geteuid() {
 		return fmt.Errorf("belongs to user %d, not to user %d who runs this", st.Uid, os.Geteuid())

@@ -33,7 +33,7 @@ func TestPrivateDir(t *testing.T) {
 	if text, err := os.ReadFile(tag); err != nil || !strings.HasPrefix(string(text), "Signature: 8a477f597d28d172789f06886806bc55\n") || mode(tag) != 0o600 {
 		t.Errorf("tag is %q, %v", text, err)
 	}
-	// What others could only read is closed.
+	// Files that others could only read become private.
 	open := filepath.Join(dir, "catalogue")
 	must(t, os.WriteFile(open, nil, 0o600))
 	must(t, os.Chmod(open, 0o644))
@@ -72,8 +72,8 @@ func TestPrivateDirRefuses(t *testing.T) {
 	}
 }
 
-// TestMain lets the test binary be another process, that holds a lock or changes
-// files, and sees to it that the tests leave no goroutine behind.
+// TestMain runs the test binary as another process, which holds a lock or
+// changes files, or runs the tests and checks that they leave no goroutines.
 func TestMain(m *testing.M) {
 	if path := os.Getenv("VAULT_TEST_LOCK"); path != "" {
 		_, err := AcquireLock(path, Holder{PID: os.Getpid(), Socket: "/run/x.sock"})
@@ -107,7 +107,8 @@ func TestLock(t *testing.T) {
 	if err.Error() != want {
 		t.Errorf("error is %q, want %q", err, want)
 	}
-	// The file of a process that was killed holds nobody up, whatever it says.
+	// The file of a killed process does not hold the lock, whatever its
+	// content.
 	must(t, cmd.Process.Kill())
 	cmd.Wait()
 	lock, err := AcquireLock(path, Holder{PID: os.Getpid()})

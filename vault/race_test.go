@@ -15,12 +15,12 @@ import (
 	"time"
 )
 
-// A person saves a file in one of the ways in which programs do.
+// A person saves a file in the way that one kind of program does.
 type person struct {
 	name string
-	// save writes the version n, of which later is what was saved before.
+	// save writes version n; higher numbers are later.
 	save func(name string, n int) error
-	// appends is true if everything ever saved has to be there, not the last only.
+	// appends reports that every version must survive, not just the last one.
 	appends bool
 }
 
@@ -28,7 +28,7 @@ func personal(n int) []byte {
 	return fmt.Appendf(nil, "count: 0\nversion %d\n%send\n", n, strings.Repeat("padding\n", n%50))
 }
 
-// persons save in every way that has been seen.
+// persons cover all observed ways to save.
 var persons = []person{
 	{name: "renames over", save: func(name string, n int) error {
 		if err := os.WriteFile(name+".new", personal(n), 0o600); err != nil {
@@ -59,10 +59,9 @@ var persons = []person{
 	}},
 }
 
-// wantSaved reports what is missing of what a person saved. Where nothing can be
-// known of who has a file open, two who append to it in the same instant may get
-// a file each, and who has it open for longer than it is waited for, slow, may
-// have written in vain.
+// wantSaved returns an error if a saved version is missing. On systems without
+// leases, two simultaneous appends may each go to a different file, and a save
+// in slow, which kept the file open beyond the recheck, may be lost.
 func (p person) wantSaved(data []byte, kept [][]byte, last int, slow map[int]bool) error {
 	if slow[last] && !p.appends {
 		return nil
@@ -91,7 +90,8 @@ func (p person) wantSaved(data []byte, kept [][]byte, last int, slow map[int]boo
 	return nil
 }
 
-// counted is a change that is never finished: it counts.
+// counted returns a change that increments a counter and is therefore never
+// without effect.
 func counted(path string, asked bool) Change {
 	return Change{Path: path, Cause: "count", Asked: asked, Edit: func(f *File) ([]byte, error) {
 		var n int
@@ -106,8 +106,8 @@ func counted(path string, asked bool) Change {
 	}}
 }
 
-// A person saves while the same file is changed all the time: nothing that they
-// have saved is ever lost, whichever way they save.
+// TestNoSaveIsLost checks that no save is lost while the writer changes the
+// same file continuously.
 func TestNoSaveIsLost(t *testing.T) {
 	rounds := 150
 	if os.Getenv("FAULTS") != "" {
@@ -144,7 +144,7 @@ func race(t *testing.T, w *Writer, p person, rounds int) {
 	defer work.Wait()
 	defer end()
 	work.Go(func() { w.Run(ctx) })
-	var turn sync.Mutex // held while it is changed
+	var turn sync.Mutex // held during each change
 	work.Go(func() {
 		for n := 0; ctx.Err() == nil; n++ {
 			turn.Lock()
@@ -174,7 +174,7 @@ func race(t *testing.T, w *Writer, p person, rounds int) {
 		}
 		turn.Lock()
 		for {
-			// Whoever saved has saved: what is looked at once more need not wait.
+			// After a completed save the recheck need not wait.
 			_, err := inTurn(ctx, w, func() (none struct{}, _ error) { return none, w.finishLate(path) })
 			if err == nil {
 				break

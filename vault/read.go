@@ -10,32 +10,32 @@ import (
 )
 
 const (
-	// leaseLimit is the size above which a file is not read under a lease: a
-	// writer has to wait for as long as it is held.
+	// leaseLimit is the size above which a file is not read under a lease,
+	// because writers must wait while a lease is held.
 	leaseLimit = 1 << 20
-	// leaseHold is how long a lease may be held, whatever the disk does.
+	// leaseHold bounds the duration of a lease even if the disk is slow.
 	leaseHold = 50 * time.Millisecond
-	// believeEmpty is how long a file has to stay empty before it is believed,
-	// where no lease can tell that nobody is about to fill it: most programs
-	// empty a file before they write it.
+	// believeEmpty is how long a file must stay empty before it is reported as
+	// empty on systems where no lease can rule out a writer: most programs
+	// truncate a file before they write it.
 	believeEmpty = 2 * time.Second
-	// attempts is how often a file that changes under our hands is read again.
+	// attempts bounds how often a file that changes during reading is read.
 	attempts = 3
 )
 
-// A File is a file as it was at one moment.
+// A File is a snapshot of a file.
 type File struct {
 	Path    string
 	Stamp   memory.Stamp
 	Data    []byte
 	ModTime time.Time
-	// Unsettled says that somebody had it open for writing, or that it changed
-	// while it was read: Data may be half of what it is going to be.
+	// Unsettled reports that another program had the file open for writing, or
+	// that the file changed during reading: Data may be incomplete.
 	Unsettled bool
 }
 
-// newbornWait is much longer than it takes from making a file to having it open,
-// also on a busy machine.
+// newbornWait is much longer than the time between creating and opening a file,
+// even on a busy machine.
 const newbornWait = 50 * time.Millisecond
 
 type emptied struct {
@@ -43,13 +43,12 @@ type emptied struct {
 	since time.Time
 }
 
-// Read reads a whole file. It does not ask whether the name is one of memory's
-// (see [Vault.Look]), and leaves the catalogue as it is.
+// Read returns a whole file. It does not check whether the name is excluded
+// (see [Vault.Look]), and does not update the catalogue.
 //
-// Where the system has leases the file is read under one, so that what is
-// returned is what some program finished writing. Where it has not, the file
-// must look the same before and after, and is not believed to be empty for two
-// seconds ([ErrChanging]).
+// On systems with leases, Read holds one, so the content is complete. On other
+// systems the attributes of the file must be equal before and after reading,
+// and Read returns [ErrChanging] until a file has been empty for two seconds.
 func (v *Vault) Read(path string) (File, error) {
 	file, err := at(v, path, func(dir int, base string) (File, error) { return v.readAt(dir, base, path) })
 	if err != nil {
@@ -61,7 +60,8 @@ func (v *Vault) Read(path string) (File, error) {
 	return file, nil
 }
 
-// readAt reads the file base in the directory dir, more than once if need be.
+// readAt reads the file base in the directory dir. It repeats the attempt if
+// the file changes meanwhile, or is empty and very new.
 func (v *Vault) readAt(dir int, base, path string) (File, error) {
 	waited := false
 	for n := 1; ; n++ {
@@ -73,8 +73,8 @@ func (v *Vault) readAt(dir int, base, path string) (File, error) {
 			continue
 		}
 		if len(data) == 0 && state == leased && !waited && time.Since(time.Unix(0, stamp.MTime)) < believeEmpty {
-			// A new file is there, empty and nobody's, for a moment before
-			// whoever makes it has it open: a lease does not show that.
+			// A new file is empty and unopened for a moment between its
+			// creation and its opening. A lease does not reveal that.
 			waited = true
 			time.Sleep(newbornWait)
 			continue
@@ -93,17 +93,17 @@ func (v *Vault) readAt(dir int, base, path string) (File, error) {
 	}
 }
 
-// readState says how far what was read can be trusted.
+// A readState describes how reliable the content is.
 type readState int
 
 const (
-	same    readState = iota // looked the same before and after
-	leased                   // nobody could write meanwhile
-	open                     // somebody has it open for writing
-	changed                  // it changed meanwhile
+	same    readState = iota // equal attributes before and after reading
+	leased                   // no program could write meanwhile
+	open                     // another program has it open for writing
+	changed                  // it changed during reading
 )
 
-// readOnce reads the file once, under a lease if it can be had.
+// readOnce reads the file once, under a lease if it can get one.
 func (v *Vault) readOnce(dir int, base string) ([]byte, memory.Stamp, readState, error) {
 	fd, err := v.openFile(dir, base)
 	if err != nil {
@@ -126,7 +126,7 @@ func (v *Vault) readOnce(dir int, base string) ([]byte, memory.Stamp, readState,
 		hold, state = l, leased
 		defer hold.release()
 	}
-	// What counts is what it is now that nobody can write.
+	// The attributes that count are those taken under the lease.
 	if err := unix.Fstat(fd, &before); err != nil {
 		return nil, memory.Stamp{}, 0, err
 	}
@@ -144,14 +144,15 @@ func (v *Vault) readOnce(dir int, base string) ([]byte, memory.Stamp, readState,
 	case int64(len(data)) != before.Size, hold != nil && !hold.release():
 		state = changed
 	case hold == nil && stampOf(&before) != stampOf(&after):
-		// With a lease that held, only its name can have been taken from it, by
-		// whoever replaced it: that changes its stamp, and nothing that was read.
+		// If a lease was held, only the name can have been removed from the
+		// file, by a replacement. That changes the stamp but not the content.
 		state = changed
 	}
 	return data, stampOf(&before), state, nil
 }
 
-// lease keeps others from writing to an open file, for at most the given time.
+// lease takes a read lease on an open file for at most the given time. Until it
+// ends, other programs cannot write the file.
 func (v *Vault) lease(fd int, most time.Duration) (*lease, error) {
 	if v.noLeases {
 		return nil, errors.ErrUnsupported
@@ -159,9 +160,9 @@ func (v *Vault) lease(fd int, most time.Duration) (*lease, error) {
 	return takeLease(fd, most)
 }
 
-// doubt decides about an empty file that may be about to be filled. Time is
-// counted from when it was first seen, because the clock that set the file's
-// times may not be ours.
+// doubt returns ErrChanging for an empty file that may be about to be written.
+// It measures time from the first observation, because the file's times may
+// come from another clock.
 func (v *Vault) doubt(path string, stamp memory.Stamp) error {
 	now := time.Now()
 	v.mu.Lock()
@@ -186,10 +187,10 @@ func (v *Vault) trust(path string) {
 	delete(v.emptied, path)
 }
 
-// readAll reads fd to its end. More than limit bytes are too many, however
-// large the file was said to be: it may grow while it is read.
+// readAll reads fd to its end. It returns ErrTooLarge for more than limit bytes
+// even if size was smaller: the file may grow during reading.
 func readAll(fd int, size, limit int64) ([]byte, error) {
-	data := make([]byte, 0, min(size, limit)+1) // one more, to see the end without growing
+	data := make([]byte, 0, min(size, limit)+1) // one extra byte to detect the end without growing
 	for {
 		if int64(len(data)) > limit {
 			return nil, ErrTooLarge
@@ -210,9 +211,9 @@ func readAll(fd int, size, limit int64) ([]byte, error) {
 	}
 }
 
-// Writing reports whether another process has the file open for writing. Where
-// the system cannot tell, it reports false. The error is fs.ErrNotExist if there
-// is no such file.
+// Writing reports whether another process has the file open for writing; it
+// reports false on systems without leases. The error is fs.ErrNotExist if the
+// file does not exist.
 func (v *Vault) Writing(path string) (bool, error) {
 	writing, err := at(v, path, func(dir int, base string) (bool, error) {
 		fd, err := v.openFile(dir, base)

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// needLeases skips a test where the system has no leases.
+// needLeases skips a test on systems without leases.
 func needLeases(t *testing.T, v *Vault) {
 	t.Helper()
 	f, err := os.CreateTemp(v.Dir, "probe")
@@ -31,7 +31,7 @@ func needLeases(t *testing.T, v *Vault) {
 	l.release()
 }
 
-// version is a text that shows whether all of it is there.
+// version returns a text that shows whether it is complete.
 func version(n, size int) []byte {
 	head := fmt.Sprintf("%d %d\n", n, size)
 	return append([]byte(head), bytes.Repeat([]byte{'a' + byte(n%26)}, size-len(head))...)
@@ -45,8 +45,8 @@ func whole(data []byte) bool {
 	return len(data) == size && bytes.Equal(data, version(n, size))
 }
 
-// Whatever way a file is saved in, a reader who never waits sees all of a
-// version, is told that it may not have, or is told to come again.
+// TestNeverHalfWritten checks that, for each way to save, Read returns a
+// complete version, sets Unsettled, or returns ErrChanging.
 func TestNeverHalfWritten(t *testing.T) {
 	inPlace := func(name string, data []byte) error { return os.WriteFile(name, data, 0o600) }
 	ways := []struct {
@@ -161,8 +161,8 @@ func TestWriting(t *testing.T) {
 	}
 }
 
-// A lease that its holder forgets is given up in time, and then says that it
-// was not held to the end.
+// TestLeaseIsBounded checks that a lease ends in time and that release then
+// reports the interruption.
 func TestLeaseIsBounded(t *testing.T) {
 	v := newVault(t, map[string]string{"x.md": "text"})
 	needLeases(t, v)
@@ -172,7 +172,7 @@ func TestLeaseIsBounded(t *testing.T) {
 	defer f.Close()
 	l, err := takeLease(int(f.Fd()), 20*time.Millisecond)
 	must(t, err)
-	w, err := os.OpenFile(name, os.O_WRONLY, 0) // waits for as long as the lease is held
+	w, err := os.OpenFile(name, os.O_WRONLY, 0) // blocks while the lease is held
 	must(t, err)
 	must(t, w.Close())
 	if l.release() {
@@ -187,8 +187,8 @@ func TestLeaseIsBounded(t *testing.T) {
 	}
 }
 
-// A file that was emptied keeps its last text for two seconds, unless nobody
-// can be writing it.
+// TestEmptyIsDoubted checks that an emptied file returns ErrChanging for two
+// seconds, unless no program can be writing it.
 func TestEmptyIsDoubted(t *testing.T) {
 	v := newVault(t, map[string]string{"x.md": "", "y.md": ""})
 	needLeases(t, v)
@@ -208,7 +208,7 @@ func TestEmptyIsDoubted(t *testing.T) {
 			if _, err := v.Read("x.md"); !errors.Is(err, ErrChanging) {
 				t.Fatalf("still in doubt: %v, want ErrChanging", err)
 			}
-			// Another change begins the time anew.
+			// Another change restarts the delay.
 			must(t, os.Chtimes(name, time.Time{}, time.Unix(1, 0)))
 		}
 		if _, err := v.Read("x.md"); !errors.Is(err, ErrChanging) {
@@ -229,7 +229,8 @@ func TestEmptyIsDoubted(t *testing.T) {
 	})
 }
 
-// A file that grows while it is read is read up to the cap.
+// TestGrowingFile checks that a file that grows during reading is read only up
+// to the limit.
 func TestGrowingFile(t *testing.T) {
 	v := newVault(t, map[string]string{"x.md": "x"})
 	v.MaxFileSize = 64 << 10
@@ -305,8 +306,8 @@ func TestUnreadable(t *testing.T) {
 	}
 }
 
-// TestReplaced reads a file that is replaced all the time: what was read is
-// whole, and settled, whatever has taken its name meanwhile.
+// TestReplaced checks that reads of a continuously replaced file return
+// complete and settled versions.
 func TestReplaced(t *testing.T) {
 	v := newVault(t, nil)
 	needLeases(t, v)
@@ -351,7 +352,7 @@ func TestReplaced(t *testing.T) {
 	}
 	close(stop)
 	must(t, <-replaced)
-	// On a machine that is busy some take longer than a lease is held.
+	// On a busy machine some reads take longer than a lease is held.
 	if unsettled > 20 {
 		t.Errorf("%d of 500 reads are not settled", unsettled)
 	}

@@ -14,14 +14,15 @@ import (
 	"github.com/memwatchd/memwatchd/vault/journal"
 )
 
-// settle decides, by what it holds, what becomes of the file under the temporary
-// name of a change, and of the change itself: it reports whether that has
-// happened, and tells the journal. That the journal has it as made is given.
-// Nothing that others wrote is removed.
+// settle resolves a change that may be half done. It compares the temporary
+// file with the recorded digests, restores or removes it, and reports whether
+// the change was made. It records the result in the journal. made is true if
+// the journal already has the change as complete. settle never removes a
+// version written by another program.
 //
-// With an error it cannot be decided now; errLost is that somebody is still
-// writing to the file that was replaced. The spot is the one of the file, or nil
-// if it has to be opened.
+// On error, the result is still undecided; errLost means that a program is
+// still writing the replaced file. If s is nil, settle opens the directory of
+// the file itself.
 func (w *Writer) settle(s *spot, r journal.Record, made bool) (happened bool, err error) {
 	if r.To != "" {
 		happened, err = w.settleMove(r)
@@ -40,12 +41,12 @@ func (w *Writer) settle(s *spot, r journal.Record, made bool) (happened bool, er
 	return happened, w.conclude(r, made, happened)
 }
 
-// clearTemp clears away the temporary file of a change, and reports whether it
-// has happened.
+// clearTemp removes, restores or keeps the temporary file of a change. It
+// reports whether the change was made.
 func (w *Writer) clearTemp(s *spot, r journal.Record, made bool) (happened bool, err error) {
 	if s == nil {
 		if s, err = w.open(r.Path); errors.Is(err, fs.ErrNotExist) {
-			return made, nil // and so is its directory
+			return made, nil // its directory is gone, too
 		} else if err != nil {
 			return false, err
 		}
@@ -80,12 +81,12 @@ func (w *Writer) clearTemp(s *spot, r journal.Record, made bool) (happened bool,
 	case err != nil:
 		return false, err
 	case temp.holds(r.After):
-		// Ours, which never was in the file's place or was sent back.
+		// The new version was never in place or was put back.
 		return ours, w.discard(s.dir, r.Temp)
 	case temp.holds(r.Before):
 		return true, w.discard(s.dir, r.Temp)
-	case !there: // which is ours, too, if it was to be removed
-		// Others have saved what was replaced, and moved the new one away.
+	case !there: // which is also this writer's version if the change removes the file
+		// Other programs saved the replaced file and moved the new one away.
 		return false, w.call("put back", func() error { return renameNew(s.dir, r.Temp, s.dir, s.base) })
 	case !ours:
 		return made, w.keep(s, r)
@@ -104,8 +105,8 @@ func (w *Writer) clearTemp(s *spot, r journal.Record, made bool) (happened bool,
 	return false, w.keep(s, r)
 }
 
-// keep gives what others have saved, and what was in the way of something that
-// others have saved later, a name under which a person finds it.
+// keep renames a temporary file to a visible name for the user. The file
+// contains a version saved by another program that a later save superseded.
 func (w *Writer) keep(s *spot, r journal.Record) error {
 	name := s.base + ".kept-" + r.ID
 	err := w.call("keep", func() error { return renameNew(s.dir, r.Temp, s.dir, name) })
@@ -123,8 +124,8 @@ func (w *Writer) keep(s *spot, r journal.Record) error {
 	return nil
 }
 
-// conclude tells the journal what has become of a change. It does not tell it
-// what it knows.
+// conclude records in the journal whether a change was made, unless the journal
+// has this result already.
 func (w *Writer) conclude(r journal.Record, made, happened bool) error {
 	var err error
 	switch {
@@ -143,28 +144,28 @@ func (w *Writer) conclude(r journal.Record, made, happened bool) error {
 }
 
 const (
-	// lateAfter is how long after it was replaced an old file is looked at once
-	// more: whoever had it open, or was opening it, may still write to it.
+	// lateAfter is the delay before the recheck of a replaced file: a program
+	// that had the file open, or was opening it, may still write to it.
 	lateAfter = 50 * time.Millisecond
-	// lateMost is the longest time between two looks at what could not be
-	// cleared away.
+	// lateMost bounds the delay between rechecks of a temporary file that
+	// cannot be cleared.
 	lateMost = time.Minute
 )
 
-// A lateLook is a look that is due at what lies under a temporary name.
+// A lateLook is a pending recheck of a temporary file.
 type lateLook struct {
-	spot   *spot // until the first look, in case the directory is renamed
+	spot   *spot // nil after the first recheck; open so that a renamed directory does not matter
 	record journal.Record
 	due    time.Time
 	pause  time.Duration
-	made   bool // the change is in the journal as made
-	told   bool // that it could not be cleared away yet
+	made   bool // the journal has the change as complete
+	told   bool // a failure was logged
 }
 
-// Run looks once more at files that were replaced a moment ago, and removes the
-// old ones, until the context ends and no such look is left. It returns nil.
+// Run rechecks recently replaced files and removes the old versions. It returns
+// nil after the context ends and the first recheck of each file is done.
 //
-// Without it each Write takes a little longer, because it does that itself.
+// Without Run, each Write does its own recheck and takes longer.
 func (w *Writer) Run(ctx context.Context) error {
 	w.init()
 	w.mu.Lock()
@@ -182,8 +183,8 @@ func (w *Writer) Run(ctx context.Context) error {
 		case <-w.wake:
 			continue
 		case <-done:
-			// What has been replaced is looked at; what could not be cleared away
-			// is left to the next start.
+			// First rechecks are still made. Files that could not be cleared
+			// are left to the next start.
 			done = nil
 			continue
 		case <-timer.C:
@@ -195,9 +196,9 @@ func (w *Writer) Run(ctx context.Context) error {
 	}
 }
 
-// nextLook is how long it is until the next look is due. At the end it reports
-// that there is no more to do if there is no first look to be taken: then nobody
-// looks any more.
+// nextLook returns the time until the next recheck is due. If ending is true
+// and no first recheck is pending, nextLook reports false and marks Run as
+// ended.
 func (w *Writer) nextLook(ending bool) (wait time.Duration, more bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -210,8 +211,7 @@ func (w *Writer) nextLook(ending bool) (wait time.Duration, more bool) {
 	return max(wait, 0), w.running
 }
 
-// lookLater sees to it that the temporary file of a change is looked at, and
-// reports whether [Writer.Run] will.
+// lookLater schedules a recheck and reports whether [Writer.Run] will make it.
 func (w *Writer) lookLater(l lateLook) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -224,7 +224,7 @@ func (w *Writer) lookLater(l lateLook) bool {
 	return w.running
 }
 
-// lookDue takes the looks that are due.
+// lookDue makes the rechecks that are due.
 func (w *Writer) lookDue() {
 	now := time.Now()
 	for _, l := range w.takeLooks(func(l lateLook) bool { return !l.due.After(now) }) {
@@ -232,8 +232,8 @@ func (w *Writer) lookDue() {
 	}
 }
 
-// finishLate takes the looks at a file that are to be taken before it is changed
-// again, each at its time.
+// finishLate makes the rechecks of a file before the file is changed again. It
+// waits until each first recheck is due.
 func (w *Writer) finishLate(path string) error {
 	var errs []error
 	for _, l := range w.takeLooks(func(l lateLook) bool { return l.record.Path == path || l.record.To == path }) {
@@ -245,7 +245,7 @@ func (w *Writer) finishLate(path string) error {
 	return errors.Join(errs...)
 }
 
-// takeLooks takes looks off the list.
+// takeLooks removes the selected rechecks from the list and returns them.
 func (w *Writer) takeLooks(which func(lateLook) bool) (mine []lateLook) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -259,8 +259,8 @@ func (w *Writer) takeLooks(which func(lateLook) bool) (mine []lateLook) {
 	return mine
 }
 
-// takeLook clears away what lies under the temporary name of a change. If it
-// cannot, it is tried again later.
+// takeLook resolves the change of one recheck. On failure it schedules another
+// one.
 func (w *Writer) takeLook(l lateLook) error {
 	_, err := w.settle(l.spot, l.record, l.made)
 	if l.spot != nil {
@@ -278,8 +278,8 @@ func (w *Writer) takeLook(l lateLook) error {
 	return err
 }
 
-// done notes that a change has been made: the journal is told, and the old file
-// is looked at once more.
+// done records a complete change in the journal and schedules the recheck of
+// the old file.
 func (w *Writer) done(s *spot, c *Change, r journal.Record, hash [32]byte) {
 	if !c.Asked {
 		w.spend(r.Path)

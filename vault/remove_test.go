@@ -40,7 +40,8 @@ func TestRemove(t *testing.T) {
 	}
 }
 
-// Who saves at the same moment is asked about what was saved.
+// TestRemoveLosesTheRace checks that Edit is called again with a version saved
+// during a removal.
 func TestRemoveLosesTheRace(t *testing.T) {
 	w := newWriter(t, map[string]string{"a.md": "one\n"})
 	wants := errors.New("changed")
@@ -57,11 +58,12 @@ func TestRemoveLosesTheRace(t *testing.T) {
 	wantFiles(t, w, map[string]string{"a.md": "two\n"})
 }
 
-// A process that is killed in the middle has removed the file or it has not.
+// TestRepairOfARemoval checks that a removal interrupted by a crash is either
+// completed or reverted.
 func TestRepairOfARemoval(t *testing.T) {
 	for _, test := range []struct {
 		name        string
-		there, away string // what lies at the path and under the temporary name
+		there, away string // contents at the path and under the temporary name
 		want        map[string]string
 		happened    bool
 	}{
@@ -88,7 +90,8 @@ func TestRepairOfARemoval(t *testing.T) {
 	}
 }
 
-// Who has the file open and saves after all finds it where it was.
+// TestRemoveAndSave checks that a save to a removed file that was still open
+// puts the file back.
 func TestRemoveAndSave(t *testing.T) {
 	w := newWriter(t, map[string]string{"a.md": "one\n"})
 	w.Vault.noLeases = true
@@ -97,7 +100,7 @@ func TestRemoveAndSave(t *testing.T) {
 		if call != "sync directory" || saved {
 			return do()
 		}
-		saved = true // as who opened it just before it was taken away
+		saved = true // by a program that opened the file just before its removal
 		away, err := filepath.Glob(filepath.Join(w.Vault.Dir, tempPrefix+"*"))
 		if err != nil || len(away) != 1 {
 			return fmt.Errorf("%q, %v", away, err)

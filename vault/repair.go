@@ -14,12 +14,12 @@ import (
 	"github.com/memwatchd/memwatchd/vault/journal"
 )
 
-// Repair settles what a crash has left: changes of which the journal does not know
-// whether they have happened, and temporary files. What is neither the old nor
-// the new version of a change was written by others: it is put where it belongs,
-// or, if there is something newer, kept beside it. What cannot be settled yet is
-// tried again by [Writer.Run]. Nothing is written before it has succeeded: the
-// first change does what is left to do.
+// Repair resolves the remains of a crash: pending changes in the journal, and
+// temporary files. A version that is neither the old nor the new one of a
+// change was written by another program. Repair puts that version back or, if
+// there is a newer one, keeps it next to the file. [Writer.Run] retries changes
+// that cannot be resolved yet. No write is made before a successful repair: the
+// first write repairs if necessary.
 //
 // The error is an [ErrRoot], or the context's.
 func (w *Writer) Repair(ctx context.Context) error {
@@ -60,11 +60,12 @@ func (w *Writer) repair(ctx context.Context) error {
 	return nil
 }
 
-// errEmpty: that a file is not there says nothing of what became of a change of
-// it, where there are no files at all. Most probably its disk is not mounted.
+// errEmpty reports a root without any files although changes are pending.
+// Missing files then prove nothing about the changes. Most probably the disk is
+// not mounted.
 var errEmpty = errors.New("it is empty, and files in it were about to be changed; mount its disk, or put a file there")
 
-// resume settles a change that was begun before the daemon was started.
+// resume resolves a change that began before the daemon started.
 func (w *Writer) resume(path string, r journal.Record, made bool) {
 	r.Path = path
 	if _, err := w.settle(nil, r, made); err != nil {
@@ -73,8 +74,8 @@ func (w *Writer) resume(path string, r journal.Record, made bool) {
 	}
 }
 
-// leftovers removes drafts, and finds the directories of other temporary files by
-// their names. It reports whether there is nothing at all below the root.
+// leftovers removes drafts and returns the directories of temporary files by
+// name. It reports whether nothing at all is below the root.
 func (w *Writer) leftovers(ctx context.Context) (found map[string]string, empty bool, err error) {
 	root, err := w.Vault.openRoot()
 	if err != nil {
@@ -94,7 +95,7 @@ func (w *Writer) leftovers(ctx context.Context) (found map[string]string, empty 
 			return nil, false, rootError(w.Vault.Dir, err)
 		}
 		if err != nil {
-			continue // nothing is written there, either
+			continue // the writer cannot write there either
 		}
 		f := os.NewFile(uintptr(fd), dir)
 		entries, _ := f.ReadDir(-1)
@@ -125,7 +126,7 @@ func joinPath(dir, base string) string {
 	return dir + "/" + base
 }
 
-// beside is the path of a file of the same name in another directory.
+// beside returns the path of a file of the same name in another directory.
 func beside(dir, path string) string {
 	_, base, _ := cutLast(path)
 	return joinPath(dir, base)

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Where a disk is not mounted there is an empty directory. Nothing is known of
-// any file then, least of all that a change of it has not happened.
+// TestRepairWaitsForTheDisk checks that an empty root, as of an unmounted disk,
+// does not make pending changes count as not made.
 func TestRepairWaitsForTheDisk(t *testing.T) {
 	w := newWriter(t, map[string]string{"d/a.md": "theirs\n", "d/.memwatchd-x.tmp": "old\n", "b.md": "new\n"})
 	_, err := w.Journal.Begin(record(&Change{Path: "d/a.md"}, ".memwatchd-x.tmp", []byte("old\n"), []byte("new\n")))
@@ -34,7 +34,7 @@ func TestRepairWaitsForTheDisk(t *testing.T) {
 
 	must(t, os.Remove(w.Vault.Dir))
 	must(t, os.Rename(disk, w.Vault.Dir))
-	_, err = w.Write(t.Context(), change("c.md", "", "c\n")) // which sees to it first
+	_, err = w.Write(t.Context(), change("c.md", "", "c\n")) // which repairs first
 	must(t, err)
 	wantFiles(t, w, map[string]string{"d/a.md": "theirs\n", "b.md": "new\n", "c.md": "c\n"})
 	if list := w.Journal.List(time.Time{}, "b.md", 0); len(list) != 1 || list[0].ID != made.ID || len(w.Journal.Pending()) > 0 {
@@ -42,7 +42,7 @@ func TestRepairWaitsForTheDisk(t *testing.T) {
 	}
 }
 
-// A root that was empty from the beginning is one to write to.
+// TestRepairOfAnEmptyRoot checks that a root that was always empty is writable.
 func TestRepairOfAnEmptyRoot(t *testing.T) {
 	w := newWriter(t, nil)
 	must(t, w.Repair(t.Context()))

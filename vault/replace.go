@@ -19,7 +19,7 @@ import (
 	"github.com/memwatchd/memwatchd/vault/journal"
 )
 
-// A spot is the directory of a file, open, and the file's name in it.
+// A spot is the open directory of a file and the name of the file in it.
 type spot struct {
 	path string
 	dir  int
@@ -28,8 +28,8 @@ type spot struct {
 
 func (s *spot) close() { unix.Close(s.dir) }
 
-// open goes to the directory of a file. Unlike [at] it opens it for reading,
-// which is what syncing it needs.
+// open opens the directory of a file. Unlike [at], it opens the directory for
+// reading, which syncing requires.
 func (w *Writer) open(path string) (*spot, error) {
 	root, err := w.Vault.openRoot()
 	if err != nil {
@@ -47,7 +47,8 @@ func (w *Writer) open(path string) (*spot, error) {
 	return &spot{path, dir, base}, nil
 }
 
-// attempt makes a change once. The error is errLost if others were faster.
+// attempt makes a change once. If another program saves the file meanwhile, the
+// error is errLost.
 func (w *Writer) attempt(ctx context.Context, c *Change) (Written, error) {
 	s, err := w.open(c.Path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -93,7 +94,7 @@ func (w *Writer) attempt(ctx context.Context, c *Change) (Written, error) {
 	return w.replace(s, old, c, data, foreign)
 }
 
-// A source is a file as it is to be changed, open.
+// A source is an open file that is to be changed.
 type source struct {
 	File
 	fd   int
@@ -103,7 +104,8 @@ type source struct {
 
 func (o *source) close() { unix.Close(o.fd) }
 
-// read reads a file that is to be changed. What may not be all of it is errLost.
+// read reads a file that is to be changed. If the content may be incomplete,
+// the error is errLost.
 func (w *Writer) read(ctx context.Context, s *spot, asked bool) (*source, error) {
 	if err := w.believe(ctx, s, asked); err != nil {
 		return nil, err
@@ -134,8 +136,10 @@ func (w *Writer) read(ctx context.Context, s *spot, asked bool) (*source, error)
 	return nil, err
 }
 
-// believe waits until it can be believed that a file is gone that was there:
-// somebody may be saving it by moving the old one away first.
+// believe returns fs.ErrNotExist if the file is missing. If the file existed
+// until recently, believe first waits, because a program may be saving it by
+// moving the old file away; for an unasked change it returns a [*WaitError]
+// instead.
 func (w *Writer) believe(ctx context.Context, s *spot, asked bool) error {
 	for {
 		var st unix.Stat_t
@@ -156,7 +160,7 @@ func (w *Writer) believe(ctx context.Context, s *spot, asked bool) error {
 	}
 }
 
-// replace puts data in the place of the old file.
+// replace replaces the old file with data.
 func (w *Writer) replace(s *spot, old *source, c *Change, data []byte, foreign time.Time) (Written, error) {
 	draft, err := w.makeDraft(s, data, old)
 	if err != nil {
@@ -174,9 +178,9 @@ func (w *Writer) replace(s *spot, old *source, c *Change, data []byte, foreign t
 	})
 }
 
-// journalled does what puts a draft in its place, after the journal has been told
-// that it is going to be done, and tells it what came of it. If that failed it is
-// looked at what it has left, whatever the error says.
+// journalled records a change in the journal, calls do to put the draft in
+// place, and records the result. If do fails, journalled examines the files to
+// find out whether the change was made, regardless of the error.
 func (w *Writer) journalled(s *spot, c *Change, draft *draft, before, after []byte, foreign time.Time, do func() error) (Written, error) {
 	r, err := w.Journal.Begin(record(c, draft.temp(), before, after))
 	if err != nil {
@@ -206,7 +210,8 @@ func (w *Writer) journalled(s *spot, c *Change, draft *draft, before, after []by
 	return Written{}, err
 }
 
-// happened notes that a change was made although something said that it was not.
+// happened logs and syncs a change that was made although the operation
+// reported an error.
 func (w *Writer) happened(c *Change, said error, spots ...*spot) {
 	if !c.Asked {
 		w.spend(c.Path)
@@ -223,10 +228,10 @@ func (w *Writer) syncDir(s *spot) error {
 	return w.call("sync directory", func() error { return unix.Fsync(s.dir) })
 }
 
-// errJournal: the error is not one of the file.
+// errJournal reports an error of the journal, not of the file.
 var errJournal = errors.New("it is not changed without a note in the journal")
 
-// record is what the journal is told of a change.
+// record returns the journal's record of a change.
 func record(c *Change, temp string, before, after []byte) journal.Record {
 	r := journal.Record{
 		Group: c.Group, Path: c.Path, Cause: c.Cause, Reason: c.Reason, Undoes: c.Undoes,
@@ -238,13 +243,14 @@ func record(c *Change, temp string, before, after []byte) journal.Record {
 	return r
 }
 
-// swap lets the draft and the file change places, if the file is still what was
-// read. Without an error the old file is under the draft's name for changed
-// places; with errLost, somebody saved it, and theirs is in its place.
+// swap exchanges the draft and the file, if the file is still the version read.
+// On success the old file has the name d.temp(). On errLost another program
+// saved the file, and its version is in place.
 //
-// Where there are leases nobody can have the file open for writing meanwhile. A
-// program that is just about to open it has to wait, which is found out before
-// it may go on; then the file it is going to write is put where it belongs.
+// With a lease, no program can have the file open for writing during the
+// exchange. A program about to open the file is blocked; swap detects this
+// before the program continues, and puts back the file that the program is
+// going to write.
 func (w *Writer) swap(s *spot, old *source, d *draft) error {
 	temp := d.temp()
 	if err := w.call("name temporary file", func() error { return supported(renameNew(s.dir, d.name, s.dir, temp)) }); err != nil {
@@ -277,12 +283,13 @@ func (w *Writer) swap(s *spot, old *source, d *draft) error {
 	return errLost
 }
 
-// exchangeHold is how long others may be kept from writing to a file while it is
-// exchanged. It takes a millisecond, unless the machine has no time for us: then
-// it would have to be taken back each time, if this were as short as for reading.
+// exchangeHold bounds the lease during an exchange, which takes about a
+// millisecond. A limit as short as that for reading would force the writer to
+// revert every exchange on an overloaded machine.
 const exchangeHold = 300 * time.Millisecond
 
-// lease keeps others from writing to an open file; it is nil where nothing can.
+// lease takes a read lease on an open file. It returns nil where leases are
+// unavailable, and errOpen if a program has the file open for writing.
 func (w *Writer) lease(fd int) (*lease, error) {
 	l, err := w.Vault.lease(fd, exchangeHold)
 	if errors.Is(err, errWriter) {
@@ -294,33 +301,34 @@ func (w *Writer) lease(fd int) (*lease, error) {
 	return l, nil
 }
 
-// A new version is written under a name of its own beside the file: a draft,
-// which nobody else ever sees and anybody may remove. Before it changes places
-// with the file it gets another name, because what is under that one may be a
-// person's version, and is never removed unless it is known what it is.
+// A new version is written next to the file as a draft, which other programs
+// ignore and may remove. Before the exchange the draft is renamed to its
+// temporary name. The file with that name may contain a person's version after
+// the exchange, so it is removed only if its content is known.
 const (
 	tempPrefix  = ".memwatchd-"
 	tempEnding  = ".tmp"
 	draftSuffix = ".part"
 )
 
-// A draft is a new version of a file, whole and on the disk.
+// A draft is a complete new version of a file, durable on disk.
 type draft struct {
 	name string
 	look look
 }
 
-// temp is the name under which it changes places with the file.
+// temp returns the temporary name, which the draft has during the exchange.
 func (d *draft) temp() string { return strings.TrimSuffix(d.name, draftSuffix) + tempEnding }
 
-// draftOf is the name that a temporary file had before.
+// draftOf returns the draft name for a temporary name.
 func draftOf(temp string) string { return strings.TrimSuffix(temp, tempEnding) + draftSuffix }
 
 func draftName() string { return tempPrefix + strings.ToLower(rand.Text()[:13]) + draftSuffix }
 
-// makeDraft writes data into a file of its own beside the one at s: like the old
-// one in everything but content and times, which are those of now, or, if there
-// is none, as readable as the directory is, or its owner's alone.
+// makeDraft writes data to a draft next to the file at s. The draft has the
+// attributes of the old file but new times. Without an old file, the draft is
+// as accessible as the directory, or private to its owner for one of
+// [Writer.Settings].
 func (w *Writer) makeDraft(s *spot, data []byte, old *source) (*draft, error) {
 	d := &draft{name: draftName()}
 	var f *os.File
@@ -365,7 +373,7 @@ func (w *Writer) fillDraft(f *os.File, s *spot, data []byte, old *source) error 
 	return w.call("sync temporary file", f.Sync)
 }
 
-// dress gives a new file the owner, attributes and mode of the old one.
+// dress gives a draft the owner, attributes and mode of the old file.
 func (w *Writer) dress(f *os.File, s *spot, old *source) error {
 	fd := int(f.Fd())
 	var st unix.Stat_t
@@ -397,17 +405,17 @@ func (w *Writer) dress(f *os.File, s *spot, old *source) error {
 	return mode(uint32(old.stat.Mode) & 0o7777)
 }
 
-// errUndress: the new file would lack what the old one has.
+// errUndress reports that the new file would lack attributes of the old file.
 var errUndress = errors.New("owner and attributes cannot be kept")
 
-// drop removes a draft that is of no use, later if it cannot now.
+// drop removes a useless draft, and schedules a recheck if that fails.
 func (w *Writer) drop(s *spot, d *draft) {
 	if w.discard(s.dir, d.name) != nil {
 		w.lookLater(lateLook{record: journal.Record{Path: s.path, Temp: d.temp()}, pause: lateAfter})
 	}
 }
 
-// discard removes a file of ours.
+// discard removes a file of this writer.
 func (w *Writer) discard(dir int, name string) error {
 	return w.call("remove "+name, func() error {
 		err := unix.Unlinkat(dir, name, 0)
@@ -418,11 +426,12 @@ func (w *Writer) discard(dir int, name string) error {
 	})
 }
 
-// errNoExchange: two files cannot change places here in one step, and nothing
-// else is safe.
+// errNoExchange reports that the file system cannot exchange two files
+// atomically. No other method of replacing is safe.
 var errNoExchange = errors.New("the file system cannot exchange two files in one step, without which a save at the same moment could be lost; edit the file yourself, or keep memory on another file system")
 
-// supported tells apart that a file system never does what it was asked for.
+// supported returns errNoExchange if err means that the file system never
+// supports the operation, and err otherwise.
 func supported(err error) error {
 	if err == unix.EINVAL || err == unix.ENOSYS || err == unix.ENOTSUP || err == unix.EOPNOTSUPP {
 		return errNoExchange
@@ -430,24 +439,24 @@ func supported(err error) error {
 	return err
 }
 
-// A look is what a file is at one moment: which one, and its content. What is no
-// regular file, or cannot be read by us, has none.
+// A look identifies a file and its content at one moment. The hash is zero if
+// the file is not regular or not readable.
 type look struct {
 	stamp memory.Stamp
 	hash  [32]byte
 }
 
-// same reports whether it is the same file with the same content.
+// same reports whether the file and its content are the same.
 func (l look) same(other look) bool {
 	return l.stamp.Inode == other.stamp.Inode && l.hash == other.hash
 }
 
-// holds reports whether the content has that digest.
+// holds reports whether the content has the given digest.
 func (l look) holds(digest string) bool {
 	return l.hash != [32]byte{} && journal.DigestOf(l.hash) == digest
 }
 
-// look sees what a file is, however large.
+// look returns the identity and hash of a file of any size.
 func (w *Writer) look(dir int, base string) (l look, err error) {
 	err = w.call("look at "+base, func() error {
 		var st unix.Stat_t
@@ -473,7 +482,7 @@ func (w *Writer) look(dir int, base string) (l look, err error) {
 	return l, err
 }
 
-// lookAt sees what an open file is.
+// lookAt returns the identity and hash of an open file.
 func lookAt(fd int) (look, error) {
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil {
@@ -499,18 +508,19 @@ func lookAt(fd int) (look, error) {
 	}
 }
 
-// swapsBack is how often what somebody has just saved is put back in a row: each
-// time they would have to save once more in the same instant.
+// swapsBack bounds the exchanges in one call of putBack. Each repetition
+// requires another save at the same instant.
 const swapsBack = 100
 
-// putBack gives the file under the name temp, which somebody else has saved, its
-// place again, where ours is. If what comes out is not what was put in before,
-// they have saved once more meanwhile: then that is put in, and so on. Without an
-// error, what is left under the name temp, if anything, is to be cleared away.
+// putBack exchanges the file named temp, which another program saved, with this
+// writer's version in the file's place. If the exchange replaces a version
+// other than the expected one, another program has saved the file again, and
+// putBack repeats the exchange with the newer version. On success, the caller
+// must clear any file still named temp.
 func (w *Writer) putBack(s *spot, temp string, ours look) error {
-	in := ours // what lies in the file's place, as far as we know
+	in := ours // the file expected at s.base
 	for range swapsBack {
-		// Which file it is will do, where it cannot be read.
+		// For an unreadable file, the inode is enough.
 		back, err := w.look(s.dir, temp)
 		if errors.Is(err, fs.ErrNotExist) {
 			return err
@@ -536,7 +546,7 @@ func (w *Writer) putBack(s *spot, temp string, ours look) error {
 			in = back
 			continue
 		case in != ours && back.stamp.Inode != ours.stamp.Inode:
-			// Two saves, of which the later one replaced the whole file.
+			// After two saves, the later one replaced the whole file.
 			w.discard(s.dir, temp)
 		}
 		return nil

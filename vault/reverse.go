@@ -8,8 +8,8 @@ import (
 	"github.com/memwatchd/memwatchd/vault/journal"
 )
 
-// A ConflictError says that a change cannot be undone because what it wrote is
-// no longer there as it was written.
+// A ConflictError reports that a change cannot be undone because the text that
+// it wrote has changed.
 type ConflictError struct {
 	ID     string // of the change
 	Path   string
@@ -18,15 +18,15 @@ type ConflictError struct {
 
 func (e *ConflictError) Error() string { return fmt.Sprintf("undo %s: %s: %s", e.ID, e.Path, e.Reason) }
 
-// Reverse is what a file becomes when a change is taken back, all of it or
-// nothing: now is what the file is, nil if there is none, and so is what is
-// returned. The error is a [*ConflictError].
+// Reverse returns the content of a file after a change is reversed completely.
+// now is the present content; nil content means that there is no file. The
+// error is a [*ConflictError].
 //
-// A file that is still as the change left it becomes, byte for byte, what it
-// was. In one that others have changed elsewhere, the lines that were written
-// are looked for by the lines around them: those above or those below must be
-// as they were, and there must be no other place that fits as well. A file that
-// the change made is only ever taken away as it was made.
+// If the change was the last one, the result is byte for byte the file before
+// the change. If other programs changed the file elsewhere, Reverse locates the
+// written lines by their context: the context above or below must be unchanged,
+// and no other place may match as well. A file that the change created is
+// removed only if it is unchanged.
 func Reverse(now []byte, r journal.Record) ([]byte, error) {
 	conflict := func(format string, args ...any) error {
 		return &ConflictError{r.ID, r.FilePath(), fmt.Sprintf(format, args...)}
@@ -62,14 +62,14 @@ func Reverse(now []byte, r journal.Record) ([]byte, error) {
 	return p.replace(r.Hunks, found), nil
 }
 
-// reverseExactly takes a change back where it was made: nothing else has changed.
+// reverseExactly reverses a change of a file that has not changed since.
 func reverseExactly(now []byte, r journal.Record) ([]byte, bool) {
 	if r.Before == "" {
 		return nil, true
 	}
 	lines := journal.SplitLines(now)
 	old := make([]byte, 0, len(now))
-	at, moved := 0, 0 // in lines; how much further down lines are than they were
+	at, moved := 0, 0 // line indexes; shift of lines by the preceding hunks
 	for _, h := range r.Hunks {
 		start, n := h.Line-1+moved, len(journal.SplitLines(h.New))
 		if start < at || start+n > len(lines) {
@@ -89,17 +89,17 @@ func appendLines(text []byte, lines [][]byte) []byte {
 	return text
 }
 
-// A place is where the lines of a hunk stand now.
+// A place is the range of lines that a hunk occupies now.
 type place struct{ start, end int }
 
-// places finds hunks in a file that others have changed, one below the other.
+// places locates hunks, in order, in a file changed by other programs.
 type places struct {
 	lines [][]byte
-	from  int // the first line that is below all hunks found so far
+	from  int // the first line below all hunks found so far
 }
 
-// find finds the one place where a hunk can be, or says why there is none. The
-// hunk may have stood at the very beginning of the file, or at its end.
+// find returns the unique place of a hunk, or the reason why there is none.
+// first and last report that the hunk was at the start or end of the file.
 func (p *places) find(h journal.Hunk, first, last bool) (place, string) {
 	written, above, below := journal.SplitLines(h.New), journal.SplitLines(h.Before), journal.SplitLines(h.Behind)
 	slices.Reverse(above) // the nearest first
@@ -113,7 +113,7 @@ func (p *places) find(h journal.Hunk, first, last bool) (place, string) {
 		seen = true
 		up := agreeing(above, func(i int) []byte { return p.line(start - 1 - i) })
 		down := agreeing(below, func(i int) []byte { return p.line(end + i) })
-		// That the file begins or ends here is as good as lines that do.
+		// The start or end of the file counts as matching context.
 		follows := telling(above, up) || first && len(above) == 0 && start == 0
 		precedes := telling(below, down) || last && len(below) == 0 && end == len(p.lines)
 		if !follows && !precedes {
@@ -121,7 +121,7 @@ func (p *places) find(h journal.Hunk, first, last bool) (place, string) {
 		}
 		score := 2 * (up + down)
 		if follows && len(written) == 0 {
-			score++ // what was added where lines were taken away comes behind them
+			score++ // text added where lines were removed follows these lines
 		}
 		if score > most {
 			best, ties, most = place{start, end}, 0, score
@@ -151,8 +151,8 @@ func areOrIs(lines int) string {
 	return fmt.Sprintf("it and the %d below are", lines-1)
 }
 
-// matches reports whether the lines stand at start. The last line of a file may
-// have lost its end, or got one, since.
+// matches reports whether lines are at start. The last line of a file may have
+// lost or gained its newline since.
 func (p *places) matches(start int, lines [][]byte) bool {
 	for i, line := range lines {
 		now := p.lines[start+i]
@@ -173,8 +173,8 @@ func (p *places) line(i int) []byte {
 	return p.lines[i]
 }
 
-// agreeing counts how many lines of a context, from the nearest one, are as they
-// were.
+// agreeing counts the unchanged lines of a context, starting with the nearest
+// line.
 func agreeing(context [][]byte, now func(int) []byte) int {
 	for i, line := range context {
 		if at := now(i); at == nil || !bytes.Equal(withoutEnd(line), withoutEnd(at)) {
@@ -184,14 +184,14 @@ func agreeing(context [][]byte, now func(int) []byte) int {
 	return len(context)
 }
 
-// telling reports whether a context that agrees in so many lines tells a place
-// from others: all of it does, and not all of that is blank.
+// telling reports whether a context identifies a place: all of its lines match,
+// and at least one of them is not blank.
 func telling(context [][]byte, agree int) bool {
 	return agree == len(context) && slices.ContainsFunc(context, func(line []byte) bool { return len(bytes.TrimSpace(line)) > 0 })
 }
 
-// replace puts what was there before in the place of each hunk. Lines that
-// stood at the end of the file, and do no longer, get an end.
+// replace replaces each hunk with its old lines. Lines that were at the end of
+// the file and no longer are get a newline.
 func (p *places) replace(hunks []journal.Hunk, found []place) []byte {
 	out, at := []byte{}, 0
 	for i, h := range hunks {
@@ -208,13 +208,13 @@ func (p *places) replace(hunks []journal.Hunk, found []place) []byte {
 		case cut == len(out) && at < len(p.lines):
 			out = append(out, p.newline()...)
 		case at == len(p.lines) && len(lineEnd(h.New)) > 0 && len(lineEnd(p.lines[at-1])) == 0:
-			out = out[:cut] // as whoever took it away wants it
+			out = out[:cut] // keep the newline removed, as the later change did
 		}
 	}
 	return appendLines(out, p.lines[at:])
 }
 
-// newline is how the file ends its lines.
+// newline returns the line ending of the file.
 func (p *places) newline() []byte {
 	if len(p.lines) > 0 {
 		if end := lineEnd(p.lines[0]); len(end) > 0 {
@@ -224,7 +224,7 @@ func (p *places) newline() []byte {
 	return []byte("\n")
 }
 
-// lineEnd is what ends the last line of text: "\n", "\r\n" or nothing.
+// lineEnd returns the ending of the last line of text: "\n", "\r\n" or nothing.
 func lineEnd(text []byte) []byte {
 	switch {
 	case bytes.HasSuffix(text, []byte("\r\n")):

@@ -30,14 +30,13 @@ func TestHunks(t *testing.T) {
 		{"a\r\n", "a\n", `1 "" -"a\r\n" +"a\n" ""` + "\n"},
 		{"a\n", "a", `1 "" -"a\n" +"a" ""` + "\n"},
 		{"1\n2\n3\n4\n5\n6\n7\n8\n9\n", "1\n2\n3\n4\nx\n6\n7\n8\n9\n", `5 "2\n3\n4\n" -"5\n" +"x\n" "6\n7\n8\n"` + "\n"},
-		// As little as possible, and contexts that end at the next hunk.
+		// Hunks are minimal, and contexts end at the next hunk.
 		{"a\nb\nc\nd\n", "A\nb\nC\nd\ne", `1 "" -"a\n" +"A\n" "b\n"` + "\n" + `3 "b\n" -"c\n" +"C\n" "d\n"` + "\n" + `5 "d\n" -"" +"e" ""` + "\n"},
-		// Lines that occur more than once are anchors where they are the only
-		// ones between two others.
+		// Repeated lines are anchors where they are unique between two others.
 		{"a\n\nb\n\nc\n", "a\n\nB\n\nc\n", `3 "a\n\n" -"b\n" +"B\n" "\nc\n"` + "\n"},
 		{"x\n1\n\n2\ny\n3\n\n4\nz\n", "x\n!\n\n2\ny\n3\n\n!\nz\n",
 			`2 "x\n" -"1\n" +"!\n" "\n2\ny\n"` + "\n" + `8 "y\n3\n\n" -"4\n" +"!\n" "z\n"` + "\n"},
-		// What moved is taken away and added.
+		// Moved lines are removed and added.
 		{"a\nb\nc\n", "b\nc\na\n", `1 "" -"a\n" +"" "b\nc\n"` + "\n" + `4 "b\nc\n" -"" +"a\n" ""` + "\n"},
 	} {
 		if diff := cmp.Diff(test.want, show(journal.Hunks([]byte(test.before), []byte(test.after)))); diff != "" {
@@ -46,8 +45,8 @@ func TestHunks(t *testing.T) {
 	}
 }
 
-// Each case has a file before and after a change, what it is now, and what it is
-// to be when the change is taken back, or why not.
+// TestReverse has cases with the content before, after, and now, and the
+// expected result of reversing the change or the reason why it fails.
 func TestReverse(t *testing.T) {
 	archive, err := txtar.ParseFile("testdata/reverse.txtar")
 	if err != nil {
@@ -77,7 +76,8 @@ func TestReverse(t *testing.T) {
 	}
 }
 
-// What is there, and what is not, are told apart from what is empty.
+// TestReverseOfFilesThatCameAndWent checks that a missing file and an empty
+// file are distinct.
 func TestReverseOfFilesThatCameAndWent(t *testing.T) {
 	made := journal.Record{Path: "a.md", After: journal.Digest([]byte("x\n")), Hunks: journal.Hunks(nil, []byte("x\n"))}
 	removed := journal.Record{Path: "a.md", Before: made.After, Hunks: journal.Hunks([]byte("x\n"), nil)}
@@ -106,7 +106,7 @@ func TestReverseOfFilesThatCameAndWent(t *testing.T) {
 	}
 }
 
-// A damaged record never finds its way into a file.
+// TestReverseOfDamage checks that a damaged record never changes a file.
 func TestReverseOfDamage(t *testing.T) {
 	before, after := []byte("a\nb\nc\n"), []byte("a\nB\nc\n")
 	r := journal.Record{Path: "a.md", Before: journal.Digest(before), After: journal.Digest(after), Hunks: journal.Hunks(before, after)}
@@ -120,7 +120,7 @@ func TestReverseOfDamage(t *testing.T) {
 	}
 }
 
-// Taking a change back at once gives every byte that was there.
+// FuzzReverse checks that reversing the last change restores every byte.
 func FuzzReverse(f *testing.F) {
 	f.Add([]byte("a\nb\r\n\nc"), []byte("a\nB\r\n\nc\n"))
 	f.Add([]byte("\xff\r\x00\n\n\n"), []byte("\n\n\xff"))
@@ -145,8 +145,8 @@ func FuzzReverse(f *testing.F) {
 	})
 }
 
-// What others do elsewhere meanwhile stays, and a change is taken back as if
-// they had not: the two commute.
+// FuzzReverseAfterEditsElsewhere checks that reversing a change commutes with
+// edits elsewhere in the file.
 func FuzzReverseAfterEditsElsewhere(f *testing.F) {
 	for seed := range uint64(50) {
 		f.Add(seed)
@@ -192,15 +192,15 @@ func FuzzReverseAfterEditsElsewhere(f *testing.F) {
 	})
 }
 
-// Whatever a file has become, taking a change back changes no line that the
-// change did not write, or refuses.
+// FuzzReverseKeepsOtherLines checks that reversing a change in an arbitrary
+// file fails or affects only lines that the change wrote.
 func FuzzReverseKeepsOtherLines(f *testing.F) {
 	for seed := range uint64(200) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, seed uint64) {
 		rng := rand.New(rand.NewPCG(seed, 2))
-		text := func(words string) []byte { // few words: everything is ambiguous
+		text := func(words string) []byte { // few distinct words, so that all places are ambiguous
 			var b []byte
 			for range rng.IntN(12) {
 				b = append(b, words[rng.IntN(len(words))], '\n')
@@ -213,7 +213,7 @@ func FuzzReverseKeepsOtherLines(f *testing.F) {
 		if err != nil {
 			return
 		}
-		for _, mine := range []string{"x", "y", "z"} { // the change knows nothing of these
+		for _, mine := range []string{"x", "y", "z"} { // the change contains none of these
 			if n, want := bytes.Count(got, []byte(mine)), bytes.Count(now, []byte(mine)); n != want {
 				t.Fatalf("%q to %q, now %q: got %q", before, after, now, got)
 			}

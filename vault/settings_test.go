@@ -8,8 +8,9 @@ import (
 	"testing"
 )
 
-// What is not memory is not written, but for the files that are told: those are
-// changed, journalled and undone like any other, and new ones are nobody else's.
+// TestWriteSettings checks that, outside memory, only the listed settings are
+// written. They are changed, journalled and undone like memory, and new ones
+// are private.
 func TestWriteSettings(t *testing.T) {
 	const path = "_longterms/_links.yaml"
 	w := newWriter(t, map[string]string{"a.md": "a"})

@@ -9,9 +9,10 @@ import (
 	"testing"
 )
 
-// Whatever lies at the path of a file and under the temporary name of a change
-// when the daemon starts, what others wrote is there afterwards: in its place if
-// it was there, or if nothing is.
+// TestRepairLosesNothing checks that repair keeps every version that another
+// program wrote, for all contents of the file and the temporary file. The
+// version stays in place if it was there, and is put back if the file is
+// missing.
 func TestRepairLosesNothing(t *testing.T) {
 	const none = "none"
 	contents := []string{none, "before\n", "after\n", "theirs\n", "theirs, too\n", ""}

@@ -13,15 +13,15 @@ import (
 	"github.com/memwatchd/memwatchd/vault/journal"
 )
 
-// maxState is far more than any state that is kept: a larger file is not ours.
+// maxState exceeds every state file by far: a larger file is foreign.
 const maxState = 256 << 20
 
-// WriteState replaces the file at path, which is the daemon's own and not below
-// a root: only we can read it, and it is the old or the new one whatever
-// happens, and on the disk when WriteState returns. Its directory is there, and
-// nobody else writes the same path meanwhile.
+// WriteState atomically replaces the daemon's state file at path, which is not
+// below a root. The file is readable by this user only, and is durable on disk
+// when WriteState returns. The directory must exist, and no concurrent call may
+// write the same path.
 func WriteState(path string, data []byte) error {
-	// The name is always the same, so that a crash leaves at most one.
+	// The name is fixed, so that crashes leave at most one such file.
 	draft := path + journal.DraftEnding
 	fd, err := retry(func() (int, error) {
 		return unix.Open(draft, unix.O_WRONLY|unix.O_CREAT|unix.O_TRUNC|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0o600)
@@ -30,7 +30,7 @@ func WriteState(path string, data []byte) error {
 		return pathError("write state", path, err)
 	}
 	f := os.NewFile(uintptr(fd), draft)
-	err = f.Chmod(0o600) // it may have been there
+	err = f.Chmod(0o600) // an existing file may have another mode
 	if err == nil {
 		_, err = f.Write(data)
 	}
@@ -55,8 +55,8 @@ func WriteState(path string, data []byte) error {
 	return nil
 }
 
-// ReadState reads a file that WriteState has written. If there is none the
-// error is an [fs.ErrNotExist].
+// ReadState returns the content of a file written by WriteState. If the file is
+// missing, the error is an [fs.ErrNotExist].
 func ReadState(path string) ([]byte, error) {
 	fd, err := retry(func() (int, error) {
 		return unix.Open(path, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
@@ -78,8 +78,8 @@ func ReadState(path string) ([]byte, error) {
 	return data, pathError("read state", path, err)
 }
 
-// OpenJournal opens the journal in the directory dir, which is made if there is
-// none. Changes are kept for keep, or for ever if it is zero.
+// OpenJournal opens the journal in the directory dir and creates the directory
+// if it is missing. Changes are kept for keep, or forever if keep is zero.
 func OpenJournal(dir string, keep time.Duration) (*journal.Journal, error) {
 	return journal.Open(journal.Disk{MakeDir: PrivateDir, Write: WriteState}, dir, keep)
 }

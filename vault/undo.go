@@ -12,8 +12,8 @@ import (
 	"github.com/memwatchd/memwatchd/vault/journal"
 )
 
-// An Undoer takes changes back. An undo is a change like any other: it is in the
-// journal, and can be undone.
+// An Undoer reverses changes. An undo is a change like any other: it is in the
+// journal and can be undone.
 type Undoer struct {
 	Vault   *Vault
 	Journal *journal.Journal
@@ -23,22 +23,22 @@ type Undoer struct {
 	}
 }
 
-// An Undoing is what became of one change that was to be undone.
+// An Undoing is the result of undoing one change.
 type Undoing struct {
-	Record journal.Record // the change, with its hunks
-	By     string         // id of the change that undid it, "" if none did
-	Err    error          // why it cannot be undone
+	Record journal.Record // the change with its hunks
+	By     string         // ID of the change that undid it, or ""
+	Err    error          // why the change cannot be undone
 }
 
-// Undo takes back the change of an id, or of the beginning of one, and all
-// others of its group. The error is one of [Journal.Get], or a [*ConflictError]
-// if it is undone already; what came of each change is in the list, newest
-// first.
+// Undo reverses the change with the given ID, or unique prefix of an ID, and
+// all changes of its group. The error is one of [Journal.Get], or a
+// [*ConflictError] if the change is already undone. The list contains the
+// result of each change, newest first.
 //
-// A group is undone as a whole or, if one of its changes cannot be, not at all.
-// Only if somebody saves one of its files just then it may stay half undone; no
-// text is lost by that, as what came last is taken back first. With dry, what
-// would happen is told and nothing is done.
+// A group is undone as a whole, or not at all if one of its changes cannot be
+// undone. Only a save of one of its files during the undo can leave the group
+// half undone; no text is lost then, because the newest changes are reversed
+// first. If dry is true, Undo only returns the expected results.
 func (u *Undoer) Undo(ctx context.Context, id string, dry bool) ([]Undoing, error) {
 	r, err := u.Journal.Get(id)
 	if err != nil {
@@ -50,7 +50,7 @@ func (u *Undoer) Undo(ctx context.Context, id string, dry bool) ([]Undoing, erro
 	return u.undo(ctx, u.Journal.Group(r.Group), dry), nil
 }
 
-// UndoSince is [Undoer.Undo] for all changes since a time, each with its group.
+// UndoSince is [Undoer.Undo] for all changes since a time and their groups.
 func (u *Undoer) UndoSince(ctx context.Context, since time.Time, dry bool) []Undoing {
 	groups := map[string]bool{}
 	for _, r := range u.Journal.List(since, "", 0) {
@@ -60,7 +60,7 @@ func (u *Undoer) UndoSince(ctx context.Context, since time.Time, dry bool) []Und
 	return u.undo(ctx, slices.DeleteFunc(all, func(r journal.Record) bool { return !groups[r.Group] }), dry)
 }
 
-// undo takes changes back, which are listed newest first.
+// undo reverses changes, which are sorted newest first.
 func (u *Undoer) undo(ctx context.Context, records []journal.Record, dry bool) []Undoing {
 	p := &undoPlan{undoer: u, failed: map[string]bool{}, errs: map[string]error{}}
 	p.make(records)
@@ -70,18 +70,18 @@ func (u *Undoer) undo(ctx context.Context, records []journal.Record, dry bool) [
 	return p.list(records)
 }
 
-// An undoPlan says which changes are taken back.
+// An undoPlan lists the changes to reverse.
 type undoPlan struct {
 	undoer *Undoer
-	whole  []journal.Record  // those that are taken back, with their hunks, newest first
-	failed map[string]bool   // groups of which one cannot be
-	errs   map[string]error  // why, by id
-	by     map[string]string // what undid them, by id; nil before anything is done
+	whole  []journal.Record  // the changes to reverse, with their hunks, newest first
+	failed map[string]bool   // groups with a change that cannot be reversed
+	errs   map[string]error  // the reasons, by ID
+	by     map[string]string // the undoing changes, by ID; nil before apply
 }
 
-// make finds out which changes can be taken back, by doing so in memory: each
-// file as it is without those changes that came later. It starts anew without
-// the groups that fail, until none does.
+// make determines the reversible changes by reversing them in memory. Each
+// change applies to the file without its later changes. make starts over
+// without the groups that fail, until none fails.
 func (p *undoPlan) make(records []journal.Record) {
 	for {
 		before := len(p.failed)
@@ -100,7 +100,7 @@ func (p *undoPlan) make(records []journal.Record) {
 			}
 			if err != nil {
 				p.failed[r.Group] = true
-				if !allIn(chosen, r.Undoes) { // else what is wanted is the case, as it is
+				if !allIn(chosen, r.Undoes) { // otherwise the requested state is reached already
 					p.errs[r.ID] = err
 				}
 				continue
@@ -120,7 +120,7 @@ func allIn(set map[string]bool, ids []string) bool {
 	return len(ids) > 0 && !slices.ContainsFunc(ids, func(id string) bool { return !set[id] })
 }
 
-// memoryFiles are files as they would be.
+// memoryFiles are files in the state that a plan gives them.
 type memoryFiles struct {
 	vault *Vault
 	known map[string][]byte
@@ -137,7 +137,7 @@ func (f *memoryFiles) read(path string) ([]byte, error) {
 	return file.Data, err
 }
 
-// reverse takes one change back.
+// reverse reverses one change in memory.
 func (f *memoryFiles) reverse(r journal.Record) error {
 	at := r.FilePath()
 	data, err := f.read(at)
@@ -164,11 +164,11 @@ func (f *memoryFiles) reverse(r journal.Record) error {
 	return nil
 }
 
-// apply takes the planned changes back on the disk: those of one file at once
-// where that is possible, so that who has it open is asked about it once.
+// apply reverses the planned changes on disk. It combines the changes of one
+// file where possible, so that an editor prompts its user only once.
 func (p *undoPlan) apply(ctx context.Context) {
 	p.by = map[string]string{}
-	group := "" // the undo itself is one
+	group := "" // shared by all changes of this undo
 	for _, step := range undoSteps(p.whole) {
 		step = slices.DeleteFunc(step, func(r journal.Record) bool { return p.failed[r.Group] })
 		if len(step) == 0 {
@@ -190,7 +190,7 @@ func (p *undoPlan) apply(ctx context.Context) {
 	}
 }
 
-// write takes changes of one file back, newest first.
+// write reverses changes of one file, newest first.
 func (p *undoPlan) write(ctx context.Context, step []journal.Record, group string) (Written, error) {
 	first := step[0]
 	c := Change{
@@ -225,10 +225,10 @@ func (p *undoPlan) write(ctx context.Context, step []journal.Record, group strin
 	return p.undoer.Writer.Write(ctx, c)
 }
 
-// list tells what became of each change: nothing of one that was undone before,
-// or whose undoing was taken back together with it.
+// list returns the result of each change. It omits changes that were undone
+// before, and changes whose undo was reversed along with them.
 func (p *undoPlan) list(records []journal.Record) []Undoing {
-	whole, reasons := map[string]journal.Record{}, map[string]bool{} // by id; by group
+	whole, reasons := map[string]journal.Record{}, map[string]bool{} // by ID; by group
 	for _, r := range p.whole {
 		whole[r.ID] = r
 	}
@@ -255,13 +255,14 @@ func (p *undoPlan) list(records []journal.Record) []Undoing {
 	return list
 }
 
-// undoSteps divides changes, newest first, into those that are taken back at once:
-// each step is changes of one file, or one change that moved a file.
+// undoSteps divides changes, sorted newest first, into steps. A step is changes
+// of one file, or one change that moved a file.
 //
-// The order of files matters. What is taken out of one file is written to
-// another first, so that its text is always somewhere; taking that back has to
-// begin with what came last. So files are put into an order that agrees with all
-// groups, as far as that goes, and changes before that wait for those after.
+// The order of files matters. Text moved between files is written to the target
+// before it is removed from the source, so that it always exists somewhere; an
+// undo must therefore start with the last change. undoSteps merges the orders
+// of all groups as far as they agree. Where they conflict, it begins a new
+// sequence for the older changes.
 func undoSteps(records []journal.Record) [][]journal.Record {
 	var all [][]journal.Record
 	w := wave{}
@@ -285,7 +286,7 @@ func undoSteps(records []journal.Record) [][]journal.Record {
 	return all
 }
 
-// grouped lists the groups, that of the newest change first.
+// grouped returns the changes by group, the group of the newest change first.
 func grouped(records []journal.Record) [][]journal.Record {
 	var groups [][]journal.Record
 	at := map[string]int{}
@@ -301,20 +302,21 @@ func grouped(records []journal.Record) [][]journal.Record {
 	return groups
 }
 
-// A wave is changes of which those of each file are taken back at once.
+// A wave is a sequence of changes in which those of each file are reversed
+// together.
 type wave struct {
-	paths   []string // in the order in which they are
+	paths   []string // in the order of reversal
 	records []journal.Record
 }
 
-// add takes a group in, unless its changes were made in another order of files,
-// or moved one.
+// add adds a group to the wave. It reports false if the group changed files in
+// a conflicting order or moved a file.
 func (w *wave) add(group []journal.Record) bool {
 	if slices.ContainsFunc(group, func(r journal.Record) bool { return r.To != "" }) {
 		return false
 	}
 	paths := slices.Clone(w.paths)
-	at := 0 // where the next file of the group may stand
+	at := 0 // insertion point of the group's next file
 	last := ""
 	for _, r := range group {
 		if r.Path == last {

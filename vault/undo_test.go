@@ -19,7 +19,7 @@ import (
 	"github.com/memwatchd/memwatchd/vault/journal"
 )
 
-// undoing is a root with a writer that runs, and what takes back its changes.
+// undoing is a root with a running writer and an undoer.
 type undoing struct {
 	*testing.T
 	w *Writer
@@ -41,7 +41,7 @@ func newUndoing(t *testing.T, files map[string]string) *undoing {
 	return &undoing{t, w, Undoer{Vault: w.Vault, Journal: w.Journal, Writer: w}}
 }
 
-// set makes a file of a content, or takes it away.
+// set sets the content of a file or removes it.
 func (u *undoing) set(group, path string, content *string) string {
 	u.Helper()
 	written, err := u.w.Write(u.Context(), Change{Path: path, Cause: "edit", Group: group, Asked: true, Edit: func(*File) ([]byte, error) {
@@ -69,7 +69,7 @@ func (u *undoing) byHand(path, content string) {
 	must(u.T, os.WriteFile(filepath.Join(u.w.Vault.Dir, path), []byte(content), 0o600))
 }
 
-// files is what the vault reads.
+// files returns the readable files.
 func (u *undoing) files() map[string]string {
 	u.Helper()
 	files := map[string]string{}
@@ -91,7 +91,7 @@ func (u *undoing) want(what string, want map[string]string) {
 	}
 }
 
-// undo takes a change back, and wants it to succeed.
+// undo undoes a change and requires success.
 func (u *undoing) undo(id string) []Undoing {
 	u.Helper()
 	list, err := u.Undo(u.Context(), id, false)
@@ -105,7 +105,7 @@ func (u *undoing) undo(id string) []Undoing {
 	return list
 }
 
-// told is what became of each change: its file, and why it stays or "".
+// told formats the file and error of each result.
 func told(list []Undoing) string {
 	var b strings.Builder
 	for _, u := range list {
@@ -114,8 +114,9 @@ func told(list []Undoing) string {
 	return b.String()
 }
 
-// Whatever was done, taking it back step by step passes through every state that
-// there was; and so does taking it back at once, and taking that back.
+// TestUndoRestoresEveryByte checks that undoing changes one by one restores
+// every intermediate state. Undoing all changes at once restores the first
+// state, and undoing that restores the state before it.
 func TestUndoRestoresEveryByte(t *testing.T) {
 	for seed := range uint64(4) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -171,7 +172,8 @@ func TestUndoRestoresEveryByte(t *testing.T) {
 	}
 }
 
-// What is undone is in the journal, and can be made again, and be undone again.
+// TestUndoOfUndo checks that an undo is in the journal and can itself be undone
+// repeatedly.
 func TestUndoOfUndo(t *testing.T) {
 	u := newUndoing(t, map[string]string{"a.md": "- [ ] one\n"})
 	id := u.write("", "a.md", "- [x] one\n")
@@ -224,8 +226,8 @@ func TestUndoTakesAwayOnlyWhatNobodyChanged(t *testing.T) {
 	u.want("undo", map[string]string{"a/two.md": "2\nmine\n"})
 }
 
-// A group is undone as a whole or not at all, and in an order in which no text
-// is nowhere at any time.
+// TestUndoOfAGroup checks that a group is undone entirely or not at all, in an
+// order in which all text exists somewhere at any time.
 func TestUndoOfAGroup(t *testing.T) {
 	archived := func(u *undoing) string {
 		id := u.write("", "_archive/a.md", "old\n- gone\n")
@@ -270,7 +272,7 @@ func TestUndoOfAGroup(t *testing.T) {
 	u.want("somebody saves", map[string]string{"_archive/a.md": "old\n- gone\n", "a.md": "# A\n- stays\n"})
 }
 
-// A busyWriter writes files one of which others save all the time.
+// A busyWriter fails to write one of its files because of continuous saves.
 type busyWriter struct {
 	*Writer
 	path string
@@ -283,7 +285,8 @@ func (w busyWriter) Write(ctx context.Context, c Change) (Written, error) {
 	return w.Writer.Write(ctx, c)
 }
 
-// Many changes of one file are undone by one, and what does not fit stays.
+// TestUndoSince checks that one change undoes many changes of a file, and that
+// conflicting changes stay.
 func TestUndoSince(t *testing.T) {
 	u := newUndoing(t, map[string]string{"a.md": "1\n", "b.md": "# B\n1\n"})
 	clock := time.Date(2026, 2, 5, 12, 0, 0, 0, time.UTC)
@@ -313,7 +316,8 @@ func TestUndoSince(t *testing.T) {
 	}
 }
 
-// What is undone already is not spoken of, whatever has become of it.
+// TestUndoSinceOfWhatIsUndone checks that UndoSince omits changes that are
+// already undone, regardless of the file's content.
 func TestUndoSinceOfWhatIsUndone(t *testing.T) {
 	u := newUndoing(t, map[string]string{"a.md": "1\n"})
 	u.undo(u.write("", "a.md", "2\n"))
@@ -324,7 +328,8 @@ func TestUndoSinceOfWhatIsUndone(t *testing.T) {
 	u.want("undo since", map[string]string{"a.md": "mine\n"})
 }
 
-// A dry run knows what cannot be undone because something else cannot.
+// TestUndoOfWhatIsBelow checks that a dry run reports changes that cannot be
+// undone because another one cannot.
 func TestUndoOfWhatIsBelow(t *testing.T) {
 	u := newUndoing(t, map[string]string{"a.md": "1\n", "b.md": "1\n"})
 	u.write("", "a.md", "2\n")

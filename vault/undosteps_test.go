@@ -9,8 +9,8 @@ import (
 	"github.com/memwatchd/memwatchd/vault/journal"
 )
 
-// A change is written as group, path and number; what is taken back at once
-// stands together.
+// TestUndoSteps writes a change as group, path and number. The changes of one
+// step are joined.
 func TestUndoSteps(t *testing.T) {
 	for _, test := range []struct{ name, records, want string }{
 		{"one file", "g1:a:3 g2:a:2 g3:a:1", "a:3,2,1"},

@@ -1,12 +1,13 @@
-// Package vault is the disk: the one door to people's files.
+// Package vault reads and writes the files of the memory directory. No other
+// package accesses these files.
 //
-// The root is an ordinary directory that anybody may change at any time, so
-// nothing is believed for longer than one call. Every access opens the root
-// anew (a directory held open would keep a disk from being unmounted) and goes
-// down from there without following a symbolic link in any component: a link
-// inside the root would turn private text into public text as surely as one
-// that leads out of it. What is opened is opened without blocking, checked to
-// be a regular file, and read up to a cap.
+// The root is an ordinary directory that any program may change at any time, so
+// no state is trusted beyond one call. Every access opens the root again,
+// because a directory held open would prevent unmounting its file system. It
+// then descends without following a symbolic link in any component: a link
+// inside the root could turn private text into public text as easily as a link
+// that leads out of it. Files are opened without blocking, checked to be
+// regular, and read up to a size limit.
 package vault
 
 import (
@@ -22,31 +23,33 @@ import (
 	"github.com/memwatchd/memwatchd/memory"
 )
 
-// DefaultMaxFileSize is used where [Vault.MaxFileSize] is zero.
+// DefaultMaxFileSize is the limit if [Vault.MaxFileSize] is zero.
 const DefaultMaxFileSize = 4 << 20
 
-// What callers tell apart. They are wrapped in an [fs.PathError], as are
-// [fs.ErrNotExist], [fs.ErrPermission] and the errors of the operating system.
+// Errors that callers distinguish. They are wrapped in an [fs.PathError], as
+// are [fs.ErrNotExist], [fs.ErrPermission] and the errors of the operating
+// system.
 var (
-	// ErrRoot: the root itself cannot be opened, or its disk does not answer.
-	// Nothing is known about any file, least of all that it is gone.
+	// ErrRoot reports that the root cannot be opened or that its disk does not
+	// respond. The state of every file is then unknown; in particular, no file
+	// may be assumed to be gone.
 	ErrRoot = errors.New("memory directory cannot be opened")
-	// ErrSymlink: the path, or a directory on the way, is a symbolic link.
+	// ErrSymlink reports that the path or a directory on it is a symbolic link.
 	ErrSymlink = errors.New("symbolic link")
-	// ErrNotRegular: a directory, pipe, socket or device.
+	// ErrNotRegular reports a directory, pipe, socket or device.
 	ErrNotRegular = errors.New("not a regular file")
-	// ErrTooLarge: larger than [Vault.MaxFileSize].
+	// ErrTooLarge reports a file larger than [Vault.MaxFileSize].
 	ErrTooLarge = errors.New("file too large")
-	// ErrSkipped: the name or an ignore pattern says that it is not read.
+	// ErrSkipped reports a path excluded by its name or an ignore pattern.
 	ErrSkipped = errors.New("not read")
-	// ErrChanging: the file was emptied a moment ago and is probably about to
-	// be written. What was last read of it is still the best that is known.
+	// ErrChanging reports that the file was just emptied and is probably about
+	// to be written. The content last read stays the best available.
 	ErrChanging = errors.New("file is being written")
 )
 
-// Absent reports whether err says that there is nothing at the path that may be
-// read: it is gone, or what is there is not for reading. Any other error says
-// only that reading failed this time, and what was last read stays true.
+// Absent reports whether err means that the path has no readable file: it does
+// not exist or is excluded from reading. Any other error means only that this
+// attempt failed, and the content last read stays valid.
 func Absent(err error) bool {
 	for _, target := range []error{fs.ErrNotExist, ErrSymlink, ErrNotRegular, ErrTooLarge, ErrSkipped} {
 		if errors.Is(err, target) {
@@ -56,32 +59,32 @@ func Absent(err error) bool {
 	return false
 }
 
-// A Vault is one root. Set the fields before the first call; all methods are
-// safe for concurrent use.
+// A Vault gives access to one root. Set the fields before the first call; all
+// methods are safe for concurrent use.
 type Vault struct {
-	// Dir is the root. It may be a symbolic link, it may be missing, and it may
-	// be replaced by another directory between any two calls.
+	// Dir is the path of the root. The root may be a symbolic link, may be
+	// missing, and may be replaced by another directory between any two calls.
 	Dir string
 	// MaxFileSize is the size in bytes above which a file is not read;
 	// [DefaultMaxFileSize] if zero.
 	MaxFileSize int64
-	// Ignore lists patterns in gitignore's syntax of what is not read, in
-	// addition to those of [memory.IgnoreFile].
+	// Ignore lists exclusion patterns in gitignore syntax, in addition to those
+	// of [memory.IgnoreFile].
 	Ignore []string
-	// Skip says why a file of this path is never read because of its name, or
-	// "". If nil, only the simplest rule holds: a name that ends in .md and
-	// does not begin with '.', '#' or '~'.
+	// Skip returns why a file is never read because of its name, or "". If nil,
+	// only the simplest rule applies: the name ends in .md and does not begin
+	// with '.', '#' or '~'.
 	Skip func(path string) string
 
-	// Catalogue holds what the last look at each path saw.
+	// Catalogue contains the latest observation of each path.
 	Catalogue Catalogue
 
 	steps   steps
 	rules   atomic.Pointer[rules]
 	mu      sync.Mutex
-	emptied map[string]emptied // files last seen empty without a lease
+	emptied map[string]emptied // files last read as empty without a lease
 
-	noLeases bool // as on systems that have none
+	noLeases bool // simulates a system without leases
 }
 
 func (v *Vault) maxFileSize() int64 {
@@ -91,8 +94,8 @@ func (v *Vault) maxFileSize() int64 {
 	return v.MaxFileSize
 }
 
-// Root identifies the directory that is the root now. The error is an
-// [ErrRoot].
+// Root returns the identity of the directory that is currently the root. The
+// error is an [ErrRoot].
 func (v *Vault) Root() (memory.FileID, error) {
 	return patiently(v, func() (memory.FileID, error) {
 		fd, err := v.openRoot()
@@ -108,8 +111,8 @@ func (v *Vault) Root() (memory.FileID, error) {
 	})
 }
 
-// Stat looks at a file without opening it. The path is relative to the root,
-// with slashes, as it is in [memory.Place].
+// Stat returns the stamp of a file without opening it. The path is relative to
+// the root, with slashes, as in [memory.Place].
 func (v *Vault) Stat(path string) (memory.Stamp, error) {
 	stamp, err := at(v, path, func(dir int, base string) (memory.Stamp, error) {
 		st, err := v.lstat(dir, base)
@@ -121,9 +124,10 @@ func (v *Vault) Stat(path string) (memory.Stamp, error) {
 	return stamp, pathError("stat", path, err)
 }
 
-// Directory identifies the directory at path, "" for the root, and reports
-// whether there is one; a link to one is none. Where that cannot be told for the
-// moment, as while too many files are open, there may be one without an identity.
+// Directory returns the identity of the directory at path, "" for the root, and
+// reports whether a directory exists there. A link to a directory does not
+// count. If a temporary failure, such as too many open files, hides the answer,
+// Directory reports true with a zero identity.
 func (v *Vault) Directory(path string) (memory.FileID, bool) {
 	var id memory.FileID
 	var err error
@@ -144,9 +148,8 @@ func (v *Vault) Directory(path string) (memory.FileID, bool) {
 	return id, err == nil || exhausted(err) || !Absent(err) && !errors.Is(err, ErrRoot) && !errors.Is(err, fs.ErrPermission)
 }
 
-// Look is [Vault.Stat] for a path that may not be one of memory's: names and
-// patterns that are not read give [ErrSkipped]. The catalogue keeps what it
-// saw.
+// Look is [Vault.Stat] for a path that may be excluded: it returns [ErrSkipped]
+// for excluded names and patterns. It stores the result in the catalogue.
 func (v *Vault) Look(path string) (memory.Stamp, error) {
 	if reason := v.Skips(path, false); reason != "" {
 		err := pathError("look at", path, fmt.Errorf("%w: %s", ErrSkipped, reason))
@@ -158,8 +161,8 @@ func (v *Vault) Look(path string) (memory.Stamp, error) {
 	return stamp, err
 }
 
-// lstat looks at base in the directory dir and insists on a regular file that
-// is not too large.
+// lstat returns the attributes of base in the directory dir. The error reports
+// a file that is not regular or is too large.
 func (v *Vault) lstat(dir int, base string) (*unix.Stat_t, error) {
 	var st unix.Stat_t
 	if err := fstatat(dir, base, &st); err != nil {
@@ -168,7 +171,7 @@ func (v *Vault) lstat(dir int, base string) (*unix.Stat_t, error) {
 	return &st, v.readable(&st)
 }
 
-// readable says why a file that looks like st is not read.
+// readable returns why a file with the attributes st is not read, or nil.
 func (v *Vault) readable(st *unix.Stat_t) error {
 	switch {
 	case st.Mode&unix.S_IFMT == unix.S_IFLNK:
@@ -181,8 +184,8 @@ func (v *Vault) readable(st *unix.Stat_t) error {
 	return nil
 }
 
-// reasonOf is the text that a person reads about a path that is skipped, or ""
-// where there is nothing to be listed.
+// reasonOf returns the reason that lists show for a skipped path, or "" if the
+// path is not to be listed.
 func reasonOf(err error) string {
 	if err == nil || errors.Is(err, fs.ErrNotExist) || errors.Is(err, ErrRoot) {
 		return ""
@@ -194,7 +197,8 @@ func reasonOf(err error) string {
 	return err.Error()
 }
 
-// pathError names the operation and the path of an error, once.
+// pathError adds the operation and the path to an error, unless it has them
+// already.
 func pathError(op, path string, err error) error {
 	if err == nil {
 		return nil
@@ -207,17 +211,18 @@ func pathError(op, path string, err error) error {
 }
 
 func rootError(dir string, err error) error {
-	// The cause is told but not wrapped: that the root does not exist must
-	// never be taken for a file that does not. That too many files are open
-	// says nothing of the root.
+	// The text contains the cause, but the error does not wrap it: callers must
+	// not mistake a missing root for a missing file. Only too many open files
+	// are wrapped, because callers check for that error.
 	if exhausted(err) {
 		return &fs.PathError{Op: "open", Path: dir, Err: fmt.Errorf("%w: %w", ErrRoot, err)}
 	}
 	return &fs.PathError{Op: "open", Path: dir, Err: fmt.Errorf("%w: %v", ErrRoot, err)}
 }
 
-// valid reports whether path is relative, with slashes, without empty, "." and
-// ".." components. Unlike [fs.ValidPath] it takes any bytes: names are data.
+// valid reports whether path is relative, with slashes, and without empty, "."
+// and ".." components. Unlike [fs.ValidPath], it accepts any bytes: names are
+// data.
 func valid(path string) bool {
 	for name := range strings.SplitSeq(path, "/") {
 		if name == "" || name == "." || name == ".." {

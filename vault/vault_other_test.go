@@ -4,10 +4,10 @@ package vault
 
 import "os"
 
-// withoutOpenat2 has nothing to do here.
+// withoutOpenat2 does nothing on systems without openat2.
 func withoutOpenat2() (undo func()) { return func() {} }
 
-// swapPaths swaps what is at two paths, not at once.
+// swapPaths exchanges two paths, but not atomically.
 func swapPaths(a, b string) {
 	os.Rename(a, a+".swap")
 	os.Rename(b, a)

@@ -39,7 +39,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// eachOpen runs a test with the kernel's own confinement and without.
+// eachOpen runs a test with openat2 and without.
 func eachOpen(t *testing.T, test func(t *testing.T)) {
 	t.Run("kernel", test)
 	t.Run("stepwise", func(t *testing.T) {
@@ -48,7 +48,8 @@ func eachOpen(t *testing.T, test func(t *testing.T)) {
 	})
 }
 
-// refused is a root with everything in it that is never read, and the errors.
+// refused returns a root with one path of each excluded kind, and the expected
+// errors.
 func refused(t *testing.T) (*Vault, map[string]error) {
 	v := newVault(t, map[string]string{
 		"ok.md": "ok", "d/ok.md": "ok", "large.md": strings.Repeat("x", 101), "edge.md": strings.Repeat("x", 100),
@@ -65,7 +66,8 @@ func refused(t *testing.T) (*Vault, map[string]error) {
 	}
 	must(t, os.Mkdir(filepath.Join(v.Dir, "dir.md"), 0o700))
 	must(t, unix.Mkfifo(filepath.Join(v.Dir, "fifo.md"), 0o600))
-	// Bound by a short relative name: the path of a test's directory is too long.
+	// The socket is bound by a short relative name, because the path of a test
+	// directory is too long.
 	t.Chdir(v.Dir)
 	l, err := net.Listen("unix", "socket.md")
 	must(t, err)
@@ -138,8 +140,8 @@ func TestDirectory(t *testing.T) {
 	})
 }
 
-// The root is whatever is at its path now, and what is not there is not known
-// to be gone.
+// TestRootComesAndGoes checks that the root is the present directory at its
+// path, and that a missing root does not make files absent.
 func TestRootComesAndGoes(t *testing.T) {
 	v := newVault(t, map[string]string{"a.md": "one"})
 	first, err := v.Root()
@@ -154,7 +156,8 @@ func TestRootComesAndGoes(t *testing.T) {
 			t.Errorf("%s without a root: %v", op, err)
 		}
 	}
-	// A file in its place, another directory, and a link to the first.
+	// The root is replaced by a file, another directory, and a link to the
+	// first directory.
 	must(t, os.WriteFile(v.Dir, nil, 0o600))
 	if _, err := v.Read("a.md"); !errors.Is(err, ErrRoot) {
 		t.Errorf("read below a file: %v", err)
@@ -179,8 +182,8 @@ func TestRootComesAndGoes(t *testing.T) {
 
 func second[T any](_ T, err error) error { return err }
 
-// Somebody who swaps a directory for a link as fast as they can never gets us
-// to read what it leads to.
+// TestSwappedForLink checks that continuously replacing a directory by a link
+// never makes the vault read through the link.
 func TestSwappedForLink(t *testing.T) {
 	eachOpen(t, func(t *testing.T) {
 		v := newVault(t, map[string]string{"d/x.md": "inside"})

@@ -15,22 +15,22 @@ import (
 	"github.com/memwatchd/memwatchd/memory"
 )
 
-// walkers is how many directories are read at once. More gain nothing even on
-// a disk with a queue, fewer leave it idle.
+// walkers is the number of directories read concurrently. More gain nothing
+// even on a disk with a queue; fewer leave such a disk idle.
 const walkers = 4
 
-// entriesAtOnce is how much of a directory is asked for in one step.
+// entriesAtOnce is the number of directory entries read per step.
 const entriesAtOnce = 1000
 
-// Walk looks at every file below the directory from ("" is the root) and puts
-// what it saw into the catalogue. If from is not there, or is not read, the tree
-// is empty. The error is an [ErrRoot] or the context's; what is wrong below the
-// root is told in the tree and stops nothing, unless it is that too many files
-// are open.
+// Walk observes every file below the directory from ("" is the root) and stores
+// the results in the catalogue. If from is missing or excluded, the tree is
+// empty. The error is an [ErrRoot] or the context's. The tree lists errors
+// below the root, which do not stop the walk, except that too many open files
+// do.
 //
-// If enter is not nil it is called with each directory before its entries are
-// read, by several goroutines at once: whoever begins to watch the directory
-// there will hear of everything that the walk does not see.
+// If enter is not nil, Walk calls it with each directory before reading its
+// entries, from several goroutines at once. If enter starts a watch on the
+// directory, the watch reports every change that the walk misses.
 //
 // A walk of the whole root reads the ignore file first.
 func (v *Vault) Walk(ctx context.Context, from string, enter func(memory.Directory)) (*memory.Tree, error) {
@@ -81,8 +81,8 @@ func (v *Vault) walk(ctx context.Context, from string, enter func(memory.Directo
 	return tree, nil
 }
 
-// await waits for a walk to end, and reports whether it has: it is given up when
-// the disk does not answer.
+// await waits until ended is closed and reports true. If the disk stops
+// responding, it reports false.
 func (v *Vault) await(ended <-chan struct{}) bool {
 	tick := time.NewTicker(answerTime / 5)
 	defer tick.Stop()
@@ -98,8 +98,8 @@ func (v *Vault) await(ended <-chan struct{}) bool {
 	}
 }
 
-// A walk is the state that its goroutines share: the directories still to be
-// read.
+// A walk is the state shared by the goroutines of Walk: the directories still
+// to be read.
 type walk struct {
 	vault *Vault
 	root  int
@@ -109,12 +109,12 @@ type walk struct {
 	mu   sync.Mutex
 	more sync.Cond
 	todo []string
-	open int // directories to be read or being read; none left is the end
+	open int // directories pending or being read; the walk ends at zero
 
-	failed error // an ErrRoot, why it ended early
+	failed error // the ErrRoot that ended the walk early
 }
 
-// all reads everything, each goroutine into a part of its own.
+// all reads all directories; each goroutine fills its own part.
 func (w *walk) all(parts []memory.Tree) {
 	root, err := w.openRoot()
 	if err != nil {
@@ -147,7 +147,7 @@ func (w *walk) stop() {
 	w.more.Broadcast()
 }
 
-// fail ends the walk early, with an error.
+// fail ends the walk early with an error.
 func (w *walk) fail(err error) {
 	w.stop()
 	w.mu.Lock()
@@ -155,7 +155,7 @@ func (w *walk) fail(err error) {
 	w.failed = err
 }
 
-// run reads directories until there are none left.
+// run reads directories until none are left.
 func (w *walk) run(tree *memory.Tree) {
 	for {
 		w.mu.Lock()
@@ -184,7 +184,7 @@ func (w *walk) run(tree *memory.Tree) {
 	}
 }
 
-// read looks at the entries of one directory and returns the directories in it.
+// read observes the entries of one directory and returns its subdirectories.
 func (w *walk) read(dir string, tree *memory.Tree) (found []string) {
 	e, err := w.vault.steps.begin()
 	if err != nil {
@@ -201,7 +201,7 @@ func (w *walk) read(dir string, tree *memory.Tree) (found []string) {
 		skip(tree, dir, err)
 		return nil
 	}
-	// The file has it from here on, for the sake of ReadDir.
+	// os.File provides ReadDir and takes ownership of fd.
 	f := os.NewFile(uintptr(fd), dir)
 	defer f.Close()
 	if w.enter != nil {
@@ -230,8 +230,8 @@ func (w *walk) read(dir string, tree *memory.Tree) (found []string) {
 	}
 }
 
-// entry looks at one entry of the open directory fd, and returns its path if it
-// is a directory to be read.
+// entry observes one entry of the open directory fd. It returns the path if the
+// entry is a directory to be read.
 func (w *walk) entry(fd int, dir string, e fs.DirEntry, tree *memory.Tree) string {
 	path := e.Name()
 	if dir != "" {
@@ -254,7 +254,7 @@ func (w *walk) entry(fd int, dir string, e fs.DirEntry, tree *memory.Tree) strin
 	return ""
 }
 
-// look looks at one file in the open directory fd.
+// look observes one file in the open directory fd.
 func (w *walk) look(fd int, path, base string, tree *memory.Tree) {
 	if reason := w.vault.skipFile(path, w.rules); reason != "" {
 		tree.Skipped = append(tree.Skipped, memory.Skipped{Path: path, Reason: reason})
@@ -268,7 +268,8 @@ func (w *walk) look(fd int, path, base string, tree *memory.Tree) {
 	tree.Files = append(tree.Files, memory.Found{Path: path, Stamp: stampOf(st)})
 }
 
-// skip lists what could not be read. What went away meanwhile is simply gone.
+// skip adds an unreadable path and its reason to the tree. It ignores a path
+// that has vanished.
 func skip(tree *memory.Tree, path string, err error) {
 	if reason := reasonOf(err); reason != "" {
 		tree.Skipped = append(tree.Skipped, memory.Skipped{Path: path, Reason: reason, Unseen: !Absent(err)})

@@ -116,8 +116,8 @@ func TestWalkFrom(t *testing.T) {
 	}
 }
 
-// What appears in a directory after it was entered is seen, at the latest by
-// whoever entered it.
+// TestEnteredBeforeRead checks that a file created in a directory during the
+// call of enter is found.
 func TestEnteredBeforeRead(t *testing.T) {
 	v := newVault(t, map[string]string{"d/x.md": ""})
 	tree, err := v.Walk(t.Context(), "", func(d memory.Directory) {
@@ -146,7 +146,8 @@ func TestWalkStops(t *testing.T) {
 	}
 }
 
-// A rule that cannot be read for a moment does not let everything in.
+// TestIgnoreFileUnreadable checks that a temporarily unreadable ignore file
+// does not readmit excluded files.
 func TestIgnoreFileUnreadable(t *testing.T) {
 	v := newVault(t, map[string]string{"x.md": "", memory.IgnoreFile: "x.md\n"})
 	walk := func() string {
@@ -170,7 +171,7 @@ func TestIgnoreFileUnreadable(t *testing.T) {
 	}
 }
 
-// BenchmarkWalk is the walk that reconciles: 100,000 files in 10,000
+// BenchmarkWalk measures the reconciling walk of 100,000 files in 10,000
 // directories.
 func BenchmarkWalk(b *testing.B) {
 	v := &Vault{Dir: b.TempDir()}

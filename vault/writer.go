@@ -15,122 +15,127 @@ import (
 	"github.com/memwatchd/memwatchd/vault/journal"
 )
 
-// What a [Writer] does if it is not told otherwise.
+// Defaults of a [Writer].
 const (
-	// DefaultQuiet is longer than an agent takes from reading a file to editing
-	// it, and than editors wait before they save by themselves.
+	// DefaultQuiet is longer than an agent takes between reading and editing a
+	// file, and longer than the autosave interval of editors.
 	DefaultQuiet = 10 * time.Second
-	// DefaultFuse is more often in a minute than anything but two programs that
-	// undo each other's work would change one file.
+	// DefaultFuse is the number of changes of one file per minute that only two
+	// programs undoing each other's work would exceed.
 	DefaultFuse = 20
 )
 
 const (
-	// tries is how often something that was asked for is tried while others save
+	// tries bounds the attempts at an asked change while other programs save
 	// the file.
 	tries = 5
-	// lostPause is how long it waits before the second try; each further one
-	// waits twice as long. A save takes some milliseconds.
+	// lostPause is the delay before the second attempt; it doubles for each
+	// further one. A save takes a few milliseconds.
 	lostPause = 20 * time.Millisecond
-	// shortWait is after which an unasked change is worth another try when
-	// somebody was just saving: twice as long each time in a row, up to longWait.
+	// shortWait is the delay before retrying an unasked change after another
+	// program saved the file. It doubles with each conflict in a row, up to
+	// longWait.
 	shortWait = time.Second
 	longWait  = time.Minute
-	// vanish is how long a file that was there has to be gone before it is
-	// believed: many programs save by moving the old one away first.
+	// vanish is how long a known file must be missing before it is treated as
+	// deleted: many programs save by moving the old file away first.
 	vanish = 500 * time.Millisecond
 )
 
-// A Writer changes people's files, one at a time, so that nobody ever loses what
-// they have saved: neither by a crash at any moment, nor by saving at the same
-// moment. A new version is written beside the file, and the two change places in
-// one step; what comes out must be, byte for byte, what the change was made
-// from, else they change back. Every change is in the journal before it is made.
+// A Writer changes memory files, one at a time, without ever losing a saved
+// version, either in a crash or by a simultaneous save. It writes the new
+// version to a temporary file and exchanges the two files atomically. The file
+// that the exchange replaced must be, byte for byte, the one that the change
+// was made from; otherwise the Writer reverts the exchange. Every change is in
+// the journal before it is made.
 //
 // Set the fields before the first call; all methods are safe for concurrent
-// use. [Writer.Repair] is called before anything is written, and [Writer.Run]
-// runs as long as anything is.
+// use. Call [Writer.Repair] before the first write, and keep [Writer.Run]
+// running while writes are possible.
 type Writer struct {
 	Vault   *Vault
 	Journal *journal.Journal
-	Logger  *slog.Logger // the default one if nil
+	Logger  *slog.Logger // slog.Default() if nil
 
-	// Enabled reports whether anything is written that nobody asked for; always
-	// if nil. It may be called at any time.
+	// Enabled reports whether unasked changes are made; always, if nil. It may
+	// be called at any time.
 	Enabled func() bool
-	// Quiet is how long others must have left a file alone before it is changed
-	// unasked: [DefaultQuiet] if zero; a negative one is none.
+	// Quiet is how long a file must be unchanged by other programs before an
+	// unasked change: [DefaultQuiet] if zero, no time if negative.
 	Quiet time.Duration
-	// MaxSize is the size in bytes above which a file is not changed, nor made;
-	// [DefaultMaxFileSize] if zero.
+	// MaxSize is the size in bytes above which a file is neither changed nor
+	// created; [DefaultMaxFileSize] if zero.
 	MaxSize int64
-	// Settings are the paths of files that are changed although they are not read
-	// as memory. Whoever can write to one of them, or reads it, knows more than
-	// memory's readers: new ones are their owner's alone.
+	// Settings lists the paths of writable files that are not memory. Their
+	// readers and writers have access beyond that of memory's readers, so new
+	// ones are private to their owner.
 	Settings []string
-	// Fuse is how often in a minute one file is changed unasked; [DefaultFuse] if
+	// Fuse bounds the unasked changes of one file per minute; [DefaultFuse] if
 	// zero.
 	Fuse int
-	// Now tells the time; time.Now if nil.
+	// Now returns the current time; if nil, time.Now is used.
 	Now func() time.Time
-	// TakenBack is called, if it is not nil, when a change that Write has returned
-	// as made is taken back: a program that had the old file open has written to
-	// it since, and its version is in place again. It must not call the Writer.
+	// TakenBack, if not nil, is called when a change that Write reported as
+	// made is reverted: a program that had the old file open wrote to it
+	// afterwards, and that version is in place again. TakenBack must not call
+	// the Writer.
 	TakenBack func(path string)
 
 	once  sync.Once
-	queue chan struct{} // whose turn it is
-	wake  chan struct{} // tells Run that there is something to look at
-	step  step          // of whoever's turn it is
+	queue chan struct{} // a semaphore: one operation at a time
+	wake  chan struct{} // wakes Run to recompute its timer
+	step  step          // of the operation that holds queue
 
-	repaired bool // Repair has succeeded; for whoever's turn it is
+	repaired bool // Repair has succeeded; guarded by queue
 
 	mu      sync.Mutex
-	running bool                // Run is
-	ours    map[string]ours     // what we wrote last, by path
-	seen    map[string]sighting // files that were changed a moment ago
+	running bool                // Run is running
+	ours    map[string]ours     // the last version written, by path
+	seen    map[string]sighting // files that changed recently
 	spent   map[string][]time.Time
-	blown   map[string]time.Time // until when files are left alone by the fuse
-	late    []lateLook           // what is looked at once more
+	blown   map[string]time.Time // when the fuse allows changes again, by path
+	late    []lateLook           // pending rechecks
 	counts  counts
 
-	// Tests stand in for the kernel, and for time, with these.
-	fault     func(call string, do func() error) error // makes a system call, or not
-	lateAfter time.Duration                            // lateAfter if zero
+	// Tests replace system calls and delays with these fields.
+	fault     func(call string, do func() error) error // runs or replaces a system call
+	lateAfter time.Duration                            // the constant lateAfter if zero
 }
 
-// ours is what we wrote last to a file.
+// ours is the last version that this writer wrote to a file.
 type ours struct {
 	hash    [32]byte
-	foreign time.Time // when others had last changed it before that; zero if unknown
+	foreign time.Time // when another program last changed the file before; zero if unknown
 }
 
 var (
-	// errLost: somebody saved the file just now, and nothing of ours was left
-	// there.
+	// errLost reports that another program just saved the file. The attempt
+	// left no trace.
 	errLost = errors.New("somebody is saving it")
-	// errOpen: nobody knows when they are going to.
+	// errOpen reports that a program may save the file at any time.
 	errOpen = fmt.Errorf("%w: a program has it open for writing", errLost)
 )
 
-// Write makes a change. What is journalled and returned has happened, and is on
-// the disk; with an error nothing has happened.
+// Write makes a change. On success the change is complete, in the journal, and
+// durable on disk. On error nothing has changed.
 //
-// A change that nobody asked for is made when others have left the file alone
-// for a while and nobody seems to be editing it, else the error is a
-// [*WaitError]; if writing is turned off it is [ErrOff]. One that was asked for
-// is made at once, even if the file is open in an editor: nothing is lost by
-// that, and the editor warns who uses it. It fails with [ErrBusy] if others saved
-// the file each time it was tried.
+// An unasked change (Asked is false) is made only if other programs have not
+// changed the file for a while and no program seems to edit it; otherwise the
+// error is a [*WaitError]. If writing is turned off, the error is [ErrOff]. An
+// asked change is made at once, even if the file is open in an editor: no text
+// is lost, and the editor warns its user. If other programs save the file
+// during each attempt, the error is [ErrBusy].
 //
-// The error is a [*RefusedError] if the file is not one to be changed, what Edit
-// returned if it did not want to, the context's while it waits for its turn and
-// between tries, or says which step failed; then the change may be tried again.
+// If the file is not to be changed, the error is a [*RefusedError]. Write also
+// returns the error of Edit, and the context's while it waits for the semaphore
+// or between attempts. Any other error reports the step that failed; the change
+// may then be tried again.
 func (w *Writer) Write(ctx context.Context, c Change) (Written, error) {
 	return w.try(ctx, c, func() (Written, error) { return w.attempt(ctx, &c) })
 }
 
-// try waits for its turn, and tries to make a change as often as it deserves.
+// try acquires the semaphore and repeats attempt while other programs save the
+// file. Only asked changes are repeated.
 func (w *Writer) try(ctx context.Context, c Change, attempt func() (Written, error)) (Written, error) {
 	if !c.Asked && !w.enabled() {
 		return Written{}, fmt.Errorf("write %s: %w", c.Path, ErrOff)
@@ -173,8 +178,8 @@ func (w *Writer) try(ctx context.Context, c Change, attempt func() (Written, err
 	return written, err
 }
 
-// inTurn does something while nobody else writes. If the disk does not answer,
-// the error is an [ErrRoot], and what was begun ends when it can.
+// inTurn calls do while it holds the semaphore. If the disk does not respond,
+// the error is an [ErrRoot], and do ends when it can.
 func inTurn[T any](ctx context.Context, w *Writer, do func() (T, error)) (T, error) {
 	var none, result T
 	w.init()
@@ -219,8 +224,8 @@ func (w *Writer) init() {
 	})
 }
 
-// call makes one system call of those on which people's files depend, again if
-// a signal interrupted it. The error says what it was for.
+// call makes one system call that affects memory files, and repeats it if a
+// signal interrupts it. The error starts with the purpose of the call.
 func (w *Writer) call(what string, do func() error) error {
 	w.Vault.steps.next(w.step)
 	if w.fault != nil {
@@ -237,8 +242,8 @@ func (w *Writer) call(what string, do func() error) error {
 	return nil
 }
 
-// Own reports whether the content with that SHA-256 is what we wrote last to the
-// file at path.
+// Own reports whether the last version that this writer wrote to path has the
+// given SHA-256.
 func (w *Writer) Own(path string, hash [32]byte) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -246,7 +251,8 @@ func (w *Writer) Own(path string, hash [32]byte) bool {
 	return ok && o.hash == hash
 }
 
-// own notes what is about to be ours, and returns what undoes that.
+// own records the version about to be written, and returns a function that
+// reverts this.
 func (w *Writer) own(path string, hash [32]byte, foreign time.Time) (undo func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -295,7 +301,7 @@ func (w *Writer) quiet() time.Duration {
 
 func hashOf(data []byte) [32]byte { return sha256.Sum256(data) }
 
-// sleep waits, unless there is no need any more.
+// sleep waits for d or until the context ends.
 func sleep(ctx context.Context, d time.Duration) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -305,68 +311,74 @@ func sleep(ctx context.Context, d time.Duration) {
 	}
 }
 
-// A Change is a wish to change one file.
+// A Change is a request to change one file.
 type Change struct {
 	Path string
 
-	// Cause says in a word why: todo, trim, edit, undo and so on.
+	// Cause is the kind of change in one word: todo, trim, edit, undo and so
+	// on.
 	Cause string
-	// Group is shared by changes that are undone together; one of its own is
-	// made for a change that has none.
+	// Group is shared by changes that are undone together. A change without a
+	// group gets its own.
 	Group string
-	// Reason says the same as Cause to a person, without memory text.
+	// Reason describes the cause to a user, without memory text.
 	Reason string
-	// Undoes are the ids of the changes that this one reverses, newest first.
+	// Undoes lists the IDs of the changes that this change reverses, newest
+	// first.
 	Undoes []string
 
-	// Asked is true if somebody waits for it: it does not wait until the file
-	// was left alone for a while, and is tried more often when others save
-	// meanwhile.
+	// Asked reports that a caller waits for the change. The change then does
+	// not wait until the file is quiet, and is repeated if other programs save
+	// the file meanwhile.
 	Asked bool
-	// Secret is true if the journal must not have the text of the change, which
-	// can then not be undone.
+	// Secret keeps the text of the change out of the journal, so that the
+	// change cannot be undone.
 	Secret bool
 
-	// Edit says what the file is to be, given what it is: nil if there is none
-	// and one is to be made. It is called anew whenever somebody has saved
-	// meanwhile, so it must depend on nothing else; and it must neither change
-	// what it is given nor call the [Writer], nor take seconds, since
-	// everybody else waits. The same bytes, or nil, mean that there is nothing to
-	// do; an error is given to whoever wished, except [ErrRemove].
+	// Edit returns the new content of the file. old is nil if the file does not
+	// exist. If the result equals the old content or is nil, nothing changes;
+	// the result [ErrRemove] removes the file, and Write returns any other
+	// error.
+	//
+	// Edit is called again after each conflicting save, so it must depend on
+	// old only. It must not modify old, call the [Writer], or take seconds,
+	// because it blocks all other writes.
 	Edit func(old *File) ([]byte, error)
 }
 
-// Written is what became of a change.
+// Written is the result of a change.
 type Written struct {
-	ID      string   // in the journal; empty if there was nothing to do
-	Hash    [32]byte // SHA-256 of what the file is now; zero if there is none
+	ID      string   // in the journal; empty if nothing changed
+	Hash    [32]byte // SHA-256 of the file now; zero if there is no file
 	Changed bool
 }
 
-// What callers of [Writer] tell apart, beside [*WaitError] and [*RefusedError].
+// Errors that callers of [Writer] distinguish, in addition to [*WaitError] and
+// [*RefusedError].
 var (
-	// ErrBusy: others saved the file whenever we were about to.
+	// ErrBusy reports that other programs saved the file during each attempt.
 	ErrBusy = errors.New("file keeps changing")
-	// ErrRemove, returned by [Change.Edit]: there is to be no file any more.
+	// ErrRemove, returned by [Change.Edit], requests removal of the file.
 	ErrRemove = errors.New("the file is to be removed")
-	// ErrOff: nothing that nobody asked for is written.
+	// ErrOff reports that unasked changes are turned off.
 	ErrOff = errors.New("writing is turned off")
 )
 
-// A WaitError says that a file must not be written now: somebody is at it.
+// A WaitError reports that a file must not be written now because another
+// program uses it.
 type WaitError struct {
 	Path   string
 	Reason string
-	For    time.Duration // after which it is worth another look
+	For    time.Duration // delay before the next attempt
 }
 
 func (e *WaitError) Error() string { return fmt.Sprintf("write %s: not now: %s", e.Path, e.Reason) }
 
-// A RefusedError says that a file is never written as it is. Every change of it
-// by others is a new chance.
+// A RefusedError reports that a file is never written in its present state.
+// After any change by another program, a new attempt may succeed.
 type RefusedError struct {
 	Path   string
-	Reason string // and what to do about it
+	Reason string // includes the remedy
 }
 
 func (e *RefusedError) Error() string { return fmt.Sprintf("write %s: refused: %s", e.Path, e.Reason) }

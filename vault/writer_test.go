@@ -21,7 +21,7 @@ import (
 	"github.com/memwatchd/memwatchd/vault/journal"
 )
 
-// newWriter returns a writer that does not wait for anybody, on a new root.
+// newWriter returns a writer without a quiet time on a new root.
 func newWriter(t *testing.T, files map[string]string) *Writer {
 	t.Helper()
 	return writerOn(t, newVault(t, files), filepath.Join(t.TempDir(), "journal"))
@@ -34,7 +34,7 @@ func writerOn(t *testing.T, v *Vault, journal string) *Writer {
 	return &Writer{Vault: v, Journal: j, Quiet: -1, Logger: slog.New(slog.DiscardHandler)}
 }
 
-// change is an asked change of a file that replaces old by new in it.
+// change returns an asked change that replaces old by new in a file.
 func change(path, old, new string) Change {
 	return Change{Path: path, Cause: "edit", Asked: true, Edit: func(f *File) ([]byte, error) {
 		if f == nil {
@@ -44,7 +44,7 @@ func change(path, old, new string) Change {
 	}}
 }
 
-// wantFiles compares what there is below the root, temporary files and all.
+// wantFiles compares all files below the root, including temporary files.
 func wantFiles(t *testing.T, w *Writer, want map[string]string) {
 	t.Helper()
 	if diff := cmp.Diff(want, w.tree(t)); diff != "" {
@@ -79,8 +79,8 @@ func TestWrite(t *testing.T) {
 	}
 }
 
-// What a person has made of a file stays: who may read it, and what they have
-// attached to it. When it was changed is when it was changed.
+// TestWhatIsKept checks that a change keeps the permissions and attributes of a
+// file and updates its times.
 func TestWhatIsKept(t *testing.T) {
 	w := newWriter(t, map[string]string{"d/a.md": "old"})
 	name, dir := filepath.Join(w.Vault.Dir, "d/a.md"), filepath.Join(w.Vault.Dir, "d")
@@ -99,14 +99,14 @@ func TestWhatIsKept(t *testing.T) {
 	}
 	attach(name, "user.color", []byte("green"))
 	attach(name, "user.empty", nil)
-	// The owner, user 12345, the group, the mask and others.
+	// The entries are the owner, user 12345, the group, the mask and others.
 	acl := func(user, mask byte) []byte {
 		return []byte{2, 0, 0, 0,
 			1, 0, 6, 0, 255, 255, 255, 255, 2, 0, user, 0, 0x39, 0x30, 0, 0, 4, 0, 4, 0, 255, 255, 255, 255,
 			16, 0, mask, 0, 255, 255, 255, 255, 32, 0, 0, 0, 255, 255, 255, 255}
 	}
 	attach(name, "system.posix_acl_access", acl(4, 4))
-	attach(dir, "system.posix_acl_default", acl(6, 6)) // which new files get
+	attach(dir, "system.posix_acl_default", acl(6, 6)) // inherited by new files
 	plain := filepath.Join(dir, "plain.md")
 	must(t, os.WriteFile(plain, []byte("old"), 0o600))
 	unix.Removexattr(plain, "system.posix_acl_access")
@@ -153,8 +153,8 @@ func TestWhatIsKept(t *testing.T) {
 	wantFiles(t, w, map[string]string{"d/a.md": "new", "d/plain.md": "new"})
 }
 
-// What is made is as accessible as the directory it is in, and never instead of
-// something.
+// TestCreate checks that a new file is as accessible as its directory and never
+// replaces another file.
 func TestCreate(t *testing.T) {
 	w := newWriter(t, map[string]string{"closed/a.md": "a", "open/a.md": "a"})
 	must(t, os.Chmod(filepath.Join(w.Vault.Dir, "open"), 0o755))
@@ -178,7 +178,7 @@ func TestCreate(t *testing.T) {
 	if _, ok := w.Vault.Directory("x"); ok {
 		t.Error("a directory was made for nothing")
 	}
-	// Somebody makes the file in the same instant.
+	// Another program creates the file at the same instant.
 	w.fault = func(call string, do func() error) error {
 		if call == "name file" {
 			write(t, w.Vault, "closed/c.md", "theirs, old")
@@ -228,7 +228,8 @@ func TestMove(t *testing.T) {
 	}
 }
 
-// Others save each time in the instant before the change is made.
+// TestAlwaysLost checks changes that conflict with a save just before each
+// exchange.
 func TestAlwaysLost(t *testing.T) {
 	w := newWriter(t, map[string]string{"a.md": "old 0"})
 	saves := 0
@@ -262,8 +263,8 @@ func TestAlwaysLost(t *testing.T) {
 	}
 }
 
-// Somebody saves in the instant before a file is moved or removed: what was saved
-// decides whether it is.
+// TestSavedBeforeItGoes checks that a version saved just before a move or
+// removal is passed to Edit.
 func TestSavedBeforeItGoes(t *testing.T) {
 	for call, do := range map[string]func(w *Writer, c Change) (Written, error){
 		"move":      func(w *Writer, c Change) (Written, error) { return w.Move(t.Context(), "a.md", "b.md", c) },
@@ -295,7 +296,8 @@ func TestSavedBeforeItGoes(t *testing.T) {
 	}
 }
 
-// A file is gone for a moment while programs save it that move it away first.
+// TestGoneForAMoment checks that a file is not treated as deleted while a
+// program that moves it away first is saving it.
 func TestGoneForAMoment(t *testing.T) {
 	w := newWriter(t, map[string]string{"a.md": "old"})
 	now := time.Now()
@@ -333,7 +335,8 @@ func TestGoneForAMoment(t *testing.T) {
 	}
 }
 
-// Nobody waits for ever for a disk that does not answer.
+// TestDiskDoesNotAnswerAWriter checks that no write waits forever for a disk
+// that does not respond.
 func TestDiskDoesNotAnswerAWriter(t *testing.T) {
 	w := newWriter(t, map[string]string{"a.md": "old"})
 	synctest.Test(t, func(t *testing.T) {
@@ -362,7 +365,8 @@ func TestDiskDoesNotAnswerAWriter(t *testing.T) {
 	})
 }
 
-// Who waits for their turn can give up.
+// TestTurns checks that a write can be cancelled while it waits for the
+// semaphore.
 func TestTurns(t *testing.T) {
 	w := newWriter(t, map[string]string{"a.md": "old"})
 	ctx, cancel := context.WithCancel(t.Context())
@@ -389,7 +393,7 @@ func TestTurns(t *testing.T) {
 func TestWriteWithTooManyOpenFiles(t *testing.T) {
 	w := newWriter(t, map[string]string{"d/a.md": "old"})
 	w.Vault.Skips("d/a.md", false)
-	for _, left := range []int{0, 1, 2} { // it takes three
+	for _, left := range []int{0, 1, 2} { // a write needs three
 		release := exhaust(t, left)
 		_, err := w.Write(t.Context(), change("d/a.md", "old", "new"))
 		release()

@@ -19,7 +19,7 @@ import (
 	"github.com/memwatchd/memwatchd/vault/journal"
 )
 
-// run runs a command that has to succeed.
+// run runs a command that must succeed.
 func run(t *testing.T, args ...string) {
 	t.Helper()
 	if out, err := exec.Command(args[0], args[1:]...).CombinedOutput(); err != nil {
@@ -27,7 +27,7 @@ func run(t *testing.T, args ...string) {
 	}
 }
 
-// mounted mounts something at a new directory until the test ends.
+// mounted mounts a file system at a new directory until the test ends.
 func mounted(t *testing.T, args ...string) (dir string) {
 	t.Helper()
 	faults(t)
@@ -60,7 +60,8 @@ func onDisk(t *testing.T, dir string, files map[string]string) *Writer {
 	return writerOn(t, v, filepath.Join(t.TempDir(), "journal"))
 }
 
-// Where there is no room nothing happens, until there is.
+// TestWriteToAFullDisk checks that on a full disk no change is made until there
+// is space again.
 func TestWriteToAFullDisk(t *testing.T) {
 	disk := mounted(t, "mount", "-t", "tmpfs", "-o", "mode=700,size=256k", "tmpfs")
 	long := strings.Repeat("- [ ] one\n", 8000)
@@ -94,7 +95,7 @@ func TestWriteToAFullDisk(t *testing.T) {
 	}
 }
 
-// wantRefused wants every kind of change to be refused, without a trace.
+// wantRefused checks that every kind of change is refused without a trace.
 func wantRefused(t *testing.T, w *Writer, files map[string]string, what string) {
 	t.Helper()
 	for _, do := range []func() (Written, error){
@@ -147,7 +148,8 @@ func TestReadOnlyDirectory(t *testing.T) {
 	}
 }
 
-// A file that even its owner cannot change is not.
+// TestImmutable checks that a file that even its owner cannot change is
+// refused.
 func TestImmutable(t *testing.T) {
 	faults(t)
 	w := newWriter(t, map[string]string{"d/a.md": "old"})
@@ -163,7 +165,8 @@ func TestImmutable(t *testing.T) {
 	wantFiles(t, w, map[string]string{"d/a.md": "old"})
 }
 
-// Where two files cannot change places nothing is written, and the status says so.
+// TestNoExchange checks that without atomic exchange nothing is written and the
+// status contains the reason.
 func TestNoExchange(t *testing.T) {
 	if _, err := exec.LookPath("bindfs"); err != nil {
 		t.Skip("bindfs is not installed")
@@ -178,7 +181,8 @@ func TestNoExchange(t *testing.T) {
 	}
 }
 
-// On every file system that can, a file is changed, made, moved and removed.
+// TestFileSystems changes, creates, moves and removes a file on every file
+// system that supports it.
 func TestFileSystems(t *testing.T) {
 	faults(t)
 	for _, kind := range []string{"ext4", "xfs", "btrfs", "tmpfs", "overlay"} {
@@ -213,7 +217,7 @@ func TestFileSystems(t *testing.T) {
 	}
 }
 
-// newImage makes a disk in a file.
+// newImage creates a disk image in a file.
 func newImage(t *testing.T, kind string, size int64) string {
 	image := filepath.Join(t.TempDir(), "image")
 	f, err := os.Create(image)
@@ -223,9 +227,9 @@ func newImage(t *testing.T, kind string, size int64) string {
 	return image
 }
 
-// The power fails while files are changed, which are on a disk of which what it
-// holds at that moment is all that there is afterwards: each is one of its
-// versions, none older than what was answered, and the journal agrees.
+// TestPowerCutWhileWriting cuts the power during changes, by copying the disk
+// image. After the cut each file must be one of its versions, none older than
+// the last acknowledged one, and the journal must agree.
 func TestPowerCutWhileWriting(t *testing.T) {
 	faults(t)
 	const cuts, files = 25, 20
@@ -289,7 +293,7 @@ func TestPowerCutWhileWriting(t *testing.T) {
 	t.Logf("%d cuts, %d changes settled", cuts, cutOff)
 }
 
-// settleAfterCut starts as a daemon does, and looks at what there is.
+// settleAfterCut repairs as a daemon does at its start and checks the files.
 func settleAfterCut(t *testing.T, cut int, v *Vault, dir string, files int, certain []int64) (settled int) {
 	t.Helper()
 	w := writerOn(t, v, dir)

@@ -15,7 +15,7 @@ import (
 	"github.com/memwatchd/memwatchd/vault/journal"
 )
 
-// deeds are the kinds of changes, each with what there is before and after.
+// deeds are the kinds of changes, each with the files before and after.
 var deeds = []struct {
 	name          string
 	before, after map[string]string
@@ -45,8 +45,9 @@ var deeds = []struct {
 	},
 }
 
-// Whichever step of a change fails, and however: nothing has happened, or all of
-// it, as is told; nothing is left over; and the next try succeeds.
+// TestEachStepFails injects a failure at each step of each kind of change. The
+// change must be made entirely or not at all, as the result reports; no files
+// may be left over; and the next attempt must succeed.
 func TestEachStepFails(t *testing.T) {
 	for _, deed := range deeds {
 		for _, errno := range []unix.Errno{unix.ENOSPC, unix.EIO, unix.EROFS, unix.EINTR} {
@@ -61,7 +62,8 @@ func TestEachStepFails(t *testing.T) {
 					w.fault = func(call string, do func() error) error { calls = append(calls, call); return do() }
 					_, err := deed.do(t.Context(), w)
 					must(t, err)
-					// Until then everything matters.
+					// Up to the last directory sync, every failure must be
+					// reported.
 					lasts := len(calls) - slices.Index(reversed(calls), "sync directory")
 					for n := 1; ; n++ {
 						w := newWriter(t, deed.before)
@@ -128,7 +130,7 @@ func reversed(list []string) []string {
 	return list
 }
 
-// finishAll takes all looks that are left.
+// finishAll makes all pending rechecks.
 func finishAll(t *testing.T, w *Writer) error {
 	_, err := inTurn(t.Context(), w, func() (none struct{}, err error) {
 		for _, l := range w.takeLooks(func(lateLook) bool { return true }) {
@@ -141,7 +143,7 @@ func finishAll(t *testing.T, w *Writer) error {
 	return err
 }
 
-// contains reports whether the files are there, and no others.
+// contains reports whether exactly the given memory files exist.
 func contains(w *Writer, files map[string]string) bool {
 	if tree, err := w.Vault.walk(context.Background(), "", nil); err != nil || len(tree.Files) != len(files) {
 		return false
@@ -154,14 +156,15 @@ func contains(w *Writer, files map[string]string) bool {
 	return true
 }
 
-// undone reports whether there is what there was, and nothing else but what
-// could not be removed yet.
+// undone reports whether the memory files are as before and no directory was
+// created. Temporary files may remain.
 func undone(w *Writer, files map[string]string) bool {
 	_, made := w.Vault.Directory("x")
 	return contains(w, files) && !made
 }
 
-// A change that the journal cannot be told of is not made.
+// TestNoChangeWithoutJournal checks that no change is made while the journal is
+// not writable.
 func TestNoChangeWithoutJournal(t *testing.T) {
 	for _, deed := range deeds {
 		v := newVault(t, deed.before)
@@ -183,7 +186,8 @@ func TestNoChangeWithoutJournal(t *testing.T) {
 	}
 }
 
-// The journal cannot be told that a change was made: it is settled later.
+// TestJournalFailsAtTheEnd checks that a change that the journal cannot
+// complete is resolved later.
 func TestJournalFailsAtTheEnd(t *testing.T) {
 	v := newVault(t, map[string]string{"a.md": "- [ ] one\n"})
 	dir := filepath.Join(t.TempDir(), "journal")

@@ -19,10 +19,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// writeUntilKilled is a process that changes files, and is killed meanwhile:
-// before the step of that number, or from outside if it is 0. It says when it is
-// ready, and when it has saved the file itself, as a person, in the instant
-// before it changes places.
+// writeUntilKilled is the main function of a process that changes files until
+// it is killed, either before the numbered step or from outside if the number
+// is 0. It prints "ready" at its start, and "saved" after saving the file as
+// another program just before the exchange, move, creation or removal.
 func writeUntilKilled() {
 	j, err := OpenJournal(os.Getenv("VAULT_TEST_JOURNAL"), 0)
 	if err != nil {
@@ -75,7 +75,7 @@ func writeUntilKilled() {
 	}
 }
 
-// theirs is what a person saves meanwhile.
+// theirs is the version that another program saves.
 const theirs = "- [ ] one, and more of it\n"
 
 func saveAs(way, root string) error {
@@ -104,9 +104,9 @@ func child(t *testing.T, root, journal string, env ...string) *exec.Cmd {
 	return cmd
 }
 
-// A process is killed before each step of each kind of change, while nobody else
-// does anything, and while somebody saves at the worst of all moments. What it
-// leaves is settled by the next one.
+// TestKilledAtEachStep kills a process before each step of each kind of change,
+// with and without a save by another program at the worst moment. The next
+// process must resolve the result.
 func TestKilledAtEachStep(t *testing.T) {
 	for _, deed := range deeds {
 		for _, way := range []string{"", "by renaming", "by removing", "by making"} {
@@ -142,8 +142,8 @@ func killedAt(t *testing.T, step int, deed, way string, before, after map[string
 	}
 	allowed := []map[string]string{before, after}
 	if strings.Contains(string(out), "saved") {
-		// It is where they saved it, or moved, and nothing else is there but what
-		// was; the change may have been made to what they saved.
+		// The saved version must be in place or moved, without other changes;
+		// the change may have been made to the saved version.
 		allowed = nil
 		if deed == "remove" {
 			allowed = append(allowed, after)
@@ -185,7 +185,7 @@ func killedAt(t *testing.T, step int, deed, way string, before, after map[string
 	return killed && !t.Failed()
 }
 
-// tree is what is below the root, temporary files and all.
+// tree returns all files below the root, including temporary files.
 func (w *Writer) tree(t *testing.T) map[string]string {
 	t.Helper()
 	got := map[string]string{}
@@ -201,8 +201,8 @@ func (w *Writer) tree(t *testing.T) map[string]string {
 	return got
 }
 
-// A process is killed at any moment while a person saves the same file all the
-// time: what they saved last is there.
+// TestKilledAtAnyMoment kills a process at random moments while another program
+// saves the same file continuously. The last save must survive.
 func TestKilledAtAnyMoment(t *testing.T) {
 	rounds := 12
 	if os.Getenv("FAULTS") != "" {

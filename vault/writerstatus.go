@@ -10,31 +10,30 @@ import (
 	"github.com/memwatchd/memwatchd/memory"
 )
 
-// WriterStatus is how writing is going.
+// WriterStatus is the state of a [Writer].
 type WriterStatus struct {
-	// Enabled is false if nothing is written that nobody asked for.
+	// Enabled reports whether unasked changes are made.
 	Enabled bool
-	// Unable says what, in all likelihood, keeps everything from being written: a
-	// full disk, a file system without what it takes. It is "" when something was
-	// written since.
+	// Unable is the likely cause that prevents all writing, such as a full disk
+	// or a file system without atomic exchange. It is "" after a successful
+	// write.
 	Unable string
-	// Applied counts changes that were made, LostRaces those that were held up
-	// because somebody was just saving, both since the start.
+	// Applied counts the changes made since the start. LostRaces counts the
+	// changes delayed or reverted by simultaneous saves.
 	Applied, LostRaces int
-	// Waiting and Refused list files with a change that could not be made yet, and
-	// files that are not changed as they are, by path. A file is off the lists
-	// when it is changed, by us or by others, and when there is nothing to do any
-	// more.
+	// Waiting lists files with a pending change, and Refused lists files that
+	// cannot be changed in their present state, both by path. A file leaves the
+	// lists when any program changes it, or when no change is needed any more.
 	Waiting, Refused []Hindered
-	// Kept lists files in which lies what others have saved and what was in the
-	// way of something saved later. They are left to a person.
+	// Kept lists files that contain a saved version superseded by a later save.
+	// The user must compare and remove them.
 	Kept []string
 }
 
-// Hindered is a file that is not changed, and why.
+// Hindered describes why a file is not changed.
 type Hindered struct{ Path, Reason string }
 
-// counts are what the status is made of.
+// counts are the data behind WriterStatus.
 type counts struct {
 	applied, lost    int
 	unable           string
@@ -44,16 +43,16 @@ type counts struct {
 
 type hindered struct {
 	reason string
-	stamp  memory.Stamp // what the file was last seen to look like
-	until  time.Time    // when it is out of date; zero is never
-	times  int          // how often in a row
+	stamp  memory.Stamp // the catalogue's stamp when the entry was made
+	until  time.Time    // when the entry expires; zero means never
+	times  int          // conflicts in a row
 }
 
-// waitingFor is how long after it could have been tried again a change is taken
-// for one that nobody wishes any more.
+// waitingFor is how long after its next possible attempt a waiting change is
+// listed. After that it is considered withdrawn.
 const waitingFor = time.Minute
 
-// Status says how writing is going. It does not wait for the disk.
+// Status returns the state of the writer. It does not wait for the disk.
 func (w *Writer) Status() WriterStatus {
 	now, enabled := w.now(), w.enabled()
 	w.mu.Lock()
@@ -67,7 +66,7 @@ func (w *Writer) Status() WriterStatus {
 	}
 }
 
-// forget drops what is out of date: of files that look different now.
+// forget removes expired entries and entries of files that have changed.
 func (w *Writer) forget(from map[string]hindered, now time.Time) {
 	maps.DeleteFunc(from, func(path string, h hindered) bool {
 		stamp, _ := w.Vault.Catalogue.Lookup(path)
@@ -75,7 +74,7 @@ func (w *Writer) forget(from map[string]hindered, now time.Time) {
 	})
 }
 
-// note remembers what became of a change.
+// note records the result of a change in the status.
 func (w *Writer) note(path string, written Written, err error) {
 	stamp, _ := w.Vault.Catalogue.Lookup(path)
 	var wait *WaitError
@@ -107,14 +106,14 @@ func (w *Writer) note(path string, written Written, err error) {
 	}
 }
 
-// backOff is after which a change is worth another try that was tried in vain.
+// backOff returns the delay before the next attempt at a waiting change.
 func (w *Writer) backOff(path string) time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return min(shortWait<<min(w.counts.waiting[path].times, 16), longWait)
 }
 
-// lost counts a change that somebody else was faster than.
+// lost counts a change that conflicted with a save by another program.
 func (w *Writer) lost(path string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -122,7 +121,7 @@ func (w *Writer) lost(path string) {
 	w.logger().Debug("somebody has saved a file that was to be changed", "path", path)
 }
 
-// kept remembers a file that is left to a person.
+// kept adds a file to the list of those that the user must resolve.
 func (w *Writer) kept(path string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
