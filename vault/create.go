@@ -20,10 +20,10 @@ func (w *Writer) create(ctx context.Context, c *Change) (Written, error) {
 	if err != nil || data == nil {
 		return Written{}, err
 	}
-	if err := w.fits(c.Path, data); err != nil {
+	if err := w.gate().fits(c.Path, data); err != nil {
 		return Written{}, err
 	}
-	if err := w.mayTouch(c, time.Time{}); err != nil {
+	if err := w.gate().mayTouch(c, time.Time{}); err != nil {
 		return Written{}, err
 	}
 	s, undo, err := w.openMaking(c.Path)

@@ -17,7 +17,7 @@ import (
 // older version is left in them. A version that another program saved meanwhile
 // is put back.
 func (w *Writer) Clear(ctx context.Context, path string) error {
-	_, err := inTurn(ctx, w, func() (none struct{}, _ error) { return none, w.finishLate(path) })
+	_, err := inTurn(ctx, w, func() (none struct{}, _ error) { return none, w.rechecks().finishLate(path) })
 	return err
 }
 
@@ -75,7 +75,7 @@ func (w *Writer) editKept(s *spot, edit func(*File) ([]byte, error)) (bool, erro
 	if _, err := w.replace(s, old, c, data, time.Time{}); err != nil {
 		return false, err
 	}
-	return true, w.finishLate(s.path)
+	return true, w.rechecks().finishLate(s.path)
 }
 
 // namesIn returns the names in an open directory, sorted.

@@ -15,7 +15,7 @@ import (
 )
 
 // refuses returns why a file is not to be changed, or nil.
-func (w *Writer) refuses(old *source) error {
+func (w gate) refuses(old *source) error {
 	st := &old.stat
 	reason := ""
 	switch {
@@ -38,7 +38,7 @@ func (w *Writer) refuses(old *source) error {
 }
 
 // fits returns why a new version is not to be written, or nil.
-func (w *Writer) fits(path string, data []byte) error {
+func (w gate) fits(path string, data []byte) error {
 	switch {
 	case int64(len(data)) > w.maxSize():
 		return &RefusedError{path, fmt.Sprintf("it would have %d bytes, and files above %d are not written; split it", len(data), w.maxSize())}
@@ -105,7 +105,7 @@ func passing(err error) bool {
 
 // mayTouch returns why a file must not be changed now, or nil. foreign is the
 // time of the last change by another program. Asked changes are always allowed.
-func (w *Writer) mayTouch(c *Change, foreign time.Time) error {
+func (w gate) mayTouch(c *Change, foreign time.Time) error {
 	if c.Asked {
 		return nil
 	}
@@ -133,7 +133,7 @@ const sightings = 4096
 
 // firstSeen returns when the file was first observed with the given stamp. Call
 // it only if the result matters, because it stores each observation.
-func (w *Writer) firstSeen(path string, stamp memory.Stamp) time.Time {
+func (w gate) firstSeen(path string, stamp memory.Stamp) time.Time {
 	now := w.now()
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -151,7 +151,7 @@ func (w *Writer) firstSeen(path string, stamp memory.Stamp) time.Time {
 // writer's own version. If the times of the file lie in the future, changed
 // returns the first observation of its stamp instead. A clock that jumps
 // therefore adds no more than the usual delay.
-func (w *Writer) changed(old *source) time.Time {
+func (w gate) changed(old *source) time.Time {
 	w.mu.Lock()
 	ours, ok := w.ours[old.Path]
 	w.mu.Unlock()
@@ -169,7 +169,7 @@ func (w *Writer) changed(old *source) time.Time {
 // missing returns how long a missing file must still stay missing before it is
 // treated as deleted. It returns zero or less if that time is over, if the file
 // was never observed, or if this writer removed it.
-func (w *Writer) missing(path string) time.Duration {
+func (w gate) missing(path string) time.Duration {
 	_, known := w.Vault.Catalogue.Lookup(path)
 	w.mu.Lock()
 	o, ours := w.ours[path]

@@ -43,11 +43,11 @@ func (w *Writer) attemptMove(ctx context.Context, c *Change, to string) (Written
 			return Written{}, err
 		}
 	}
-	if err := w.refuses(old); err != nil {
+	if err := w.gate().refuses(old); err != nil {
 		return Written{}, err
 	}
-	foreign := w.changed(old)
-	if err := w.mayTouch(c, foreign); err != nil {
+	foreign := w.gate().changed(old)
+	if err := w.gate().mayTouch(c, foreign); err != nil {
 		return Written{}, err
 	}
 	target, undo, err := w.openMaking(to)
@@ -75,12 +75,12 @@ func (w *Writer) move(s, target *spot, old *source, c *Change, foreign time.Time
 			err = errors.Join(err, w.call("move back", func() error { return renameNew(target.dir, target.base, s.dir, s.base) }))
 		}
 	}
-	happened, unsettled := w.settle(s, r, false)
+	happened, unsettled := w.rechecks().settle(s, r, false)
 	written := Written{ID: r.ID, Hash: old.hash, Changed: true}
 	switch {
 	case unsettled != nil:
 		w.logger().Warn("the journal cannot note what became of a change", "path", c.Path, "err", unsettled)
-		w.lookLater(lateLook{record: r, pause: lateAfter})
+		w.rechecks().lookLater(lateLook{record: r, pause: lateAfter})
 		if err == nil {
 			return written, nil
 		}

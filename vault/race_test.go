@@ -175,7 +175,7 @@ func race(t *testing.T, w *Writer, p person, rounds int) {
 		turn.Lock()
 		for {
 			// After a completed save the recheck need not wait.
-			_, err := inTurn(ctx, w, func() (none struct{}, _ error) { return none, w.finishLate(path) })
+			_, err := inTurn(ctx, w, func() (none struct{}, _ error) { return none, w.rechecks().finishLate(path) })
 			if err == nil {
 				break
 			}

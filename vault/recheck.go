@@ -23,7 +23,7 @@ import (
 // On error, the result is still undecided; errLost means that a program is
 // still writing the replaced file. If s is nil, settle opens the directory of
 // the file itself.
-func (w *Writer) settle(s *spot, r journal.Record, made bool) (happened bool, err error) {
+func (w rechecks) settle(s *spot, r journal.Record, made bool) (happened bool, err error) {
 	if r.To != "" {
 		happened, err = w.settleMove(r)
 	} else {
@@ -43,7 +43,7 @@ func (w *Writer) settle(s *spot, r journal.Record, made bool) (happened bool, er
 
 // clearTemp removes, restores or keeps the temporary file of a change. It
 // reports whether the change was made.
-func (w *Writer) clearTemp(s *spot, r journal.Record, made bool) (happened bool, err error) {
+func (w rechecks) clearTemp(s *spot, r journal.Record, made bool) (happened bool, err error) {
 	if s == nil {
 		if s, err = w.open(r.Path); errors.Is(err, fs.ErrNotExist) {
 			return made, nil // its directory is gone, too
@@ -107,7 +107,7 @@ func (w *Writer) clearTemp(s *spot, r journal.Record, made bool) (happened bool,
 
 // keep renames a temporary file to a visible name for the user. The file
 // contains a version saved by another program that a later save superseded.
-func (w *Writer) keep(s *spot, r journal.Record) error {
+func (w rechecks) keep(s *spot, r journal.Record) error {
 	name := s.base + ".kept-" + r.ID
 	err := w.call("keep", func() error { return renameNew(s.dir, r.Temp, s.dir, name) })
 	if errors.Is(err, unix.ENAMETOOLONG) || errors.Is(err, fs.ErrExist) {
@@ -126,7 +126,7 @@ func (w *Writer) keep(s *spot, r journal.Record) error {
 
 // conclude records in the journal whether a change was made, unless the journal
 // has this result already.
-func (w *Writer) conclude(r journal.Record, made, happened bool) error {
+func (w rechecks) conclude(r journal.Record, made, happened bool) error {
 	var err error
 	switch {
 	case happened && !made:
@@ -174,7 +174,7 @@ func (w *Writer) Run(ctx context.Context) error {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for done := ctx.Done(); ; {
-		next, more := w.nextLook(done == nil)
+		next, more := w.rechecks().nextLook(done == nil)
 		if !more {
 			return nil
 		}
@@ -190,7 +190,7 @@ func (w *Writer) Run(ctx context.Context) error {
 		case <-timer.C:
 		}
 		inTurn(context.WithoutCancel(ctx), w, func() (none struct{}, _ error) {
-			w.lookDue()
+			w.rechecks().lookDue()
 			return none, nil
 		})
 	}
@@ -199,7 +199,7 @@ func (w *Writer) Run(ctx context.Context) error {
 // nextLook returns the time until the next recheck is due. If ending is true
 // and no first recheck is pending, nextLook reports false and marks Run as
 // ended.
-func (w *Writer) nextLook(ending bool) (wait time.Duration, more bool) {
+func (w rechecks) nextLook(ending bool) (wait time.Duration, more bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	wait = lateMost
@@ -212,7 +212,7 @@ func (w *Writer) nextLook(ending bool) (wait time.Duration, more bool) {
 }
 
 // lookLater schedules a recheck and reports whether [Writer.Run] will make it.
-func (w *Writer) lookLater(l lateLook) bool {
+func (w rechecks) lookLater(l lateLook) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	l.due = time.Now().Add(l.pause)
@@ -225,7 +225,7 @@ func (w *Writer) lookLater(l lateLook) bool {
 }
 
 // lookDue makes the rechecks that are due.
-func (w *Writer) lookDue() {
+func (w rechecks) lookDue() {
 	now := time.Now()
 	for _, l := range w.takeLooks(func(l lateLook) bool { return !l.due.After(now) }) {
 		w.takeLook(l)
@@ -234,7 +234,7 @@ func (w *Writer) lookDue() {
 
 // finishLate makes the rechecks of a file before the file is changed again. It
 // waits until each first recheck is due.
-func (w *Writer) finishLate(path string) error {
+func (w rechecks) finishLate(path string) error {
 	var errs []error
 	for _, l := range w.takeLooks(func(l lateLook) bool { return l.record.Path == path || l.record.To == path }) {
 		if l.spot != nil {
@@ -246,7 +246,7 @@ func (w *Writer) finishLate(path string) error {
 }
 
 // takeLooks removes the selected rechecks from the list and returns them.
-func (w *Writer) takeLooks(which func(lateLook) bool) (mine []lateLook) {
+func (w rechecks) takeLooks(which func(lateLook) bool) (mine []lateLook) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.late = slices.DeleteFunc(w.late, func(l lateLook) bool {
@@ -261,7 +261,7 @@ func (w *Writer) takeLooks(which func(lateLook) bool) (mine []lateLook) {
 
 // takeLook resolves the change of one recheck. On failure it schedules another
 // one.
-func (w *Writer) takeLook(l lateLook) error {
+func (w rechecks) takeLook(l lateLook) error {
 	_, err := w.settle(l.spot, l.record, l.made)
 	if l.spot != nil {
 		l.spot.close()
@@ -280,7 +280,7 @@ func (w *Writer) takeLook(l lateLook) error {
 
 // done records a complete change in the journal and schedules the recheck of
 // the old file.
-func (w *Writer) done(s *spot, c *Change, r journal.Record, hash [32]byte) {
+func (w rechecks) done(s *spot, c *Change, r journal.Record, hash [32]byte) {
 	if !c.Asked {
 		w.spend(r.Path)
 	}

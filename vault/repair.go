@@ -23,11 +23,11 @@ import (
 //
 // The error is an [ErrRoot], or the context's.
 func (w *Writer) Repair(ctx context.Context) error {
-	_, err := inTurn(ctx, w, func() (none struct{}, _ error) { return none, w.repair(ctx) })
+	_, err := inTurn(ctx, w, func() (none struct{}, _ error) { return none, w.rechecks().repair(ctx) })
 	return err
 }
 
-func (w *Writer) repair(ctx context.Context) error {
+func (w rechecks) repair(ctx context.Context) error {
 	found, empty, err := w.leftovers(ctx)
 	if err != nil {
 		return err
@@ -66,7 +66,7 @@ func (w *Writer) repair(ctx context.Context) error {
 var errEmpty = errors.New("it is empty, and files in it were about to be changed; mount its disk, or put a file there")
 
 // resume resolves a change that began before the daemon started.
-func (w *Writer) resume(path string, r journal.Record, made bool) {
+func (w rechecks) resume(path string, r journal.Record, made bool) {
 	r.Path = path
 	if _, err := w.settle(nil, r, made); err != nil {
 		w.logger().Warn("a change that was interrupted cannot be settled yet", "path", path, "err", err)
@@ -76,7 +76,7 @@ func (w *Writer) resume(path string, r journal.Record, made bool) {
 
 // leftovers removes drafts and returns the directories of temporary files by
 // name. It reports whether nothing at all is below the root.
-func (w *Writer) leftovers(ctx context.Context) (found map[string]string, empty bool, err error) {
+func (w rechecks) leftovers(ctx context.Context) (found map[string]string, empty bool, err error) {
 	root, err := w.Vault.openRoot()
 	if err != nil {
 		return nil, false, err

@@ -67,7 +67,7 @@ func (w *Writer) attempt(ctx context.Context, c *Change) (Written, error) {
 	}
 	defer old.close()
 
-	refusal := w.refuses(old)
+	refusal := w.gate().refuses(old)
 	data, err := w.ask(c, old)
 	remove := errors.Is(err, ErrRemove)
 	switch {
@@ -81,11 +81,11 @@ func (w *Writer) attempt(ctx context.Context, c *Change) (Written, error) {
 	case refusal != nil:
 		return Written{}, refusal
 	}
-	if err := w.fits(c.Path, data); err != nil {
+	if err := w.gate().fits(c.Path, data); err != nil {
 		return Written{}, err
 	}
-	foreign := w.changed(old)
-	if err := w.mayTouch(c, foreign); err != nil {
+	foreign := w.gate().changed(old)
+	if err := w.gate().mayTouch(c, foreign); err != nil {
 		return Written{}, err
 	}
 	if remove {
@@ -147,7 +147,7 @@ func (w *Writer) believe(ctx context.Context, s *spot, asked bool) error {
 		if !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
-		left := w.missing(s.path)
+		left := w.gate().missing(s.path)
 		switch {
 		case left <= 0:
 			return fs.ErrNotExist
@@ -194,13 +194,13 @@ func (w *Writer) journalled(s *spot, c *Change, draft *draft, before, after []by
 	disown := w.own(c.Path, written.Hash, foreign)
 	err = do()
 	if err == nil {
-		w.done(s, c, r, written.Hash)
+		w.rechecks().done(s, c, r, written.Hash)
 		return written, nil
 	}
-	switch happened, unsettled := w.settle(s, r, false); {
+	switch happened, unsettled := w.rechecks().settle(s, r, false); {
 	case unsettled != nil:
 		w.logger().Warn("what a change has left cannot be cleared away yet", "path", c.Path, "err", unsettled)
-		w.lookLater(lateLook{record: r, pause: lateAfter, told: true})
+		w.rechecks().lookLater(lateLook{record: r, pause: lateAfter, told: true})
 	case happened:
 		w.happened(c, err, s)
 		return written, nil
@@ -411,7 +411,7 @@ var errUndress = errors.New("owner and attributes cannot be kept")
 // drop removes a useless draft, and schedules a recheck if that fails.
 func (w *Writer) drop(s *spot, d *draft) {
 	if w.discard(s.dir, d.name) != nil {
-		w.lookLater(lateLook{record: journal.Record{Path: s.path, Temp: d.temp()}, pause: lateAfter})
+		w.rechecks().lookLater(lateLook{record: journal.Record{Path: s.path, Temp: d.temp()}, pause: lateAfter})
 	}
 }
 

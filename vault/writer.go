@@ -102,6 +102,17 @@ type Writer struct {
 	lateAfter time.Duration                            // the constant lateAfter if zero
 }
 
+// A gate is a Writer deciding whether a file may be changed now.
+type gate struct{ *Writer }
+
+func (w *Writer) gate() gate { return gate{w} }
+
+// A rechecks value is a Writer resolving changes after they were made: files that were
+// replaced a moment ago, and changes that a crash interrupted.
+type rechecks struct{ *Writer }
+
+func (w *Writer) rechecks() rechecks { return rechecks{w} }
+
 // ours is the last version that this writer wrote to a file.
 type ours struct {
 	hash    [32]byte
@@ -145,7 +156,7 @@ func (w *Writer) try(ctx context.Context, c Change, attempt func() (Written, err
 	}
 	written, err := inTurn(ctx, w, func() (Written, error) {
 		if !w.repaired {
-			if err := w.repair(ctx); err != nil {
+			if err := w.rechecks().repair(ctx); err != nil {
 				return Written{}, err
 			}
 		}
@@ -154,7 +165,7 @@ func (w *Writer) try(ctx context.Context, c Change, attempt func() (Written, err
 				return Written{}, err
 			}
 			var written Written
-			err := w.finishLate(c.Path)
+			err := w.rechecks().finishLate(c.Path)
 			if err == nil {
 				written, err = attempt()
 			}

@@ -133,9 +133,9 @@ func reversed(list []string) []string {
 // finishAll makes all pending rechecks.
 func finishAll(t *testing.T, w *Writer) error {
 	_, err := inTurn(t.Context(), w, func() (none struct{}, err error) {
-		for _, l := range w.takeLooks(func(lateLook) bool { return true }) {
+		for _, l := range w.rechecks().takeLooks(func(lateLook) bool { return true }) {
 			if err == nil {
-				err = w.takeLook(l)
+				err = w.rechecks().takeLook(l)
 			}
 		}
 		return none, err
