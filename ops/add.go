@@ -22,16 +22,17 @@ import (
 type adding struct {
 	path  string
 	cause string // the operation
-	group string // of changes that are undone together; empty for one of its own
-	fresh []byte // what a file that is made, or is blank, begins as; nil if it must be there
+	group string // group of changes that are undone together; empty for a new group
+	fresh []byte // initial content of a missing or blank file; nil if the file must exist
 	dry   bool   // nothing is written
 
-	// change notes what is wanted. It is called anew with each version that
-	// others save meanwhile, so it must depend on nothing else.
+	// change records the edits in the revision. It is called again for each
+	// version that others save meanwhile, so it must not depend on other state.
 	change func(*memory.Document, *memory.Revision) error
 }
 
-// mayAdd says no to nobody. It is decided by the request alone.
+// mayAdd rejects anonymous callers and read-only daemons. It looks at the
+// request only.
 func (m *Memory) mayAdd(c Call) error {
 	switch {
 	case c.Scope.Subject == "":
@@ -42,15 +43,15 @@ func (m *Memory) mayAdd(c Call) error {
 	return nil
 }
 
-// add changes a file, and returns it as it is then, whole: what the caller is
-// shown of it has to go through [memory.Document.For].
+// add changes a file and returns its new, complete content. Results for the
+// caller must pass through [memory.Document.For].
 func (m writing) add(ctx context.Context, c Call, a adding) (after *memory.Document, written vault.Written, err error) {
 	if reason := m.Writer.Vault.Skips(a.path, false); reason != "" {
 		return nil, written, api.Errorf(api.Unavailable, "%s would not be read as memory: %s", a.path, reason)
 	}
 	place := m.Layout.Place(a.path)
-	owned := place.Owner != "" && ownPlace(c, place) // if there is no file to ask
-	var failed error                                 // to be told rather than what is wrong with a file that the caller may not read
+	owned := place.Owner != "" && ownPlace(c, place) // used if the file does not exist
+	var failed error                                 // replaces a write error that could reveal hidden parts
 	written, err = m.Writer.Write(ctx, vault.Change{
 		Path: a.path, Cause: a.cause, Group: a.group, Asked: true,
 		Edit: func(old *vault.File) (data []byte, err error) {
@@ -78,7 +79,7 @@ func (m writing) add(ctx context.Context, c Call, a adding) (after *memory.Docum
 			if data, err = r.Apply(parse); err != nil {
 				return nil, fmt.Errorf("%w: %w", memory.ErrUnwritable, err)
 			}
-			if !bytes.Equal(after.Source, data) { // it was tried in another way as well
+			if !bytes.Equal(after.Source, data) { // Apply also tried another variant
 				parse(data)
 			}
 			if after.Claim != "" && (old == nil || before.Claim == "") {
@@ -104,8 +105,8 @@ func (m writing) add(ctx context.Context, c Call, a adding) (after *memory.Docum
 	return after, written, err
 }
 
-// known is a file, parsed. To parse a long one takes longer than all else that is
-// done to change it, and mostly it was parsed before.
+// known returns a parsed file. It prefers the loaded document, because parsing
+// a long file takes longer than the rest of the change.
 func (m writing) known(file vault.File) *memory.Document {
 	if doc, err := m.Files.Load(file.Path); err == nil && !file.Unsettled && bytes.Equal(doc.Source, file.Data) {
 		return doc
@@ -113,9 +114,9 @@ func (m writing) known(file vault.File) *memory.Document {
 	return m.Parse(file)
 }
 
-// mayFound says no to the first file that claims a directory for a subject if
-// another file there claims it for somebody else: it may have been made a moment
-// ago, and not be known to the caller's view yet.
+// mayFound rejects the first file that claims a directory for a subject if
+// another file there claims the directory for a different subject. That file
+// may be too new for the caller's view.
 func (m writing) mayFound(place memory.Place, subject string) error {
 	dir := path.Dir(place.Path)
 	for _, name := range append(memory.Namespaces(), "_index") {
@@ -129,14 +130,15 @@ func (m writing) mayFound(place memory.Place, subject string) error {
 	return nil
 }
 
-// contested is the error for a directory that is another subject's.
+// contested returns the error for a directory that belongs to another subject.
 func contested(dir string) error {
 	return api.Errorf(api.SubjectConflict, "the directory %s is another subject's", dir).
 		WithHint("its files name another subject_id: rename that directory, or use another subject")
 }
 
-// home is the caller's own directory below _longterms. That of somebody else who
-// maps to the same name is not the caller's.
+// home returns the caller's own directory below _longterms. It returns an error
+// if the directory belongs to another subject whose name maps to the same
+// directory.
 func (m writing) home(ctx context.Context, c *Call) (string, error) {
 	dir := "_longterms/" + memory.SubjectDir(c.Scope.Subject)
 	place := m.Layout.Place(dir + "/_index.md")
@@ -152,9 +154,8 @@ func (m writing) home(ctx context.Context, c *Call) (string, error) {
 	return dir, nil
 }
 
-// whole waits, as long as there is patience, until every file has been read: not
-// before is it known whose a directory is, and what there is. The call's view is
-// the one after that.
+// whole waits up to Patience until every file has been read. Only then are the
+// files and the owners of the directories known. It renews the call's view.
 func (m *Memory) whole(ctx context.Context, c *Call) error {
 	wait, cancel := context.WithTimeout(ctx, m.Patience)
 	defer cancel()
@@ -171,9 +172,10 @@ func (m *Memory) whole(ctx context.Context, c *Call) error {
 	return nil
 }
 
-// dayDir is the directory of what is new of a day. If nobody has said where days
-// lie, that is beside the recent ones, whichever that are: a log that comes to lie
-// in a directory memory/ moves nothing. Without any it is there, if there is one.
+// dayDir returns the directory for new files of a day. Without a configured
+// parent it is placed next to the recent day directories, so that a log that
+// appears in memory/ does not move later days. Without recent ones it is below
+// memory/ if that exists.
 func (m writing) dayDir(day string) string {
 	const dir = "memory"
 	below := dir + "/" + day
@@ -205,8 +207,8 @@ func (m writing) dayDir(day string) string {
 	return day
 }
 
-// outside says no to a text that a caller gives for a file and that cannot
-// become text there, or has a live credential in it.
+// outside rejects a text from a caller that cannot be stored as plain text or
+// that contains a live credential.
 func (m writing) outside(field, text string) error {
 	if err := memory.CheckText(text); err != nil {
 		return api.Errorf(api.Invalid, "%s: %v", field, err)
@@ -217,12 +219,12 @@ func (m writing) outside(field, text string) error {
 	return nil
 }
 
-// secretIn is the rule by which a text has a live credential, or "redaction" if
-// it has what stands for one in answers; empty if it has neither. Nothing of the
-// text is ever told.
+// secretIn returns the name of the rule that detects a live credential in the
+// text, "redaction" if the text contains a mask, or an empty string. The result
+// never includes parts of the text.
 func (m writing) secretIn(text string) string { return secrets.Rule(text) }
 
-// secretError says what is wrong with a text for which secretIn names a rule.
+// secretError returns the error for a text in which secretIn detects rule.
 func secretError(field, rule string) *api.Error {
 	if rule == secrets.Redaction {
 		return api.Errorf(api.Secret, "%s has a redaction, which stands for a credential that is not shown", field).
@@ -231,8 +233,8 @@ func secretError(field, rule string) *api.Error {
 	return api.Errorf(api.Secret, "%s has a live credential (%s)", field, rule).WithHint("leave it out, and say where it is kept")
 }
 
-// origin is the attribute source of what a caller adds: what the caller says, as
-// far as it may.
+// origin returns the source attribute of an addition. Sources from outside a
+// private context are marked as public.
 func origin(c Call, source string) string {
 	source = cmp.Or(strings.Join(strings.Fields(source), " "), "api")
 	if !c.View.Private() {
@@ -241,8 +243,8 @@ func origin(c Call, source string) string {
 	return source
 }
 
-// visible is the attribute visibility of what a caller adds to a file that may
-// be read by others.
+// visible returns the visibility attribute of an addition to a file that others
+// may read. The default is private_only.
 func visible(visibility string) string {
 	return cmp.Or(visibility, memory.PrivateOnly.String())
 }

@@ -11,56 +11,55 @@ import (
 	"github.com/memwatchd/memwatchd/memory"
 )
 
-// An aim is how an operation is asked about an entry.
+// An aim describes the test requests of an operation about an entry.
 type aim struct {
 	sort  sort
 	asks  func(*target) []asking
-	tells bool // it is administration, and tells of the whole root
+	tells bool // administration: the answer covers the whole root
 }
 
 // An asking is one request.
 type asking struct {
 	request fields
-	reaches bool                                 // it is about entries of that kind
-	shows   func(*heard) bool                    // of an answer: it is about the entry, or did something to it; nil if any is
-	want    func(a *asker, rule outcome) outcome // where there is more to it than the rule
-	free    bool                                 // what becomes of it depends on more than the entry
-	whole   bool                                 // it tells the owner, in private, of the whole root
+	reaches bool                                 // the operation covers entries of that kind
+	shows   func(*heard) bool                    // the answer concerns the entry, or changed it; nil: any does
+	want    func(a *asker, rule outcome) outcome // adjusts the outcome that the rule gives
+	free    bool                                 // the outcome depends on more than the entry
+	whole   bool                                 // for the owner in private the answer covers the whole root
 
 	before *preceding
 }
 
-// A preceding request is one without whose answer there is none, or only what was
-// asked for at first.
+// A preceding request runs before another one, which needs its answer.
 type preceding struct {
 	op      string
 	request fields
-	next    func(answer string) fields // nil if there is no more to ask
+	next    func(answer string) fields // nil if no request follows
 }
 
 type fields = map[string]any
 
-// one is an aim with one request, for which nothing has to be known.
+// one returns an aim with one fixed request.
 func one(request fields) func(*target) []asking {
 	return func(*target) []asking { return []asking{{request: request, reaches: true}} }
 }
 
-// shown is a request whose answer says what the entry says.
+// shown returns a request whose answer contains the proof of the entry.
 func shown(e *target, reaches bool, request fields) asking {
 	return asking{request: request, reaches: reaches, shows: func(r *heard) bool { return strings.Contains(r.answer, e.proof()) }}
 }
 
-// listed is a request whose answer has a name among its values.
+// listed returns a request whose answer contains name among its values.
 func listed(name string, request fields) asking {
 	return asking{request: request, reaches: true, shows: func(r *heard) bool { return slices.Contains(of[api.CompleteAnswer](r.answer).Values, name) }}
 }
 
-// gone is a request after which the entry is not there any more.
+// gone returns a request that removes the line of the entry.
 func gone(e *target, reaches bool, request fields) asking {
 	return asking{request: request, reaches: reaches, shows: func(r *heard) bool { return !r.hasLine(e.path, e.line()) }}
 }
 
-// written is a request after which some file says something.
+// written returns a request after which a file contains text.
 func written(request fields, text string) asking {
 	return asking{request: request, reaches: true, shows: func(r *heard) bool {
 		for _, said := range r.files {
@@ -74,16 +73,16 @@ func written(request fields, text string) asking {
 
 func (t *target) namespace() string { return strings.TrimSuffix(path.Base(t.path), ".md") }
 
-// is reports whether the entry is of one of some kinds.
+// is reports whether the entry is of one of the kinds.
 func (t *target) is(kinds ...memory.Kind) bool { return slices.Contains(kinds, t.kind) }
 
-// of is the part of an answer.
+// of decodes an answer.
 func of[T any](answer string) (v T) {
-	_ = json.Unmarshal([]byte(answer), &v) // an answer of another form is an empty one
+	_ = json.Unmarshal([]byte(answer), &v) // an answer of another form decodes to the zero value
 	return v
 }
 
-// aims are how every operation is asked about an entry.
+// aims holds the test requests of every operation.
 var aims = map[string]aim{
 	"search": {sort: reads, asks: func(e *target) []asking {
 		return []asking{
@@ -108,7 +107,7 @@ var aims = map[string]aim{
 		ask := shown(e, named || e.log() || e.is(memory.Longterm, memory.Identity), fields{"session": e.session(), "day": "2026-02-05", "days": 400})
 		ask.want = func(a *asker, rule outcome) outcome {
 			if e.is(memory.Longterm) && !a.private {
-				return hidden // it is read at the start of a session in private only
+				return hidden // a session start reads it in private only
 			}
 			return rule
 		}
@@ -121,7 +120,7 @@ var aims = map[string]aim{
 			shown(e, e.is(memory.Items), fields{"format": "items", "max_items": 1000}),
 			shown(e, whole || e.log() || e.is(memory.Identity), fields{"format": "boot"}),
 			shown(e, whole, fields{"format": "full"}),
-			shown(e, false, fields{"format": "summary", "session": e.session()}), // never what files say
+			shown(e, false, fields{"format": "summary", "session": e.session()}), // never contains entry text
 		}
 	}},
 	"todos": {sort: reads, asks: func(e *target) []asking {
@@ -131,12 +130,11 @@ var aims = map[string]aim{
 		path := listed(e.path, fields{"what": "path", "prefix": e.path})
 		path.want = func(a *asker, _ outcome) outcome {
 			if a.reads(e.owner, false) {
-				return allowed // for what else is in the file
+				return allowed // for the other text in the file
 			}
 			return hidden
 		}
-		// Whom there is something of is told to the owner, in private: others know
-		// of themselves.
+		// The owner in private sees all subjects; other callers see their own.
 		subject := asking{request: fields{"what": "subject"}, free: true, whole: true}
 		return []asking{
 			path, listed(e.word(), fields{"what": "tag", "prefix": "z", "limit": 1000}), subject,
@@ -211,8 +209,9 @@ var aims = map[string]aim{
 		return []asking{gone(e, true, fields{"path": e.path, "old_text": e.word() + "**: " + e.proof(), "new_text": e.word() + "**: other"})}
 	}},
 	"write": {sort: changes, asks: func(e *target) []asking {
-		// That there can be no new file where there is one that cannot be read is
-		// told: what is written must not destroy it.
+		// The answer reveals that an unreadable file exists at the path,
+		// because a write must not destroy that file. The request therefore has
+		// a hash and never creates a file.
 		ask := gone(e, true, fields{"path": e.path, "text": "words of mine\n", "hash": strings.Repeat("0", 64)})
 		ask.before = &preceding{"get", fields{"path": e.path}, func(answer string) fields {
 			known := of[api.GetAnswer](answer)
@@ -260,7 +259,7 @@ var aims = map[string]aim{
 	"journal":  {sort: keeps, asks: one(fields{}), tells: true},
 	"undo":     {sort: keeps, asks: one(fields{"since": "1h", "dry_run": true}), tells: true},
 	"restore": {sort: changes, asks: func(e *target) []asking {
-		archived := e.is(memory.Archive) && e.shut // an item, not one of an archived day
+		archived := e.is(memory.Archive) && e.shut // an item, not an entry of an archived day
 		ask := gone(e, archived, fields{"id": e.path + "#" + e.id()})
 		ask.want = func(a *asker, rule outcome) outcome {
 			switch {
@@ -279,7 +278,7 @@ var aims = map[string]aim{
 		ask := gone(e, e.owner != "", fields{"confirm": "$subject", "sessions": true})
 		ask.want = func(a *asker, rule outcome) outcome {
 			if a.subject == "owner" && a.private {
-				return "invalid" // that is the root
+				return "invalid" // the owner's memory is the root
 			}
 			return rule
 		}
@@ -293,8 +292,8 @@ var aims = map[string]aim{
 	"events":     {sort: everybody, asks: one(fields{}), tells: true},
 }
 
-// summed asks for summaries that are based on the entry. One that everybody may
-// read is based on what everybody may read.
+// summed returns requests for summaries that cite the entry. A public summary
+// must cite public entries only.
 func summed(e *target) []asking {
 	var list []asking
 	for _, private := range []bool{true, false} {
@@ -311,7 +310,7 @@ func summed(e *target) []asking {
 	return list
 }
 
-// session is the id of the session that the entry is of, else one of no file.
+// session returns the session id of the entry's file, or the id of no session.
 func (t *target) session() string {
 	for _, line := range t.front {
 		if id, ok := strings.CutPrefix(line, "session_id: "); ok {
@@ -321,7 +320,8 @@ func (t *target) session() string {
 	return "none"
 }
 
-// names is the namespace of the entry, else one that has it not.
+// names returns the namespace of the entry, or one that does not contain the
+// entry.
 func (t *target) names() string {
 	if t.is(memory.Items) {
 		return t.namespace()
@@ -329,13 +329,14 @@ func (t *target) names() string {
 	return "project"
 }
 
-// tasks reports whether tasks of such files are listed.
+// tasks reports whether the todos operation covers the kind of the file.
 func (t *target) tasks() bool { return t.is(memory.Session, memory.Daily, memory.Longterm) }
 
-// log reports whether it is of the log of today.
+// log reports whether the entry is in a log of today.
 func (t *target) log() bool { return t.is(memory.Daily) || path.Base(t.path) == "bob.md" }
 
-// whateverIsThere: what there is makes no difference to whether one may.
+// whateverIsThere allows a request that succeeds whether or not the entry is
+// readable.
 func whateverIsThere(_ *asker, rule outcome) outcome {
 	if rule == hidden {
 		return allowed

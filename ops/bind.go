@@ -7,7 +7,7 @@ import (
 	"github.com/memwatchd/memwatchd/api"
 )
 
-// A binding is the function that does an operation.
+// A binding is the function that implements an operation.
 type binding struct {
 	request, answer reflect.Type
 
@@ -15,9 +15,9 @@ type binding struct {
 	stream func(context.Context, Call, any, func(any) error) error
 }
 
-// Do does what is asked for, and returns the answer: a pointer to the operation's
-// type of answer. An operation that is not [api.Operation.Long] ends after
-// [api.MaxAnswerTime]. What is told to the caller is an [*api.Error].
+// Do runs the requested operation and returns a pointer to its answer type. An
+// operation that is not [api.Operation.Long] ends after [api.MaxAnswerTime].
+// Errors meant for the caller are of type [*api.Error].
 func (m *Memory) Do(ctx context.Context, by api.Caller, req *api.Request) (any, error) {
 	c, err := m.call(by)
 	if err != nil {
@@ -36,9 +36,9 @@ func (m *Memory) Do(ctx context.Context, by api.Caller, req *api.Request) (any, 
 	return answer, err
 }
 
-// Stream decides about an operation whose answer is a stream. The function that
-// it returns sends the parts of the answer until the context ends, or send
-// returns an error.
+// Stream prepares an operation whose answer is a stream. The returned function
+// sends the parts of the answer until the context ends or send returns an
+// error.
 func (m *Memory) Stream(ctx context.Context, by api.Caller, req *api.Request) (run func(send func(any) error) error, err error) {
 	c, err := m.call(by)
 	if err != nil {
@@ -49,7 +49,7 @@ func (m *Memory) Stream(ctx context.Context, by api.Caller, req *api.Request) (r
 	}, nil
 }
 
-// bind returns the functions of all operations, by name.
+// bind returns the functions of all operations by name.
 func (m *Memory) bind() map[string]binding {
 	r, w, d, c, k, e, a := m.reading(), m.writing(), m.drafting(), m.capturing(), m.keying(), m.erasing(), m.admin()
 	return map[string]binding{

@@ -21,7 +21,7 @@ import (
 	"github.com/memwatchd/memwatchd/ipc/mcp"
 )
 
-// bridged is a session over a bridge.
+// bridged returns a client session over a bridge.
 func bridged(t *testing.T, b *mcp.Bridge) *sdk.ClientSession {
 	t.Helper()
 	in, toBridge := io.Pipe()
@@ -60,8 +60,9 @@ func namesOf(t *testing.T, session *sdk.ClientSession) (names []string) {
 
 var coreNames = []string{"context", "get", "note", "recent", "remember", "search", "todo", "todos"}
 
-// Without a daemon there are tools all the same, and whoever uses one is told how
-// to start it; once it is there, they work.
+// TestBridgeWithoutDaemon checks that tools are listed without a daemon, that
+// their errors contain the start command, and that they work once the daemon
+// runs.
 func TestBridgeWithoutDaemon(t *testing.T) {
 	dir, err := os.MkdirTemp("/tmp", "mw")
 	if err != nil {
@@ -98,8 +99,8 @@ func TestBridgeWithoutDaemon(t *testing.T) {
 	}
 }
 
-// Where memory is known to be turned off, there are no tools without a daemon
-// either.
+// TestBridgeOffWithoutDaemon checks that no tools are listed without a daemon
+// if memory is known to be disabled.
 func TestBridgeOffWithoutDaemon(t *testing.T) {
 	session := bridged(t, &mcp.Bridge{Client: &client.Client{Socket: filepath.Join(t.TempDir(), "none")}, Off: true})
 	if got := session.InitializeResult().Instructions; got != "" {
@@ -110,7 +111,8 @@ func TestBridgeOffWithoutDaemon(t *testing.T) {
 	}
 }
 
-// A daemon that does not answer keeps nobody from beginning.
+// TestBridgeFrozen checks that a session starts although the daemon does not
+// answer.
 func TestBridgeFrozen(t *testing.T) {
 	dir, err := os.MkdirTemp("/tmp", "mw")
 	if err != nil {
@@ -128,11 +130,11 @@ func TestBridgeFrozen(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() {
-		c, err := l.Accept() // of the list
+		c, err := l.Accept() // connection of the list request
 		for err == nil {
 			b := make([]byte, 4096)
 			if n, _ := c.Read(b); bytes.Contains(b[:n], []byte("/v1/search")) {
-				cancel() // the agent has no more patience
+				cancel() // the client gives up
 			}
 			c, err = l.Accept()
 		}
@@ -145,8 +147,8 @@ func TestBridgeFrozen(t *testing.T) {
 	}
 }
 
-// Over a bridge there are the tools that its scope may use, and what is asked is
-// asked as the one it speaks for.
+// TestBridgeScope checks that a bridge offers the tools of its scope and sends
+// requests with that scope.
 func TestBridgeScope(t *testing.T) {
 	m := someMemory(t, privateFiles...)
 	plain := serveOps(t, m)
@@ -158,7 +160,7 @@ func TestBridgeScope(t *testing.T) {
 		client client.Client
 		tools  mcp.Profile
 		want   []string
-		words  string // that are found, of those of theirs
+		words  string // expected search results
 	}{
 		{"the owner", client.Client{Socket: plain, AsOwner: true}, mcp.CoreTools, coreNames, "words of the owner"},
 		{"the owner, in public", client.Client{Socket: plain, AsOwner: true, Scope: api.Scope{Context: new("public")}}, mcp.CoreTools, []string{"context", "get", "note", "recent", "search", "todos"}, ""},
@@ -185,7 +187,7 @@ func TestBridgeScope(t *testing.T) {
 	}
 }
 
-// With memory turned off, an agent is told of nothing.
+// TestBridgeOff checks that a bridge offers nothing while memory is disabled.
 func TestBridgeOff(t *testing.T) {
 	m := someMemory(t)
 	m.Disabled = true
@@ -198,15 +200,16 @@ func TestBridgeOff(t *testing.T) {
 	}
 }
 
-// Lines that are no messages are answered, and the session goes on; what is under
-// way when the agent ends its side is answered first.
+// TestBridgeLines checks that invalid lines are answered and do not end the
+// session, and that pending requests are answered after the agent closes its
+// side.
 func TestBridgeLines(t *testing.T) {
 	const hello = `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"%","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`
 	ping := rpc(1, "ping", nil)
 	socket := serveOps(t, someMemory(t))
 	for _, c := range []struct {
 		name, version, line string
-		want                []string // in the answers
+		want                []string // expected parts of the answers
 	}{
 		{"noise", "2025-11-25", "\x00\xff{[", []string{`"code":-32700`}},
 		{"half a message", "2025-11-25", `{"jsonrpc":"2.0",`, []string{`"code":-32700`}},
@@ -228,7 +231,7 @@ func TestBridgeLines(t *testing.T) {
 		{"a second beginning", "2025-11-25", strings.NewReplacer("%", "2025-11-25", `"id":0`, `"id":5`).Replace(hello), []string{`"id":5,"error"`}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			// The last call is under way when the agent ends its side.
+			// The last call is pending when the agent closes its side.
 			last := rpc("last", "tools/call", fields{"name": "memory_search", "arguments": fields{"query": "words"}})
 			in := strings.Join([]string{strings.ReplaceAll(hello, "%", c.version), `{"jsonrpc":"2.0","method":"notifications/initialized"}`, c.line, last}, "\n")
 			var out bytes.Buffer

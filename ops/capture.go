@@ -12,14 +12,14 @@ import (
 
 const (
 	maxBullets = 3
-	captured   = "Captured" // the topic of their heading
-	ofSession  = "session"  // the attribute
+	captured   = "Captured" // topic of their heading
+	ofSession  = "session"  // attribute name
 )
 
-// capture appends bullets to the log of today, those of a text if there is one. A
-// bullet that the same session has captured in recent days, as far as the caller
-// may read it, is not written again: a program that does not know whether it was
-// heard can ask once more.
+// capture appends bullets to today's log; a text is first reduced to bullets. A
+// bullet that the same session captured in recent days is not written again if
+// the caller may read the earlier one, so a client can retry after a lost
+// answer.
 func (m capturing) capture(ctx context.Context, c Call, r *api.CaptureRequest) (*api.CaptureAnswer, error) {
 	if m.Disabled {
 		return &api.CaptureAnswer{Lines: []int{}, Disabled: true}, nil
@@ -71,8 +71,9 @@ func (m capturing) captureBullets(ctx context.Context, c Call, r *api.CaptureReq
 	return answer, nil
 }
 
-// unsaidBefore are the blocks that the caller's logs of recent days, but for
-// today's, do not have, as far as the caller may read them.
+// unsaidBefore returns the blocks that are missing from the caller's logs of
+// the previous recent days, as far as the caller may read them. It ignores
+// today's log.
 func (m capturing) unsaidBefore(c Call, blocks []logBlock, at time.Time, there func(*memory.Entry, *logBlock) bool) ([]logBlock, error) {
 	blocks = slices.Clone(blocks)
 	for ago := 1; ago <= m.recentDays() && len(blocks) > 0; ago++ {
@@ -96,7 +97,7 @@ func (m capturing) unsaidBefore(c Call, blocks []logBlock, at time.Time, there f
 	return blocks, nil
 }
 
-// captureBlocks are the bullets as they are written.
+// captureBlocks returns the bullets in the form in which they are written.
 func (m capturing) captureBlocks(c Call, r *api.CaptureRequest) ([]logBlock, error) {
 	if n := len(r.Bullets); n < 1 || n > maxBullets {
 		return nil, api.Errorf(api.Invalid, "bullets: there are %d, not one to three", n).WithHint("capture what matters most")
@@ -120,7 +121,7 @@ func (m capturing) captureBlocks(c Call, r *api.CaptureRequest) ([]logBlock, err
 	return blocks, nil
 }
 
-// captureOrigin says no to what cannot say where bullets come from.
+// captureOrigin rejects invalid sources, session names and evidence.
 func (m capturing) captureOrigin(r *api.CaptureRequest) error {
 	if err := m.logSource("source", r.Source); err != nil {
 		return err
@@ -131,7 +132,7 @@ func (m capturing) captureOrigin(r *api.CaptureRequest) error {
 	return m.logEvidence(r.Evidence)
 }
 
-// unmarked is a bullet without the mark of a list that it may come with.
+// unmarked returns a bullet without its list marker.
 func unmarked(bullet string) string {
 	bullet = strings.TrimSpace(bullet) + " "
 	for _, mark := range []string{"- ", "* ", "+ ", "• "} {

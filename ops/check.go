@@ -10,8 +10,8 @@ import (
 	"github.com/memwatchd/memwatchd/vault"
 )
 
-// check compares, and puts right what can be: with that, the answer is what is
-// left.
+// check compares files and index. With Fix it also repairs the differences and
+// then returns the remaining ones.
 func (m admin) check(ctx context.Context, c Call, r *api.CheckRequest) (*api.CheckAnswer, error) {
 	start := time.Now()
 	if _, err := m.sync(ctx, &c, r.Fresh); err != nil {
@@ -39,18 +39,18 @@ func (m admin) check(ctx context.Context, c Call, r *api.CheckRequest) (*api.Che
 	return answer, nil
 }
 
-// A fix puts right what a check has found.
+// A fix repairs the problems that a check found.
 type fix struct {
 	m       admin
-	group   string // of what is written
+	group   string // of the repairs that were written
 	mended  []api.Skipped
 	refused []api.Skipped
 }
 
-// counters writes counters that are wrong anew, and nothing else of a file.
+// counters rewrites incorrect counters and nothing else in a file.
 func (f *fix) counters(ctx context.Context, problems []api.FileProblem) {
 	last := ""
-	for _, p := range problems { // in the order of paths
+	for _, p := range problems { // in path order
 		if p.Code != memory.CounterWrong || p.Path == last {
 			continue
 		}
@@ -73,7 +73,7 @@ func (f *fix) counters(ctx context.Context, problems []api.FileProblem) {
 	}
 }
 
-// index makes the index hold what the files say.
+// index reindexes the differing files.
 func (f *fix) index(ctx context.Context, differing []api.Skipped) {
 	var paths []string
 	for _, d := range differing {

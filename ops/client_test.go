@@ -18,7 +18,7 @@ import (
 	"github.com/memwatchd/memwatchd/ipc/client"
 )
 
-// methodOf is the name of the method for an operation.
+// methodOf returns the name of the client method for an operation.
 func methodOf(op string) string {
 	words := strings.Split(op, "_")
 	for i, w := range words {
@@ -27,8 +27,8 @@ func methodOf(op string) string {
 	return strings.Join(words, "")
 }
 
-// The methods of a client are the operations: each has one, with its request and
-// its answer, and there are no others.
+// TestClientHasEveryOperation checks that the client has exactly one method for
+// each operation, with the types of its request and answer.
 func TestClientHasEveryOperation(t *testing.T) {
 	client := reflect.TypeFor[*client.Client]()
 	methods := []string{"Do", "Stream"}
@@ -64,8 +64,9 @@ func TestClientHasEveryOperation(t *testing.T) {
 	}
 }
 
-// A field that is zero is not sent. So where there is a default, and zero would
-// be something else, zero can be said: the field is a pointer.
+// TestZeroIsTheDefault checks that a field is a pointer if its zero value
+// differs from its default. The client omits zero fields, so only a pointer can
+// send zero.
 func TestZeroIsTheDefault(t *testing.T) {
 	for _, op := range api.Operations {
 		for _, p := range op.Params {
@@ -109,8 +110,8 @@ func TestClientScope(t *testing.T) {
 	}
 }
 
-// What a client gives is all that the daemon says, and its errors are the
-// daemon's.
+// TestClientLosesNothing checks that the client returns complete answers and
+// the daemon's errors.
 func TestClientLosesNothing(t *testing.T) {
 	names, err := filepath.Glob("testdata/ops/*.txtar")
 	if err != nil {

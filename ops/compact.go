@@ -12,7 +12,7 @@ import (
 	"github.com/memwatchd/memwatchd/vault"
 )
 
-// compact tells and does what makes room. The plans have the text of all files.
+// compact plans and runs compaction. The plans contain the text of all files.
 func (m admin) compact(ctx context.Context, c Call, r *api.CompactRequest) (*api.CompactAnswer, error) {
 	switch {
 	case !c.Whole:
@@ -47,7 +47,8 @@ func (m admin) compact(ctx context.Context, c Call, r *api.CompactRequest) (*api
 	return answer, nil
 }
 
-// tidyError is why nothing was tidied up, or not all.
+// tidyError returns the error for a maintenance run that failed or stopped
+// early.
 func tidyError(err error) error {
 	if p, ok := errors.AsType[*compactor.PassiveError](err); ok {
 		return api.Errorf(api.Conflict, "%s tidies up this memory", p.Host).WithHint("ask there, or set compactor.host on each machine")
@@ -59,7 +60,7 @@ func cannotWrite() *api.Error {
 	return api.Errorf(api.Unavailable, "nothing can be written to files").WithHint("status says why")
 }
 
-// restore brings an archived entry back to where it comes from.
+// restore moves an archived entry back to its original file.
 func (m admin) restore(ctx context.Context, c Call, r *api.RestoreRequest) (*api.RestoreAnswer, error) {
 	switch {
 	case !c.View.Private():
@@ -91,8 +92,8 @@ func (m admin) restore(ctx context.Context, c Call, r *api.RestoreRequest) (*api
 	return &api.RestoreAnswer{ID: back.Path + "#" + back.ID, Path: back.Path, Line: back.Line}, nil
 }
 
-// archived makes path#id of an id: of several entries that have it, the one in
-// an archive is meant.
+// archived returns path#id for an id. If several entries have the id, it
+// chooses the one in an archive.
 func (m admin) archived(ctx context.Context, c Call, id string) (string, error) {
 	if strings.Contains(id, "#") {
 		return id, nil
@@ -116,8 +117,8 @@ func (m admin) archived(ctx context.Context, c Call, id string) (string, error) 
 	return "", api.Errorf(api.Conflict, "more than one archived entry has the id %q", id).WithHint("%s", candidates(kept))
 }
 
-// restoreError is why an entry is where it was. What both files are like as a
-// whole is told to those only who may read all of them.
+// restoreError returns the error for a failed restore. Only callers that may
+// read both files completely see details about them.
 func restoreError(id string, err error, owned bool) error {
 	switch {
 	case errors.Is(err, compactor.ErrNotArchived):
@@ -130,15 +131,15 @@ func restoreError(id string, err error, owned bool) error {
 	return writeError(err, true)
 }
 
-// used notes that entries were returned: what is hardly ever used is what goes
-// first when there must be room. Nothing that is answered depends on it.
+// used records that entries were returned. Compaction removes rarely used
+// entries first; answers do not depend on the record.
 func (m reading) used(ids ...string) {
 	if m.Used != nil && len(ids) > 0 {
 		m.Used(ids, m.now())
 	}
 }
 
-// nearLimits are hints for those long-term files of the caller that are nearly
+// nearLimits returns hints for the caller's long-term files that are nearly
 // full.
 func (m reading) nearLimits(c Call) []string {
 	if m.Compactor == nil || !c.View.Private() {
@@ -153,11 +154,12 @@ func (m reading) nearLimits(c Call) []string {
 	return hints
 }
 
-// minCutoff: what is younger may still be written to.
+// minCutoff is the minimum age of compressed files. Younger ones may still
+// change.
 const minCutoff = 24 * time.Hour
 
-// compress sums up old sessions and daily notes, which takes them out of what is
-// recent.
+// compress summarizes old sessions and daily notes and thereby removes them
+// from the recent files.
 func (m admin) compress(ctx context.Context, c Call, r *api.CompressRequest) (*api.CompressAnswer, error) {
 	switch {
 	case !c.Whole:

@@ -12,8 +12,8 @@ import (
 	"github.com/memwatchd/memwatchd/api"
 )
 
-// What is returned counts as used, unless the question says otherwise; and
-// nothing that is answered tells of it.
+// TestWhatIsReturnedIsUsed checks that returned entries count as used unless
+// the request disables that, and that answers do not depend on the counts.
 func TestWhatIsReturnedIsUsed(t *testing.T) {
 	c := readOpsCase(t, txtar.Parse([]byte(`
 -- MEMORY.md --
@@ -41,7 +41,7 @@ func TestWhatIsReturnedIsUsed(t *testing.T) {
 		{"get", `{"subject":"owner","context":"private","id":"MEMORY.md#wifi"}`, "MEMORY.md#wifi"},
 		{"get", `{"subject":"owner","context":"private","id":"wifi"}`, "MEMORY.md#wifi"},
 		{"get", `{"subject":"owner","context":"public","id":"MEMORY.md#wifi"}`, ""},
-		{"get", `{"subject":"owner","context":"private","path":"MEMORY.md"}`, ""}, // all of it says nothing of any
+		{"get", `{"subject":"owner","context":"private","path":"MEMORY.md"}`, ""}, // reading the whole file does not count
 	} {
 		op, err := api.LookUp(test.op)
 		if err != nil {

@@ -12,10 +12,10 @@ import (
 	"github.com/memwatchd/memwatchd/secrets"
 )
 
-// complete lists names: those only that the caller finds where things themselves
-// are read. A file has its path if there is something in it for the caller; a
-// heading, a tag and a namespace if an entry does. Which subjects there are is
-// told to the owner, in private; everybody else is told of themselves.
+// complete lists names that the caller could also find by reading. A path is
+// listed if the caller may read something in the file; a heading, tag or
+// namespace if the caller may read an entry of it. Only the owner, in private,
+// sees all subjects; other callers see their own.
 func (m reading) complete(ctx context.Context, c Call, r *api.CompleteRequest) (*api.CompleteAnswer, error) {
 	if r.What == "" {
 		return nil, api.Errorf(api.Invalid, "what is empty").WithHint("it is one of path, subject, namespace, session, section, tag")
@@ -28,7 +28,7 @@ func (m reading) complete(ctx context.Context, c Call, r *api.CompleteRequest) (
 	if m.Disabled {
 		return answer, nil
 	}
-	// One more than is wanted tells whether there is more.
+	// One extra value shows whether there are more.
 	listing := index.Listing{Prefix: r.Prefix, After: r.After, Limit: r.Limit + 1}
 	var values []string
 	switch r.What {
@@ -51,14 +51,13 @@ func (m reading) complete(ctx context.Context, c Call, r *api.CompleteRequest) (
 	return answer, nil
 }
 
-// names are those of all that is of a sort, sorted, as they are shown. What has a
-// credential in it is left out: what would be shown in its place is the name of
-// nothing.
+// names returns the sorted names of a kind as they are displayed. It omits
+// names that contain a credential, because the masked name would match nothing.
 func (m reading) names(c Call, r *api.CompleteRequest) []string {
 	var list []string
 	add := func(name string) {
 		if !utf8.ValidString(name) {
-			name = string([]rune(name)) // as it goes over the wire
+			name = string([]rune(name)) // as encoded for the client
 		}
 		rest, ok := strings.CutPrefix(name, r.Prefix)
 		if !ok || name == "" {
@@ -76,7 +75,7 @@ func (m reading) names(c Call, r *api.CompleteRequest) []string {
 			if f.Readable(c.View) {
 				use(f)
 			}
-			return false // there may be many, and none is needed any more
+			return false // the list may be long and is not used
 		})
 	}
 	switch r.What {
@@ -108,8 +107,8 @@ func (m reading) names(c Call, r *api.CompleteRequest) []string {
 	})
 }
 
-// subjects are all that something is kept for, or an external key is linked to. A
-// directory that nobody claims is taken for the subject's of its own name.
+// subjects returns all subjects with stored data or a linked external key. An
+// unclaimed directory counts as the subject of the same name.
 func (m reading) subjects() (list []string) {
 	claimed := map[string]bool{} // directories
 	for _, f := range m.Index.Files(func(f *index.FileInfo) bool { return f.Claim != "" }) {
@@ -122,7 +121,7 @@ func (m reading) subjects() (list []string) {
 			list = append(list, name)
 		}
 	}
-	links, _ := m.Scopes.Links() // the last that held
+	links, _ := m.Scopes.Links() // the last valid ones
 	for _, l := range links {
 		list = append(list, l.Subject)
 	}

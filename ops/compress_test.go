@@ -17,7 +17,8 @@ import (
 	"github.com/memwatchd/memwatchd/vault"
 )
 
-// compressing is a memory with an old session, and what is on its disk.
+// compressing returns a memory with an old session, and a function that lists
+// the files on its disk.
 func compressing(t *testing.T) (m *Memory, files func() string) {
 	t.Helper()
 	dir := t.TempDir()

@@ -37,7 +37,7 @@ func (m reading) context(ctx context.Context, c Call, r *api.ContextRequest) (*a
 	return answer, nil
 }
 
-// fits says no to a request whose parts do not go together.
+// fitsFormat rejects a request whose fields do not fit its format.
 func fitsFormat(r *api.ContextRequest) error {
 	switch {
 	case r.Format == "relevant" && strings.TrimSpace(r.Query) == "":
@@ -50,14 +50,14 @@ func fitsFormat(r *api.ContextRequest) error {
 	return nil
 }
 
-// block renders what was asked for.
+// block renders the requested context block.
 func (m reading) block(ctx context.Context, c Call, r *api.ContextRequest) (brief.Block, error) {
 	style := m.style(c, r.Lang)
 	if r.MaxItems != nil {
 		style.MaxItems = min(style.MaxItems, *r.MaxItems)
 	}
 	if r.Format == "boot" || r.Format == "full" {
-		style.MaxChars = brief.NoLimit // what bounds them is of MEMORY.md alone
+		style.MaxChars = brief.NoLimit // only MEMORY.md is limited
 	}
 	if r.MaxChars != nil && (style.MaxChars < 0 || *r.MaxChars < style.MaxChars) {
 		style.MaxChars = *r.MaxChars
@@ -75,7 +75,7 @@ func (m reading) block(ctx context.Context, c Call, r *api.ContextRequest) (brie
 	return style.Summary(docsOf(m.longTerm(c)), docsOf(m.shortTerm(c, r.Days, r.Session))), nil
 }
 
-// style is how blocks are made for a caller.
+// style returns the block style for a caller.
 func (m reading) style(c Call, lang string) brief.Style {
 	return brief.Style{
 		View: c.View, Omit: m.OmitUntrusted, Lang: brief.Lang(lang),
@@ -83,11 +83,12 @@ func (m reading) style(c Call, lang string) brief.Style {
 	}
 }
 
-// coverDepth is how many of the best entries are asked how much of the query
-// they cover: those that cover most of it are not always those that rank best.
+// coverDepth is how many of the best entries are examined for their query
+// coverage. The entries with the highest coverage are not always those with the
+// highest rank.
 const coverDepth = 32
 
-// relevant renders what matches.
+// relevant renders the entries that match the query.
 func (m reading) relevant(ctx context.Context, c Call, style brief.Style, r *api.ContextRequest) (brief.Block, error) {
 	limit := r.Limit
 	if r.MinCover > 0 {
@@ -118,8 +119,8 @@ func (m reading) relevant(ctx context.Context, c Call, style brief.Style, r *api
 	return block, nil
 }
 
-// waking is what an agent reads when it wakes: who it is, whom it helps, the
-// notes of today and yesterday, and MEMORY.md.
+// waking returns the content that an agent loads at startup: the agent's
+// identity, the user, the notes of today and yesterday, and MEMORY.md.
 func (m reading) waking(c Call) brief.Waking {
 	var logs []*memory.Document
 	today, yesterday := m.day(0), m.day(-1)
@@ -134,8 +135,8 @@ func (m reading) waking(c Call) brief.Waking {
 	return brief.Waking{Identity: docsOf(m.identity(c)), Logs: logs, LongTerm: m.wholeLongTerm(c)}
 }
 
-// wholeLongTerm is what the caller can read of the long-term files that are
-// shown whole, which are those by the name of MEMORY.md.
+// wholeLongTerm returns the readable parts of the long-term files that are
+// shown completely: those named MEMORY.md.
 func (m reading) wholeLongTerm(c Call) []*memory.Document {
 	var docs []*memory.Document
 	for doc := range m.readable(c, func(f *index.FileInfo) bool {
@@ -148,7 +149,7 @@ func (m reading) wholeLongTerm(c Call) []*memory.Document {
 	return docs
 }
 
-// allItems are the items that the caller can read, one of each key.
+// allItems returns the items that the caller can read, one for each key.
 func (m reading) allItems(c Call) []brief.Item {
 	found := union(m.items(c, "", func(string) bool { return true }))
 	items := make([]brief.Item, len(found))
@@ -166,6 +167,5 @@ func docsOf(files []shownFile) []*memory.Document {
 	return docs
 }
 
-// oneLine is a text with its line breaks and other white space as single
-// spaces.
+// oneLine returns a text with each run of white space replaced by one space.
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }

@@ -11,7 +11,8 @@ import (
 	"github.com/memwatchd/memwatchd/api"
 )
 
-// A week of 50 sessions a day, and a subject with 1,000 items.
+// BenchmarkContext renders blocks of a memory with a week of 50 sessions a day
+// and a subject with 1,000 items.
 func BenchmarkContext(b *testing.B) {
 	var files []txtar.File
 	for day := range 7 {

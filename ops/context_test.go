@@ -10,8 +10,8 @@ import (
 	"github.com/memwatchd/memwatchd/api"
 )
 
-// What a block shows because it is relevant counts as used, unless the request
-// says otherwise; what there was no room for does not.
+// TestContextCounts checks that the entries in a relevant block count as used
+// unless the request disables that, and that omitted entries do not.
 func TestContextCounts(t *testing.T) {
 	m := readOpsCase(t, txtar.Parse([]byte("-- MEMORY.md --\n- a train <!-- id=a -->\n- a train that is late <!-- id=b -->\n"))).memory(t)
 	var used []string

@@ -9,14 +9,13 @@ import (
 	"github.com/memwatchd/memwatchd/vault/journal"
 )
 
-// How many bytes of one change are told at most, and of all those of an answer.
+// Limits of the diff of one change and of all diffs in an answer, in bytes.
 const (
 	maxDiff  = 64 << 10
 	maxDiffs = 4 << 20
 )
 
-// A differ shows what changes would make of files, as far as one answer has room
-// for it.
+// A differ renders diffs of files up to the size limit of one answer.
 type differ struct{ shown int }
 
 func (d *differ) file(path string, hunks []journal.Hunk) api.FileDiff {
@@ -28,18 +27,18 @@ func (d *differ) file(path string, hunks []journal.Hunk) api.FileDiff {
 	return f
 }
 
-// Diff is what a change makes of one file, without credentials, as far as an
-// answer has room for it.
+// Diff returns the diff of one file without credentials, up to the size limit
+// of an answer.
 func Diff(path string, before, after []byte) api.FileDiff {
 	return new(differ).file(path, journal.Hunks(before, after))
 }
 
-// diffOf shows the hunks of a change, or so many of them as there is room for.
-// Those that are so near that they have lines around them in common are one, or
-// what reads differences would meet these lines twice.
+// diffOf renders hunks up to room bytes and reports whether it truncated them.
+// It joins hunks whose context lines overlap or touch; otherwise a diff reader
+// would encounter these lines twice.
 func diffOf(hunks []journal.Hunk, room int) (list []api.DiffHunk, truncated bool) {
 	list = []api.DiffHunk{}
-	moved := 0 // how much further down lines are than they were
+	moved := 0 // line offset of the new file
 	for len(hunks) > 0 {
 		n := 1
 		for n < len(hunks) && hunks[n].Line-lines(hunks[n].Before) <= end(hunks[n-1])+lines(hunks[n-1].Behind) {
@@ -64,11 +63,11 @@ func diffOf(hunks []journal.Hunk, room int) (list []api.DiffHunk, truncated bool
 	return list, false
 }
 
-// end is the line behind what a hunk replaces, in the old file.
+// end returns the old file's line after the text that a hunk replaces.
 func end(h journal.Hunk) int { return h.Line + lines(h.Old) }
 
-// unified shows hunks with no more between them than the lines around them, in
-// the unified format. Lines of the new file are so much further down.
+// unified renders hunks with overlapping or adjacent context in the unified
+// format. moved is the line offset of the new file.
 func unified(hunks []journal.Hunk, moved int) string {
 	var b strings.Builder
 	before, after := 0, 0
@@ -91,7 +90,7 @@ func unified(hunks []journal.Hunk, moved int) string {
 	for i, h := range hunks {
 		h = maskHunk(h)
 		above := h.Before
-		if i > 0 { // what stands behind the last one is written
+		if i > 0 { // the context after the previous hunk is already written
 			for lines(above) > max(h.Line-from-before, 0) {
 				above = above[bytes.IndexByte(above, '\n')+1:]
 			}
@@ -108,7 +107,7 @@ func unified(hunks []journal.Hunk, moved int) string {
 	return fmt.Sprintf("@@ -%s +%s @@\n%s", span(from, before), span(from+moved, after), b.String())
 }
 
-// firstLines are so many lines of a text at most.
+// firstLines returns at most n lines of a text.
 func firstLines(text []byte, n int) []byte {
 	at := 0
 	for ; n > 0 && at < len(text); n-- {
@@ -121,7 +120,8 @@ func firstLines(text []byte, n int) []byte {
 	return text[:at]
 }
 
-// span is lines of a file: none are counted from the line before them.
+// span formats a line range of a file. An empty range starts at the line before
+// it, as the unified format requires.
 func span(from, n int) string {
 	if n == 0 {
 		from--

@@ -10,7 +10,8 @@ import (
 	"github.com/memwatchd/memwatchd/vault/journal"
 )
 
-// Differences make of what was what is, for whoever follows them line by line.
+// TestDiffApplies checks that a diff, applied line by line, turns the old text
+// into the new one.
 func TestDiffApplies(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 3000 {
@@ -43,12 +44,12 @@ func TestDiffApplies(t *testing.T) {
 	}
 }
 
-// applied follows hunks strictly: each begins behind the last one, and what it
-// says stands there does.
+// applied applies hunks strictly. Each hunk must start after the previous one,
+// and its context must match.
 func applied(text string, hunks []api.DiffHunk) (string, error) {
 	old := strings.SplitAfter(text, "\n")
 	var out []string
-	at := 0 // lines of the old text that are done with
+	at := 0 // number of processed lines of the old text
 	for _, h := range hunks {
 		head, body, _ := strings.Cut(h.Diff, "\n")
 		var from, was, to, is int
@@ -87,7 +88,7 @@ func applied(text string, hunks []api.DiffHunk) (string, error) {
 	return strings.Join(append(out, old[at:]...), ""), nil
 }
 
-// However much was changed, an answer has an end, at the end of a line.
+// TestDiffHasAnEnd checks that large diffs are truncated at the end of a line.
 func TestDiffHasAnEnd(t *testing.T) {
 	before := strings.Repeat("- a line of some length\n", 20_000)
 	hunks := journal.Hunks([]byte("# A\n"), []byte("# A\n"+before))

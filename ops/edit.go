@@ -11,7 +11,7 @@ import (
 	"github.com/memwatchd/memwatchd/vault"
 )
 
-// edit replaces a text that occurs once in what the caller may read of a file.
+// edit replaces a text that occurs exactly once in the readable part of a file.
 func (m writing) edit(ctx context.Context, c Call, r *api.EditRequest) (*api.EditAnswer, error) {
 	if m.Disabled {
 		return &api.EditAnswer{Path: r.Path, Disabled: true}, nil
@@ -43,8 +43,8 @@ func (m writing) edit(ctx context.Context, c Call, r *api.EditRequest) (*api.Edi
 	})
 }
 
-// partMasked reports whether a part of a line in which something is masked would
-// stay in another line, if what is shown between two places is replaced.
+// partMasked reports whether replacing the shown text between from and to would
+// move a part of a masked line into another line.
 func partMasked(doc *memory.Document, shown memory.Shown, next string, from, to int) bool {
 	text := shown.Text()
 	was, is := strings.Split(text, "\n"), strings.Split(next, "\n")
@@ -57,8 +57,8 @@ func partMasked(doc *memory.Document, shown memory.Shown, next string, from, to 
 	return before && masked(first) || behind && masked(last)
 }
 
-// write makes a file, or replaces what the caller may read of one if that is
-// still what the caller knows.
+// write creates a file, or replaces the readable part of one if the hash shows
+// that the caller knows its current content.
 func (m writing) write(ctx context.Context, c Call, r *api.WriteRequest) (*api.EditAnswer, error) {
 	if m.Disabled {
 		return &api.EditAnswer{Path: r.Path, Disabled: true}, nil
@@ -83,14 +83,14 @@ func (m writing) write(ctx context.Context, c Call, r *api.WriteRequest) (*api.E
 	})
 }
 
-// unixLines is a text with the line endings of answers.
+// unixLines returns a text with the line endings that answers use.
 func unixLines(s string) string {
 	return strings.ReplaceAll(strings.ReplaceAll(s, "\r\n", "\n"), "\r", "\n")
 }
 
-// rewrite changes what the caller is shown of a file to what change makes of it.
-// It is called with the file as the caller knows it, and again if others save it
-// meanwhile.
+// rewrite applies change to the part of a file that the caller is shown. It
+// calls change with the file as the caller knows it, and again if others save
+// the file meanwhile.
 func (m writing) rewrite(ctx context.Context, c Call, path, cause string, change func(*memory.Document, memory.Shown) (string, error)) (*api.EditAnswer, error) {
 	known, _, err := m.load(c, path)
 	if err != nil {
@@ -99,7 +99,7 @@ func (m writing) rewrite(ctx context.Context, c Call, path, cause string, change
 	path = known.Place.Path
 	owned := known.Owned(c.View)
 	answer := &api.EditAnswer{Path: path}
-	var failed error // to be told rather than what is wrong with a file that the caller may not read
+	var failed error // replaces a write error that could reveal hidden parts
 	written, err := m.Writer.Write(ctx, vault.Change{
 		Path: path, Cause: cause, Asked: true,
 		Edit: func(old *vault.File) ([]byte, error) {
@@ -121,7 +121,7 @@ func (m writing) rewrite(ctx context.Context, c Call, path, cause string, change
 	return answer, nil
 }
 
-// edited is the source of a file after a change of what the caller is shown.
+// edited returns the source of a file after a change of its shown part.
 func (m writing) edited(c Call, path string, old *vault.File, change func(*memory.Document, memory.Shown) (string, error)) ([]byte, error) {
 	if old == nil {
 		return nil, notFound("file", path)
@@ -146,8 +146,8 @@ func (m writing) edited(c Call, path string, old *vault.File, change func(*memor
 	})
 }
 
-// hashAfter is the hash of a file as get will give it. It is an error if the
-// file would claim its directory for somebody else.
+// hashAfter returns the hash that get will return for the changed file. It
+// returns an error if the file would claim its directory for another subject.
 func (m writing) hashAfter(c Call, file vault.File, data []byte) (string, error) {
 	before := m.Parse(file)
 	file.Data = data
@@ -162,8 +162,8 @@ func (m writing) hashAfter(c Call, file vault.File, data []byte) (string, error)
 	return hashOf(doc, doc.Shown(c.View)), nil
 }
 
-// mayClaim says no to a subject_id that is not one of the caller's: with two
-// subjects in it, a directory is nobody's any more.
+// mayClaim rejects a subject_id that does not belong to the caller. A directory
+// claimed for two subjects belongs to neither.
 func mayClaim(c Call, claim, before string) error {
 	if claim == "" || claim == before {
 		return nil
@@ -176,7 +176,7 @@ func mayClaim(c Call, claim, before string) error {
 	return api.Errorf(api.SubjectConflict, "the subject_id in the text is not yours")
 }
 
-// create makes a file at a path that the caller could read.
+// create creates a file at a path that the caller could read.
 func (m writing) create(ctx context.Context, c Call, r *api.WriteRequest) (*api.EditAnswer, error) {
 	if reason := badPath(r.Path); reason != "" {
 		return nil, api.Errorf(api.Invalid, "path: %q %s", r.Path, reason)
@@ -225,14 +225,15 @@ func (m writing) create(ctx context.Context, c Call, r *api.WriteRequest) (*api.
 	return &api.EditAnswer{Path: r.Path, Hash: hashOf(doc, doc.Shown(c.View)), Changed: written.Changed}, nil
 }
 
-// ownPlace reports whether a place is nobody's or the caller's, whatever the file
-// there says of itself: a file may be what makes all others of its directory
-// somebody's, and is found by those whose place it is.
+// ownPlace reports whether a place belongs to the caller or to no subject. It
+// ignores the file's own claim, because that file may be the one that assigns
+// the directory to another subject; the owners of the place still find such a
+// file.
 func ownPlace(c Call, p memory.Place) bool {
 	return p.Owner == "" || c.View.Readable(memory.Partition{Owner: p.Owner, Visibility: memory.PrivateOnly})
 }
 
-// badPath says why a path cannot be that of a new file.
+// badPath returns why a path cannot name a new file, or an empty string.
 func badPath(path string) string {
 	for name := range strings.SplitSeq(path, "/") {
 		switch {

@@ -10,8 +10,8 @@ import (
 	"github.com/memwatchd/memwatchd/vault"
 )
 
-// mayWrite says no to who may not change what is there: nobody, and whoever's
-// answer is for others to see. It is decided by the request alone.
+// mayWrite rejects callers that may not change existing text: anonymous callers
+// and callers outside a private context. It looks at the request only.
 func (m *Memory) mayWrite(c Call) error {
 	if c.Scope.Subject != "" && c.Scope.Context != memory.Private {
 		return api.Errorf(api.Forbidden, "what is there is changed in a private context only")
@@ -19,12 +19,12 @@ func (m *Memory) mayWrite(c Call) error {
 	return m.mayAdd(c)
 }
 
-// errHidden stands for any reason not to write a file that may lie in what the
-// caller may not read of it.
+// errHidden replaces any write error whose reason may lie in parts of the file
+// that the caller may not read.
 var errHidden = api.Errorf(api.Busy, "the file cannot be changed now").WithHint("get it again, and try later or with less changed")
 
-// writeError is the error of a change as the caller is told it. What a file is
-// like as a whole is told to those only who may read all of it.
+// writeError returns the error of a change in the form for the caller. Only
+// callers that may read the whole file see details about it.
 func writeError(err error, owned bool) error {
 	if e, ok := errors.AsType[*api.Error](err); ok {
 		return e
@@ -52,10 +52,10 @@ func writeError(err error, owned bool) error {
 	return api.Errorf(api.Unavailable, "%v", err)
 }
 
-// asError is err as it is answered, without credentials.
+// asError returns err in the form for the client, without credentials.
 func asError(err error) *api.Error { return api.AsError(redactedError(err)) }
 
-// notFound is the one answer for what is not there and for what may not be read.
+// notFound returns the same error for missing and unreadable objects.
 func notFound(what, name string) *api.Error {
 	return api.Errorf(api.NotFound, "%s %q not found", what, name)
 }

@@ -11,17 +11,17 @@ import (
 	"github.com/memwatchd/memwatchd/api"
 )
 
-// On a listener with a fixed scope every operation does what it does for that scope
-// anywhere; nobody is let out of it, whatever there is outside; and there is no
-// administration. With little time all of them together are asked what each is
-// asked otherwise.
+// TestFixedScopesAllowNoMore checks that every operation on a listener with a
+// fixed scope answers as elsewhere for that scope, rejects wider scopes and
+// rejects administration. With -short the scopes together cover the entries
+// that otherwise each scope covers.
 func TestFixedScopesAllowNoMore(t *testing.T) {
 	leaves, targets := matrixLeaves()
 	scopes := []api.Fixed{
 		{Subject: "acct:42", Context: "private"}, {Subject: "acct:42", Context: "public"}, {Subject: "ext:telegram:1", Context: "private"},
 		{Subject: "bob", Context: "unknown"}, {Subject: "owner", Context: "private"}, {Subject: "", Context: "private"},
 	}
-	const stride = 7 // of every kind and visibility
+	const stride = 7 // covers every kind and visibility
 	for n, fixed := range scopes {
 		first, step := 0, stride
 		if testing.Short() {
@@ -55,7 +55,8 @@ func encoded(t *testing.T, request fields) string {
 	return string(text)
 }
 
-// fixedAsk asks on a listener with a fixed scope, in it and, if it is to, beyond it.
+// fixedAsk sends a request to a listener with a fixed scope and, if beyond is
+// set, also with wider scopes.
 func (g *grove) fixedAsk(t *testing.T, fixed *api.Fixed, op *api.Operation, request fields, beyond bool) {
 	t.Helper()
 	ask := func(fixed *api.Fixed, scope fields) (string, *api.Error) {
@@ -65,7 +66,8 @@ func (g *grove) fixedAsk(t *testing.T, fixed *api.Fixed, op *api.Operation, requ
 		if !op.ReadOnly {
 			g.restore(t)
 		}
-		// How the memory as a whole is doing is told to its owner, elsewhere.
+		// Only the owner on another listener sees the state of the whole
+		// memory.
 		return strings.ReplaceAll(answer, `"revision":1,"pending":0,`, ""), failure
 	}
 	got, failure := ask(fixed, nil)
@@ -79,14 +81,14 @@ func (g *grove) fixedAsk(t *testing.T, fixed *api.Fixed, op *api.Operation, requ
 		if got != `{"healthy":true}`+"\n" {
 			t.Errorf("status tells %s", got)
 		}
-	case op.Name == "resolve": // of its own key
+	case op.Name == "resolve": // accepts its own key only
 		if own := g.Resolve("telegram:1") == fixed.Subject; own != (failure == nil) {
 			t.Errorf("%s %v answers %s", op.Name, request, got)
 		}
 		return
-	case op.Name == "complete" && request["what"] == "subject": // whom else there is is told elsewhere
+	case op.Name == "complete" && request["what"] == "subject": // other subjects are visible elsewhere only
 		g.ownSubjects(t, fixed, got)
-	case op.Name == "sync", op.Name == "operations": // what may be asked here is not what may be asked elsewhere
+	case op.Name == "sync", op.Name == "operations": // the available operations differ from those elsewhere
 	default:
 		if want, _ := ask(nil, fields{"subject": fixed.Subject, "context": fixed.Context}); got != want {
 			t.Errorf("%s %v answers %s, and elsewhere %s", op.Name, request, got, want)
@@ -117,7 +119,7 @@ func (g *grove) fixedAsk(t *testing.T, fixed *api.Fixed, op *api.Operation, requ
 	}
 }
 
-// ownSubjects makes sure that an answer names nobody but those whose memory a fixed
+// ownSubjects checks that an answer lists exactly the subjects that a fixed
 // scope reads.
 func (g *grove) ownSubjects(t *testing.T, fixed *api.Fixed, answer string) {
 	t.Helper()

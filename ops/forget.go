@@ -17,7 +17,7 @@ import (
 	"github.com/memwatchd/memwatchd/memory"
 )
 
-// A trace is a Trace with what identifies its text.
+// A trace is an [api.Trace] with data that identifies its text.
 type trace struct {
 	api.Trace
 	digest string // of its lines
@@ -26,26 +26,26 @@ type trace struct {
 }
 
 const (
-	maxForget = 20 // entries at a time: as many as somebody will have looked at
+	maxForget = 20 // entries per request; larger lists are unlikely to have been reviewed
 	maxTraces = 100
-	// lists is how many lists are remembered, and listLasts for how long: until
-	// somebody has looked at one.
+	// lists bounds the number of stored lists. listLasts is their lifetime,
+	// long enough for a person to review one.
 	lists     = 64
 	listLasts = 15 * time.Minute
 )
 
-// beyond is what is not in reach.
+// beyond describes the copies that forget cannot reach.
 const beyond = "what version control, backups, other machines, editors and the programs that asked for the text have kept is not in reach"
 
-// A forgetting is what is remembered of what is to be forgotten.
+// A forgetting holds the lists from which entries can be removed.
 type forgetting struct {
-	turn sync.Mutex // of whoever removes
+	turn sync.Mutex // serializes removals
 
 	mu    sync.Mutex
 	lists map[string]list // by token
 }
 
-// A list is what was told to one scope.
+// A list is the result returned to one subject.
 type list struct {
 	subject string
 	match   string
@@ -53,7 +53,7 @@ type list struct {
 	made    time.Time
 }
 
-// forget lists what has a text, or removes what was listed.
+// forget lists the occurrences of a text, or removes listed ones.
 func (m erasing) forget(ctx context.Context, c Call, r *api.ForgetRequest) (*api.ForgetAnswer, error) {
 	answer := &api.ForgetAnswer{Entries: []api.Trace{}}
 	if m.Disabled {
@@ -85,8 +85,8 @@ func (m erasing) forget(ctx context.Context, c Call, r *api.ForgetRequest) (*api
 	return answer, nil
 }
 
-// allKnown waits until everything is known that there is: nobody can tell what is
-// to be forgotten of what has not been read.
+// allKnown waits until every file has been read and indexed, because an unread
+// file may contain the text.
 func (m erasing) allKnown(ctx context.Context, c *Call) error {
 	synced, err := m.sync(ctx, c, api.Fresh{})
 	switch {
@@ -98,7 +98,7 @@ func (m erasing) allKnown(ctx context.Context, c *Call) error {
 	return m.whole(ctx, c)
 }
 
-// showTraces adds the first traces to an answer, with their text cut short.
+// showTraces adds the first traces to an answer and truncates their text.
 func showTraces(a *api.ForgetAnswer, traces []trace) {
 	a.Total = len(traces)
 	for _, t := range traces[:min(len(traces), maxTraces)] {
@@ -109,8 +109,8 @@ func showTraces(a *api.ForgetAnswer, traces []trace) {
 	}
 }
 
-// keep remembers a list, and returns its token: another one for whatever else is
-// listed, or for whom.
+// keep stores a list and returns its token. The token depends on the subject,
+// the text and the listed traces.
 func (f *forgetting) keep(l list) string {
 	sum := sha256.New()
 	for _, s := range append([]string{l.subject, l.match}, idsOf(l.traces)...) {
@@ -139,7 +139,8 @@ func idsOf(traces []trace) []string {
 	return ids
 }
 
-// listed is what a scope was told with a token.
+// listed returns the list of a token. It returns an error if the list is
+// unknown, expired or belongs to another subject.
 func (f *forgetting) listed(c Call, token string, now time.Time) (list, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -150,8 +151,8 @@ func (f *forgetting) listed(c Call, token string, now time.Time) (list, error) {
 	return l, nil
 }
 
-// traces lists where a text stands, of what the caller may read: in the order of
-// paths and lines.
+// traces returns the occurrences of a text that the caller may read, in the
+// order of paths and lines.
 func (m erasing) traces(c Call, match string) []trace {
 	traces := []trace{}
 	for doc, shown := range m.readable(c, func(*index.FileInfo) bool { return true }) {
@@ -160,15 +161,16 @@ func (m erasing) traces(c Call, match string) []trace {
 	return traces
 }
 
-// tracesIn is where a text stands in one file, of which it is looked for in what
-// is masked, too: who can say a credential may have it forgotten.
+// tracesIn returns the occurrences of a text in one file. It also searches
+// masked text, so a caller who knows a credential can have the credential
+// erased.
 func tracesIn(doc *memory.Document, shown memory.Shown, match string) []trace {
 	path, kind := doc.Place.Path, doc.Place.Kind.String()
 	var traces []trace
 	if strings.Contains(path, match) {
 		traces = append(traces, trace{Trace: api.Trace{What: "path", Path: path, Kind: kind, Text: path}})
 	}
-	of := make([]bool, len(shown.Lines)+2) // lines that are accounted for
+	of := make([]bool, len(shown.Lines)+2) // lines that belong to a trace
 	for i := range doc.Entries {
 		e := &doc.Entries[i]
 		from, to := shown.Line(e.Line), shown.Line(e.EndLine)
@@ -183,7 +185,7 @@ func tracesIn(doc *memory.Document, shown memory.Shown, match string) []trace {
 			traces = append(traces, t)
 		}
 	}
-	front := 0 // its last line
+	front := 0 // last line of the frontmatter
 	if doc.Front.Present {
 		front = strings.Count(string(doc.Source[:doc.Front.Span.End]), "\n")
 	}
@@ -217,10 +219,10 @@ func tracesIn(doc *memory.Document, shown memory.Shown, match string) []trace {
 	return traces
 }
 
-// summaryID is what stands for the summary of a file in place of an entry's id.
+// summaryID replaces the entry id in the id of a file's summary.
 const summaryID = "=summary"
 
-// summaryOf is the lines of a file's summary, as they stand in it.
+// summaryOf returns the lines of a file's summary as the file contains them.
 func summaryOf(doc *memory.Document) string {
 	field, ok := doc.Front.Field("summary")
 	if !ok || field.Span.End == 0 {
@@ -247,5 +249,5 @@ func digestOf(text string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// maxTraceText is how much of a text is told.
+// maxTraceText bounds the text of a trace in an answer, in characters.
 const maxTraceText = 400

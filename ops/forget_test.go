@@ -19,7 +19,7 @@ import (
 	"github.com/memwatchd/memwatchd/vault/journal"
 )
 
-// forgetter is a memory on a disk, and the owner's call.
+// forgetter returns a memory on disk and the owner's call.
 func forgetter(t *testing.T, files map[string]string) (*diskCase, Call) {
 	t.Helper()
 	archive := &txtar.Archive{}
@@ -35,7 +35,7 @@ func forgetter(t *testing.T, files map[string]string) (*diskCase, Call) {
 	return d, call
 }
 
-// list lists what has a text.
+// list lists the entries with a text.
 func (d *diskCase) list(t *testing.T, c Call, match string) (ids []string, token string) {
 	t.Helper()
 	a, err := d.memory.erasing().forget(t.Context(), c, &api.ForgetRequest{Match: match})
@@ -55,7 +55,7 @@ func (d *diskCase) want(t *testing.T, path, text string) {
 	}
 }
 
-// held reports whether the journal has a text.
+// held reports whether the journal contains a text.
 func (d *diskCase) held(t *testing.T, text string) bool {
 	t.Helper()
 	list, err := d.memory.Writer.Journal.Holding(func(journal.Record) bool { return true }, func(_ journal.Record, h journal.Hunk) bool {
@@ -68,8 +68,7 @@ func (d *diskCase) held(t *testing.T, text string) bool {
 	return len(list) > 0
 }
 
-// purger is a keeper that cannot make the index anew, for a while, or has none
-// that is whole.
+// A purger is a Keeper whose Purge fails or whose index is incomplete.
 type purger struct {
 	Keeper
 	err      error
@@ -80,8 +79,8 @@ func (p *purger) Purge(context.Context) error { return p.err }
 
 func (p *purger) State() api.IndexStatus { return api.IndexStatus{Degraded: p.degraded} }
 
-// What cannot be cleared away is told, and noted, without the text of it; it is
-// cleared away at the next start.
+// TestForgetFinishesLater checks that a failed erasure is reported, recorded
+// without its text, and finished at the next start.
 func TestForgetFinishesLater(t *testing.T) {
 	d, c := forgetter(t, map[string]string{"MEMORY.md": "- a secret\n- tea\n"})
 	if _, err := d.memory.writing().edit(t.Context(), c, &api.EditRequest{Path: "MEMORY.md", OldText: "a secret", NewText: "the secret"}); err != nil {
@@ -111,8 +110,8 @@ func TestForgetFinishesLater(t *testing.T) {
 	}
 }
 
-// What keeps something from being cleared away may be about what others have: the
-// owner alone is told of it.
+// TestForgetProblemOfOthers checks that only the owner sees the reason of a
+// failure, which may describe data of other subjects.
 func TestForgetProblemOfOthers(t *testing.T) {
 	for who, told := range map[string]bool{"owner": true, "acct:42": false} {
 		d, _ := forgetter(t, map[string]string{"2026-02-05/cli.md": "- a secret\n"})
@@ -126,8 +125,9 @@ func TestForgetProblemOfOthers(t *testing.T) {
 	}
 }
 
-// Of what was kept beside a file only that goes that was chosen, while somebody
-// wants to keep something else that has the text.
+// TestForgetKeepsWhatWasNotChosen checks that only the chosen entries are
+// removed from a copy kept beside a file, unless every entry with the text was
+// chosen.
 func TestForgetKeepsWhatWasNotChosen(t *testing.T) {
 	const kept = "MEMORY.md.kept-0abc0000"
 	for _, test := range []struct {
@@ -147,8 +147,8 @@ func TestForgetKeepsWhatWasNotChosen(t *testing.T) {
 	}
 }
 
-// What somebody has written since a subject was wiped is not what was to go, when
-// that is finished later.
+// TestWipeFinishesLater checks that finishing an interrupted wipe leaves files
+// that were written after the request.
 func TestWipeFinishesLater(t *testing.T) {
 	d, _ := forgetter(t, map[string]string{
 		"_longterms/acct_42/fact.md":   "---\nsubject_id: acct:42\n---\n- **a**: 1\n",
@@ -161,7 +161,8 @@ func TestWipeFinishesLater(t *testing.T) {
 	if err != nil || a.Problem == "" || len(a.Deleted) != 2 {
 		t.Fatalf("%+v, %v", a, err)
 	}
-	// One of them is there anew, the other has come back, such as from a sync tool.
+	// One file is new, the other was restored unchanged, as a sync tool might
+	// do.
 	for path, text := range map[string]string{
 		"fact.md": "---\nsubject_id: acct:42\n---\n- **a**: 2\n", "_index.md": "---\nsubject_id: acct:42\n---\n- b\n",
 	} {
@@ -180,7 +181,8 @@ func TestWipeFinishesLater(t *testing.T) {
 	}
 }
 
-// What cannot be noted is not begun.
+// TestForgetWithoutNote checks that an erasure that cannot be recorded does not
+// start.
 func TestForgetWithoutNote(t *testing.T) {
 	d, c := forgetter(t, map[string]string{"MEMORY.md": "- a secret\n- tea\n"})
 	ids, token := d.list(t, c, "secret")
@@ -192,8 +194,8 @@ func TestForgetWithoutNote(t *testing.T) {
 	d.want(t, "MEMORY.md", "- a secret\n- tea\n")
 }
 
-// Wherever a daemon was stopped after it had noted what is to be forgotten, the
-// rest is done at the next start. What was changed since stays.
+// TestForgetGoesOn checks that an erasure interrupted at any point is finished
+// at the next start, without entries that changed meanwhile.
 func TestForgetGoesOn(t *testing.T) {
 	files := map[string]string{"MEMORY.md": "---\nsummary: |-\n  of tea\n  the secret, too\n  of cups\n---\n- a secret\n- tea\n", "notes.md": "- secret 1\n- secret 2\n"}
 	for stop := range 3 {
@@ -246,7 +248,8 @@ func TestForgetGoesOn(t *testing.T) {
 	}
 }
 
-// Whoever can say a credential can have it forgotten, though it is never shown.
+// TestForgetCredential checks that a caller who knows a credential can have the
+// credential erased, although it is never shown.
 func TestForgetCredential(t *testing.T) {
 	key := "ghp_" + "k7Qz0mXw3RtV9bLp2NcJ5sYhF8gDaE4uKoT1"
 	d, c := forgetter(t, map[string]string{"MEMORY.md": "---\nsummary: my key is " + key + "\n---\n- the key: " + key + "\n\n<!-- " + key + " -->\n\n- tea\n"})
@@ -270,7 +273,7 @@ func TestForgetCredential(t *testing.T) {
 	d.want(t, "MEMORY.md", "---\nsummary: \"\"\n---\n\n<!-- "+key+" -->\n\n- tea\n")
 }
 
-// A list is remembered for a while, and no more than so many are.
+// TestForgetLists checks that lists expire and that their number is bounded.
 func TestForgetLists(t *testing.T) {
 	d, c := forgetter(t, map[string]string{"MEMORY.md": "- a secret\n"})
 	now := d.memory.now()
@@ -293,7 +296,8 @@ func TestForgetLists(t *testing.T) {
 	}
 }
 
-// Nothing is listed, and nothing removed, before everything is known.
+// TestForgetNotYet checks that nothing is listed or removed before all files
+// are indexed.
 func TestForgetNotYet(t *testing.T) {
 	d, c := forgetter(t, map[string]string{"MEMORY.md": "- a secret\n"})
 	ids, token := d.list(t, c, "secret")
@@ -313,13 +317,14 @@ func TestForgetNotYet(t *testing.T) {
 	}
 }
 
-// What somebody changes in the last moment stays, whatever its id.
+// TestForgetChangedJustNow checks that an entry that changes during the request
+// stays, even if its id is the same.
 func TestForgetChangedJustNow(t *testing.T) {
 	d, c := forgetter(t, map[string]string{"MEMORY.md": "- a secret <!-- id=s -->\n- tea\n"})
 	ids, token := d.list(t, c, "secret")
 	path := filepath.Join(d.dir, "MEMORY.md")
 	parse := d.memory.Parse
-	d.memory.Parse = func(f vault.File) *memory.Document { // it is saved between looking and writing
+	d.memory.Parse = func(f vault.File) *memory.Document { // simulates a save between read and write
 		d.memory.Parse = parse
 		if err := os.WriteFile(path, []byte("- a secret, and more <!-- id=s -->\n- tea\n"), 0o600); err != nil {
 			t.Error(err)
@@ -333,8 +338,8 @@ func TestForgetChangedJustNow(t *testing.T) {
 	d.want(t, "MEMORY.md", "- a secret, and more <!-- id=s -->\n- tea\n")
 }
 
-// Where others have text that the caller may not read, above or below, just what was
-// listed goes.
+// TestForgetBesideOthers checks that exactly the listed entry is removed if
+// unreadable text of other subjects stands before or after it.
 func TestForgetBesideOthers(t *testing.T) {
 	const path, theirs = "2026-02-05/cli.md", "- theirs: 555 <!-- visibility=private_only -->\n"
 	before := "# Day\n\n" + theirs + "- one: 555\n" + theirs + "- two: 555\n- three: 555\n" + theirs + "\n## More\n\n" + theirs + "- four: 555\n\nfive: 555\n"
@@ -354,8 +359,9 @@ func TestForgetBesideOthers(t *testing.T) {
 	}
 }
 
-// What others said in a file that is gone stays in the journal, for them to undo,
-// when somebody forgets the same words; the owner's memory is all of the root.
+// TestForgetLeavesGoneFilesOfOthers checks that other subjects' text in a
+// deleted file stays in the journal, where they can undo the deletion. The
+// owner erases that text too, because the owner's memory is the whole root.
 func TestForgetLeavesGoneFilesOfOthers(t *testing.T) {
 	const path = "2026-02-04/seven.md"
 	for _, test := range []struct {
@@ -388,8 +394,9 @@ func TestForgetLeavesGoneFilesOfOthers(t *testing.T) {
 	}
 }
 
-// The heading of a note goes with it, for those who see nothing else below: it stays
-// for the others.
+// TestForgetNoteBesideOthers checks that the heading of a removed note
+// disappears for callers that see nothing else below it, and stays for the
+// others.
 func TestForgetNoteBesideOthers(t *testing.T) {
 	const path = "2026-02-05/cli.md"
 	before := "# Day\n\n- tea\n\n## 10:30 AM - Phones\n\n- ours: 555\n- theirs: 555 <!-- visibility=private_only -->\n"

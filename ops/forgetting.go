@@ -16,33 +16,33 @@ import (
 	"github.com/memwatchd/memwatchd/vault/journal"
 )
 
-// What is to be forgotten is noted before anything is done, by ids and numbers
-// alone: what a crash leaves undone is done at the next start. Then the text is
-// taken out of what lies beside its files, out of the files, out of the journal,
-// the counts of use and the index.
+// An erasure is recorded, by ids and numbers only, before it starts, so that
+// the next start of the daemon can finish an interrupted one. The text is
+// removed from the copies kept beside its files, then from the files, and then
+// from the journal, the use counts and the index.
 
-// An oblivion is what is to be forgotten.
+// An oblivion is the record of an erasure.
 type oblivion struct {
-	Subject string            `json:"subject"` // who asked
+	Subject string            `json:"subject"` // of the caller
 	Files   []lostFile        `json:"files,omitempty"`
 	Journal []journal.Holding `json:"journal,omitempty"`
 }
 
-// A lostFile is a file, with what is to go from it.
+// A lostFile is a file and the parts of it to erase.
 type lostFile struct {
 	Path    string      `json:"path"`
-	Entries []lostEntry `json:"entries,omitempty"` // none: the file itself
-	Summary []int       `json:"summary,omitempty"` // lines of the summary, from 0, if that is one of the entries; none: all
-	Digest  string      `json:"digest,omitempty"`  // of the file, if it is to go itself
+	Entries []lostEntry `json:"entries,omitempty"` // none: the whole file
+	Summary []int       `json:"summary,omitempty"` // lines of the summary, from 0, if the summary is one of the entries; none: all
+	Digest  string      `json:"digest,omitempty"`  // of a file that is erased as a whole
 }
 
-// A lostEntry is an entry, or the summary of a file.
+// A lostEntry is an entry or the summary of a file.
 type lostEntry struct {
 	ID     string `json:"id"`
-	Digest string `json:"digest"` // of what it says
+	Digest string `json:"digest"` // of its text
 }
 
-// forgetListed removes some of what was listed.
+// forgetListed removes the chosen entries of a list.
 func (m erasing) forgetListed(ctx context.Context, c Call, r *api.ForgetRequest, answer *api.ForgetAnswer) error {
 	m.forgetting.turn.Lock()
 	defer m.forgetting.turn.Unlock()
@@ -74,7 +74,7 @@ func (m erasing) forgetListed(ctx context.Context, c Call, r *api.ForgetRequest,
 	answer.Removed = []string{}
 	gone, failed := m.removeListed(ctx, c, &plan, words)
 	answer.Removed, answer.Failed = append(answer.Removed, gone...), failed
-	// Others may have written to the files meanwhile.
+	// Other programs may have written to the files meanwhile.
 	more, err := m.inJournal(c, words)
 	plan.Journal = append(plan.Journal, more...)
 	problem = errors.Join(problem, err, m.clear(ctx, &plan, words))
@@ -83,7 +83,7 @@ func (m erasing) forgetListed(ctx context.Context, c Call, r *api.ForgetRequest,
 	}
 	if problem != nil {
 		answer.Problem = "it is not gone everywhere yet; that is tried again when the daemon is started"
-		if c.Whole { // it may be about what others have
+		if c.Whole { // the error may describe data of other subjects
 			answer.Problem = oneLine(problem.Error()) + "; it is tried again when the daemon is started"
 		}
 	}
@@ -95,7 +95,8 @@ func (m erasing) forgetListed(ctx context.Context, c Call, r *api.ForgetRequest,
 	return nil
 }
 
-// newOblivion is what was chosen, in its files.
+// newOblivion returns the record that erases the chosen traces, grouped by
+// file.
 func newOblivion(subject string, chosen []trace, words *needles) oblivion {
 	plan := oblivion{Subject: subject}
 	for _, t := range chosen {
@@ -112,7 +113,7 @@ func newOblivion(subject string, chosen []trace, words *needles) oblivion {
 	return plan
 }
 
-// cutID takes an id apart.
+// cutID splits an id into its path and entry id.
 func cutID(id string) (path, entry string, ok bool) {
 	i := strings.LastIndexByte(id, '#')
 	if i < 0 {
@@ -121,9 +122,10 @@ func cutID(id string) (path, entry string, ok bool) {
 	return id[:i], id[i+1:], true
 }
 
-// choose finds what ids stand for, with the archived copies of it that were
-// listed as well. With nothing to choose, what no file says any more can still be
-// taken out of the rest.
+// choose returns the traces with the given ids, and the listed archived copies
+// of these entries. Without ids it returns none; this is valid only if no trace
+// has an id, when the text can still be removed from the journal and other
+// copies.
 func (l *list) choose(ids []string) ([]trace, error) {
 	var chosen []trace
 	if len(ids) == 0 && slices.ContainsFunc(l.traces, func(t trace) bool { return t.ID != "" }) {
@@ -148,7 +150,8 @@ func (l *list) choose(ids []string) ([]trace, error) {
 	return chosen, nil
 }
 
-// stillThere says no if something is not what it was when it was listed.
+// stillThere returns an error if a chosen trace has changed since it was
+// listed.
 func (m erasing) stillThere(c Call, match string, chosen []trace) error {
 	var now []trace
 	for i, t := range chosen {
@@ -165,8 +168,9 @@ func (m erasing) stillThere(c Call, match string, chosen []trace) error {
 	return nil
 }
 
-// removeListed takes entries out of their files, and out of what was kept beside
-// them. It returns their ids, and why some are still there.
+// removeListed removes entries from their files and from the copies kept beside
+// these files. It returns the ids of the removed entries and the reasons for
+// failures.
 func (m erasing) removeListed(ctx context.Context, c Call, plan *oblivion, words *needles) (gone []string, failed []api.Refused) {
 	group := ""
 	for _, f := range plan.Files {
@@ -178,7 +182,7 @@ func (m erasing) removeListed(ctx context.Context, c Call, plan *oblivion, words
 			failed = append(failed, api.Refused{ID: f.Path, Reason: "what was kept beside it: " + oneLine(err.Error())})
 		}
 		owned := false
-		var refused error // by what the file says
+		var refused error // by the content of the file
 		written, err := m.Writer.Write(ctx, vault.Change{
 			Path: f.Path, Cause: "forget", Group: group, Asked: true, Secret: true,
 			Edit: func(old *vault.File) (data []byte, err error) {
@@ -211,9 +215,9 @@ func (m erasing) removeListed(ctx context.Context, c Call, plan *oblivion, words
 	return gone, failed
 }
 
-// without is a file without entries: those that are named, all of which must be as
-// they were, or, if none is, those that have what is looked for. Of the rest of
-// the file nothing changes but what is derived from the entries.
+// without returns the file without the entries of f, all of which must be
+// unchanged. If f has no entries, it removes those that match words. The rest
+// of the file changes only where it is derived from the entries.
 func (m erasing) without(c Call, f lostFile, file vault.File, words *needles) ([]byte, error) {
 	path, lost := f.Path, f.Entries
 	file.Path = path
@@ -271,11 +275,12 @@ func (m erasing) without(c Call, f lostFile, file vault.File, words *needles) ([
 	return rev.Apply(parse)
 }
 
-// removePublic removes entries from a file that has others which the caller may not
-// read: what is shown of it is what it would be without these. They stay where they
-// are, unless headings or blank lines would tell of them then.
+// removePublic removes entries from a file that also has entries hidden from
+// the caller. The caller is then shown the file as if the hidden ones did not
+// exist. Hidden entries stay in place unless the remaining headings or blank
+// lines would reveal them.
 func removePublic(c Call, whole, doc *memory.Document, drop []bool, summary bool, lines []int, parse func([]byte) *memory.Document) ([]byte, error) {
-	gone := map[string]bool{} // the same entry has the same id in what the caller may read
+	gone := map[string]bool{} // an entry has the same id in the part that the caller may read
 	for i, e := range doc.Entries {
 		gone[e.ID] = drop[i]
 	}
@@ -301,8 +306,8 @@ func removePublic(c Call, whole, doc *memory.Document, drop []bool, summary bool
 	return rev.Apply(parse)
 }
 
-// withoutEntries is what would be shown of what the caller may read of a file if some
-// of its entries went, and there were nothing else in it.
+// withoutEntries returns the text that the caller would be shown if the dropped
+// entries were removed and the file contained no hidden entries.
 func withoutEntries(c Call, doc *memory.Document, drop []bool, parse func([]byte) *memory.Document) string {
 	shown := doc.Shown(c.View)
 	if alone := parse([]byte(shown.Text())); len(alone.Entries) == len(doc.Entries) {
@@ -319,8 +324,8 @@ func withoutEntries(c Call, doc *memory.Document, drop []bool, parse func([]byte
 	return cutLines(doc, doc.Shown(c.View), drop)
 }
 
-// cutLines is what a file shows without some of its entries, and without the blank
-// lines that nobody would leave where they were.
+// cutLines returns the shown lines without the dropped entries and without the
+// superfluous blank lines that the removal leaves.
 func cutLines(doc *memory.Document, shown memory.Shown, drop []bool) string {
 	gone := make([]bool, len(shown.Lines)+1)
 	for i, e := range doc.Entries {
@@ -345,7 +350,8 @@ func cutLines(doc *memory.Document, shown memory.Shown, drop []bool) string {
 	return b.String()
 }
 
-// clear takes what is to be forgotten out of everything but the files.
+// clear removes the text of an erasure from every place except the files
+// themselves.
 func (m erasing) clear(ctx context.Context, plan *oblivion, words *needles) error {
 	var errs []error
 	for _, f := range plan.Files {
@@ -360,15 +366,15 @@ func (m erasing) clear(ctx context.Context, plan *oblivion, words *needles) erro
 	return errors.Join(append(errs, m.Keeper.Purge(ctx))...)
 }
 
-// drops reports whether an entry is to go.
+// drops reports whether the erasure removes an entry.
 func (o *oblivion) drops(path, id string) bool {
 	return slices.ContainsFunc(o.Files, func(f lostFile) bool {
 		return f.Path == path && (len(f.Entries) == 0 || slices.ContainsFunc(f.Entries, func(e lostEntry) bool { return e.ID == id }))
 	})
 }
 
-// writeDown keeps what is to be forgotten beside what was to be before, and returns the
-// latter.
+// writeDown adds an erasure to the unfinished ones on disk and returns the
+// previous ones.
 func (m erasing) writeDown(plan oblivion) (before []oblivion, err error) {
 	if before, err = m.unforgotten(); err == nil {
 		err = m.writeAllDown(append(slices.Clip(before), plan))
@@ -390,7 +396,7 @@ func (m erasing) writeAllDown(list []oblivion) error {
 	return vault.WriteState(m.Forgetting, data)
 }
 
-// unforgotten is what was to be forgotten, and may still be there.
+// unforgotten returns the recorded erasures, which may be unfinished.
 func (m erasing) unforgotten() ([]oblivion, error) {
 	if m.Forgetting == "" {
 		return nil, nil
@@ -409,8 +415,8 @@ func (m erasing) unforgotten() ([]oblivion, error) {
 	return left, nil
 }
 
-// Forget finishes what was to be forgotten when the daemon was stopped. It is
-// called when all files are known.
+// Forget finishes the erasures that were interrupted when the daemon stopped.
+// Call it after all files have been read.
 func (m *Memory) Forget(ctx context.Context) error { return m.erasing().finish(ctx) }
 
 func (m erasing) finish(ctx context.Context) error {
@@ -431,7 +437,8 @@ func (m erasing) finish(ctx context.Context) error {
 			errs = append(errs, err)
 			continue
 		}
-		// What is not there as it was has gone, or was changed by somebody since.
+		// Entries that changed since the record were removed or edited by
+		// others; they are left alone.
 		var there oblivion
 		words := &needles{}
 		for _, f := range plan.Files {
@@ -453,7 +460,8 @@ func (m erasing) finish(ctx context.Context) error {
 	return m.writeAllDown(nil)
 }
 
-// left is what of a file is still there that is to go.
+// left returns the parts of a file that are still to be erased, and adds them
+// to words.
 func (m erasing) left(c Call, f lostFile, words *needles) lostFile {
 	there := lostFile{Path: f.Path, Summary: f.Summary}
 	doc, _, err := m.load(c, f.Path)

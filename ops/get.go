@@ -21,7 +21,8 @@ func (m reading) get(ctx context.Context, c Call, r *api.GetRequest) (*api.GetAn
 	}
 	path, id := r.Path, r.ID
 	if id == "" {
-		// A path may have a # in it, so the file of that very name comes first.
+		// A path may contain #, so a file with this exact name takes
+		// precedence.
 		if _, _, err := m.load(c, path); err != nil && strings.Contains(path, "#") {
 			id = path
 		}
@@ -60,8 +61,8 @@ func (m reading) get(ctx context.Context, c Call, r *api.GetRequest) (*api.GetAn
 	return answer, nil
 }
 
-// frontmatter is that of a file, as far as the caller may see it: nil if there is
-// nothing to be seen.
+// frontmatter returns the frontmatter of a file, or nil if it is empty or the
+// caller may not read it.
 func frontmatter(c Call, doc *memory.Document) map[string]any {
 	if !c.View.Readable(doc.Own) || len(doc.Front.Fields) == 0 {
 		return nil
@@ -70,7 +71,7 @@ func frontmatter(c Call, doc *memory.Document) map[string]any {
 	tasks, followUps := doc.Progress(c.View)
 	for _, f := range doc.Front.Fields {
 		switch front[f.Key] = f.Value; f.Key {
-		case "tasks": // what is written may be out of date
+		case "tasks": // the stored counters may be out of date
 			front[f.Key] = tasks.String()
 		case "follow_ups":
 			front[f.Key] = followUps.String()
@@ -79,10 +80,11 @@ func frontmatter(c Call, doc *memory.Document) map[string]any {
 	return front
 }
 
-// hashOf tells whether a file is still as it was answered. It is that of the
-// file's bytes only for those who may see all of them: of two texts that are
-// shown alike nobody learns whether what is not shown is the same. It is empty
-// where a mask is shown, lest somebody writes that to the file.
+// hashOf returns the hash by which a caller can detect changes of a file.
+// Callers that may read the whole file get the hash of its bytes, others the
+// hash of the shown text, which does not depend on hidden text. If the text
+// shows a mask, the hash is empty, so that no caller can write the mask back to
+// the file.
 func hashOf(doc *memory.Document, shown memory.Shown) string {
 	if doc.Masked() {
 		return ""
@@ -95,9 +97,9 @@ func hashOf(doc *memory.Document, shown memory.Shown) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// entry finds an entry by path#id, or by an id that was given to it.
+// entry finds an entry by path#id, or by an explicitly assigned id.
 func (m reading) entry(ctx context.Context, c Call, id string) (*memory.Document, *memory.Entry, error) {
-	// The id may have no # in it, the path may.
+	// The id cannot contain #, but the path can.
 	if i := strings.LastIndexByte(id, '#'); i >= 0 {
 		doc, _, err := m.load(c, id[:i])
 		if err != nil {
@@ -136,7 +138,7 @@ func entryOf(c Call, doc *memory.Document, id string) *memory.Entry {
 	return nil
 }
 
-// candidates names the entries that may be meant, the first of them.
+// candidates names the first of several entries that match an id.
 func candidates(refs []index.Ref) string {
 	const most = 10
 	var names []string

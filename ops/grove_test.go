@@ -22,41 +22,42 @@ import (
 	"github.com/memwatchd/memwatchd/vault"
 )
 
-// A leaf is a file that knows who may read which of its blocks: because it was
-// written so, not because anything was parsed. So it can be written as well as if
-// what somebody may not read had never been there.
+// A leaf is a test file with the readers of each of its blocks. The readers are
+// part of the test data and not a result of parsing, so the file can also be
+// rendered without the blocks that a reader may not read.
 type leaf struct {
 	path   string
 	kind   memory.Kind
-	owner  string   // subject; empty: public text is everybody's, private text the root owner's
-	shut   bool     // the file itself is private: its frontmatter
+	owner  string   // subject; if empty, public text is readable by all and private text belongs to the root owner
+	shut   bool     // the file itself, with its frontmatter, is private
 	front  []string // lines of its frontmatter
 	blocks []block
 	loose  bool // with blank lines between items
 
-	// routing are lines of its frontmatter that say whose it is, and how private:
-	// without them other text would change hands. They are there if any text is.
+	// routing holds the frontmatter lines that set owner and privacy. Without
+	// them other text would change hands, so they are present whenever any text
+	// is.
 	routing []string
 }
 
-// A block is a heading, or an entry.
+// A block is a heading or an entry.
 type block struct {
 	text    string
 	heading bool
 	private bool
 }
 
-// A reader is somebody who reads.
+// A reader holds the permissions of a caller.
 type reader struct {
 	subjects []string
 	private  bool // in a private context
 }
 
-// reads is the rule of who may read what, as it is promised:
+// reads implements the documented rule of who may read an entry:
 //
 //	readable = (no subject, or one of mine) and (public, or in a private context)
 //
-// where private text without a subject is the root owner's.
+// Private text without a subject belongs to the root owner.
 func (r *reader) reads(owner string, private bool) bool {
 	if private && owner == "" {
 		owner = "owner"
@@ -64,8 +65,8 @@ func (r *reader) reads(owner string, private bool) bool {
 	return (owner == "" || slices.Contains(r.subjects, owner)) && (!private || r.private)
 }
 
-// render is the file as it is, or, for a reader, as if the rest did not exist. It
-// is false if there is no file then.
+// render returns the file, or with a reader the file without unreadable blocks.
+// It returns false if nothing of the file remains.
 func (l *leaf) render(r *reader) (string, bool) {
 	may := func(private bool) bool { return r == nil || r.reads(l.owner, private) }
 	var parts []string
@@ -73,7 +74,7 @@ func (l *leaf) render(r *reader) (string, bool) {
 	if may(l.shut) {
 		front = append(front, l.front...)
 	}
-	var headings []string // that nothing is below of, so far
+	var headings []string // headings without content so far
 	item := false
 	for _, b := range l.blocks {
 		switch {
@@ -102,25 +103,25 @@ func (l *leaf) render(r *reader) (string, bool) {
 	return strings.Join(parts, "\n"), true
 }
 
-// ours are the links of every grove, and users the directories that are users'.
+// ours holds the links of every grove; users lists the user directories.
 const ours = "links:\n  telegram:1: acct:42\n"
 
 var users = []string{"acct_42", "ext_telegram_1", "bob"}
 
-// A grove is a memory on a disk, with an index that is kept in step with it.
+// A grove is a memory on disk with an index that is kept current.
 type grove struct {
 	*diskCase
 	index *index.Index
-	docs  map[string]*memory.Document // as they are indexed
-	base  map[string]string           // the files as they were at first
-	still bool                        // they are, and all of that is indexed
+	docs  map[string]*memory.Document // as indexed
+	base  map[string]string           // initial content of the files
+	still bool                        // files are in their initial state and indexed
 
 	running sync.WaitGroup // writers
-	retire  func()         // the last one
+	retire  func()         // stops the last writer
 }
 
-// plant makes a memory of leaves, as it is or as if what a reader may not read did
-// not exist.
+// plant creates a memory of leaves, complete or without the text that a reader
+// may not read.
 func plant(t testing.TB, leaves []*leaf, r *reader) *grove {
 	t.Helper()
 	c := readOpsCase(t, &txtar.Archive{Comment: []byte("quiet: none\n")})
@@ -130,7 +131,8 @@ func plant(t testing.TB, leaves []*leaf, r *reader) *grove {
 			g.base[l.path] = text
 		}
 	}
-	// That a directory is there is told by where new files go: it is no text.
+	// The directory always exists, because its presence determines where new
+	// files go.
 	if err := os.MkdirAll(filepath.Join(g.dir, "memory"), 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -158,8 +160,8 @@ func plant(t testing.TB, leaves []*leaf, r *reader) *grove {
 	return g
 }
 
-// hire has somebody new write, who does not wait until what another has replaced a
-// moment ago has been looked at once more.
+// hire starts a new writer. A new writer does not wait for the recheck of files
+// that another one has just replaced.
 func (g *grove) hire(t testing.TB) {
 	t.Helper()
 	m := g.memory
@@ -174,7 +176,7 @@ func (g *grove) hire(t testing.TB) {
 	g.running.Go(func() { w.Run(ctx) })
 }
 
-// restore makes the files what they were at first.
+// restore resets the files to their initial content.
 func (g *grove) restore(t testing.TB) {
 	t.Helper()
 	g.still = false
@@ -201,7 +203,7 @@ func (g *grove) restore(t testing.TB) {
 	if err := g.Sync(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	// Nobody has seen any task done.
+	// Todosync must not remember completed tasks.
 	m := g.memory
 	if err := os.RemoveAll(m.Todos.State); err != nil {
 		t.Fatal(err)
@@ -215,7 +217,7 @@ func (g *grove) restore(t testing.TB) {
 	g.still = true
 }
 
-// files are all files as they are now, without temporary ones.
+// files returns all current files except temporary ones.
 func (g *grove) files(t testing.TB) map[string]string {
 	t.Helper()
 	is := map[string]string{}
@@ -234,7 +236,7 @@ func (g *grove) files(t testing.TB) map[string]string {
 	return is
 }
 
-// Sync implements [Keeper]: it has everything indexed that is on the disk.
+// Sync implements [Keeper]. It indexes all files on disk.
 func (g *grove) Sync(ctx context.Context) error {
 	if g.still {
 		return nil
@@ -249,7 +251,7 @@ func (g *grove) Sync(ctx context.Context) error {
 		name = filepath.ToSlash(name)
 		doc, err := g.Load(name)
 		if err != nil || g.memory.Layout.Skip(name) != "" {
-			return nil // no memory
+			return nil // not a memory file
 		}
 		if there[name] = true; doc != g.docs[name] {
 			g.docs[name] = doc
@@ -274,7 +276,7 @@ func (g *grove) Sync(ctx context.Context) error {
 	return g.index.Apply(ctx, updates)
 }
 
-// Load implements [Files]. A file that has not changed is not parsed again.
+// Load implements [Files]. It does not parse unchanged files again.
 func (g *grove) Load(path string) (*memory.Document, error) {
 	if doc := g.docs[path]; doc != nil && g.still {
 		return doc, nil
@@ -289,7 +291,7 @@ func (g *grove) Load(path string) (*memory.Document, error) {
 	return g.parse(file), nil
 }
 
-// Stamp implements [index.Source]: it tells texts apart.
+// Stamp implements [index.Source]. It derives the stamp from the text.
 func (g *grove) Stamp(path string) (memory.Stamp, error) {
 	doc, err := g.Load(path)
 	if err != nil {
@@ -314,25 +316,25 @@ func (g *grove) View(s memory.Scope) (memory.View, error) {
 	return directories.View(s)
 }
 
-// Scope implements [Scopes], by the links as they are now.
+// Scope implements [Scopes] with the current links.
 func (g *grove) Scope(subject string, context memory.Context) memory.Scope {
 	return g.diskCase.Scope(subject, context)
 }
 
-// Check and Rebuild implement [Keeper]: there is nothing wrong.
+// Check and Rebuild implement [Keeper] without effect.
 func (g *grove) Check(context.Context, string) (*api.CheckAnswer, error) {
 	return &api.CheckAnswer{Problems: []api.FileProblem{}, Conflicts: []api.Contest{}, Skipped: []api.Skipped{}, Differing: []api.Skipped{}}, nil
 }
 
 func (g *grove) Rebuild(context.Context) error { return nil }
 
-// Subscribe implements [Keeper]: nothing happens.
+// Subscribe implements [Keeper]. It sends no changes.
 func (g *grove) Subscribe(_ context.Context, f func(Change) error) error {
 	return f(Change{Event: api.Event{Event: api.Listening}})
 }
 
-// ask asks for an operation, on a listener with a fixed scope or without one, and
-// returns the answer as it goes over the wire without what it took, or the error.
+// ask runs an operation, on a listener with or without a fixed scope. It
+// returns the encoded answer without durations, or the error.
 func (g *grove) ask(t testing.TB, fixed *api.Fixed, op *api.Operation, request string) (answer string, failure *api.Error) {
 	t.Helper()
 	g.still = g.still && op.ReadOnly
@@ -381,8 +383,7 @@ func (g *grove) asked(ctx context.Context, fixed *api.Fixed, op *api.Operation, 
 	return string(body), err
 }
 
-// readable is what a reader may read of all files: by the rule, of whoever owns
-// them, and as they are shown.
+// readable returns the shown text of all files for a scope.
 func (g *grove) readable(t testing.TB, s memory.Scope) map[string]string {
 	t.Helper()
 	v, err := g.View(g.Scope(s.Subject, s.Context))
@@ -400,9 +401,9 @@ func (g *grove) readable(t testing.TB, s memory.Scope) map[string]string {
 	return is
 }
 
-// lost is the first text of a leaf that a reader may not read, and that is not
-// where it was among the others in what the files say now. Boxes may be ticked: a
-// task that is done is done in all its copies, whoever may read them.
+// lost returns the first text of the leaves that the reader may not read and
+// that is missing from the files or out of order. It ignores the state of
+// boxes, because completing a task ticks all copies, including unreadable ones.
 func lost(leaves []*leaf, r *reader, is map[string]string) string {
 	for _, l := range leaves {
 		text := unticked.Replace(is[l.path])

@@ -11,8 +11,8 @@ import (
 	"github.com/memwatchd/memwatchd/vault"
 )
 
-// resolve tells who an external key is. A listener with a fixed scope tells it
-// of that scope's own keys only.
+// resolve returns the subject of an external key. On a listener with a fixed
+// scope it accepts only keys of that scope's subject.
 func (m admin) resolve(_ context.Context, c Call, r *api.ResolveRequest) (*api.IdentityAnswer, error) {
 	if r.ExternalKey == "" {
 		return &api.IdentityAnswer{Aliases: []string{}}, nil
@@ -26,14 +26,14 @@ func (m admin) resolve(_ context.Context, c Call, r *api.ResolveRequest) (*api.I
 	return m.identityOf(c, r.ExternalKey), nil
 }
 
-// identityOf is who an external key is now.
+// identityOf returns the current subject and aliases of an external key.
 func (m admin) identityOf(c Call, key string) *api.IdentityAnswer {
 	subject := m.Scopes.Resolve(key)
 	aliases := m.Scopes.Scope(subject, c.Scope.Context).Aliases
 	return &api.IdentityAnswer{Enabled: !m.Disabled, ExternalKey: key, Subject: subject, Aliases: append([]string{}, aliases...)}
 }
 
-// links lists all links.
+// links returns all links.
 func (m admin) links(context.Context, Call, *api.LinksRequest) (*api.LinksAnswer, error) {
 	list, problem := m.Scopes.Links()
 	answer := &api.LinksAnswer{Links: []api.Link{}}
@@ -46,7 +46,7 @@ func (m admin) links(context.Context, Call, *api.LinksRequest) (*api.LinksAnswer
 	return answer, nil
 }
 
-// link adds a link. It holds for the next request.
+// link adds a link. The next request already uses it.
 func (m admin) link(ctx context.Context, c Call, r *api.LinkRequest) (*api.IdentityAnswer, error) {
 	if err := cmp.Or(memory.ValidExternalKey(r.ExternalKey), memory.ValidSubject(r.Subject)); err != nil {
 		return nil, api.Errorf(api.Invalid, "%v", err)
@@ -65,7 +65,7 @@ func (m admin) link(ctx context.Context, c Call, r *api.LinkRequest) (*api.Ident
 	})
 }
 
-// unlink takes a link away. What was kept for the subject stays the subject's.
+// unlink removes a link. The data of the subject stays with the subject.
 func (m admin) unlink(ctx context.Context, c Call, r *api.UnlinkRequest) (*api.IdentityAnswer, error) {
 	if err := memory.ValidExternalKey(r.ExternalKey); err != nil {
 		return nil, api.Errorf(api.Invalid, "%v", err)
@@ -78,8 +78,9 @@ func (m admin) unlink(ctx context.Context, c Call, r *api.UnlinkRequest) (*api.I
 	})
 }
 
-// changeLinks changes the file of links, given it and what the key is linked to
-// in it. A file that does not hold as it is is left to whoever has to mend it.
+// changeLinks changes the file of links. change receives its content and the
+// subject that the key is linked to. An invalid file is not changed; a person
+// must repair it.
 func (m admin) changeLinks(ctx context.Context, c Call, key string, change func(src []byte, linked string) ([]byte, error)) (*api.IdentityAnswer, error) {
 	if m.Disabled {
 		return &api.IdentityAnswer{ExternalKey: key, Aliases: []string{}, Disabled: true}, nil

@@ -16,9 +16,9 @@ import (
 	"github.com/memwatchd/memwatchd/memory"
 )
 
-// Whatever somebody asks for, one thing after the other, of a memory in which what
-// may be read looks much like what may not: every answer, and all that can be read
-// after it, is as if the rest did not exist, and nothing of the rest changes.
+// TestInterference sends random requests to a memory whose readable and
+// unreadable entries look alike. Every answer and all readable text must be the
+// same as without the unreadable text, and the unreadable text must not change.
 func TestInterference(t *testing.T) {
 	quick := *groveTime
 	if testing.Short() {
@@ -30,7 +30,7 @@ func TestInterference(t *testing.T) {
 			w := &wild{rand.New(rand.NewPCG(n, 5))}
 			leaves := w.leaves()
 			all := allAskers()
-			a := all[w.IntN(len(all)-3)] // nobody has no say in it
+			a := all[w.IntN(len(all)-3)] // without the three anonymous askers
 			x := newMatrix(t, leaves, a)
 			for range 40 {
 				changed, ok := w.step(x)
@@ -49,7 +49,7 @@ func TestInterference(t *testing.T) {
 	}
 }
 
-// A wild is a memory that is made at random.
+// A wild generates random memories and requests.
 type wild struct{ *rand.Rand }
 
 func (w *wild) pick(list ...string) string { return list[w.IntN(len(list))] }
@@ -58,7 +58,7 @@ func (w *wild) word() string { return w.pick("tea", "coffee", "the wifi", "ÂñùËå
 
 func (w *wild) visibility() string { return w.pick("public_ok", "private_only") }
 
-// leaves are the files of the matrix, some of them, with other text.
+// leaves returns a random part of the matrix files with random text.
 func (w *wild) leaves() (list []*leaf) {
 	all, _ := matrixLeaves()
 	for _, l := range all {
@@ -68,7 +68,7 @@ func (w *wild) leaves() (list []*leaf) {
 		l.blocks, l.loose = nil, true
 		switch {
 		case l.kind == memory.Daily || path.Base(l.path) == "bob.md":
-			// A log of which nothing can be read has the title of a new one.
+			// A log without readable entries has the title of a new one.
 			l.blocks = append(l.blocks, block{heading: true, text: "# 2026-02-05"})
 		case l.kind != memory.Items:
 			l.blocks = append(l.blocks, block{heading: true, text: "# About"})
@@ -103,7 +103,7 @@ func (w *wild) leaves() (list []*leaf) {
 	return list
 }
 
-// step asks for something, and compares.
+// step sends a random request to both memories and compares the results.
 func (w *wild) step(x *matrix) (changed, ok bool) {
 	x.Helper()
 	for _, g := range []*grove{x.whole, x.part} {
@@ -134,8 +134,9 @@ func (w *wild) step(x *matrix) (changed, ok bool) {
 	return !maps.Equal(was, is), true
 }
 
-// same asks both memories. It is not ok if what cannot be read leaves no way to
-// write, which is told: from there on the two differ.
+// same sends a request to both memories and compares the answers. It returns
+// false if unreadable text makes the write impossible, which the answer
+// reports; the two memories differ from then on.
 func (w *wild) same(x *matrix, op *api.Operation, request fields) (answer string, ok bool) {
 	x.Helper()
 	text := x.request(op, request)
@@ -150,7 +151,7 @@ func (w *wild) same(x *matrix, op *api.Operation, request fields) (answer string
 	return answer, true
 }
 
-// request is something to ask for, of what is known.
+// request returns a random request, based on the readable text.
 func (w *wild) request(known map[string]string) (op string, request fields) {
 	paths := slices.Sorted(maps.Keys(known))
 	file := "none.md"
@@ -216,7 +217,7 @@ func (w *wild) request(known map[string]string) (op string, request fields) {
 	return "search", fields{"query": w.word(), "explain": true, "include_archived": true}
 }
 
-// next is what follows from an answer.
+// next returns a request that follows from an answer, or nil.
 func (w *wild) next(op string, request fields, answer string) fields {
 	switch op {
 	case "forget":

@@ -12,8 +12,8 @@ import (
 	"github.com/memwatchd/memwatchd/memory"
 )
 
-// itemGet shows an item. There is none for nobody, and none while memory is
-// turned off.
+// itemGet returns an item. Anonymous callers have no items, and while the
+// memory is disabled none are found.
 func (m keying) itemGet(ctx context.Context, c Call, r *api.ItemGetRequest) (*api.ItemAnswer, error) {
 	key := strings.TrimSpace(r.Key)
 	if err := needsNamespace(r.Namespace); err != nil {
@@ -35,7 +35,7 @@ func (m keying) itemGet(ctx context.Context, c Call, r *api.ItemGetRequest) (*ap
 	return &api.ItemAnswer{Item: item, Index: &state}, nil
 }
 
-// itemList shows items, a page at a time.
+// itemList returns one page of items.
 func (m keying) itemList(ctx context.Context, c Call, r *api.ItemListRequest) (*api.ItemListAnswer, error) {
 	from, err := itemCursor(r.Cursor)
 	if err != nil {
@@ -62,8 +62,8 @@ func (m keying) itemList(ctx context.Context, c Call, r *api.ItemListRequest) (*
 	return answer, nil
 }
 
-// needsNamespace says no to a request that names none. One that is not known
-// does not come so far.
+// needsNamespace rejects a request without a namespace. Unknown namespaces are
+// rejected earlier.
 func needsNamespace(namespace string) error {
 	if namespace == "" {
 		return api.Errorf(api.Invalid, "namespace is empty").WithHint("it is one of %s", strings.Join(memory.Namespaces(), ", "))
@@ -71,18 +71,17 @@ func needsNamespace(namespace string) error {
 	return nil
 }
 
-// An itemName is what an item is known by.
+// An itemName identifies an item.
 type itemName struct{ namespace, key string }
 
-// compare is the order in which items are listed: that of the namespaces, and in
-// each, of the keys.
+// compare orders names by namespace, then by key.
 func (n itemName) compare(o itemName) int {
 	at := func(namespace string) int { return slices.Index(memory.Namespaces(), namespace) }
 	return cmp.Or(cmp.Compare(at(n.namespace), at(o.namespace)), cmp.Compare(n.key, o.key))
 }
 
-// cursor is a name as the caller is given it to go on behind it, whatever is
-// there by then.
+// cursor returns the cursor of the page after this name. The cursor stays valid
+// if the items change.
 func (n itemName) cursor() string {
 	return base64.RawURLEncoding.EncodeToString([]byte(n.namespace + "/" + n.key))
 }
@@ -96,18 +95,18 @@ func itemCursor(cursor string) (itemName, error) {
 	return itemName{namespace, key}, nil
 }
 
-// A foundItem is an item that the caller may read, in a file as the caller knows
-// it.
+// A foundItem is an item that the caller may read, in the caller's view of its
+// file.
 type foundItem struct {
 	name  itemName
 	value string
-	rank  int // of its subject among the caller's: the canonical one is 0
+	rank  int // rank of its subject among the caller's; the canonical subject has 0
 	doc   *memory.Document
 	entry *memory.Entry
 }
 
-// items are all items that the caller may read, of a namespace or, if that is
-// empty, of all, whose keys are wanted.
+// items returns the items that the caller may read and whose keys are wanted.
+// An empty namespace means all namespaces.
 func (m reading) items(c Call, namespace string, wanted func(key string) bool) (list []*foundItem) {
 	for rank, subject := range c.View.Subjects() {
 		for _, ns := range memory.Namespaces() {
@@ -136,8 +135,8 @@ func itemPath(subject, namespace string) string {
 	return "_longterms/" + memory.SubjectDir(subject) + "/" + namespace + ".md"
 }
 
-// itemFile is a file of items of a subject as the caller knows it; nil if there
-// is nothing in it for the caller.
+// itemFile returns the caller's view of an item file of a subject, or nil if
+// the caller may read nothing in it.
 func (m reading) itemFile(c Call, subject, path string) *memory.Document {
 	doc, err := m.Files.Load(path)
 	if err != nil || stolen(c, doc) {
@@ -149,8 +148,8 @@ func (m reading) itemFile(c Call, subject, path string) *memory.Document {
 	return doc
 }
 
-// union is one item of each name, in order. It depends on nothing that the
-// caller may not read: what is not readable is left out first.
+// union returns one item of each name, in order. Its result does not depend on
+// unreadable items, because the list contains only readable ones.
 func union(found []*foundItem) (list []*foundItem) {
 	slices.SortStableFunc(found, func(a, b *foundItem) int {
 		return cmp.Or(a.name.compare(b.name), a.compare(b))
@@ -163,17 +162,17 @@ func union(found []*foundItem) (list []*foundItem) {
 	return list
 }
 
-// compare is negative if of two items of one name this is the one that holds:
-// the canonical subject's, else the one that was updated last. In one file the
-// upper one holds, if both are as old.
+// compare returns a negative number if f takes precedence over o, an item of
+// the same name. The canonical subject's item comes first, then the one updated
+// last; within a file, of two equally old ones, the upper one.
 func (f *foundItem) compare(o *foundItem) int {
 	return cmp.Or(cmp.Compare(min(f.rank, 1), min(o.rank, 1)), o.entry.Time.Compare(f.entry.Time), cmp.Compare(f.rank, o.rank), cmp.Compare(f.entry.Line, o.entry.Line))
 }
 
-// shownOnce is what of files a caller is shown, found out once for each.
+// shownOnce caches the shown text of each file.
 type shownOnce map[*memory.Document]memory.Shown
 
-// show is the item as the caller is shown it.
+// show returns the item in the form for the caller.
 func (f *foundItem) show(c Call, known shownOnce) *api.Item {
 	shown, ok := known[f.doc]
 	if !ok {
@@ -185,7 +184,7 @@ func (f *foundItem) show(c Call, known shownOnce) *api.Item {
 	return item
 }
 
-// itemOf is an entry as an item, without its line.
+// itemOf converts an entry into an item without a line number.
 func itemOf(c Call, doc *memory.Document, e *memory.Entry) *api.Item {
 	key, value, _ := e.Item()
 	item := &api.Item{

@@ -15,7 +15,7 @@ import (
 	"github.com/memwatchd/memwatchd/vault"
 )
 
-// cachedFiles parses a file once for each version of it, as a daemon does.
+// cachedFiles parses each version of a file once, as the daemon does.
 type cachedFiles struct {
 	*diskCase
 	mu    sync.Mutex
@@ -39,9 +39,10 @@ func (f *cachedFiles) Load(path string) (*memory.Document, error) {
 	return f.docs[path], nil
 }
 
-// BenchmarkItems is what item operations take where a subject has a thousand of
-// them in one namespace, of which every tenth is public; and the parts of a put:
-// to read the text, and to write it safely, which is mostly waiting for the disk.
+// BenchmarkItems measures item operations on a subject with a thousand items in
+// one namespace, every tenth of them public. It also measures the parts of a
+// put: reading the text, and writing it safely, which is mostly waiting for the
+// disk.
 func BenchmarkItems(b *testing.B) {
 	var text strings.Builder
 	for i := range 1000 {
@@ -51,8 +52,8 @@ func BenchmarkItems(b *testing.B) {
 		}
 		fmt.Fprintf(&text, "- **key_%d**: what is remembered of something <!-- id=i%d visibility=%s confidence=0.9 source=msg:%d created=2026-01-01T00:00:00Z updated=2026-01-01T00:00:00Z -->\n", i, i, visibility, i)
 	}
-	// A file that was changed a moment ago is looked at once more before it is
-	// changed again: there are as many as need be for that to be over.
+	// A file that has just changed is rechecked before its next change. With
+	// this many subjects each recheck is over by then.
 	const subjects = 16
 	subject := func(n int) string { return fmt.Sprintf("acct:%d", n%subjects) }
 	source := func(n int) []byte { return append(memory.NewItems(subject(n)), text.String()...) }

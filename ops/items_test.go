@@ -15,7 +15,7 @@ import (
 	"github.com/memwatchd/memwatchd/memory"
 )
 
-// callAs is a call of a subject, as it would be made now.
+// callAs returns a call of a subject with the current permissions.
 func (d *diskCase) callAs(t testing.TB, subject, context string) Call {
 	t.Helper()
 	c, err := d.memory.call(api.Caller{Scope: api.Scope{Subject: &subject, Context: &context}, AsOwner: true})
@@ -25,8 +25,9 @@ func (d *diskCase) callAs(t testing.TB, subject, context string) Call {
 	return c
 }
 
-// Two subjects whose names make the same directory, and who both ask before
-// there is one: it is the first one's, and nothing of it is told to the other.
+// TestItemsOfTwoSubjectsInOneDirectory checks two subjects whose names map to
+// the same directory and that both write before the directory exists. It
+// belongs to the first, and the other sees nothing of it.
 func TestItemsOfTwoSubjectsInOneDirectory(t *testing.T) {
 	d := readOpsCase(t, &txtar.Archive{}).disk(t)
 	first, second := d.callAs(t, "acct:42", "private"), d.callAs(t, "acct_42", "private")
@@ -56,8 +57,8 @@ func TestItemsOfTwoSubjectsInOneDirectory(t *testing.T) {
 	}
 }
 
-// Pages of items are whole, whatever is put and deleted between them: what was
-// there all the time is listed once.
+// TestItemPages checks that paging lists every permanent item once while others
+// are added and deleted between the pages.
 func TestItemPages(t *testing.T) {
 	var text strings.Builder
 	for i := range 10 {
@@ -84,7 +85,7 @@ func TestItemPages(t *testing.T) {
 				_, err := d.memory.keying().itemPut(t.Context(), c, &api.ItemPutRequest{Namespace: "fact", Key: "a", Value: fmt.Sprint(page)})
 				return err
 			},
-			func() error { // what the cursor is made of, every other time
+			func() error { // every other time the item of the cursor
 				if page%2 == 0 {
 					return nil
 				}
@@ -102,8 +103,8 @@ func TestItemPages(t *testing.T) {
 	}
 }
 
-// What others may not read makes no difference, byte for byte, to who puts,
-// gets and lists items in public, nor to who does so for another subject.
+// TestItemsAsIfTheRestDidNotExist checks, byte for byte, that unreadable items
+// do not affect puts, gets and lists in public or by another subject.
 func TestItemsAsIfTheRestDidNotExist(t *testing.T) {
 	const secret = " <!-- visibility=private_only id=x%d -->\n"
 	hidden := func(n int, text string) string { return text + fmt.Sprintf(secret, n) }
@@ -192,7 +193,8 @@ func TestItemsAsIfTheRestDidNotExist(t *testing.T) {
 	}
 }
 
-// What is deleted, or hidden, in several files is undone together.
+// TestItemsOfSeveralFilesAreOneChange checks that a deletion or hiding in
+// several files is undone as one change.
 func TestItemsOfSeveralFilesAreOneChange(t *testing.T) {
 	files := []txtar.File{{Name: memory.IdentitiesPath, Data: []byte("links:\n  telegram:1: acct:42\n")}}
 	for _, subject := range []string{"acct:42", "ext:telegram:1"} {
@@ -213,7 +215,8 @@ func TestItemsOfSeveralFilesAreOneChange(t *testing.T) {
 	}
 }
 
-// The namespaces that operations take are those that there are.
+// TestNamespacesOfOperations checks that operations accept exactly the existing
+// namespaces.
 func TestNamespacesOfOperations(t *testing.T) {
 	for _, op := range api.Operations {
 		for _, p := range op.Params {
@@ -224,8 +227,8 @@ func TestNamespacesOfOperations(t *testing.T) {
 	}
 }
 
-// A listener with a fixed scope tells of the keys of that scope, and of no others
-// whether they are linked.
+// TestResolveOnFixedListener checks that a listener with a fixed scope resolves
+// the keys of that scope and does not reveal whether other keys are linked.
 func TestResolveOnFixedListener(t *testing.T) {
 	d := readOpsCase(t, &txtar.Archive{Files: []txtar.File{{Name: memory.IdentitiesPath, Data: []byte("links:\n  telegram:1: acct:42\n  telegram:2: acct:43\n")}}}).disk(t)
 	fixed := &api.Fixed{Subject: "acct:42"}
@@ -248,8 +251,8 @@ func TestResolveOnFixedListener(t *testing.T) {
 	}
 }
 
-// The same, where the file that the second one adds to has been there before, and
-// has named nobody.
+// TestRememberInADirectoryThatHasBecomeAnothers checks the same for an existing
+// file that names no subject.
 func TestRememberInADirectoryThatHasBecomeAnothers(t *testing.T) {
 	const path, text = "_longterms/acct_42/_index.md", "- **Dog**: Rex\n"
 	d := readOpsCase(t, &txtar.Archive{Files: []txtar.File{{Name: path, Data: []byte(text)}}}).disk(t)
@@ -264,8 +267,8 @@ func TestRememberInADirectoryThatHasBecomeAnothers(t *testing.T) {
 	d.want(t, path, text)
 }
 
-// Who puts an item that it may not read afterwards is told what it has written: not
-// what else has the same id.
+// TestItemPutTellsOfNoOther checks that a caller who may not read its new item
+// gets back the item as written, not another one with the same id.
 func TestItemPutTellsOfNoOther(t *testing.T) {
 	const path = "_longterms/owner/fact.md"
 	d := readOpsCase(t, &txtar.Archive{Files: []txtar.File{{Name: path, Data: []byte(

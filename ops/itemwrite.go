@@ -12,10 +12,10 @@ import (
 	"github.com/memwatchd/memwatchd/memory"
 )
 
-// itemPut keeps an item for the canonical subject. A key that is there and that
-// the caller may not read is like one that is free: the new item is kept beside
-// the old one. Who may read several of one key replaces them all by one, which
-// has the id of the one that held.
+// itemPut stores an item for the canonical subject. If the caller may not read
+// the existing item of that key, the new item is stored beside it. If the
+// caller may read several items of that key, one item replaces all of them and
+// keeps the id of the one that took precedence.
 func (m keying) itemPut(ctx context.Context, c Call, r *api.ItemPutRequest) (*api.ItemAnswer, error) {
 	if m.Disabled {
 		return &api.ItemAnswer{Disabled: true}, nil
@@ -40,7 +40,7 @@ func (m keying) itemPut(ctx context.Context, c Call, r *api.ItemPutRequest) (*ap
 	return &api.ItemAnswer{Item: put.shown(after)}, nil
 }
 
-// A puttingItem is an item on its way into a file.
+// A puttingItem is an item that is being written to a file.
 type puttingItem struct {
 	m       keying
 	call    Call
@@ -48,12 +48,13 @@ type puttingItem struct {
 	name    itemName
 	now     time.Time
 
-	id      string // that it has got
+	id      string // its assigned id
 	created time.Time
 }
 
-// shown is the item as its caller is shown it, or, where it may not be read by the
-// caller from now on, as the caller wrote it: another may have the same id.
+// shown returns the item in the form for the caller. If the caller may no
+// longer read the item, shown returns it as the caller wrote it, because
+// another readable item may have the same id.
 func (p *puttingItem) shown(after *memory.Document) *api.Item {
 	if known := after.For(p.call.View); known != nil {
 		if held := itemsNamed(known, p.call, p.name.key); len(held) > 0 {
@@ -87,7 +88,7 @@ func (p *puttingItem) check() error {
 	return nil
 }
 
-// change puts the item into its file.
+// change inserts the item into its file.
 func (p *puttingItem) change(doc *memory.Document, r *memory.Revision) error {
 	held := itemsNamed(doc, p.call, p.name.key)
 	created, at := p.now, -1
@@ -131,8 +132,8 @@ func (p *puttingItem) change(doc *memory.Document, r *memory.Revision) error {
 	return nil
 }
 
-// itemsNamed are the entries of a file of items that have a key and that the caller
-// may read, the one that holds first.
+// itemsNamed returns the indexes of the readable entries with a key in an item
+// file. The one that takes precedence comes first.
 func itemsNamed(doc *memory.Document, c Call, key string) (list []int) {
 	for i := range doc.Entries {
 		e := &doc.Entries[i]
@@ -149,7 +150,8 @@ func itemsNamed(doc *memory.Document, c Call, key string) (list []int) {
 	return list
 }
 
-// itemID is an id that no item of the caller's has, readable or not.
+// itemID returns an id that no item of the caller's subjects has, readable or
+// not.
 func (m keying) itemID(c Call, doc *memory.Document, of ...string) string {
 	taken := map[string]bool{}
 	for _, subject := range c.View.Subjects() {
@@ -169,8 +171,7 @@ func (m keying) itemID(c Call, doc *memory.Document, of ...string) string {
 	return memory.NewID(taken, of...)
 }
 
-// itemDelete deletes an item wherever the caller may read it: afterwards there
-// is none of that name.
+// itemDelete deletes every readable item of a name, in all files.
 func (m keying) itemDelete(ctx context.Context, c Call, r *api.ItemDeleteRequest) (*api.ItemDeleteAnswer, error) {
 	if m.Disabled {
 		return &api.ItemDeleteAnswer{Paths: []string{}, Disabled: true}, nil
@@ -200,8 +201,8 @@ func (m keying) itemDelete(ctx context.Context, c Call, r *api.ItemDeleteRequest
 	return m.deleteItems(ctx, c, list, func(k string) bool { return k == name.key })
 }
 
-// itemDeleteNamespace deletes all items of a namespace that the caller may read.
-// What else stands in its files stays.
+// itemDeleteNamespace deletes all readable items of a namespace. Other content
+// of the files stays.
 func (m keying) itemDeleteNamespace(ctx context.Context, c Call, r *api.ItemDeleteNamespaceRequest) (*api.ItemDeleteAnswer, error) {
 	if m.Disabled {
 		return &api.ItemDeleteAnswer{Paths: []string{}, Disabled: true}, nil
@@ -219,8 +220,8 @@ func (m keying) itemDeleteNamespace(ctx context.Context, c Call, r *api.ItemDele
 	return m.deleteItems(ctx, c, m.items(c, r.Namespace, all), all)
 }
 
-// deleteItems removes items from the files that they are in. The canonical
-// subject's file comes last: what is left if that fails is what held before.
+// deleteItems removes items from their files. The canonical subject's file
+// comes last, so that after a failure the item that took precedence remains.
 func (m keying) deleteItems(ctx context.Context, c Call, list []*foundItem, which func(key string) bool) (*api.ItemDeleteAnswer, error) {
 	answer := &api.ItemDeleteAnswer{Deleted: len(union(list)), Paths: []string{}}
 	group := ""
@@ -243,8 +244,8 @@ func (m keying) deleteItems(ctx context.Context, c Call, list []*foundItem, whic
 	return answer, err
 }
 
-// eachFile calls do with the files of items, each once, those of the canonical
-// subject last.
+// eachFile calls do once for each file of the items, with the canonical
+// subject's files last.
 func eachFile(list []*foundItem, do func(path string) error) error {
 	list = slices.Clone(list)
 	slices.SortStableFunc(list, func(a, b *foundItem) int {
@@ -262,9 +263,9 @@ func eachFile(list []*foundItem, do func(path string) error) error {
 	return nil
 }
 
-// itemVisibility changes where an item may be shown. In private only means all
-// that the caller may read of that name: no other of them takes its place in
-// public. To be shown in public is a wish for the one item.
+// itemVisibility changes the visibility of an item. private_only applies to all
+// readable items of that name, so that none of the others becomes public in its
+// place. public_ok applies to the one item only.
 func (m keying) itemVisibility(ctx context.Context, c Call, r *api.ItemVisibilityRequest) (*api.ItemAnswer, error) {
 	if m.Disabled {
 		return &api.ItemAnswer{Disabled: true}, nil
@@ -317,8 +318,7 @@ func (m keying) itemVisibility(ctx context.Context, c Call, r *api.ItemVisibilit
 	return answer, nil
 }
 
-// itemByID is the item of an id, which may have the path of its file in front,
-// among all that the caller may read.
+// itemByID returns the readable item with an id or path#id.
 func (m keying) itemByID(c Call, id string) (*foundItem, error) {
 	path, bare := "", id
 	if i := strings.LastIndexByte(id, '#'); i >= 0 {
@@ -343,7 +343,8 @@ func (m keying) itemByID(c Call, id string) (*foundItem, error) {
 	return nil, api.Errorf(api.Conflict, "more than one item has the id %q", id).WithHint("ask for one of %s", strings.Join(names, ", "))
 }
 
-// shownItem is an item of a file as the caller is shown it, nil if it is not.
+// shownItem returns an item of a file in the form for the caller, or nil if the
+// caller may not read it.
 func shownItem(c Call, doc *memory.Document, id string) *api.Item {
 	known := doc.For(c.View)
 	if known == nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/memwatchd/memwatchd/vault/journal"
 )
 
-// journal tells the owner what was written.
+// journal returns the recorded changes to the owner.
 func (m admin) journal(_ context.Context, c Call, r *api.JournalRequest) (*api.JournalAnswer, error) {
 	if err := m.mayUndo(c); err != nil {
 		return nil, err
@@ -28,7 +28,7 @@ func (m admin) journal(_ context.Context, c Call, r *api.JournalRequest) (*api.J
 		whole, err := m.Undoer.Journal.Get(known.ID)
 		switch {
 		case errors.Is(err, journal.ErrNoRecord):
-			continue // it was just now too old to be kept
+			continue // it has just expired
 		case err != nil:
 			w := tell.wrote(known)
 			w.Problem = err.Error()
@@ -40,7 +40,7 @@ func (m admin) journal(_ context.Context, c Call, r *api.JournalRequest) (*api.J
 	return answer, nil
 }
 
-// undo takes back what was written.
+// undo reverts recorded changes.
 func (m admin) undo(ctx context.Context, c Call, r *api.UndoRequest) (*api.UndoAnswer, error) {
 	if err := m.mayUndo(c); err != nil {
 		return nil, err
@@ -74,8 +74,8 @@ func (m admin) undo(ctx context.Context, c Call, r *api.UndoRequest) (*api.UndoA
 	return answer, nil
 }
 
-// mayUndo says no to everybody but the owner, in private: the journal has the
-// text of all files.
+// mayUndo rejects all callers except the owner in private, because the journal
+// contains the text of all files.
 func (m admin) mayUndo(c Call) error {
 	switch {
 	case !c.Whole:
@@ -86,7 +86,7 @@ func (m admin) mayUndo(c Call) error {
 	return nil
 }
 
-// undoError is why an id means nothing that can be undone.
+// undoError returns the error for an id that cannot be undone.
 func undoError(id string, err error) error {
 	conflict, undone := errors.AsType[*vault.ConflictError](err)
 	switch {
@@ -100,7 +100,8 @@ func undoError(id string, err error) error {
 	return api.Errorf(api.Unavailable, "%v", err)
 }
 
-// reasonOf is why one change was not taken back, without what else is told of it.
+// reasonOf returns why a change was not reverted, without details that the
+// answer already contains.
 func reasonOf(err error) string {
 	if conflict, ok := errors.AsType[*vault.ConflictError](err); ok {
 		return conflict.Reason
@@ -108,7 +109,7 @@ func reasonOf(err error) string {
 	return err.Error()
 }
 
-// ago reads a day, a time, or how long ago it is.
+// ago parses a day, a time, or a duration before now.
 func (m admin) ago(name, s string) (time.Time, error) {
 	if days, ok := strings.CutSuffix(s, "d"); ok {
 		if n, err := strconv.Atoi(days); err == nil && n >= 0 && n < 100_000 {
@@ -125,9 +126,10 @@ func (m admin) ago(name, s string) (time.Time, error) {
 	return t, nil
 }
 
-// reversed are the hunks of taking a change back, in the file as it left it.
+// reversed returns the hunks that revert a change, with line numbers of the
+// changed file.
 func reversed(hunks []journal.Hunk) []journal.Hunk {
-	moved := 0 // how much further down lines are than they were
+	moved := 0 // line offset of the changed file
 	list := slices.Clone(hunks)
 	for i, h := range hunks {
 		list[i].Line, list[i].Old, list[i].New = h.Line+moved, h.New, h.Old
@@ -136,10 +138,10 @@ func reversed(hunks []journal.Hunk) []journal.Hunk {
 	return list
 }
 
-// A teller tells changes, in an answer that is not without bounds.
+// A teller converts journal records within the size limit of one answer.
 type teller struct{ told int }
 
-// wrote is a change as it is told.
+// wrote converts a record for an answer.
 func (t *teller) wrote(r journal.Record) api.Wrote {
 	w := api.Wrote{
 		ID: r.ID, Group: r.Group, Time: r.Time, Path: r.Path, To: r.To, What: "changed",
@@ -160,7 +162,7 @@ func (t *teller) wrote(r journal.Record) api.Wrote {
 	return w
 }
 
-// WriteEvent is what listeners are told of a change that was made.
+// WriteEvent returns the event that announces a change to listeners.
 func WriteEvent(r journal.Record) api.Event {
 	return api.Event{Event: "write", Path: r.Path, Cause: r.Cause, ID: r.ID}
 }

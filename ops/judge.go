@@ -9,9 +9,9 @@ import (
 	"github.com/memwatchd/memwatchd/vault"
 )
 
-// A Judge is somebody, such as a model, who says which items of a draft are about
-// the same thing as items of a file, and what both come to. What check says no to
-// is an error. Errors are sentences for a person.
+// A Judge, such as a model, proposes which items of a draft match existing
+// items of a file, and their merged text. Propose returns an error if check
+// rejects the proposal. Error messages are written for a person.
 type Judge interface {
 	Propose(ctx context.Context, existing, draft []memory.Mergeable, check func(*memory.Proposal) error) (*memory.Proposal, error)
 }
@@ -19,25 +19,25 @@ type Judge interface {
 // How a draft was merged.
 const (
 	mergedByRules  = "rules"
-	mergedSemantic = "semantic" // what was the same was judged by somebody
+	mergedSemantic = "semantic" // a judge decided which items match
 )
 
-// maxTold is how many bytes an item may have that is judged.
+// maxTold bounds the size of an item that is sent to a judge, in bytes.
 const maxTold = 4 << 10
 
-// A judgement is what was said of a draft and a file as it was then.
+// A judgement is the proposal for a draft and one version of a file.
 type judgement struct {
 	file     []byte
 	existing []memory.Mergeable
 	draft    []memory.Mergeable
 	proposal *memory.Proposal // nil if there is none
-	followed bool             // the last time that the draft was merged
-	why      string           // rules decided, though somebody was there to judge; empty if nothing was to be judged
+	followed bool             // in the last merge of the draft
+	why      string           // why the rules decided despite a judge; empty if nothing was to be judged
 }
 
-// judge asks about a draft for a file. That takes its time, so it is done before
-// the file is written, and counts only if the file is still the same then. The
-// error is that of the context.
+// judge requests a proposal for merging a draft into a file. Because that takes
+// time, it happens before the write, and the proposal is used only if the file
+// is still the same then. The returned error is that of the context.
 func (m drafting) judge(ctx context.Context, c Call, d *sessionDraft, path string, isOurs func(*memory.Document) error) (*judgement, error) {
 	j := &judgement{}
 	if m.Judge == nil || len(d.parts) == 0 {
@@ -53,7 +53,7 @@ func (m drafting) judge(ctx context.Context, c Call, d *sessionDraft, path strin
 	}
 	merge, err := m.Layout.Merge(c.View, doc, d.parts)
 	if err != nil {
-		return j, nil // who writes will say so
+		return j, nil // the write returns this error
 	}
 	if j.existing, j.draft = merge.Undecided(m.tellJudge); len(j.draft) == 0 {
 		if doc.Own.Visibility != memory.PublicOK && !m.JudgePrivate {
@@ -80,8 +80,8 @@ func (m drafting) judge(ctx context.Context, c Call, d *sessionDraft, path strin
 	return j, ctx.Err()
 }
 
-// heed does what was proposed, if the file is the one that was asked about.
-// What is decided then is not up to the rules any more.
+// heed applies the proposal if the file is the version that the judge received.
+// The rules no longer apply to the items that it decides.
 func (m drafting) heed(j *judgement, merge *memory.Merge, doc *memory.Document) {
 	if j.followed = false; j.proposal == nil {
 		return
@@ -98,7 +98,7 @@ func (m drafting) heed(j *judgement, merge *memory.Merge, doc *memory.Document) 
 	j.followed = true
 }
 
-// tell says how a draft was merged.
+// tell records in the answer how the draft was merged.
 func (j *judgement) tell(answer *api.SessionAnswer) {
 	switch answer.Merge = mergedByRules; {
 	case j.followed:
@@ -108,12 +108,12 @@ func (j *judgement) tell(answer *api.SessionAnswer) {
 	}
 }
 
-// tellJudge reports whether a text may be told to a judge: not what is private,
-// unless that was allowed; what has a credential in it, which must not come back
-// as a redaction, never.
+// tellJudge reports whether a text may be sent to a judge. Private text needs
+// JudgePrivate. Text with a credential is never sent, because the judge would
+// return a mask in its place.
 func (m drafting) tellJudge(v memory.Visibility, text string) bool {
 	return (v == memory.PublicOK || m.JudgePrivate) && len(text) <= maxTold && m.secretIn(text) == ""
 }
 
-// mergedText says no to a text that a judge gives for a file.
+// mergedText rejects a judge's text that cannot be stored in a file.
 func (m drafting) mergedText(text string) error { return m.outside("the merged text", text) }

@@ -23,12 +23,13 @@ import (
 	"github.com/memwatchd/memwatchd/secrets"
 )
 
-// testKey has the form of a live one, which nobody writes out.
+// testKey has the form of a live key. It is split so that secret scanners do
+// not match this file.
 var testKey = "ghp_" + "R8xk2LmQ9vTz4WcYb7NpJ3hSd6FgA1eUoIiK"
 
 const judgedPath = "2026-02-05/s.md"
 
-// judgedFile is the file of a session, with what a model must not see.
+// judgedFile is the file of a session with text that a model must not receive.
 var judgedFile = `---
 created_at: 2026-02-05T09:00:00Z
 updated_at: 2026-02-05T09:00:00Z
@@ -63,8 +64,7 @@ var judgedDraft = api.Draft{
 	Tasks: []api.DraftTask{{Text: "Finish the report for Bob", Done: true}},
 }
 
-// A judgedCase is a memory in which a session writes while a model does as it
-// likes.
+// A judgedCase is a memory whose sessions write while a test model runs.
 type judgedCase struct {
 	*diskCase
 	t        *testing.T
@@ -97,7 +97,7 @@ func newJudgedCase(t *testing.T, file string, service func(c *judgedCase, w http
 	return c
 }
 
-// write writes the draft, and returns the answer and the file.
+// write writes the draft and returns the answer and the file.
 func (c *judgedCase) write(subject string, context memory.Context, r api.SessionRequest) (*api.SessionAnswer, string) {
 	c.t.Helper()
 	scope := c.Scope(subject, context)
@@ -122,7 +122,7 @@ func (c *judgedCase) file() string {
 	return string(text)
 }
 
-// proposes answers with a proposal, as the protocol has it.
+// proposes answers with a proposal in the format of the protocol.
 func proposes(content string) func(*judgedCase, http.ResponseWriter, *http.Request) {
 	return func(_ *judgedCase, w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
@@ -131,15 +131,15 @@ func proposes(content string) func(*judgedCase, http.ResponseWriter, *http.Reque
 	}
 }
 
-// The ids under which the model knows what it is asked about: e1 is the port, e2
-// the host, e3 the task; d1 the port, d2 the host, d3 the task.
+// The ids in the model's request: e1 is the port, e2 the host, e3 the task; d1
+// the port, d2 the host, d3 the task.
 const judgedWell = `{"same":[
  {"existing":"e1","draft":"d1","text":"the service moved to port 8081 (before: 8080), see docs/net.md"},
  {"existing":"e2","draft":"d2","text":"it runs on hermes, before that on atlas"},
  {"existing":"e3","draft":"d3","text":""}]}`
 
-// With a model that does well, what is about the same thing is said once, and
-// nothing else changes.
+// TestSemanticMerge checks that a good proposal merges matching items and
+// changes nothing else.
 func TestSemanticMerge(t *testing.T) {
 	c := newJudgedCase(t, judgedFile, proposes(judgedWell))
 	answer, got := c.write("owner", memory.Private, api.SessionRequest{Draft: judgedDraft})
@@ -159,7 +159,7 @@ func TestSemanticMerge(t *testing.T) {
 	}
 }
 
-// A dry run shows what the model would have done.
+// TestSemanticMergeDryRun checks that a dry run shows the merge of the model.
 func TestSemanticMergeDryRun(t *testing.T) {
 	c := newJudgedCase(t, judgedFile, proposes(judgedWell))
 	answer, got := c.write("owner", memory.Private, api.SessionRequest{Draft: judgedDraft, DryRun: true})
@@ -168,8 +168,9 @@ func TestSemanticMergeDryRun(t *testing.T) {
 	}
 }
 
-// Whatever a model does, the draft is written: by the rules, as if there were no
-// model, and the answer says why.
+// TestSemanticMergeFallsBack checks that after any failure of the model the
+// draft is merged by the rules as without a model, and that the answer contains
+// the reason.
 func TestSemanticMergeFallsBack(t *testing.T) {
 	byRules := newJudgedCase(t, judgedFile, nil)
 	answer, want := byRules.write("owner", memory.Private, api.SessionRequest{Draft: judgedDraft})
@@ -256,14 +257,14 @@ func TestSemanticMergeFallsBack(t *testing.T) {
 	}
 }
 
-// asked are the requests that the model was sent, also one that it hung up on.
+// asked returns the requests that the model received, including aborted ones.
 func (c *judgedCase) asked() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.Clone(c.received)
 }
 
-// seesNothing fails if the model was sent what is not for it.
+// seesNothing fails if the model received text that it must not receive.
 func (c *judgedCase) seesNothing(t *testing.T) {
 	t.Helper()
 	asked := c.asked()
@@ -279,8 +280,8 @@ func (c *judgedCase) seesNothing(t *testing.T) {
 	}
 }
 
-// Private text is sent only where that is configured, and a credential never,
-// whoever asks.
+// TestWhatAModelIsTold checks that private text is sent only if configured, and
+// that a credential is never sent, for any caller.
 func TestWhatAModelIsTold(t *testing.T) {
 	private := strings.Replace(judgedFile, "session_id: s\n", "session_id: s\nvisibility: private_only\nsubject_id: owner\n", 1)
 	for _, test := range []struct {
@@ -289,8 +290,8 @@ func TestWhatAModelIsTold(t *testing.T) {
 		subject string
 		context memory.Context
 		allowed bool
-		told    bool // of what is public
-		secret  bool // of what is private
+		told    bool // public text is sent
+		secret  bool // private text is sent
 		hint    string
 	}{
 		{"the owner, in private", judgedFile, "owner", memory.Private, false, true, false, ""},
@@ -324,8 +325,8 @@ func TestWhatAModelIsTold(t *testing.T) {
 	}
 }
 
-// What has a credential in it, or a redaction, is not told, and so never written
-// back; nor is what is too long to be judged.
+// TestTellJudge checks that text with a credential or a mask, and text over the
+// size limit, is not sent. Such text can therefore not be written back.
 func TestTellJudge(t *testing.T) {
 	masked, _ := secrets.Redact("the token is " + testKey)
 	for text, want := range map[string]bool{
@@ -338,8 +339,8 @@ func TestTellJudge(t *testing.T) {
 	}
 }
 
-// Where there is nothing to judge, the model is not asked: in a new file, and for
-// what is there in the same words.
+// TestNothingToJudge checks that the model is not called for a new file and for
+// items with the same words.
 func TestNothingToJudge(t *testing.T) {
 	c := newJudgedCase(t, judgedFile, proposes(judgedWell))
 	same := api.Draft{Facts: []api.DraftItem{{Title: "host", Text: "it runs on atlas"}}, Tasks: []api.DraftTask{{Text: "write the report for Bob"}, {Text: "A new one"}}}

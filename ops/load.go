@@ -34,8 +34,8 @@ func (m reading) loadOp(ctx context.Context, c Call, r *api.LoadRequest) (*api.L
 	if m.Injection && !m.Disabled {
 		style := m.style(c, "")
 		style.MaxChars = brief.NoLimit
-		// Who the agent is, whom it helps, the notes of today and yesterday, what
-		// is remembered for long, the summaries, and the session so far.
+		// In order: the agent's identity, the user, the notes of today and
+		// yesterday, long-term memory, the summaries, and the current session.
 		waking := m.waking(c)
 		waking.LongTerm, waking.Recent, waking.Session = docsOf(longTerm), docsOf(recent), session
 		answer.Block = style.Boot(waking).Text
@@ -43,8 +43,8 @@ func (m reading) loadOp(ctx context.Context, c Call, r *api.LoadRequest) (*api.L
 	return answer, nil
 }
 
-// sessionFile returns the file of a session of a day, however long ago that was:
-// the one that goes on when the session writes. It is nil if there is none.
+// sessionFile returns the file that a session continues on a day, however old,
+// or nil if there is none.
 func (m reading) sessionFile(c Call, session, day string) *memory.Document {
 	if session == "" {
 		return nil
@@ -55,8 +55,7 @@ func (m reading) sessionFile(c Call, session, day string) *memory.Document {
 	return nil
 }
 
-// identity lists who the agent is, and then whom it helps: SOUL.md before
-// USER.md.
+// identity returns the agent's identity (SOUL.md) and then the user (USER.md).
 func (m reading) identity(c Call) []shownFile {
 	var files []shownFile
 	for doc := range m.readable(c, func(f *index.FileInfo) bool { return f.Kind == memory.Identity }) {
@@ -66,7 +65,7 @@ func (m reading) identity(c Call) []shownFile {
 	return files
 }
 
-// filesOf returns files as an answer has them, with or without their text.
+// filesOf converts files for an answer, with or without their text.
 func filesOf(c Call, files []shownFile, text bool) []api.File {
 	out := make([]api.File, len(files))
 	for i, f := range files {
@@ -79,13 +78,13 @@ func filesOf(c Call, files []shownFile, text bool) []api.File {
 	return out
 }
 
-// A shownFile is a File with its document.
+// A shownFile is an [api.File] with its document.
 type shownFile struct {
 	api.File
 	doc *memory.Document
 }
 
-// file is a file in a few words, for one caller.
+// fileOf returns the description of a file for one caller.
 func fileOf(c Call, doc *memory.Document) shownFile {
 	f := shownFile{doc: doc, File: api.File{
 		Path: doc.Place.Path, Kind: doc.Place.Kind.String(), Day: doc.Place.Day,
@@ -102,13 +101,14 @@ func fileOf(c Call, doc *memory.Document) shownFile {
 	return f
 }
 
-// shortTerm is what the caller can read of the sessions and daily notes of so
-// many days, newest first; of one day, the named session first, then by name.
+// shortTerm returns the readable parts of the sessions and daily notes of the
+// given number of days: today's file of the named session first, then newest
+// first and by path.
 func (m reading) shortTerm(c Call, days int, session string) []shownFile {
 	if days == 0 {
 		days = m.recentDays()
 	}
-	// Tomorrow has begun somewhere; a day after that is a mistake.
+	// Tomorrow has begun in some time zones; later days are mistakes.
 	oldest, newest, today := m.day(1-days), m.day(1), m.day(0)
 	var files []shownFile
 	recent := func(f *index.FileInfo) bool {
@@ -132,9 +132,9 @@ func (m reading) shortTerm(c Call, days int, session string) []shownFile {
 
 func (m reading) recentDays() int { return cmp.Or(m.Recent, 7) }
 
-// longTerm is what the caller can read of the long-term files: the asking
-// subject's first, then its aliases', and in each the one with the lower path
-// first.
+// longTerm returns the readable parts of the long-term files: the caller's
+// subject first, then its aliases, each in path order. It returns none outside
+// a private context.
 func (m reading) longTerm(c Call) []shownFile {
 	if c.Scope.Context != memory.Private {
 		return nil
@@ -150,8 +150,7 @@ func (m reading) longTerm(c Call) []shownFile {
 	return files
 }
 
-// rank orders files by whose they are: the asking subject's first, then its
-// aliases'.
+// rank orders files by subject: the caller's subject first, then its aliases.
 func (m reading) rank(c Call) func(*memory.Document) int {
 	subjects := append([]string{c.Scope.Subject}, c.Scope.Aliases...)
 	return func(doc *memory.Document) int { return slices.Index(subjects, c.View.SubjectOf(doc.Own)) }

@@ -16,53 +16,55 @@ import (
 	"github.com/memwatchd/memwatchd/vault"
 )
 
-// What is noted in the course of a day is appended to its log, below a heading
-// with the time, and nothing that is there changes. The log of the owner, and of
-// a subject with a directory of its own, is the daily note. Any other subject's
-// lies among the sessions of the day: a directory made for it would be nobody's.
+// Notes of a day are appended to the log of that day, below a heading with the
+// time; existing text does not change. The log of the owner, and of a subject
+// with a directory of its own, is the daily note. The log of any other subject
+// is a file among the sessions of the day, because a directory made for the log
+// would belong to no subject.
 
-// What one entry of a log, and its heading, may say, in characters: more than
-// that is no note.
+// Limits of a log entry and of its heading, in characters. Longer texts are not
+// notes.
 const (
 	maxNote  = 4000
 	maxTopic = 200
 )
 
-// A logging is what is appended to the log of a day at once.
+// A logging is a set of blocks that is appended to the log of a day in one
+// change.
 type logging struct {
 	cause  string    // the operation
-	at     time.Time // when it was, in the time zone of days
-	topic  string    // of the heading; may be empty
+	at     time.Time // time of the event, in the time zone of days
+	topic  string    // text of the heading; may be empty
 	blocks []logBlock
 
-	// there reports whether an entry that the caller may read says already
-	// what a block would; it is then not said again. Nil if it is.
+	// there reports whether a readable entry already contains a block, which is
+	// then not appended. It may be nil.
 	there func(*memory.Entry, *logBlock) bool
 }
 
-// A logBlock is one block of Markdown with the attributes that its entry gets.
+// A logBlock is a Markdown block with the attributes of its entry.
 type logBlock struct {
 	text       string
 	attributes map[string]string
 	evidence   []string
 
-	entry memory.Entry // as it is read alone
+	entry memory.Entry // the entry that the block alone parses to
 }
 
-// source is the block with its attributes.
+// source returns the block with its attributes.
 func (b *logBlock) source() string {
 	return b.text + " " + memory.Comment(b.attributes, b.evidence)
 }
 
-// logged is what became of it.
+// A logged is the result of a logging.
 type logged struct {
-	path    string // empty if the caller may read nothing of what it said
-	lines   []int  // of each block as the caller is shown it, 0 for none
-	already int    // blocks that were there
+	path    string // empty if the caller may read none of the blocks
+	lines   []int  // of each block in the caller's view, 0 for none
+	already int    // number of blocks that existed before
 }
 
-// logPaths are where a subject's log of a day may lie, the best first, and what
-// it begins as.
+// logPaths returns the possible paths of a subject's log of a day, best first,
+// and the initial content of the log.
 func (m writing) logPaths(c Call, day string) (paths []string, fresh []byte) {
 	subject := c.Scope.Subject
 	if subject == m.Owner {
@@ -77,21 +79,21 @@ func (m writing) logPaths(c Call, day string) (paths []string, fresh []byte) {
 	return paths, memory.NewSession(memory.SessionHead{Day: day, Now: m.now(), SubjectID: subject, Private: true})
 }
 
-// logNames are the names that a subject's log may have among the sessions of a
-// day, the best first: a session may have the subject's name, and be somebody
-// else's.
+// logNames returns the possible file names of a subject's log among the
+// sessions of a day, best first. There are two because a session of another
+// subject may use the subject's name.
 func logNames(subject string) []string {
 	return []string{memory.SessionFile(subject), memory.SessionFile("log of " + subject)}
 }
 
 // isLog reports whether a file among the sessions of a day is the log of the
-// caller, or of one of its aliases.
+// caller's subject or of one of its aliases.
 func (m reading) isLog(c Call, doc *memory.Document) bool {
 	subject := c.View.SubjectOf(doc.Own)
 	return subject != "" && slices.Contains(logNames(subject), path.Base(doc.Place.Path))
 }
 
-// errNotTheirs: a file is not the caller's log.
+// errNotTheirs reports that a file is not the caller's log.
 var errNotTheirs = api.Errorf(api.SubjectConflict, "the log of the day is another subject's").
 	WithHint("its directory or its frontmatter names another subject_id")
 
@@ -114,7 +116,7 @@ func (m writing) logTo(ctx context.Context, c Call, l logging, path string, fres
 			return nil, err
 		}
 	}
-	var there []int // by block: which entry says it already, or -1
+	var there []int // for each block the index of the entry that contains it, or -1
 	after, _, err := m.add(ctx, c, adding{path: path, cause: l.cause, fresh: fresh, change: func(doc *memory.Document, r *memory.Revision) error {
 		if c.View.SubjectOf(doc.Own) != c.Scope.Subject {
 			return errNotTheirs
@@ -127,8 +129,8 @@ func (m writing) logTo(ctx context.Context, c Call, l logging, path string, fres
 			}
 		}
 		if len(texts) > 0 {
-			// How the headings are that the caller may not read makes no
-			// difference to it.
+			// Headings that the caller may not read must not affect the new
+			// one.
 			r.AppendSection(doc.For(c.View).ClockHeading(l.at, l.topic), texts...)
 			if _, ok := doc.Front.Field("updated_at"); ok && c.View.Readable(doc.Own) {
 				r.SetField("updated_at", memory.Timestamp(m.now()))
@@ -142,12 +144,13 @@ func (m writing) logTo(ctx context.Context, c Call, l logging, path string, fres
 	return l.logged(after, c.View, there), nil
 }
 
-// finishBlock completes the attributes of a block of a file, and says no to a
-// text that would be more or something else than one entry with them.
+// finishBlock completes the attributes of a block and parses the block. It
+// rejects a text that, with the attributes, does not parse to exactly one
+// matching entry.
 func (m writing) finishBlock(b *logBlock, path string, at time.Time) error {
 	b.attributes = maps.Clone(b.attributes)
-	// The headings of daily notes say when it was, but for the second one of two
-	// equal hours.
+	// The headings of daily notes contain the time. Only the second of two
+	// equal hours at a clock change needs an attribute.
 	minute := time.Date(at.Year(), at.Month(), at.Day(), at.Hour(), at.Minute(), 0, 0, at.Location())
 	if m.Layout.Place(path).Kind != memory.Daily || !minute.Equal(at.Truncate(time.Minute)) {
 		b.attributes["updated"] = memory.Timestamp(at)
@@ -170,10 +173,11 @@ func (m writing) finishBlock(b *logBlock, path string, at time.Time) error {
 	return api.Errorf(api.Invalid, "the text cannot be told from the structure of the file").WithHint("say it in plain words")
 }
 
-// same reports whether two blocks say the same.
+// same reports whether two blocks have the same text.
 func (b *logBlock) same(other logBlock) bool { return b.entry.Text == other.entry.Text }
 
-// find looks for the blocks among what the caller may read.
+// find returns, for each block, the index of the readable entry that contains
+// it, or -1.
 func (l *logging) find(doc *memory.Document, v memory.View) []int {
 	there := make([]int, len(l.blocks))
 	for i := range l.blocks {
@@ -184,8 +188,8 @@ func (l *logging) find(doc *memory.Document, v memory.View) []int {
 	return there
 }
 
-// logged is where the blocks are now, as a view is shown them. The new ones are
-// the last entries of the file.
+// logged returns the positions of the blocks in a view of the file. The new
+// ones are the last entries of the file.
 func (l *logging) logged(doc *memory.Document, v memory.View, there []int) *logged {
 	done := &logged{lines: make([]int, len(l.blocks))}
 	fresh := 0
@@ -213,7 +217,7 @@ func (l *logging) logged(doc *memory.Document, v memory.View, there []int) *logg
 			at, next = next, next+1
 		}
 		e := &doc.Entries[at]
-		// The same entry has the same id in what the view may read of the file.
+		// An entry has the same id in the view of the file.
 		if j := slices.IndexFunc(known.Entries, func(k memory.Entry) bool { return k.ID == e.ID }); j >= 0 {
 			done.path, done.lines[i] = doc.Place.Path, shown.Line(known.Entries[j].Line)
 		}
@@ -221,8 +225,8 @@ func (l *logging) logged(doc *memory.Document, v memory.View, there []int) *logg
 	return done
 }
 
-// logTime is when something was that is to be noted, in the time zone of days:
-// now, unless the caller says more of it.
+// logTime returns the time of a note in the time zone of days. The default is
+// now.
 func (m writing) logTime(clock, day string) (time.Time, error) {
 	now := m.now().In(m.location())
 	at := now
@@ -253,7 +257,7 @@ func (m writing) logTime(clock, day string) (time.Time, error) {
 	return at, nil
 }
 
-// logText is a text from outside as one line of a log.
+// logText converts a caller's text into one line of a log.
 func (m writing) logText(field, text string) (string, error) {
 	if err := m.outside(field, text); err != nil {
 		return "", err
@@ -268,7 +272,7 @@ func (m writing) logText(field, text string) (string, error) {
 	}
 }
 
-// logEvidence says no to what cannot be evidence.
+// logEvidence rejects invalid evidence.
 func (m writing) logEvidence(evidence []string) error {
 	for _, e := range evidence {
 		if err := m.outside("evidence", e); err != nil {
@@ -281,7 +285,7 @@ func (m writing) logEvidence(evidence []string) error {
 	return nil
 }
 
-// logSource says no to what cannot name where something comes from.
+// logSource rejects invalid sources.
 func (m writing) logSource(field, source string) error {
 	if err := m.outside(field, source); err != nil {
 		return err
@@ -292,7 +296,7 @@ func (m writing) logSource(field, source string) error {
 	return nil
 }
 
-// withTags is a line with tags at its end, those that it has not yet.
+// withTags appends to a line the tags that it does not have yet.
 func (m writing) withTags(line string, tags []string) (string, error) {
 	read := func(text string) []string {
 		doc := m.Parse(vault.File{Path: "memory/log.md", Data: []byte(text + "\n")})
@@ -316,7 +320,7 @@ func (m writing) withTags(line string, tags []string) (string, error) {
 	return line, nil
 }
 
-// attribute is a number as an attribute has it, empty for none.
+// attribute formats a number as an attribute; zero becomes empty.
 func attribute(x float64) string {
 	if x == 0 {
 		return ""

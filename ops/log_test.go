@@ -17,8 +17,8 @@ import (
 	"github.com/memwatchd/memwatchd/secrets"
 )
 
-// What is noted in public makes no difference by what the public may not read,
-// neither in the answers nor in what is read afterwards.
+// TestNotesAsIfTheRestDidNotExist checks that unreadable text does not affect
+// notes in public, neither their answers nor the text read afterwards.
 func TestNotesAsIfTheRestDidNotExist(t *testing.T) {
 	const secret = " <!-- visibility=private_only -->"
 	const path = "memory/2026-02-05.md"
@@ -59,8 +59,8 @@ func TestNotesAsIfTheRestDidNotExist(t *testing.T) {
 	}
 }
 
-// Two notes at the same time by the clock are an hour apart where the clock was
-// put back.
+// TestNoteTimes checks that two notes with the same clock time are an hour
+// apart if the clock was set back between them.
 func TestNoteTimes(t *testing.T) {
 	d := readOpsCase(t, &txtar.Archive{Comment: []byte("now: 2026-10-25T12:00:00Z\ntimezone: Europe/Berlin\n")}).disk(t)
 	for _, who := range []string{"owner", "acct:42"} {
@@ -94,7 +94,8 @@ func TestNoteTimes(t *testing.T) {
 	}
 }
 
-// Many notes at once, in the same minute, all become entries.
+// TestNotesAtOnce checks that concurrent notes in the same minute all become
+// entries.
 func TestNotesAtOnce(t *testing.T) {
 	const n = 12
 	d := readOpsCase(t, &txtar.Archive{}).disk(t)
@@ -138,7 +139,8 @@ func TestNotesAtOnce(t *testing.T) {
 	}
 }
 
-// Nothing with a live credential is noted, wherever it stands, nor told.
+// TestNotesWithCredentials checks that a note with a live credential in any
+// field is rejected without showing the credential.
 func TestNotesWithCredentials(t *testing.T) {
 	const letters = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 	key := "ghp_"

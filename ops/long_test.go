@@ -9,8 +9,8 @@ import (
 	"github.com/memwatchd/memwatchd/api"
 )
 
-// What is kept for long is a sentence or two, or a few: a whole book is refused,
-// and nothing is written.
+// TestTooLongToBeKept checks that remember, profile and project reject a text
+// over the size limit and then write nothing.
 func TestTooLongToBeKept(t *testing.T) {
 	d := readOpsCase(t, &txtar.Archive{}).disk(t)
 	c := d.callAs(t, "owner", "private")

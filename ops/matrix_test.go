@@ -25,11 +25,11 @@ var (
 	groveTime = flag.Duration("grove-time", 20*time.Second, "for how long memories are made at random")
 )
 
-// Every operation, asked by everybody in every context about an entry of every
-// kind, of everybody's, public and private, may do exactly what the rule says. And
-// whatever it does, every byte that is answered, and all that can be read
-// afterwards, is as if what the asker may not read did not exist; of that not a
-// byte changes.
+// TestPrivacyMatrix runs every operation as every caller in every context about
+// an entry of every kind, owner and visibility. The outcome must be the one of
+// the rule. Every byte of the answer, and all text that can be read afterwards,
+// must be the same as without the text that the caller may not read, and that
+// text must not change.
 func TestPrivacyMatrix(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes a minute, and several with the race detector")
@@ -71,7 +71,7 @@ func TestPrivacyMatrix(t *testing.T) {
 	})
 	t.Logf("%d cells of %d operations, %d askers in a context and %d entries; %d requests", cells, len(api.Operations), len(askers()), len(targets), requests)
 	if ran < len(askers()) {
-		return // not everybody was to ask
+		return // a filter selected only some of the askers
 	}
 	for _, op := range api.Operations {
 		n := tally[op.Name]
@@ -82,9 +82,9 @@ func TestPrivacyMatrix(t *testing.T) {
 	}
 }
 
-// An asker is who asks, and where the answer will be shown.
+// An asker is a caller and the context of its answers.
 type asker struct {
-	says    map[string]any // of the scope, in a request
+	says    map[string]any // scope fields of a request
 	subject string         // canonical
 	context memory.Context
 	reader
@@ -92,13 +92,13 @@ type asker struct {
 
 func (a asker) String() string { return fmt.Sprint(a.says) }
 
-// thorough: every asker asks in every context, and every entry is read. It takes
-// minutes; without it, what is as in public or as by subject is left out.
+// thorough runs every asker in every context and reads every entry, which takes
+// minutes. Otherwise cases that match public or by-subject ones are skipped.
 var thorough = os.Getenv("FAULTS") != ""
 
-// askers are the owner, a subject, its alias by itself and by the key that is
-// linked, another subject, and nobody, each in every context; fewer where there is
-// little time.
+// askers returns the owner, a subject, its alias itself and by the linked key,
+// another subject and an anonymous caller, each in every context; fewer if not
+// thorough or with -short.
 func askers() []asker {
 	return slices.DeleteFunc(allAskers(), func(a asker) bool {
 		alike := (a.context == memory.Unknown) != (a.subject == "") || a.says["external_key"] != nil
@@ -129,9 +129,9 @@ func allAskers() (list []asker) {
 	return list
 }
 
-// among are the entries that an asker is to ask an operation about. What writes is
-// asked about one entry only of those that are alike to the asker: of the same kind
-// and visibility, and all of others. So is what reads, unless there is time.
+// among returns the entries for the requests of an operation by an asker. Of
+// other subjects' entries with the same kind and visibility it returns only
+// one, unless the operation only reads and the test is thorough.
 func (a *asker) among(targets []*target, op *api.Operation) (list []*target) {
 	if *everyEntry || op.ReadOnly && thorough {
 		return targets
@@ -145,7 +145,7 @@ func (a *asker) among(targets []*target, op *api.Operation) (list []*target) {
 	return list
 }
 
-// An outcome is what became of a request.
+// An outcome is the result of a request.
 type outcome string
 
 const (
@@ -155,19 +155,20 @@ const (
 	noSubject outcome = "no_subject"
 )
 
-// A sort of operations goes by one rule.
+// A sort is a class of operations with the same rule.
 type sort int
 
 const (
-	reads     sort = iota // shows what is readable
+	reads     sort = iota // shows readable entries
 	adds                  // adds in every context, for a subject
-	changes               // changes what is readable, in private only, for a subject
-	keeps                 // is for the root's owner, in private
-	everybody             // is the same for everybody who may ask at all
+	changes               // changes readable entries, in private only, for a subject
+	keeps                 // for the root's owner, in private
+	everybody             // the same for every permitted caller
 )
 
-// may is the rule: what becomes of a request about an entry. An operation that
-// does not reach entries of that kind shows none, and finds none to change.
+// may returns the outcome that the rule requires for a request about an entry.
+// An operation that does not cover entries of that kind shows none and changes
+// none.
 func (s sort) may(a *asker, entry *target, reaches bool) outcome {
 	there := reaches && a.reads(entry.owner, entry.private)
 	switch {
@@ -191,7 +192,7 @@ func (s sort) may(a *asker, entry *target, reaches bool) outcome {
 	return allowed
 }
 
-// A target is an entry that is asked about.
+// A target is an entry that requests are about.
 type target struct {
 	*leaf
 	private bool
@@ -206,8 +207,8 @@ func (t *target) String() string {
 	return fmt.Sprintf("%s %s of %q in %s", visibility, t.kind, t.owner, t.path)
 }
 
-// What a target says: the word is asked for, the proof is what nobody says who has
-// not read it.
+// The parts of a target: requests contain the word; only a caller that read the
+// entry knows the proof.
 func (t *target) word() string  { return fmt.Sprintf("zq%03d", t.n) }
 func (t *target) proof() string { return fmt.Sprintf("yy%03d", t.n) }
 func (t *target) id() string    { return fmt.Sprintf("i%03d", t.n) }
@@ -219,7 +220,7 @@ func visibilityOf(private bool) string {
 	return "public_ok"
 }
 
-// line is the entry, and task another one that is a task.
+// line returns the entry, and task another entry that is a task.
 func (t *target) line() string {
 	from := ""
 	if dir, _, ok := strings.Cut(t.path, "/_archive/"); ok && t.shut {
@@ -232,9 +233,9 @@ func (t *target) task() string {
 	return fmt.Sprintf("- [ ] job %s %s <!-- id=j%03d visibility=%s -->", t.word(), t.proof(), t.n, visibilityOf(t.private))
 }
 
-// matrixLeaves are files of every kind, of everybody's, and a public and a private
-// entry in each. Beside these, each has two entries that say the same, and two that
-// have the same title: one is public, the other private.
+// matrixLeaves returns files of every kind and owner, each with a public and a
+// private target. Each file also has two entries with the same text and two
+// with the same title, of which one is public and the other private.
 func matrixLeaves() (leaves []*leaf, targets []*target) {
 	add := func(l *leaf) {
 		if l.kind == memory.Longterm || l.kind == memory.Session {
@@ -273,7 +274,7 @@ func matrixLeaves() (leaves []*leaf, targets []*target) {
 	for i, s := range []string{"owner", "acct:42", "ext:telegram:1", "bob"} {
 		dir := "_longterms/" + memory.SubjectDir(s)
 		add(&leaf{path: fmt.Sprintf("memory/%s/chat%d.md", day, i), kind: memory.Session, owner: s, routing: claim(s), front: []string{fmt.Sprintf("session_id: sid%d", i+1)}})
-		if s != "bob" { // who has no other place than that
+		if s != "bob" { // bob has no other directory
 			home := memory.UserDir(s) + "/"
 			if s == "owner" {
 				home = ""
@@ -303,28 +304,28 @@ func matrixLeaves() (leaves []*leaf, targets []*target) {
 	return leaves, targets
 }
 
-// A matrix is what one asker is asked about with: a memory, and the same as if what
-// the asker may not read did not exist.
+// A matrix is the environment of one asker: the whole memory, and a copy
+// without the text that the asker may not read.
 type matrix struct {
 	*testing.T
 	asker
 	leaves      []*leaf
 	whole, part *grove
-	known       map[string]heard // by what was asked: the files are the same every time
+	known       map[string]heard // by request; every request starts from the same files
 }
 
-// A heard is what became of a request.
+// A heard is the result of a request.
 type heard struct {
 	answer  string
 	failure *api.Error
-	files   map[string]string // of the whole, after it
+	files   map[string]string // files of the whole memory afterwards
 }
 
 func newMatrix(t *testing.T, leaves []*leaf, a asker) *matrix {
 	return &matrix{T: t, asker: a, leaves: leaves, whole: plant(t, leaves, nil), part: plant(t, leaves, &a.reader), known: map[string]heard{}}
 }
 
-// cell asks for one operation about one entry, and tells what becomes of each
+// cell runs one operation about one entry and returns the outcome of each
 // request.
 func (x *matrix) cell(op *api.Operation, how aim, entry *target) (got []outcome) {
 	x.Helper()
@@ -358,8 +359,8 @@ func (x *matrix) cell(op *api.Operation, how aim, entry *target) (got []outcome)
 	return got
 }
 
-// try asks both memories, and compares what they answer, and what can be read
-// afterwards.
+// try sends a request to both memories and compares the answers and the text
+// that can be read afterwards.
 func (x *matrix) try(op *api.Operation, how aim, ask asking) (result heard) {
 	x.Helper()
 	request, key := ask.request, ""
@@ -408,8 +409,8 @@ func (x *matrix) try(op *api.Operation, how aim, ask asking) (result heard) {
 	return result
 }
 
-// request is what is asked, with who asks: but where it names itself whom it is
-// about.
+// request returns the encoded request with the asker's scope. Operations on
+// identities name their subject themselves.
 func (x *matrix) request(op *api.Operation, request fields) string {
 	full := maps.Clone(request)
 	if !slices.Contains([]string{"resolve", "link", "unlink"}, op.Name) {
@@ -422,7 +423,7 @@ func (x *matrix) request(op *api.Operation, request fields) string {
 	return strings.ReplaceAll(string(text), "$subject", x.subject)
 }
 
-// both asks both memories the same.
+// both sends the same request to both memories.
 func (x *matrix) both(op *api.Operation, how aim, request string) heard {
 	x.Helper()
 	answer, failure := x.whole.ask(x, nil, op, request)
@@ -434,7 +435,7 @@ func (x *matrix) both(op *api.Operation, how aim, request string) heard {
 	return heard{answer: answer, failure: failure}
 }
 
-// untouched makes sure that whatever only reads has changed nothing.
+// untouched checks that read-only operations changed nothing.
 func (x *matrix) untouched() {
 	x.Helper()
 	for _, g := range []*grove{x.whole, x.part} {
@@ -444,7 +445,7 @@ func (x *matrix) untouched() {
 	}
 }
 
-// hasLine reports whether a file has a line after it was asked for something.
+// hasLine reports whether a file contains a line after the request.
 func (r *heard) hasLine(path, line string) bool {
 	return slices.Contains(strings.Split(r.files[path], "\n"), line)
 }

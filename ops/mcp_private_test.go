@@ -13,15 +13,16 @@ import (
 	"github.com/memwatchd/memwatchd/ipc/mcp"
 )
 
-// Whatever a model asks, by a tool, of a resource or for a name, in whatever
-// words: every byte of the answer, on a listener of the owner's and on one with a
-// fixed scope, is as if what it may not read did not exist.
+// TestMCPMatrix sends every kind of MCP request about tools, resources and
+// names, on a listener of the owner and on one with a fixed scope. Every byte
+// of the answers must be the same as without the text that the caller may not
+// read.
 func TestMCPMatrix(t *testing.T) {
 	leaves, targets := matrixLeaves()
 	messages := mcpMessages(leaves, targets)
 	for _, a := range askers() {
 		if a.says["external_key"] != nil {
-			continue // which headers cannot say
+			continue // headers cannot send a key
 		}
 		t.Run(a.String(), func(t *testing.T) {
 			t.Parallel()
@@ -42,7 +43,7 @@ func TestMCPMatrix(t *testing.T) {
 			} {
 				for i, m := range messages {
 					if way.name != "by headers" && i%6 > 0 && !thorough {
-						continue // it is the same from there on
+						continue // the rest gives the same result
 					}
 					whole, part := post(t, way.whole, "?tools=all", m, way.header), post(t, way.part, "?tools=all", m, way.header)
 					is, want := opsTook.ReplaceAllString(whole.body, ""), opsTook.ReplaceAllString(part.body, "")
@@ -70,8 +71,8 @@ func TestMCPMatrix(t *testing.T) {
 	}
 }
 
-// mcpMessages are what models ask about files and entries: all there is to be
-// asked that changes nothing, and what is no question at all.
+// mcpMessages returns MCP messages about files and entries: all requests that
+// change nothing, and invalid ones.
 func mcpMessages(leaves []*leaf, targets []*target) (list []string) {
 	add := func(method string, params fields) { list = append(list, rpc(1, method, params)) }
 	ask := func(tool string, arguments fields) { list = append(list, call(tool, arguments)) }
@@ -87,7 +88,7 @@ func mcpMessages(leaves []*leaf, targets []*target) (list []string) {
 	ask("memory_recent", fields{"hours": 100000, "limit": 100})
 	ask("memory_todos", fields{"state": "all"})
 	ask("memory_list", fields{"limit": 2})
-	ask("memory_status", fields{}) // which tells the owner how the memory as a whole is doing
+	ask("memory_status", fields{}) // for the owner it reports the state of the whole memory
 	for _, format := range []string{"summary", "boot", "full", "items"} {
 		ask("memory_context", fields{"format": format})
 	}
@@ -95,7 +96,7 @@ func mcpMessages(leaves []*leaf, targets []*target) (list []string) {
 		ask("memory_load", fields{"session": session})
 		ask("memory_search", fields{"query": "alike", "session": session})
 	}
-	// What says who asks, or is meant to, says nothing in a tool's arguments.
+	// Scope fields in a tool's arguments have no effect.
 	for _, more := range []fields{
 		{"subject": "owner"}, {"Subject": "owner"}, {"context": "private"}, {"external_key": "telegram:1"}, {"scope": fields{"subject": "owner"}},
 		{"ѕubject": "owner"}, {"subject\u200b": "owner"}, {"Memwatchd-Subject": "owner"}, {"as_owner": true},
@@ -154,8 +155,8 @@ func mcpMessages(leaves []*leaf, targets []*target) (list []string) {
 	return slices.Compact(list)
 }
 
-// A batch is as many questions of one asker: none of them is another's, whatever
-// ids they have.
+// TestMCPBatchIsOneAskers checks that all requests in a batch have the same
+// caller, whatever ids they have.
 func TestMCPBatchIsOneAskers(t *testing.T) {
 	with, without := serveOps(t, someMemory(t, privateFiles...)), serveOps(t, someMemory(t))
 	search := func(id any) string {

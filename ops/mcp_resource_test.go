@@ -14,8 +14,8 @@ import (
 	"github.com/memwatchd/memwatchd/ipc/mcp"
 )
 
-// Files are resources, for those who may read them: listed in pages, read and
-// completed by path.
+// TestMCPResources checks that files are resources for callers that may read
+// them: listed in pages, read, and completed by path.
 func TestMCPResources(t *testing.T) {
 	var many []txtar.File
 	for i := range 1005 {
@@ -71,7 +71,8 @@ func TestMCPResources(t *testing.T) {
 	}
 }
 
-// What is not there, what may not be read, and what cannot be are one answer.
+// TestMCPNoResource checks that missing, unreadable and impossible resources
+// get the same answer.
 func TestMCPNoResource(t *testing.T) {
 	socket := serveOps(t, someMemory(t, privateFiles...))
 	for _, uri := range []string{

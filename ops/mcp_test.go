@@ -22,7 +22,7 @@ import (
 	"github.com/memwatchd/memwatchd/ipc/mcp"
 )
 
-// someMemory has something of everybody's.
+// someMemory returns a memory with public text that belongs to no subject.
 func someMemory(t testing.TB, more ...txtar.File) *Memory {
 	t.Helper()
 	return readOpsCase(t, &txtar.Archive{Files: append([]txtar.File{
@@ -31,7 +31,7 @@ func someMemory(t testing.TB, more ...txtar.File) *Memory {
 	}, more...)}).memory(t)
 }
 
-// privateFiles are private.
+// privateFiles holds private files.
 var privateFiles = []txtar.File{
 	{Name: "2026-02-03/secret.md", Data: []byte("---\nsubject_id: acct:42\nvisibility: private_only\n---\n\n- words that are private\n")},
 	{Name: "MEMORY.md", Data: []byte("# Long-Term Memory\n\n- words of the owner\n")},
@@ -45,7 +45,7 @@ type said struct {
 	body   string
 }
 
-// post sends a message to /mcp as it is.
+// post sends a raw message to /mcp.
 func post(t testing.TB, socket, query, body string, header http.Header) said {
 	t.Helper()
 	return send(t, socket, http.MethodPost, "/mcp"+query, body, header)
@@ -80,7 +80,7 @@ func send(t testing.TB, socket, method, path, body string, header http.Header) s
 	return said{res.StatusCode, res.Header, string(got)}
 }
 
-// rpc is a message.
+// rpc returns a message.
 func rpc(id any, method string, params any) string {
 	text, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": id, "method": method, "params": params})
 	if err != nil {
@@ -93,12 +93,12 @@ func call(name string, arguments fields) string {
 	return rpc(1, "tools/call", fields{"name": name, "arguments": arguments})
 }
 
-// as are the headers that say who asks.
+// as returns the headers that set the scope.
 func as(subject, context string) http.Header {
 	return http.Header{mcp.SubjectHeader: {subject}, mcp.ContextHeader: {context}}
 }
 
-// toolsListed are the tools that there are.
+// toolsListed returns the names of the available tools.
 func toolsListed(t testing.TB, socket, query string, header http.Header) (names []string) {
 	t.Helper()
 	got := post(t, socket, query, rpc(1, "tools/list", fields{}), header)
@@ -113,8 +113,8 @@ func toolsListed(t testing.TB, socket, query string, header http.Header) (names 
 	return names
 }
 
-// Who may use which tools: what is listed is what the listener, the scope and the
-// profile leave.
+// TestMCPTools checks that the listed tools are those that the listener, the
+// scope and the profile permit.
 func TestMCPTools(t *testing.T) {
 	core := []string{"context", "get", "note", "recent", "remember", "search", "todo", "todos"}
 	reading := []string{"context", "get", "recent", "search", "todos"}
@@ -143,7 +143,7 @@ func TestMCPTools(t *testing.T) {
 			if diff := cmp.Diff(c.want, toolsListed(t, socket, c.query, c.who)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
-			// What is told of them at first is of these, too.
+			// The instructions name only these tools.
 			got := post(t, socket, c.query, rpc(1, "initialize", fields{"protocolVersion": "2025-06-18", "capabilities": fields{}, "clientInfo": fields{"name": "x", "version": "1"}}), c.who)
 			var welcome struct{ Result sdk.InitializeResult }
 			if err := json.Unmarshal([]byte(got.body), &welcome); err != nil {
@@ -162,8 +162,8 @@ func TestMCPTools(t *testing.T) {
 	}
 }
 
-// What a listener does not serve is refused when it is used all the same; its scope
-// is narrowed by the headers, and never widened.
+// TestMCPFixed checks that operations that a listener does not serve are
+// rejected, and that headers narrow a fixed scope but never widen it.
 func TestMCPFixed(t *testing.T) {
 	m := someMemory(t, privateFiles...)
 	socket := serveAs(t, m, func(e *ipc.Endpoint, _ *ipc.Server) {
@@ -216,7 +216,8 @@ func TestMCPFixed(t *testing.T) {
 	}
 }
 
-// The header for the owner's own tools has no meaning here.
+// TestMCPAsOwner checks that the header for the owner's own tools has no
+// effect.
 func TestMCPAsOwner(t *testing.T) {
 	socket := serveOps(t, someMemory(t, privateFiles...))
 	if got := post(t, socket, "", call("memory_search", fields{"query": "words"}), http.Header{api.OwnerHeader: {"1"}}).body; strings.Contains(got, "of the owner") {
@@ -224,8 +225,8 @@ func TestMCPAsOwner(t *testing.T) {
 	}
 }
 
-// Mistakes of the protocol are errors of HTTP, or of the protocol; what a listener
-// refuses of others is refused here too.
+// TestMCPRefuses checks that protocol errors are returned as HTTP or protocol
+// errors, and that /mcp rejects the same requests as the other paths.
 func TestMCPRefuses(t *testing.T) {
 	m := someMemory(t)
 	socket := serveAs(t, m, func(_ *ipc.Endpoint, s *ipc.Server) { s.Limits.MaxRequest = 4000 })
@@ -272,7 +273,7 @@ func TestMCPRefuses(t *testing.T) {
 	}
 }
 
-// Every operation counts as a request, in a batch too.
+// TestMCPRate checks that every operation counts as a request, also in a batch.
 func TestMCPRate(t *testing.T) {
 	socket := serveAs(t, someMemory(t), func(e *ipc.Endpoint, _ *ipc.Server) { e.Rate = 2 })
 	one := func(id int) string {
@@ -287,7 +288,7 @@ func TestMCPRate(t *testing.T) {
 	}
 }
 
-// Requests are counted as what was asked for.
+// TestMCPMetrics checks that requests are counted by operation.
 func TestMCPMetrics(t *testing.T) {
 	socket := serveOps(t, someMemory(t))
 	post(t, socket, "", call("memory_todos", fields{}), nil)
@@ -305,7 +306,8 @@ func TestMCPMetrics(t *testing.T) {
 	}
 }
 
-// A panic in a tool is an answer, and nobody else notices.
+// TestMCPPanic checks that a panic in a tool becomes an error answer and does
+// not affect other requests.
 func TestMCPPanic(t *testing.T) {
 	m := someMemory(t)
 	m.Index = nil
@@ -329,7 +331,7 @@ func TestMCPPanic(t *testing.T) {
 	}
 }
 
-// A stuckKeeper never has what was saved before.
+// A stuckKeeper never completes a sync.
 type stuckKeeper struct {
 	Keeper
 	asked, ended chan struct{}
@@ -342,7 +344,8 @@ func (k *stuckKeeper) Sync(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// What is done for a client ends when it goes.
+// TestMCPClientGoes checks that work for a client ends when the client
+// disconnects.
 func TestMCPClientGoes(t *testing.T) {
 	m := someMemory(t)
 	stuck := &stuckKeeper{m.Keeper, make(chan struct{}), make(chan struct{})}
@@ -362,7 +365,8 @@ func TestMCPClientGoes(t *testing.T) {
 	}
 }
 
-// Clients of every revision of the protocol are answered in it.
+// TestMCPRevisions checks that clients of every protocol revision get answers
+// in that revision.
 func TestMCPRevisions(t *testing.T) {
 	socket := serveOps(t, someMemory(t))
 	for _, version := range []string{"2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2099-01-01"} {
@@ -397,7 +401,7 @@ func TestMCPRevisions(t *testing.T) {
 			t.Errorf("%s: a batch is answered %v", version, batch)
 		}
 	}
-	// Of the newest, each request says for itself who it is from.
+	// In the newest revision each request identifies its own client.
 	const newest = "2026-07-28"
 	meta := fields{"io.modelcontextprotocol/protocolVersion": newest, "io.modelcontextprotocol/clientInfo": fields{"name": "x", "version": "1"}, "io.modelcontextprotocol/clientCapabilities": fields{}}
 	header := http.Header{"Mcp-Protocol-Version": {newest}, "Mcp-Method": {"server/discover"}}
@@ -420,7 +424,8 @@ func TestMCPRevisions(t *testing.T) {
 	}
 }
 
-// What is private makes no difference to a byte of what a group is answered.
+// TestMCPAsIfTheRestDidNotExist checks, byte for byte, that private text does
+// not affect the answers to a group.
 func TestMCPAsIfTheRestDidNotExist(t *testing.T) {
 	with := serveOps(t, someMemory(t, privateFiles...))
 	without := serveOps(t, someMemory(t))
@@ -449,8 +454,8 @@ func TestMCPAsIfTheRestDidNotExist(t *testing.T) {
 	}
 }
 
-// Whatever is sent to /mcp, there is an answer, and the next request is answered as
-// well.
+// FuzzMCP checks that any message to /mcp gets an answer, and that the next
+// request does too.
 func FuzzMCP(f *testing.F) {
 	socket := serveOps(f, someMemory(f, privateFiles...))
 	for _, message := range []string{

@@ -18,18 +18,20 @@ import (
 	"github.com/memwatchd/memwatchd/secrets"
 )
 
-// A model asks over /mcp, by the protocol's own client.
+// A model sends requests to /mcp with the protocol's own client.
 type model struct {
 	session *sdk.ClientSession
-	says    http.Header // who asks
+	says    http.Header // scope headers
 	memory  *Memory
 	tally   *tally
 }
 
-// A tally is how many requests were compared, of how many that have a tool.
+// A tally counts the requests that were compared and all requests that have a
+// tool.
 type tally struct{ compared, all atomic.Int64 }
 
-// mostly tells, when a test ends, if less was compared than should be.
+// mostly fails the test at its end if fewer than 80 % of the requests were
+// compared.
 func (n *tally) mostly(t *testing.T) {
 	t.Cleanup(func() {
 		if compared, all := n.compared.Load(), n.all.Load(); compared*10 < all*8 && !t.Failed() {
@@ -38,7 +40,7 @@ func (n *tally) mostly(t *testing.T) {
 	})
 }
 
-// newModel is a client of a memory that is served on a socket.
+// newModel returns a client of a memory that is served on a socket.
 func newModel(t testing.TB, m *Memory, socket, query string, n *tally) *model {
 	t.Helper()
 	c := &model{says: http.Header{}, memory: m, tally: n}
@@ -57,7 +59,7 @@ type roundTrip func(*http.Request) (*http.Response, error)
 
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// over sends requests to a socket, with what says who asks.
+// over returns a transport to a socket that adds the scope headers.
 func (c *model) over(socket string) http.RoundTripper {
 	socketed := &http.Transport{
 		DisableKeepAlives: true,
@@ -71,12 +73,12 @@ func (c *model) over(socket string) http.RoundTripper {
 	})
 }
 
-// as says who asks from now on.
+// as sets the scope of later requests.
 func (c *model) as(subject, context string) {
 	c.says = http.Header{mcp.SubjectHeader: {subject}, mcp.ContextHeader: {context}}
 }
 
-// toolOf is the tool of an operation, if it has one.
+// toolOf returns the tool of an operation, or nil.
 func toolOf(op *api.Operation) *mcp.Tool {
 	if i := slices.IndexFunc(mcp.Tools, func(t *mcp.Tool) bool { return t.Asks(op) }); i >= 0 {
 		return mcp.Tools[i]
@@ -84,8 +86,9 @@ func toolOf(op *api.Operation) *mcp.Tool {
 	return nil
 }
 
-// sameOver asks what was asked over HTTP, if models can ask that, and tells how the
-// answers differ beyond what is meant to.
+// sameOver sends an HTTP request as a tool call, if possible, and reports
+// unexpected differences between the answers. It returns false if it sent
+// nothing.
 func (c *model) sameOver(t *testing.T, a *opsAsk, wire []byte) bool {
 	t.Helper()
 	tool := toolOf(a.op)
@@ -98,11 +101,11 @@ func (c *model) sameOver(t *testing.T, a *opsAsk, wire []byte) bool {
 		return false
 	}
 	if a.op != tool.Operations()[0] && saysNothing(orNull(request["namespace"])) && saysNothing(orNull(request["key"])) {
-		return false // that is another question
+		return false // the tool would run another operation
 	}
 	arguments, err := scopeless(a.request)
 	if err != nil {
-		return false // a field is there twice, which cannot be taken apart
+		return false // a duplicate field cannot be split
 	}
 	c.tally.compared.Add(1)
 	got, err := c.session.CallTool(t.Context(), &sdk.CallToolParams{Name: tool.Name, Arguments: arguments})
@@ -153,8 +156,8 @@ func (c *model) sameOver(t *testing.T, a *opsAsk, wire []byte) bool {
 	return true
 }
 
-// introduce says who asks, as the request does. It cannot say everything that a
-// request can.
+// introduce sets the scope of a request. It returns false if headers cannot
+// carry the scope.
 func (c *model) introduce(request map[string]json.RawMessage) bool {
 	subject, context := c.memory.Owner, "private"
 	for name, value := range map[string]*string{"subject": &subject, "context": &context} {
@@ -167,14 +170,14 @@ func (c *model) introduce(request map[string]json.RawMessage) bool {
 	}
 	for _, r := range subject {
 		if r < ' ' || r > '~' {
-			return false // no header
+			return false // not valid in a header
 		}
 	}
 	c.as(subject, context)
 	return true
 }
 
-// scopeless is a request without what says who asks.
+// scopeless returns a request without its scope fields.
 func scopeless(request []byte) (json.RawMessage, error) {
 	arguments := map[string]json.RawMessage{}
 	err := api.EachField(request, func(name string, raw json.RawMessage) error {
@@ -189,7 +192,7 @@ func scopeless(request []byte) (json.RawMessage, error) {
 	return api.Encode(arguments)
 }
 
-// saysNothing reports whether a value says as much as none.
+// saysNothing reports whether a value is null or empty.
 func saysNothing(raw json.RawMessage) bool {
 	return slices.Contains([]string{"null", `""`, "[]", "{}"}, string(raw))
 }
@@ -209,7 +212,7 @@ func jsonOf(t *testing.T, raw []byte) (v map[string]any) {
 	return v
 }
 
-// textIn is the text that a model reads.
+// textIn returns the text content of a tool result.
 func textIn(r *sdk.CallToolResult) string {
 	text := ""
 	for _, c := range r.Content {

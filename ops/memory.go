@@ -1,8 +1,9 @@
-// Package ops does the operations that package api describes.
+// Package ops implements the operations that package api describes.
 //
-// A [Memory] has an index, files and what changes them. Each operation is a
-// function in a file of its name or of its family; bind.go has the table of them.
-// A [Call] is who asks: what it may not read does not exist for it.
+// A [Memory] combines the index, the files and the writers that change them.
+// Each operation is a function in a file named after the operation or its
+// family; bind.go lists all of them. A [Call] describes the caller. Data that
+// the caller may not read does not exist for the call.
 package ops
 
 import (
@@ -23,43 +24,43 @@ import (
 	"github.com/memwatchd/memwatchd/vault"
 )
 
-// A Memory is what the operations ask. Its fields must not change while it is
-// in use.
+// A Memory holds the data and settings of the operations. Its fields must not
+// change while it is in use.
 type Memory struct {
 	Index  *index.Index
 	Files  Files
 	Scopes Scopes
 	Keeper Keeper
 
-	// What changes files: nil if nothing can be written.
+	// Writers of files; nil if the memory is read-only.
 	Writer    *vault.Writer
 	Undoer    *vault.Undoer
 	Todos     *todosync.Syncer
 	Compactor *compactor.Compactor
 	Compress  *compactor.Compress
-	Turn      *compactor.Turn // of whoever tidies up
+	Turn      *compactor.Turn // semaphore that serializes maintenance runs
 
-	Judge        Judge   // of what in a draft is there already, beside the rules; may be nil
-	JudgePrivate bool    // it is told private text too, and so is Reducer
-	Reducer      Reducer // of texts that are captured, beside the rules; may be nil
+	Judge        Judge   // finds draft items that duplicate existing ones, in addition to the rules; may be nil
+	JudgePrivate bool    // private text may be sent to Judge and Reducer too
+	Reducer      Reducer // summarizes captured texts, in addition to the rules; may be nil
 
-	Parse    func(vault.File) *memory.Document // reads a file as Files does
-	Layout   *memory.Layout                    // that it is read by
-	DaysIn   string                            // where the days of new sessions lie: root, memory (its directory), or auto, for that directory if there is one
-	Disabled bool                              // what would be written is not, and the answer says so
-	Used     func(ids []string, now time.Time) // is told, as path#id, which entries were returned; may be nil
+	Parse    func(vault.File) *memory.Document // parses a file as Files does
+	Layout   *memory.Layout                    // the layout that Parse uses
+	DaysIn   string                            // parent of new day directories: root, memory, or auto, which follows the existing ones
+	Disabled bool                              // nothing is written, and answers report that
+	Used     func(ids []string, now time.Time) // records the returned entries, as path#id; may be nil
 
 	Owner      string         // the subject that owns the root
-	Location   *time.Location // of days; UTC if nil
-	Recent     int            // how many days are recent; 7 if zero
-	Forgetting string         // file of what is to be forgotten; empty if that is not kept
+	Location   *time.Location // time zone of days; UTC if nil
+	Recent     int            // number of recent days; 7 if zero
+	Forgetting string         // file that records unfinished erasures; empty if they are not recorded
 	Injection  bool           // whether context blocks have content
-	MaxItems   int            // in a context block
-	MaxChars   int            // in a context block of items, or of what is relevant
-	MaxFull    int            // of MEMORY.md in a context block, in characters
-	Patience   time.Duration  // how long an answer waits to be fresh
+	MaxItems   int            // limit of a context block
+	MaxChars   int            // limit of a context block of items or of relevant entries
+	MaxFull    int            // limit of MEMORY.md in a context block, in characters
+	Patience   time.Duration  // timeout of the wait for a fresh index before an answer
 
-	OmitUntrusted bool // what others wrote is left out of context blocks, not marked
+	OmitUntrusted bool // context blocks omit text written by others instead of marking it
 
 	Now func() time.Time // time.Now if nil
 
@@ -72,15 +73,15 @@ type Memory struct {
 	bindings map[string]binding
 }
 
-// The operations are methods of types that embed each other, so that those that
-// only read cannot reach what writes.
+// The operations are methods of types that embed each other. Operations that
+// only read have no access to the methods that write.
 type (
 	reading   struct{ *Memory } // searches, lists and shows
 	writing   struct{ reading } // adds to files and changes them
 	drafting  struct{ writing } // merges the drafts of sessions
-	capturing struct{ writing } // keeps what is worth keeping of a text
-	keying    struct{ writing } // items by namespace and key
-	erasing   struct{ writing } // forgets, in files, archive, journal and index
+	capturing struct{ writing } // captures the essential sentences of a text
+	keying    struct{ writing } // manages items by namespace and key
+	erasing   struct{ writing } // erases text from files, archives, the journal and the index
 	admin     struct{ writing } // maintenance, journal, identities, status
 )
 
@@ -92,33 +93,35 @@ func (m *Memory) keying() keying       { return keying{m.writing()} }
 func (m *Memory) erasing() erasing     { return erasing{m.writing()} }
 func (m *Memory) admin() admin         { return admin{m.writing()} }
 
-// Files gives the files of memory as they are now. An error that is
-// fs.ErrNotExist says that there is none of that name, or none that is read.
+// Files loads the current files of the memory. An error that matches
+// fs.ErrNotExist reports that the file does not exist or is excluded from
+// memory.
 type Files interface {
 	Load(path string) (*memory.Document, error)
 }
 
-// A Keeper keeps the index in step with the files.
+// A Keeper keeps the index consistent with the files.
 type Keeper interface {
-	// Sync returns when everything that was saved before it was called is
-	// indexed.
+	// Sync returns when the index contains everything that was saved before the
+	// call.
 	Sync(ctx context.Context) error
-	// Rebuild makes the index anew.
+	// Rebuild rebuilds the index from the files.
 	Rebuild(ctx context.Context) error
-	// Purge makes the index anew, so that nothing is left of what files said
-	// before: neither in it, nor in what was kept of older ones.
+	// Purge rebuilds the index and deletes the quarantined older ones, so that
+	// nothing of earlier file contents remains.
 	Purge(ctx context.Context) error
-	// Check compares files and index by content, below a path or everywhere.
+	// Check compares the files below path with the index by content. An empty
+	// path means all files.
 	Check(ctx context.Context, path string) (*api.CheckAnswer, error)
-	// Mend makes the index hold what the files at these paths say, whatever it
-	// holds and knows of them.
+	// Mend reindexes the files at paths, regardless of their current index
+	// records.
 	Mend(ctx context.Context, paths []string) error
-	// State says how far answers can be trusted. It is asked for with each of
-	// them, so it takes next to no time; Size may be missing.
+	// State reports how far answers can be trusted. Each answer calls State, so
+	// it must be fast; Size may be missing.
 	State() api.IndexStatus
-	// Report says how things are going.
+	// Report returns the status of the memory.
 	Report() api.Status
-	// Subscribe calls f with what happens from now on, until the context ends.
+	// Subscribe calls f with each later change until the context ends.
 	Subscribe(ctx context.Context, f func(Change) error) error
 }
 
@@ -136,14 +139,15 @@ func (m *Memory) location() *time.Location {
 	return time.UTC
 }
 
-// day is a calendar day of memory, some days away from today.
+// day returns the calendar day that is the given number of days after today.
 func (m *Memory) day(days int) string {
 	now := m.now().In(m.location())
 	return time.Date(now.Year(), now.Month(), now.Day()+days, 12, 0, 0, 0, m.location()).Format(time.DateOnly)
 }
 
-// sync waits for what was saved before, as long as there is patience. What was
-// saved may say who may read what, too: the call's view is the one after that.
+// sync waits up to Patience until the index contains everything saved before
+// the call, unless f disables the wait, and reports whether it does. It then
+// renews the call's view, because the saved changes may affect permissions.
 func (m *Memory) sync(ctx context.Context, c *Call, f api.Fresh) (bool, error) {
 	if f.Sync != nil && !*f.Sync {
 		return false, nil
@@ -154,9 +158,9 @@ func (m *Memory) sync(ctx context.Context, c *Call, f api.Fresh) (bool, error) {
 	return synced, m.look(c)
 }
 
-// look finds out what the caller may read now. While the index is not whole that
-// may be less than it should be, even if it has become whole by the time that
-// the answer is ready.
+// look sets the call's view to the current permissions of the caller. While the
+// index is incomplete, the view may be too narrow; c.degraded records that,
+// even if the index is complete by the time of the answer.
 func (m *Memory) look(c *Call) (err error) {
 	c.degraded = m.Keeper.State().Degraded
 	c.Scope = m.Scopes.Scope(c.Scope.Subject, c.Scope.Context)
@@ -166,7 +170,7 @@ func (m *Memory) look(c *Call) (err error) {
 	return nil
 }
 
-// state is the state of the index, for one caller.
+// state returns the state of the index as the caller may see it.
 func (m *Memory) state(c Call, synced bool) api.IndexState {
 	report := m.Keeper.State()
 	s := api.IndexState{Synced: synced, Degraded: report.Degraded || c.degraded}
@@ -176,9 +180,9 @@ func (m *Memory) state(c Call, synced bool) api.IndexState {
 	return s
 }
 
-// load is a file as the caller may see it: from here on, there is nothing in it
-// that the caller may not. What is not there, and what holds nothing for the
-// caller, is the same error, and takes the same time.
+// load returns the file at path, reduced to the parts that the caller may read.
+// A missing file and a file without readable parts return the same error after
+// the same time.
 func (m *Memory) load(c Call, path string) (*memory.Document, memory.Shown, error) {
 	path = m.unsaid(c, path)
 	if info, ok := m.Index.File(path); ok && !info.Readable(c.View) {
@@ -196,15 +200,15 @@ func (m *Memory) load(c Call, path string) (*memory.Document, memory.Shown, erro
 	return nil, memory.Shown{}, notFound("file", path)
 }
 
-// stolen reports whether a file lies in a directory that the caller's view takes
-// for the caller's, and says itself that it is somebody else's: it may have been
-// written a moment ago.
+// stolen reports whether a file claims another subject although the caller's
+// view assigns its directory to the caller. Such a file may have been written a
+// moment ago.
 func stolen(c Call, doc *memory.Document) bool {
 	return doc.Claim != "" && doc.Claim != c.View.SubjectOf(doc.Own)
 }
 
-// unsaid is the path of a file whose name is no text: what asks for it has a
-// replacement character for each byte that cannot be said.
+// unsaid returns the path of a file whose name is not valid UTF-8. The
+// requested path has a replacement character for each invalid byte.
 func (m *Memory) unsaid(c Call, path string) string {
 	if !strings.ContainsRune(path, utf8.RuneError) {
 		return path
@@ -223,8 +227,8 @@ func (m *Memory) unsaid(c Call, path string) string {
 	return meant[0].Path
 }
 
-// readable gives the files that the caller can read and keep says yes to, in the
-// order of paths.
+// readable yields the files that the caller can read and keep accepts, in path
+// order.
 func (m *Memory) readable(c Call, keep func(*index.FileInfo) bool) iter.Seq2[*memory.Document, memory.Shown] {
 	list := m.Index.Files(func(f *index.FileInfo) bool { return keep(f) && f.Readable(c.View) })
 	return func(yield func(*memory.Document, memory.Shown) bool) {

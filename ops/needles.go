@@ -10,14 +10,14 @@ import (
 	"github.com/memwatchd/memwatchd/vault/journal"
 )
 
-// Needles are what is looked for where there are no entries: a text, and the lines
-// of the entries that go. The zero value finds nothing.
+// A needles is the set of texts to find outside of entries: the matched text
+// and the lines of the removed entries. The zero value finds nothing.
 type needles struct {
 	match string
-	lines map[string]bool // as bare gives them
+	lines map[string]bool // normalized by bare
 	raw   map[string]bool // as they were written
 	norms map[string]bool // of whole entries
-	all   bool            // every entry that has the text goes
+	all   bool            // all entries with the text are removed
 }
 
 func newNeedles(match string, chosen []trace) *needles {
@@ -46,8 +46,8 @@ func (n *needles) add(source, norm string) {
 	}
 }
 
-// minLine is how long a line must be, in bytes, to be looked for by itself: a
-// shorter one says little, and stands everywhere.
+// minLine is the minimum length of a line that is searched for by itself, in
+// bytes. Shorter lines are too common.
 const minLine = 12
 
 var (
@@ -55,13 +55,13 @@ var (
 	markerRE  = regexp.MustCompile(`^[\s>]*(?:[-*+]\s+|\d+[.)]\s+)?(?:\[.\]\s+)?`)
 )
 
-// bare is a line without what may differ between copies of it.
+// bare returns a line without the parts that differ between its copies.
 func bare(line string) string {
 	line = markerRE.ReplaceAllString(commentRE.ReplaceAllString(line, ""), "")
 	return memory.TaskNorm(strings.TrimSpace(line))
 }
 
-// in reports whether a text has what is looked for.
+// in reports whether a text contains the matched text or a removed line.
 func (n *needles) in(text string) bool {
 	if n.match != "" && strings.Contains(unixLines(text), n.match) {
 		return true
@@ -74,8 +74,8 @@ func (n *needles) in(text string) bool {
 	return false
 }
 
-// exactly reports whether a text has a line, as it was written, of an entry that
-// goes.
+// exactly reports whether a text contains a line of a removed entry in its
+// original form.
 func (n *needles) exactly(text string) bool {
 	for line := range strings.Lines(text) {
 		if n.raw[strings.TrimSpace(line)] {
@@ -85,8 +85,8 @@ func (n *needles) exactly(text string) bool {
 	return false
 }
 
-// lost are the numbers, from 0, of the lines of a text that have what is looked
-// for; none, where that cannot be told.
+// lost returns the numbers, from 0, of the lines that in finds. It returns none
+// if the matches cannot be attributed to single lines.
 func (n *needles) lost(text string) []int {
 	var lost []int
 	for i, line := range strings.Split(text, "\n") {
@@ -100,7 +100,8 @@ func (n *needles) lost(text string) []int {
 	return lost
 }
 
-// withoutLines is a text without some of its lines; none stand for all.
+// withoutLines returns a text without the lost lines. If lost is nil, the
+// result is empty.
 func withoutLines(text string, lost []int) string {
 	var kept []string
 	for i, line := range strings.Split(text, "\n") {
@@ -111,15 +112,16 @@ func withoutLines(text string, lost []int) string {
 	return strings.Join(kept, "\n")
 }
 
-// entry reports whether an entry of an older version of a file goes: it says what one
-// that goes says, or, if nobody wants to keep any that has the text, it has that.
+// entry reports whether an entry of an older version of a file is removed. It
+// is if it equals a removed entry, or if all entries with the text are removed
+// and it contains the text.
 func (n *needles) entry(e *memory.Entry, source string) bool {
 	return n.norms[e.Norm] || n.all && n.match != "" && says(e, source, n.match)
 }
 
-// inJournal lists what of the journal has what is looked for: of files of the
-// caller's, and of files that are for all. Where others have the same text in a
-// file, it is left alone unless its lines are, byte for byte, those that go.
+// inJournal returns the journal hunks that contain the text. It covers the
+// caller's files and the shared ones. If other subjects have the same text in a
+// shared file, only hunks with an exact line of a removed entry count.
 func (m erasing) inJournal(c Call, words *needles) ([]journal.Holding, error) {
 	mine, shared := map[string]bool{}, map[string]bool{}
 	may := func(path string) bool {
@@ -142,15 +144,15 @@ func (m erasing) inJournal(c Call, words *needles) ([]journal.Holding, error) {
 		})
 }
 
-// mayForget reports whether what a file said before is the caller's to forget, and
-// whether others have the same text there now.
+// mayForget reports whether the caller may erase earlier contents of a file,
+// and whether other subjects have the same text in the file now.
 func (m erasing) mayForget(c Call, path string, words *needles) (may, shared bool) {
 	place := m.Layout.Place(path)
 	if place.Owner != "" {
 		return c.View.Readable(memory.Partition{Owner: place.Owner}), false
 	}
 	doc, err := m.Files.Load(path)
-	if err != nil { // nobody can tell any more whose it was
+	if err != nil { // the file is gone, so its readers are unknown
 		return true, c.Scope.Subject != m.Owner
 	}
 	for i := range doc.Entries {

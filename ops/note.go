@@ -9,7 +9,7 @@ import (
 	"github.com/memwatchd/memwatchd/memory"
 )
 
-// protects is the importance from which on an entry is never tidied away.
+// protects is the minimum importance of entries that compaction never removes.
 const protects = 0.8
 
 // note appends a note to the log of a day.
@@ -39,7 +39,7 @@ func (m writing) note(ctx context.Context, c Call, r *api.NoteRequest) (*api.Not
 	return &api.NoteAnswer{Path: done.path, Line: done.lines[0]}, nil
 }
 
-// noteBlock is a note as it is written.
+// noteBlock returns a note in the form in which it is written.
 func (m writing) noteBlock(c Call, r *api.NoteRequest) (b logBlock, err error) {
 	if b.text, err = m.logText("text", r.Text); err != nil {
 		return b, err
@@ -66,27 +66,28 @@ func (m writing) noteBlock(c Call, r *api.NoteRequest) (b logBlock, err error) {
 	return b, nil
 }
 
-// A Received is a message that came by itself, from whoever knows where to send
-// it.
+// A Received is a message from an external sender. Anyone who knows the topic
+// can send one.
 type Received struct {
-	Source string    // names it for ever, and begins with [memory.TopicSource]
-	Time   time.Time // when it was sent; now if zero
+	Source string    // permanent id of the message, begins with [memory.TopicSource]
+	Time   time.Time // time of sending; now if zero
 	Title  string
 	Text   string
 }
 
-// How far the time of a message may be from now: clocks differ, and servers keep
-// messages for days at most. Otherwise it is from now.
+// Limits of the difference between the time of a message and now. Clocks
+// differ, and servers keep messages for days at most. A message beyond the
+// limits gets the current time.
 const (
 	receivedEarly = time.Hour
 	receivedLate  = 14 * 24 * time.Hour
 )
 
-// Receive notes a message in the owner's log of its day, once: a message whose
-// source is there already changes nothing. It is private, and marked as coming
-// from others. What would be structure in it is made harmless, and what is too
-// long is cut; a message with a credential, or without a word, is an error with
-// the code [Secret] or [api.Invalid], and no second try will change that.
+// Receive adds a message to the owner's log of its day, as private text from
+// others. It does so once: a message whose source is already in the log changes
+// nothing. Receive escapes Markdown structure and truncates long text. A
+// message that contains a credential or no text returns an error with the code
+// [api.Secret] or [api.Invalid]; a retry cannot succeed.
 func (m *Memory) Receive(ctx context.Context, r Received) error { return m.writing().receive(ctx, r) }
 
 func (m writing) receive(ctx context.Context, r Received) error {
@@ -120,11 +121,11 @@ func (m writing) receive(ctx context.Context, r Received) error {
 	return err
 }
 
-// cutLine is a text as one harmless line of so many characters at most.
+// cutLine returns a text as one escaped line of at most most characters.
 func cutLine(text string, most int) string {
 	const mark = " …"
 	line := memory.CleanLine(text)
-	// What makes a line harmless takes some room, too.
+	// Escaping adds characters.
 	for n := most - len([]rune(mark)); utf8.RuneCountInString(memory.Line(line)) > most; n -= 10 {
 		line = memory.CleanLine(string([]rune(line)[:n])) + mark
 	}

@@ -34,23 +34,23 @@ import (
 
 var updateOps = flag.Bool("update", false, "write golden files anew")
 
-// Each archive below testdata/ops is a memory and what it answers. Its comment
-// may set now, timezone, enabled, injection, max_items, max_chars,
-// full_max_chars and untrusted; its files are those of the
-// memory, until the first section named after an operation. Such a section,
+// Each archive below testdata/ops contains a memory, requests and expected
+// answers. Its comment may set now, timezone, enabled, injection, max_items,
+// max_chars, full_max_chars and untrusted. Its files are those of the memory,
+// until the first section named after an operation. Such a section,
 //
 //	-- search: what it shows --
 //
-// is a request, asked by the owner in private unless it says otherwise, and the
-// section after it the answer. What is found is shown a line a hit; with "in
-// full" at the end of the name, as it goes over the wire.
+// contains a request, sent by the owner in private unless it sets another
+// scope. The next section contains the answer. Hits are rendered one a line;
+// with "in full" at the end of the name, as the encoded answer.
 //
-// A section "written: PATH" is what is then written to a file, by a vault that
-// knows nothing but such files, for operations about that.
+// A section "written: PATH" contains text that is then written to a file by a
+// separate vault, for operations on the journal.
 //
-// Every request is asked of two such memories, as a function and over HTTP on a
-// Unix socket, and both must answer the same bytes; then as a model asks, which
-// must be answered the same.
+// TestOperations sends every request to two such memories, as a function call
+// and over HTTP on a Unix socket, and compares the bytes of the answers. It
+// then sends the request over MCP, which must return the same answer.
 func TestOperations(t *testing.T) {
 	names, err := filepath.Glob("testdata/ops/*.txtar")
 	if err != nil || len(names) == 0 {
@@ -87,18 +87,18 @@ func TestOperations(t *testing.T) {
 	}
 }
 
-// An opsCase is an archive, read.
+// An opsCase is a parsed archive.
 type opsCase struct {
 	settings map[string]string
 	files    []txtar.File
 	writes   []txtar.File
 	asks     []opsAsk
-	index    *index.Index // of the files; made once, since no request changes it
+	index    *index.Index // of the files; built once, since no request changes it
 }
 
-// An opsAsk is one request of it.
+// An opsAsk is one request of an archive.
 type opsAsk struct {
-	at      int // of the section; the answer is the next one
+	at      int // index of the section; the answer is in the next one
 	name    string
 	op      *api.Operation
 	full    bool
@@ -137,7 +137,7 @@ func readOpsCase(t testing.TB, archive *txtar.Archive) *opsCase {
 	return c
 }
 
-// memory is a memory with the files of the case.
+// memory returns a memory with the files of the case.
 func (c *opsCase) memory(t testing.TB) *Memory {
 	t.Helper()
 	now, err := time.Parse(time.RFC3339, c.settings["now"])
@@ -165,7 +165,7 @@ func (c *opsCase) memory(t testing.TB) *Memory {
 	}
 	for _, f := range c.files {
 		if f.Name == memory.IdentitiesPath {
-			root.identities, _ = memory.ParseIdentities(f.Data) // one that is broken holds nothing
+			root.identities, _ = memory.ParseIdentities(f.Data) // an invalid file contains no links
 			continue
 		}
 		doc := layout.Parse(f.Name, f.Data, memory.Meta{ModTime: now.AddDate(0, 0, -1)})
@@ -193,7 +193,7 @@ func (c *opsCase) memory(t testing.TB) *Memory {
 	}
 }
 
-// openOps is a whole index of files.
+// openOps returns a complete index of files.
 func openOps(t testing.TB, root *opsRoot, updates []index.Update) *index.Index {
 	t.Helper()
 	x, err := index.Open(t.TempDir(), index.Options{Source: root, Nap: time.Millisecond, Logger: slog.New(slog.DiscardHandler)})
@@ -210,7 +210,8 @@ func openOps(t testing.TB, root *opsRoot, updates []index.Update) *index.Index {
 	return x
 }
 
-// undoer has written what the case says, a second after the other, ending now.
+// undoer returns an Undoer after it has written the files of the case, one
+// second apart, the last of them now. Without such files it returns nil.
 func (c *opsCase) undoer(t testing.TB, now time.Time) *vault.Undoer {
 	t.Helper()
 	if len(c.writes) == 0 {
@@ -238,7 +239,7 @@ func (c *opsCase) undoer(t testing.TB, now time.Time) *vault.Undoer {
 	return &vault.Undoer{Vault: w.Vault, Journal: journal, Writer: w}
 }
 
-// answer asks a request in all ways, and renders what comes.
+// answer sends a request in all ways and renders the result.
 func (a *opsAsk) answer(t *testing.T, m *Memory, socket string, model *model) string {
 	t.Helper()
 	direct, failure := a.direct(t.Context(), m)
@@ -259,7 +260,7 @@ func (a *opsAsk) answer(t *testing.T, m *Memory, socket string, model *model) st
 	return a.render(t, direct, failure)
 }
 
-// render is an answer, or an error, as the archives show it.
+// render formats an answer or an error as the archives contain it.
 func (a *opsAsk) render(t *testing.T, direct []byte, failure error) string {
 	t.Helper()
 	if failure != nil {
@@ -295,7 +296,7 @@ func (a *opsAsk) direct(ctx context.Context, m *Memory) ([]byte, error) {
 	return api.Encode(got)
 }
 
-// opsHits is what was found, a line a hit.
+// opsHits renders the hits, one a line.
 func opsHits(t *testing.T, raw []byte) string {
 	t.Helper()
 	var a api.SearchAnswer
@@ -317,7 +318,7 @@ func opsHits(t *testing.T, raw []byte) string {
 	return b.String()
 }
 
-// opsContext is a block of text, and what is said of it.
+// opsContext renders a context block and its metadata.
 func opsContext(t *testing.T, raw []byte) string {
 	t.Helper()
 	var a api.ContextAnswer
@@ -331,8 +332,8 @@ func opsContext(t *testing.T, raw []byte) string {
 	return fmt.Sprintf("%s(%d items, %d chars, about %d tokens, left out %s, hints %q)\n", a.Text, a.Items, a.Chars, a.Tokens, left, a.Hints)
 }
 
-// opsJSON is an answer, indented, without the state of the index where that is
-// as it should be.
+// opsJSON renders an answer as indented JSON, without the index state if that
+// is normal.
 func opsJSON(t *testing.T, raw []byte) string {
 	t.Helper()
 	raw = bytes.ReplaceAll(raw, []byte(`,"index":{"revision":1,"pending":0,"synced":true,"degraded":false}`), nil)
@@ -351,7 +352,7 @@ func serveOps(t testing.TB, m *Memory) string {
 	return serveAs(t, m, func(*ipc.Endpoint, *ipc.Server) {})
 }
 
-// serveAs serves a memory on a socket that is made otherwise.
+// serveAs serves a memory on a socket with changed settings.
 func serveAs(t testing.TB, m *Memory, change func(*ipc.Endpoint, *ipc.Server)) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("/tmp", "mw") // short: a socket's path has 107 bytes at most
@@ -377,7 +378,7 @@ func serveAs(t testing.TB, m *Memory, change func(*ipc.Endpoint, *ipc.Server)) s
 	return l.Path
 }
 
-// postOps asks over HTTP as the owner's own tools do.
+// postOps sends an HTTP request as the owner's own tools do.
 func postOps(t *testing.T, socket, op string, body []byte) []byte {
 	t.Helper()
 	client := &http.Client{Transport: &http.Transport{
@@ -407,7 +408,7 @@ func postOps(t *testing.T, socket, op string, body []byte) []byte {
 	return b.Bytes()
 }
 
-// opsRoot is a directory of files that do not change.
+// An opsRoot is a directory of constant files.
 type opsRoot struct {
 	paths       []string
 	docs        map[string]*memory.Document
@@ -415,7 +416,7 @@ type opsRoot struct {
 	identities  *memory.Identities
 }
 
-// user reports whether a directory holds what makes it a user's.
+// user reports whether a directory contains the files of a user directory.
 func (r *opsRoot) user(dir string) bool {
 	return slices.Contains(r.paths, dir+"/MEMORY.md") &&
 		slices.ContainsFunc(r.paths, func(p string) bool { return strings.HasPrefix(p, dir+"/memory/") })
@@ -448,7 +449,8 @@ func (r *opsRoot) Links() ([]memory.LinkedKey, error) { return r.identities.Link
 
 func (r *opsRoot) View(s memory.Scope) (memory.View, error) { return r.directories.View(s) }
 
-// What concerns a daemon is tested where the daemon is.
+// The remaining methods of [Keeper] are stubs; the daemon's tests cover the
+// real ones.
 func (r *opsRoot) Sync(context.Context) error { return nil }
 
 func (r *opsRoot) State() api.IndexStatus { return api.IndexStatus{Revision: 1} }

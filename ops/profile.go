@@ -21,9 +21,9 @@ func (m writing) project(ctx context.Context, c Call, r *api.ProjectRequest) (*a
 	return m.sumUp(ctx, c, "project", r.Name, r.Text, r.Based, r.Fresh)
 }
 
-// sumUp puts a summary into one of the subject's files, in place of the one that
-// has its name and its readers. It speaks for the subject from then on, so it
-// is for private contexts, even where none of that name is there.
+// sumUp writes a summary to one of the subject's files and replaces the summary
+// with the same name and visibility. Because a summary speaks for the subject,
+// sumUp needs a private context even for a new name.
 func (m writing) sumUp(ctx context.Context, c Call, namespace, name, text string, b api.Based, f api.Fresh) (*api.SummaryAnswer, error) {
 	if m.Disabled {
 		return &api.SummaryAnswer{Disabled: true}, nil
@@ -83,9 +83,8 @@ func (m writing) sumUp(ctx context.Context, c Call, namespace, name, text string
 	return answer, nil
 }
 
-// putSummary notes where a summary goes in a file. One that says the same
-// already stays as it is; what else a person has given to the one that is
-// replaced is kept.
+// putSummary inserts a summary into a file. A summary with the same text stays
+// unchanged. The other attributes of a replaced summary are kept.
 func (m writing) putSummary(c Call, s memory.Summary, source string, doc *memory.Document, r *memory.Revision) (replaced bool, err error) {
 	var same []int
 	for i := range doc.Entries {
@@ -117,8 +116,8 @@ func (m writing) putSummary(c Call, s memory.Summary, source string, doc *memory
 	return len(same) > 0, nil
 }
 
-// based says why a summary may not be based on what it names. Whoever is told
-// it may be told what it is based on.
+// based returns an error if a summary must not cite its evidence. Every reader
+// of the summary must be able to read the evidence.
 func (m writing) based(c Call, s *memory.Summary) error {
 	evidence := compactor.Evidence{Files: m.Files, Layout: m.Layout, View: c.View}
 	switch err := evidence.Check(s.Evidence); {

@@ -22,8 +22,8 @@ func received(t *testing.T, settings string) *diskCase {
 	return readOpsCase(t, &txtar.Archive{Comment: []byte("now: 2026-02-05T12:00:00Z\n" + settings)}).disk(t)
 }
 
-// A message is noted once, however often it comes, in the log of the day when it
-// was sent.
+// TestReceive checks that a message is noted once, however often it arrives, in
+// the log of the day on which it was sent.
 func TestReceive(t *testing.T) {
 	d := received(t, "timezone: Asia/Shanghai\n")
 	now := d.memory.now()
@@ -62,8 +62,9 @@ func TestReceive(t *testing.T) {
 	}
 }
 
-// What is too long is cut, what says nothing or has a credential is refused for
-// good, and where memory is off nothing is written.
+// TestReceiveRefuses checks that long messages are truncated, that empty ones
+// and those with a credential are rejected permanently, and that nothing is
+// written while memory is disabled.
 func TestReceiveRefuses(t *testing.T) {
 	d := received(t, "")
 	for _, r := range []Received{{Source: "ntfy:p:a"}, {Source: "ntfy:p:b", Text: "\x00\n\u200f"}} {

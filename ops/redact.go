@@ -12,8 +12,8 @@ import (
 	"github.com/memwatchd/memwatchd/vault/journal"
 )
 
-// redacted is an answer without credentials. What is in it already is not
-// changed: parts of it may be shared.
+// redacted returns an answer without credentials. It copies the parts that it
+// changes, because they may be shared.
 func redacted[T any](answer T) T {
 	answer, masks := secrets.RedactValue(answer)
 	if s := reflect.Indirect(reflect.ValueOf(&answer).Elem()); masks > 0 && s.Kind() == reflect.Struct {
@@ -24,7 +24,7 @@ func redacted[T any](answer T) T {
 	return answer
 }
 
-// redactedError is an error without credentials.
+// redactedError returns an error without credentials.
 func redactedError(err error) error {
 	if e, ok := errors.AsType[*api.Error](err); ok {
 		return redacted(e)
@@ -32,9 +32,9 @@ func redactedError(err error) error {
 	return err
 }
 
-// maskHunk is a change without credentials. They are looked for in the lines as
-// they stood, and as they stand: marks of a difference, or the lines of the other
-// side, would come between those of a private key.
+// maskHunk returns a hunk without credentials. It searches the old and the new
+// lines separately, because diff markers or lines of the other side would split
+// a private key.
 func maskHunk(h journal.Hunk) journal.Hunk {
 	side := func(middle []byte) []byte { return secrets.Mask(slices.Concat(h.Before, middle, h.Behind)) }
 	was, is := side(h.Old), side(h.New)
@@ -44,8 +44,9 @@ func maskHunk(h journal.Hunk) journal.Hunk {
 	return h
 }
 
-// newSecret says no to a text in place of what was shown of a file, if it has a
-// credential, or a mask in a line that is new or moved: nothing is behind that.
+// newSecret rejects a new text for the shown part of a file if it contains a
+// credential, or a mask in a new or moved line, where the mask stands for no
+// credential.
 func newSecret(shown memory.Shown, text string) error {
 	if found := secrets.Find(text); found != nil {
 		return secretError("the new text", found[0].Rule)
@@ -60,8 +61,8 @@ func newSecret(shown memory.Shown, text string) error {
 	return nil
 }
 
-// between is the lines of two texts between those that they have in common at
-// both ends.
+// between returns the differing middle lines of two texts, without their common
+// first and last lines.
 func between(a, b string) (string, string) {
 	from, to := strings.SplitAfter(a, "\n"), strings.SplitAfter(b, "\n")
 	for len(from) > 0 && len(to) > 0 && from[0] == to[0] {

@@ -15,17 +15,19 @@ import (
 	"github.com/memwatchd/memwatchd/secrets"
 )
 
-// liveToken looks like a live one. It is put together here, lest it is taken
-// for one where this file is kept.
+// liveToken has the form of a live token. It is split so that secret scanners
+// do not match this file.
 const liveToken = "glpat-" + "Zx81Kq" + "mR4vTw" + "9sLh7Bqw"
 
-// privateKey is one as well, and keyLine what must not be seen of it.
+// privateKey is another credential; keyLine is the part of it that must stay
+// hidden.
 const (
 	keyLine    = "MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSj" + "AgEAAoIBAQC7VJTUt9Us8cKj"
 	privateKey = "-----BEGIN PRIVATE " + "KEY-----\n" + keyLine + "\n" + keyLine + "\nqL5h==\n-----END PRIVATE " + "KEY-----"
 )
 
-// placesForText are files of one memory each: wherever a text may stand, %s does.
+// placesForText holds files of one memory each. %s marks every place where text
+// can stand.
 var placesForText = map[string]string{
 	"text":        "- **deploy**: with %s or so\n",
 	"title":       "- **deploy %s**: so\n",
@@ -53,8 +55,8 @@ var placesForText = map[string]string{
 	"private key": "- deploy\n\n" + strings.ReplaceAll(privateKey, "%", "%%") + "\n\n- [ ] another\n",
 }
 
-// No answer of any operation has a credential in it, wherever in a file one
-// stands, nor one from the request.
+// TestNoAnswerHasCredentials checks that no answer contains a credential from
+// any place in a file or from the request.
 func TestNoAnswerHasCredentials(t *testing.T) {
 	for place, text := range placesForText {
 		t.Run(place, func(t *testing.T) {
@@ -91,8 +93,8 @@ func TestNoAnswerHasCredentials(t *testing.T) {
 	}
 }
 
-// requestsFor are requests of an operation: with nothing, with each parameter by
-// itself, with all of them, and with each of them a credential.
+// requestsFor returns requests of an operation: with no parameter, with each
+// one alone, with all, and with a credential in each.
 func requestsFor(t *testing.T, op *api.Operation, path string, d *diskCase) (list [][]byte) {
 	t.Helper()
 	known := map[string]any{
@@ -131,7 +133,7 @@ func requestsFor(t *testing.T, op *api.Operation, path string, d *diskCase) (lis
 		case "strings":
 			add(map[string]any{p.Name: []string{liveToken}})
 		default:
-			add(map[string]any{p.Name: liveToken}) // of the wrong kind
+			add(map[string]any{p.Name: liveToken}) // wrong type
 		}
 	}
 	add(all)
@@ -152,8 +154,8 @@ func requestsFor(t *testing.T, op *api.Operation, path string, d *diskCase) (lis
 	return list
 }
 
-// What is not sent of an answer stays as it is, and shared parts of it are not
-// changed.
+// TestRedactedCopies checks that redaction leaves unencoded fields and shared
+// parts of an answer unchanged.
 func TestRedactedCopies(t *testing.T) {
 	type part struct {
 		Name  string
@@ -183,8 +185,8 @@ func TestRedactedCopies(t *testing.T) {
 	}
 }
 
-// Of a credential of several lines nothing is shown, and no mask is written,
-// whichever of them are taken out, and whatever comes in their place.
+// TestEditOfAPrivateKey checks that edits of any lines of a multi-line
+// credential never show it and never write a mask.
 func TestEditOfAPrivateKey(t *testing.T) {
 	d := readOpsCase(t, &txtar.Archive{Files: []txtar.File{{Name: "MEMORY.md", Data: []byte("- a\n")}}}).disk(t)
 	c := d.callAs(t, "owner", "private")

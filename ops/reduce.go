@@ -15,26 +15,26 @@ import (
 	"github.com/memwatchd/memwatchd/transcript"
 )
 
-// What an agent says when it has done something is too long for a log. It is
-// reduced to one to three bullets: by rules at once, or by a model. A model takes
-// its time, so whoever asks is answered before, and the bullets are written when
-// they are there; by rules, if the model is of no use, or the daemon ends first.
+// An agent's report is too long for a log. It is reduced to one to three
+// bullets, immediately by rules or later by a model. A model is slow, so the
+// caller gets an answer first and the bullets are written afterwards. If the
+// model fails or the daemon stops first, the rules apply.
 
-// A Reducer is somebody, such as a model, who says in one to three sentences what
-// was achieved by the message of an agent; in none if it was nothing. What check
-// says no to is an error. Errors are sentences for a person.
+// A Reducer, such as a model, summarizes the achievements in an agent's message
+// in one to three sentences, or in none if there are none. Bullets returns an
+// error if check rejects the sentences. Error messages are written for a
+// person.
 type Reducer interface {
 	Bullets(ctx context.Context, message string, check func(bullets []string) error) ([]string, error)
 }
 
 const (
-	maxReduced = 64 << 10 // bytes of a text that is reduced
-	maxBullet  = 300      // characters of a bullet that it is reduced to
-	maxWaiting = 16       // texts that wait for a model: the next ones are reduced by rules
-	maxKnown   = 256      // texts of which it is known that they have been taken
+	maxReduced = 64 << 10 // size limit of a text to reduce, in bytes
+	maxBullet  = 300      // limit of one resulting bullet, in characters
+	maxWaiting = 16       // pending texts; further ones are reduced by rules
+	maxKnown   = 256      // number of accepted texts that are remembered
 
-	// lateWrite is how long writing a text's bullets may take when the daemon is
-	// to end.
+	// lateWrite limits writing the bullets of a text while the daemon stops.
 	lateWrite = 2 * time.Second
 )
 
@@ -44,18 +44,20 @@ type reduction struct {
 	request api.CaptureRequest
 }
 
-// reductions are those that wait, and the texts that have been taken: a model
-// says the same in other words each time, which nobody would know again.
+// reductions holds the pending texts and the digests of accepted ones. Accepted
+// texts are recognized by digest, because a model words its bullets differently
+// each time.
 type reductions struct {
 	mu      sync.Mutex
 	waiting []reduction
-	woken   chan struct{}       // is closed when there is another one; nil if nobody waits for that
-	known   [][sha256.Size]byte // the newest last
-	ended   bool                // nobody takes any more out
+	woken   chan struct{}       // closed when a text is added; nil if no goroutine waits
+	known   [][sha256.Size]byte // newest last
+	ended   bool                // no goroutine takes texts any more
 }
 
-// add takes a text, unless too many wait. One that was taken before is not taken
-// again, and is not refused.
+// add accepts a text unless too many are pending, and reports whether it did. A
+// text that was accepted before is not queued again, and add returns true for
+// it.
 func (q *reductions) add(r reduction) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -77,7 +79,8 @@ func (q *reductions) add(r reduction) bool {
 	return true
 }
 
-// next is the text that waits longest, or when there may be one.
+// next returns the oldest pending text. If there is none, it returns a channel
+// that is closed when a text is added.
 func (q *reductions) next() (r reduction, ok bool, more <-chan struct{}) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -92,8 +95,8 @@ func (q *reductions) next() (r reduction, ok bool, more <-chan struct{}) {
 	return r, false, q.woken
 }
 
-// end is told when nobody will call next any more, and says no if there is
-// something left.
+// end stops the queue if no text is pending, and reports whether it did. The
+// caller does not call next afterwards.
 func (q *reductions) end() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -101,9 +104,9 @@ func (q *reductions) end() bool {
 	return q.ended
 }
 
-// Reduce has texts reduced that wait for a model, until the context ends; what
-// waits then is reduced by rules. Failures are told to failed, which may be
-// called with what is not lost as well as with what is.
+// Reduce reduces pending texts with the model until the context ends, and the
+// remaining ones by rules. It passes errors to failed, whether or not a text is
+// lost.
 func (m *Memory) Reduce(ctx context.Context, failed func(error)) error {
 	return m.capturing().run(ctx, failed)
 }
@@ -127,7 +130,7 @@ func (m capturing) run(ctx context.Context, failed func(error)) error {
 	}
 }
 
-// reduce writes what a model makes of a text.
+// reduce writes the bullets that a model returns for a text.
 func (m capturing) reduce(ctx context.Context, r reduction, failed func(error)) {
 	bullets, err := m.Reducer.Bullets(ctx, r.request.Text, func(bullets []string) error {
 		return m.checkBullets(r.request.Text, bullets)
@@ -142,7 +145,7 @@ func (m capturing) reduce(ctx context.Context, r reduction, failed func(error)) 
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lateWrite)
 	defer cancel()
 	r.request.Bullets = bullets
-	if err = m.look(&r.call); err == nil { // it may read other things than it could then
+	if err = m.look(&r.call); err == nil { // permissions may have changed
 		_, err = m.captureBullets(ctx, r.call, &r.request)
 	}
 	if err != nil {
@@ -150,7 +153,7 @@ func (m capturing) reduce(ctx context.Context, r reduction, failed func(error)) 
 	}
 }
 
-// captureText reduces a text, or has it reduced later.
+// captureText reduces a text now or queues it.
 func (m capturing) captureText(ctx context.Context, c Call, r *api.CaptureRequest) (*api.CaptureAnswer, error) {
 	switch {
 	case len(r.Bullets) > 0:
@@ -171,14 +174,13 @@ func (m capturing) captureText(ctx context.Context, c Call, r *api.CaptureReques
 	return m.captureBullets(ctx, c, &asked)
 }
 
-// mayReduce reports whether a model may be told a text: not what is private,
-// unless that was allowed; what has a credential in it never.
+// mayReduce reports whether a text may be sent to a model. Private text needs
+// JudgePrivate. Text with a credential is never sent.
 func (m capturing) mayReduce(r *api.CaptureRequest) bool {
 	return m.Reducer != nil && (visible(r.Visibility) == memory.PublicOK.String() || m.JudgePrivate) && m.secretIn(r.Text) == ""
 }
 
-// bulletsOf are what a text is reduced to by rules: what in it can be a bullet,
-// and has no credential in it.
+// bulletsOf reduces a text by rules to valid bullets without credentials.
 func (m capturing) bulletsOf(text string) (bullets []string) {
 	bullets = transcript.Achieved(text, maxBullets, func(line string) bool { return m.checkBullet(memory.CleanLine(line)) == nil })
 	for i := range bullets {
@@ -187,7 +189,8 @@ func (m capturing) bulletsOf(text string) (bullets []string) {
 	return bullets
 }
 
-// checkBullets says why sentences are not what a text comes to.
+// checkBullets returns an error if the bullets are not a valid reduction of a
+// text.
 func (m capturing) checkBullets(text string, bullets []string) error {
 	if len(bullets) > maxBullets {
 		return fmt.Errorf("there are %d bullets, not one to three", len(bullets))
@@ -203,7 +206,7 @@ func (m capturing) checkBullets(text string, bullets []string) error {
 	return nil
 }
 
-// checkBullet says why a line cannot be a bullet.
+// checkBullet returns an error if a line is not a valid bullet.
 func (m capturing) checkBullet(line string) error {
 	if utf8.RuneCountInString(line) > maxBullet {
 		return fmt.Errorf("a bullet has more than %d characters", maxBullet)

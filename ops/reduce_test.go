@@ -15,7 +15,7 @@ import (
 	"github.com/memwatchd/memwatchd/memory"
 )
 
-// A reducer says what it is told to. It answers when it is asked to.
+// A reducer returns the bullets that the test supplies.
 type reducer struct {
 	asked chan string
 	says  chan []string
@@ -35,13 +35,12 @@ func (r *reducer) Bullets(ctx context.Context, message string, check func([]stri
 	}
 }
 
-// A reducedCase is a memory that captures texts, with a model that does as it is
-// told.
+// A reducedCase is a memory that captures texts with a test model.
 type reducedCase struct {
 	*diskCase
 	*reducer
 	t      *testing.T
-	failed []string // the context must have ended to look
+	failed []string // read it only after the context has ended
 	stop   func()
 }
 
@@ -83,7 +82,7 @@ func (c *reducedCase) capture(r api.CaptureRequest) *api.CaptureAnswer {
 	return answer
 }
 
-// bullets are those in the log of the day, when nobody writes any more.
+// bullets stops the reducer and returns the bullets in the log of the day.
 func (c *reducedCase) bullets() (list []string) {
 	c.t.Helper()
 	c.stop()
@@ -112,8 +111,8 @@ func (c *reducedCase) want(bullets, failures string) {
 
 const workDone = "Fixed the race in store.go, at last.\n\nAll 12 tests pass."
 
-// What a model says of a text is captured when it is there, once for each text;
-// what is of no use is not, and the rules decide.
+// TestReduce checks that a model's bullets are captured once for each text, and
+// that the rules replace unusable ones.
 func TestReduce(t *testing.T) {
 	for name, test := range map[string]struct {
 		says     []string
@@ -145,12 +144,12 @@ func TestReduce(t *testing.T) {
 	}
 }
 
-// What waits when the daemon ends is reduced by rules, and so is what comes then,
-// and what there is no room for.
+// TestReduceEnds checks that the rules reduce texts that are pending when the
+// daemon stops, that arrive later, or that exceed the queue.
 func TestReduceEnds(t *testing.T) {
 	c := newReducedCase(t)
 	c.capture(api.CaptureRequest{Text: workDone})
-	<-c.asked // and never answered
+	<-c.asked // never answered
 	var want []string
 	for i := range maxWaiting {
 		if a := c.capture(api.CaptureRequest{Text: fmt.Sprintf("Fixed the bug with the number %d.", i)}); !a.Queued {
@@ -170,8 +169,8 @@ func TestReduceEnds(t *testing.T) {
 	c.want(strings.Join(want, "; "), failures)
 }
 
-// A model is told what is private only if that was allowed, and what has a
-// credential in it never.
+// TestReducePrivate checks that private text is sent to a model only if
+// permitted, and text with a credential never.
 func TestReducePrivate(t *testing.T) {
 	const secret = "Fixed the login with ghp_0123456789abcdefghijABCDEFGHIJ456789.\nFixed the logout, too."
 	for _, test := range []struct {

@@ -58,7 +58,7 @@ func (m reading) related(ctx context.Context, c Call, r *api.RelatedRequest) (*a
 		}
 		other, _, err := m.load(c, ref.Path)
 		if err != nil {
-			continue // it has gone meanwhile
+			continue // it was removed meanwhile
 		}
 		e := entryOf(c, other, ref.ID)
 		if e == nil || !slices.ContainsFunc(e.Links, func(l memory.Link) bool { return m.follow(c, l) == doc.Place.Path }) {
@@ -70,8 +70,8 @@ func (m reading) related(ctx context.Context, c Call, r *api.RelatedRequest) (*a
 	return answer, nil
 }
 
-// follow is the file that a link leads to: the first of those it may mean that
-// the caller can read.
+// follow returns the first possible target of a link that the caller can read,
+// or an empty string.
 func (m reading) follow(c Call, l memory.Link) string {
 	for _, path := range l.Paths {
 		if _, _, err := m.load(c, path); err == nil {

@@ -14,14 +14,14 @@ import (
 	"github.com/memwatchd/memwatchd/memory"
 )
 
-// remember keeps one thing for long.
+// remember stores one item in long-term memory.
 func (m writing) remember(ctx context.Context, c Call, r *api.RememberRequest) (*api.RememberAnswer, error) {
 	return m.rememberItem(ctx, c, r, "", "")
 }
 
-// rememberItem keeps one thing for long, as part of a group of changes that are
-// undone together; an empty group is one of its own. The day is the one on which
-// the session began; today if empty.
+// rememberItem stores one item in long-term memory, as part of a group of
+// changes that are undone together. An empty group starts a new one. day is the
+// day on which the session began, today if empty.
 func (m writing) rememberItem(ctx context.Context, c Call, r *api.RememberRequest, day, group string) (*api.RememberAnswer, error) {
 	answer := &api.RememberAnswer{Hints: []string{}}
 	if m.Disabled {
@@ -73,11 +73,11 @@ func (m writing) rememberItem(ctx context.Context, c Call, r *api.RememberReques
 	return answer, nil
 }
 
-// A remembered is an item on its way into long-term memory.
+// A remembered is an item that is being written to long-term memory.
 type remembered struct {
 	*api.RememberRequest
 	subject string
-	day     string // on which its session began
+	day     string // first day of its session
 	today   string
 	now     time.Time
 	path    string
@@ -85,9 +85,9 @@ type remembered struct {
 	parse   func([]byte) *memory.Document
 
 	section  string
-	norm     string // of the entry that it becomes
+	norm     string // of the resulting entry
 	replaced bool
-	alike    int // items that have the title, if that is more than one
+	alike    int // number of items with the same title, if more than one
 }
 
 var (
@@ -95,7 +95,7 @@ var (
 	tasked = regexp.MustCompile(`(?i)^\s*(?:to-?do|task|follow[ -]?up|remind (?:me|us)|待办|提醒我)\s*(?:[:：]|\b)|^\s*(?:待办|提醒我)`)
 )
 
-// worthKeeping says no to what is not kept for long.
+// worthKeeping rejects items that do not belong in long-term memory.
 func (m writing) worthKeeping(r *remembered) error {
 	if strings.TrimSpace(r.Text) == "" {
 		return api.Errorf(api.Invalid, "text is empty")
@@ -129,8 +129,8 @@ func (m writing) worthKeeping(r *remembered) error {
 	return nil
 }
 
-// belongs says no to what declares itself as something that is kept by its key.
-// In MEMORY.md it may stand, where there are sections for it.
+// belongs rejects an item whose title or section names an item namespace.
+// MEMORY.md accepts such items, because it has sections for them.
 func (m writing) belongs(r *remembered) error {
 	if m.Layout.Place(r.path).Dir == "" || !strings.HasSuffix(r.path, "/_index.md") {
 		return nil
@@ -144,9 +144,9 @@ func (m writing) belongs(r *remembered) error {
 	return nil
 }
 
-// longTermFile is where the caller's long-term memory is kept: in MEMORY.md, if the
-// caller has one or has a memory of that layout, else in the file of the caller's
-// own directory; with what the file begins as if there is none.
+// longTermFile returns the path of the caller's long-term file and its initial
+// content. It is MEMORY.md if that exists or the memory has this layout,
+// otherwise the _index.md of the caller's own directory.
 func (m writing) longTermFile(ctx context.Context, c *Call) (path string, fresh []byte, err error) {
 	subject := c.Scope.Subject
 	dir := memory.UserDir(subject) + "/MEMORY.md"
@@ -175,14 +175,14 @@ func (m writing) longTermFile(ctx context.Context, c *Call) (path string, fresh 
 	return path, memory.NewLongTerm(subject, m.now()), nil
 }
 
-// exists reports whether there is a file, as it is now.
+// exists reports whether a file exists now.
 func (m writing) exists(path string) bool {
 	_, err := m.Files.Load(path)
 	return err == nil
 }
 
-// put puts the item into the file: in the place of the one that it replaces, else
-// at the end of its section.
+// put inserts the item into the file. It replaces the matching item or appends
+// to the section.
 func (r *remembered) put(doc *memory.Document, rev *memory.Revision) error {
 	source := "api"
 	if session := strings.Join(strings.Fields(r.Session), " "); session != "" {
@@ -224,7 +224,8 @@ func (r *remembered) put(doc *memory.Document, rev *memory.Revision) error {
 	return nil
 }
 
-// item is the text of the item, with the date of today unless it begins with one.
+// item returns the text of the item. It adds today's date unless the text has a
+// date.
 func (r *remembered) item(comment string) (string, error) {
 	for _, added := range []string{"", " (added " + r.today + ")"} {
 		item := memory.TitledItem(r.Title, strings.TrimSpace(r.Text)+added, comment)
@@ -243,13 +244,14 @@ func (r *remembered) item(comment string) (string, error) {
 	return "", api.Errorf(api.Invalid, "text: it cannot end with the date of today").WithHint("leave out what Markdown would read as something else")
 }
 
-// replaces is the item that says the same, or has the same title: -1 if there is
-// none, or more than one. Of a session there is one item at most; since a chat has
-// the same id for years, that is one of each of its days.
+// replaces returns the index of the item with the same title, or of an untitled
+// item with the same text. It returns -1 if there is none or more than one. A
+// session may add one item on each of its days, because a chat keeps its id for
+// years; another one is an error.
 func (r *remembered) replaces(doc *memory.Document, source string) (at int, err error) {
 	at, r.alike = -1, 0
 	title, text := memory.Fold(r.Title), memory.TaskNorm(r.Text)
-	other := false // of the session
+	other := false // another item of the session
 	for i := range doc.Entries {
 		e := &doc.Entries[i]
 		same := e.Block == memory.Item && len(e.Tasks) == 0 && memory.Fold(e.Title) == title &&
@@ -269,7 +271,7 @@ func (r *remembered) replaces(doc *memory.Document, source string) (at int, err 
 	return at, nil
 }
 
-// hints say what should be looked at again.
+// hints returns advice on items that may need a revision.
 func (r *remembered) hints() []string {
 	var hints []string
 	if words := memory.DateBound(r.Title+"\n"+r.Text, r.today); words != "" {

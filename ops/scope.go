@@ -5,23 +5,25 @@ import (
 	"github.com/memwatchd/memwatchd/memory"
 )
 
-// Scopes turns names into scopes, and scopes into what they may read.
+// Scopes resolves external keys to subjects, subjects to scopes, and scopes to
+// views.
 type Scopes interface {
-	// Resolve is the subject that an external key stands for.
+	// Resolve returns the subject of an external key.
 	Resolve(externalKey string) (subject string)
-	// Scope is a subject with its aliases; an empty subject is nobody.
+	// Scope returns a subject with its aliases. An empty subject is anonymous.
 	Scope(subject string, context memory.Context) memory.Scope
-	// View is what a scope may read.
+	// View returns the view of a scope.
 	View(memory.Scope) (memory.View, error)
-	// Links are the external keys that are linked to a subject, sorted, and why
-	// the file that they come from does not hold as it is now, if it does not.
+	// Links returns the links of external keys to subjects, sorted. If the
+	// current file of links is invalid, it returns the last valid links and an
+	// error.
 	Links() ([]memory.LinkedKey, error)
 }
 
-// errFixed is the answer to every wish for another scope than a fixed one.
+// errFixed rejects any scope beyond a fixed one.
 var errFixed = api.Errorf(api.Forbidden, "this listener's scope is fixed and can only be narrowed")
 
-// call decides whose request it is.
+// call resolves the scope of a request.
 func (m *Memory) call(by api.Caller) (Call, error) {
 	s, fixed := by.Scope, by.Fixed
 	if s.Subject != nil && s.ExternalKey != nil {
@@ -51,7 +53,7 @@ func (m *Memory) call(by api.Caller) (Call, error) {
 		context = c
 	}
 	if fixed != nil && !covers(fixed, subject, context) {
-		// Whatever was asked for: that it exists is not told.
+		// The error must not reveal whether the requested scope exists.
 		return Call{}, errFixed
 	}
 	c := Call{
@@ -64,7 +66,7 @@ func (m *Memory) call(by api.Caller) (Call, error) {
 	return c, m.look(&c)
 }
 
-// contextOf is the context of a fixed scope: unknown if it names none.
+// contextOf returns the context of a fixed scope, unknown if it names none.
 func contextOf(f *api.Fixed) memory.Context {
 	c, _ := memory.ParseContext(f.Context)
 	return c
@@ -78,7 +80,7 @@ func covers(f *api.Fixed, subject string, context memory.Context) bool {
 	return context != memory.Private || contextOf(f) == memory.Private
 }
 
-// meets reports whether the caller has what an operation needs.
+// meets reports whether the caller has the rights that an operation needs.
 func (c Call) meets(n api.Need) bool {
 	switch n {
 	case api.Someone:
@@ -91,18 +93,18 @@ func (c Call) meets(n api.Need) bool {
 	return true
 }
 
-// A Call is who asks, as decided for one request.
+// A Call is the caller of one request, with resolved permissions.
 type Call struct {
 	Scope memory.Scope
-	View  memory.View // what the scope may read
+	View  memory.View // of the scope
 
-	// Whole is true for the owner, in private, on a listener without a fixed
-	// scope: the one who may know how the memory as a whole is doing.
+	// Whole is true for the owner in private on a listener without a fixed
+	// scope. It permits answers about the memory as a whole.
 	Whole bool
 
-	// Fixed is what the listener holds its callers to; nil without a fixed scope.
+	// Fixed is the fixed scope of the listener; nil if there is none.
 	Fixed *api.Fixed
 
-	anonymous bool // on a listener without a fixed scope, and nothing says who asks
-	degraded  bool // the index was not whole when the view was made
+	anonymous bool // no scope in the request and none fixed for the listener
+	degraded  bool // the index was incomplete when the view was made
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/memwatchd/memwatchd/memory"
 )
 
-// maxHitText is how many characters of an entry a hit shows.
+// maxHitText bounds the text of a hit, in characters.
 const maxHitText = 2000
 
 func (m reading) search(ctx context.Context, c Call, r *api.SearchRequest) (*api.SearchAnswer, error) {
@@ -24,7 +24,7 @@ func (m reading) search(ctx context.Context, c Call, r *api.SearchRequest) (*api
 			Session: r.Session, Contact: r.Contact, Archived: r.IncludeArchived,
 		},
 	}
-	q.Mode, _ = index.ParseMode(r.Mode) // the tag admits no others
+	q.Mode, _ = index.ParseMode(r.Mode) // the struct tag admits only valid modes
 	for _, name := range r.Kinds {
 		kind, _ := memory.ParseKind(name)
 		q.Filter.Kinds = append(q.Filter.Kinds, kind)
@@ -72,7 +72,7 @@ func (m reading) recent(ctx context.Context, c Call, r *api.RecentRequest) (*api
 	return answer, err
 }
 
-// find asks the index.
+// find runs a query on the index.
 func (m reading) find(ctx context.Context, c Call, q index.Query, asOf string, f api.Fresh, count bool) (*api.SearchAnswer, error) {
 	start := time.Now()
 	var err error
@@ -113,7 +113,7 @@ func (m reading) find(ctx context.Context, c Call, q index.Query, asOf string, f
 	return answer, nil
 }
 
-// nothing says why there is nothing, as far as that is the caller's doing.
+// nothing explains an empty result, as far as the caller's scope is the cause.
 func nothing(c Call) string {
 	switch {
 	case c.Scope.Subject == "":
@@ -145,8 +145,8 @@ func hitOf(c Call, h index.Hit) api.Hit {
 	return out
 }
 
-// sessionOf is the id of a session: what its file says, if the caller may see
-// that, else the name of the file.
+// sessionOf returns the id of a session: the one in its file, if the caller may
+// read that, otherwise the name of the file.
 func sessionOf(c Call, doc *memory.Document) string {
 	if id := doc.Front.SessionID; id != "" && c.View.Readable(doc.Own) {
 		return id
@@ -166,7 +166,8 @@ func taskState(tasks []memory.Task) string {
 	return memory.Done.String()
 }
 
-// firstRunes is the beginning of a text, and whether there is more.
+// firstRunes returns the first n characters of a text and reports whether it
+// truncated the text.
 func firstRunes(s string, n int) (string, bool) {
 	if len(s) <= n {
 		return s, false
@@ -179,8 +180,8 @@ func firstRunes(s string, n int) (string, bool) {
 	return s, false
 }
 
-// times is the first and the last moment of a time or a day, zero if there is
-// none.
+// times returns the first and the last moment of a time or day. An empty string
+// returns zero times.
 func (m reading) times(name, s string) (first, last time.Time, err error) {
 	if s == "" {
 		return time.Time{}, time.Time{}, nil

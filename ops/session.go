@@ -15,8 +15,8 @@ import (
 	"github.com/memwatchd/memwatchd/vault/journal"
 )
 
-// publicByDesign is told with every draft that is written, unless somebody has made
-// the file private.
+// publicByDesign is the hint of every draft that is written, unless a person
+// has made the file private.
 const publicByDesign = "what a session writes is read in every context: leave out what is private"
 
 // session merges a draft into the file of its session.
@@ -50,21 +50,21 @@ func (m drafting) session(ctx context.Context, c Call, r *api.SessionRequest) (*
 	return answer, nil
 }
 
-// A sessionDraft is a draft that may be written.
+// A sessionDraft is a validated draft.
 type sessionDraft struct {
 	session string
 	day     string
 	head    memory.SessionHead
 	parts   []memory.Part
-	source  string // where its text comes from
+	source  string // origin of its text
 	dry     bool
 }
 
-// empty reports whether nothing is left to be written.
+// empty reports whether nothing remains to be written.
 func (d *sessionDraft) empty() bool { return len(d.parts) == 0 && d.head.Summary == "" }
 
-// readDraft takes a request apart, and leaves out what does not belong into a
-// file that everybody reads.
+// readDraft validates a request. It leaves out private and secret parts,
+// because everybody may read the file.
 func (m drafting) readDraft(c Call, r *api.SessionRequest, answer *api.SessionAnswer) (*sessionDraft, error) {
 	d := &sessionDraft{session: memory.HeadingLine(r.Session), day: cmp.Or(r.Day, m.day(0)), source: origin(c, r.Draft.Source), dry: r.DryRun}
 	switch {
@@ -135,8 +135,8 @@ func noContact() *api.Error {
 	return api.Errorf(api.Invalid, "contact_id is needed for a session with a contact").WithHint("the nickname may be empty, the id may not")
 }
 
-// leaves is the reason why a text is left out of a file that everybody reads, or
-// empty. The error says why there can be no such text at all.
+// leaves returns the reason to leave a text out of a public file, or an empty
+// string. The error reports a text that is invalid in any file.
 func (m drafting) leaves(field, text string) (reason string, err error) {
 	err = m.outside(field, text)
 	switch e, _ := errors.AsType[*api.Error](err); {
@@ -150,8 +150,8 @@ func (m drafting) leaves(field, text string) (reason string, err error) {
 	return "", err
 }
 
-// mergeDraft merges a draft into the file of its session, and says what became of
-// it. It returns the group of changes that it began.
+// mergeDraft merges a draft into the file of its session and adds the outcome
+// to the answer. It returns the group of the changes.
 func (m drafting) mergeDraft(ctx context.Context, c Call, d *sessionDraft, answer *api.SessionAnswer) (group string, err error) {
 	var merge *memory.Merge
 	var before, after *memory.Document
@@ -192,7 +192,8 @@ func (m drafting) mergeDraft(ctx context.Context, c Call, d *sessionDraft, answe
 	return written.ID, nil
 }
 
-// reviseSession notes what a draft changes in the file of its session.
+// reviseSession records the changes of a draft in the revision of its session's
+// file.
 func (m drafting) reviseSession(c Call, d *sessionDraft, doc *memory.Document, r *memory.Revision, judged *judgement) (*memory.Merge, error) {
 	front := &doc.Front
 	if front.ContactNickname != "" && front.ContactID == "" && d.head.ContactID == "" {
@@ -205,13 +206,13 @@ func (m drafting) reviseSession(c Call, d *sessionDraft, doc *memory.Document, r
 	m.heed(judged, merge, doc)
 	merge.ByRules()
 	source := d.source
-	if d.head.Source == "" && m.outside("source", front.Source) == nil { // its session has said it before
+	if d.head.Source == "" && m.outside("source", front.Source) == nil { // an earlier draft named the source
 		source = origin(c, strings.TrimPrefix(front.Source, memory.PublicSource))
 	}
 	merge.Revise(r, source, d.head.Now)
 	head := d.head
 	head.Source = m.sessionSource(c, d, front)
-	head.SubjectID = "" // whose a file is, is said when it is made
+	head.SubjectID = "" // the subject is set only when the file is created
 	if front.SessionID != "" {
 		head.SessionID = ""
 	}
@@ -219,9 +220,10 @@ func (m drafting) reviseSession(c Call, d *sessionDraft, doc *memory.Document, r
 	return merge, nil
 }
 
-// sessionSource is the source that the frontmatter of a session's file is to have,
-// or "" if what it has may stay. It says of the summary whether others than the
-// subject have written it: so it changes with the summary, and only with it.
+// sessionSource returns the new source for the frontmatter of a session's file,
+// or an empty string to keep the old one. The source marks a summary that was
+// written by others than the subject, so the mark changes only with the
+// summary.
 func (m drafting) sessionSource(c Call, d *sessionDraft, front *memory.Front) string {
 	theirs := strings.HasPrefix(front.Source, memory.PublicSource)
 	if d.head.Summary != "" {
@@ -243,7 +245,8 @@ func (m drafting) sessionSource(c Call, d *sessionDraft, front *memory.Front) st
 	return source
 }
 
-// tellMerge says what became of a draft, as its caller sees it.
+// tellMerge adds the outcome of a draft to the answer, as its caller may see
+// it.
 func (m drafting) tellMerge(c Call, d *sessionDraft, merge *memory.Merge, before, after *memory.Document, answer *api.SessionAnswer) {
 	answer.Path = after.Place.Path
 	doc := after.For(c.View)
@@ -281,7 +284,7 @@ func (m drafting) tellMerge(c Call, d *sessionDraft, merge *memory.Merge, before
 	}
 }
 
-// ticked are the places of boxes, as far as the caller may read them.
+// ticked returns the places of boxes that the caller may read.
 func (m drafting) ticked(c Call, boxes []todosync.Copy) []api.TodoPlace {
 	places := []api.TodoPlace{}
 	paths := map[string]bool{}
@@ -304,8 +307,8 @@ func (m drafting) ticked(c Call, boxes []todosync.Copy) []api.TodoPlace {
 	return places
 }
 
-// promote keeps at most one item of a draft for long, by the rules of what is
-// remembered. That it is refused does not undo what was written.
+// promote stores at most one item of a draft in long-term memory, by the rules
+// of remember. A rejected item does not undo the merge.
 func (m drafting) promote(ctx context.Context, c Call, r *api.SessionRequest, group string, answer *api.SessionAnswer) {
 	p := r.Draft.Promote
 	switch {

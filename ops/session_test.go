@@ -15,8 +15,9 @@ import (
 	"github.com/memwatchd/memwatchd/api"
 )
 
-// Drafts of one session that come at the same time are all in its file, and so are
-// those of another session whose file would have the same name.
+// TestSessionDraftsAllSurvive checks that concurrent drafts of one session are
+// all in its file, as are those of another session whose file would have the
+// same name.
 func TestSessionDraftsAllSurvive(t *testing.T) {
 	const drafts = 24
 	d := readOpsCase(t, &txtar.Archive{}).disk(t)

@@ -12,24 +12,24 @@ import (
 	"github.com/memwatchd/memwatchd/memory"
 )
 
-// Why a file is not the one of a session.
+// Reasons why a file is not the file of a session.
 var (
 	errOthers  = errors.New("the file is another session's")
 	errUnsound = errors.New("the file is never written to as it is")
 )
 
-// maxUnsound is how many files of a session may be in need of mending at a time.
+// maxUnsound is how many files of a session may need repair at a time.
 const maxUnsound = 9
 
-// A sessionUse does something with the file of a session, which is made if it is
-// fresh. What the file says it gives to isOurs, and returns its error.
+// A sessionUse uses the file of a session and creates the file if fresh is set.
+// It passes the parsed file to isOurs and returns the error of isOurs.
 type sessionUse func(path string, fresh bool, isOurs func(*memory.Document) error) error
 
-// inSessionFile finds the file of a session of a day and uses it: the one that
-// names the session, else the one that has its name, as far as the caller can read
-// it, else a new one. A file of that name that is another's is not it, and one
-// that is never written to is told of in the notes; then the session's has another
-// name.
+// inSessionFile finds the file of a session of a day and calls use. It prefers
+// the readable file that contains the session id, then the readable one with
+// the session's name, then a new one. If a file of that name belongs to another
+// session or is unsound and must not be written, the session gets another name.
+// The notes describe unsound files.
 func (m drafting) inSessionFile(c Call, session, day string, use sessionUse) (notes []string, err error) {
 	try := func(path string, fresh, byName bool) error {
 		isOurs := func(doc *memory.Document) error {
@@ -82,7 +82,8 @@ func (m drafting) inSessionFile(c Call, session, day string, use sessionUse) (no
 	return notes, api.Errorf(api.Unavailable, "all names for the file of session %q are taken", session).WithHint("status tells which files have to be mended")
 }
 
-// unsoundNote says what is wrong with a file, to those only who may read all of it.
+// unsoundNote describes the defect of a file to callers that may read the whole
+// file.
 func unsoundNote(c Call, doc *memory.Document) string {
 	if !doc.Owned(c.View) {
 		return ""
@@ -90,8 +91,8 @@ func unsoundNote(c Call, doc *memory.Document) string {
 	return fmt.Sprintf("%s is not written to as it is, so the session goes on in another file: %s", doc.Place.Path, doc.WhyUnsound())
 }
 
-// sessionFiles are the files of a session of a day that the caller can read: those
-// that name it first.
+// sessionFiles returns the readable files of a session of a day. Files that
+// contain the session id come first.
 func (m reading) sessionFiles(c Call, session, day string) []*memory.Document {
 	var list []*memory.Document
 	ofDay := func(f *index.FileInfo) bool { return f.Kind == memory.Session && f.Day == day }

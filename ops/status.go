@@ -9,9 +9,9 @@ import (
 	"github.com/memwatchd/memwatchd/api"
 )
 
-// statusOp tells how the memory as a whole is doing, with the paths of files: to
-// the owner, in private, and to a program that does not say for whom it asks. What
-// is asked for somebody may be shown to anybody.
+// statusOp returns the status of the memory, with the paths of files, to the
+// owner in private and to a program that names no subject. An answer for a
+// subject may be shown to anyone, so other callers get the health only.
 func (m admin) statusOp(_ context.Context, c Call, _ *api.StatusRequest) (*api.StatusAnswer, error) {
 	s := m.Status()
 	if !c.Whole && !c.anonymous {
@@ -20,7 +20,7 @@ func (m admin) statusOp(_ context.Context, c Call, _ *api.StatusRequest) (*api.S
 	return &api.StatusAnswer{Status: &s, Healthy: s.Healthy}, nil
 }
 
-// Status is how the memory is doing now.
+// Status returns the current status of the memory.
 func (m *Memory) Status() api.Status {
 	s := m.Keeper.Report()
 	s.Latency.Query = m.queries.Quantiles()
@@ -30,15 +30,15 @@ func (m *Memory) Status() api.Status {
 	return s
 }
 
-// A Window remembers how long the last thousand of something took. The zero
-// value is ready; it is safe for concurrent use.
+// A Window holds the last 1024 durations of an operation. The zero value is
+// ready for use. A Window is safe for concurrent use.
 type Window struct {
 	mu   sync.Mutex
 	last [1024]float64 // milliseconds
 	n    int
 }
 
-// Add notes one.
+// Add records a duration.
 func (w *Window) Add(took time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -46,7 +46,7 @@ func (w *Window) Add(took time.Duration) {
 	w.n++
 }
 
-// Quantiles are those of what is remembered.
+// Quantiles returns the quantiles of the recorded durations.
 func (w *Window) Quantiles() api.Quantiles {
 	w.mu.Lock()
 	sorted := slices.Clone(w.last[:min(w.n, len(w.last))])

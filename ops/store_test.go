@@ -15,7 +15,7 @@ import (
 	"github.com/memwatchd/memwatchd/ipc/client"
 )
 
-// MemoryStore is what programs expect of a store.
+// MemoryStore is the interface that programs expect of a store.
 type MemoryStore interface {
 	Get(ctx context.Context, subjectID, namespace, key string, opt client.ReadOptions) (client.StoredItem, bool, error)
 	List(ctx context.Context, subjectID, namespace string, opt client.ReadOptions) ([]client.StoredItem, error)
@@ -25,7 +25,7 @@ type MemoryStore interface {
 	WipeSubject(ctx context.Context, subjectID string) error
 }
 
-// An IdentityResolver tells such programs whose the items are.
+// An IdentityResolver resolves the subject of items for such programs.
 type IdentityResolver interface {
 	Resolve(ctx context.Context, externalKey string) (client.Identity, error)
 }
@@ -35,7 +35,7 @@ var (
 	_ IdentityResolver = (*client.Resolver)(nil)
 )
 
-// storeOn is a store on a memory with the files of an archive.
+// storeOn returns a store on a memory with the files of an archive.
 func storeOn(t *testing.T, archive string) *client.Store {
 	t.Helper()
 	d := readOpsCase(t, txtar.Parse([]byte(archive))).disk(t)
@@ -95,7 +95,7 @@ func TestStore(t *testing.T) {
 	same("with a prefix", keys("preference", client.ReadOptions{Context: client.ContextPrivate, Prefix: "st"}), []string{"stove=gas", `style={"brevity":"concise","lang":"zh"}`})
 	same("two", keys("", client.ReadOptions{Context: client.ContextPrivate, Limit: 2}), []string{"timezone=Europe/Berlin", "stove=gas"})
 
-	for range 2 { // what is gone already is gone
+	for range 2 { // deleting a deleted item succeeds
 		if err := s.Delete(ctx, who, "preference", "stove"); err != nil {
 			t.Error(err)
 		}
@@ -114,7 +114,8 @@ func TestStore(t *testing.T) {
 	}
 }
 
-// A list may be longer than a page of what the daemon gives; all of it is wiped.
+// TestStoreOfMany checks that lists longer than one page of the daemon are
+// complete, and that a wipe deletes all items.
 func TestStoreOfMany(t *testing.T) {
 	const all = 1100
 	var b strings.Builder
@@ -136,8 +137,8 @@ func TestStoreOfMany(t *testing.T) {
 	}
 }
 
-// Nobody has no memory: there is nothing to be read, and nothing is kept. The
-// daemon is not even asked.
+// TestStoreOfNobody checks that an anonymous store has no items and stores
+// none, without calling the daemon.
 func TestStoreOfNobody(t *testing.T) {
 	noop(t, &client.Store{Client: &client.Client{Socket: filepath.Join(t.TempDir(), "none")}}, "")
 	if _, _, err := new(client.Store{Client: &client.Client{Socket: filepath.Join(t.TempDir(), "none")}}).Get(t.Context(), "a", "fact", "b", client.ReadOptions{}); !errors.Is(err, client.ErrNoDaemon) {
@@ -145,7 +146,8 @@ func TestStoreOfNobody(t *testing.T) {
 	}
 }
 
-// Where memory is turned off, somebody is like nobody.
+// TestStoreTurnedOff checks that a store acts as an anonymous one while memory
+// is disabled.
 func TestStoreTurnedOff(t *testing.T) {
 	s := storeOn(t, "enabled: false\n-- _longterms/acct_42/fact.md --\n---\nsubject_id: acct:42\n---\n- **a**: b <!-- visibility=public_ok -->\n")
 	noop(t, s, "acct:42")

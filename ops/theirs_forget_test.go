@@ -14,10 +14,10 @@ import (
 	"github.com/memwatchd/memwatchd/memory"
 )
 
-// Wherever a text stands in a file of whatever sort: after it was forgotten, the
-// entries that had it are gone, every other line is there as it was, and in order,
-// and the text is left only where the answer says so. Or the file is as it was, and
-// the answer says why.
+// TestForgetInTheirFiles erases a text from generated files. Afterwards the
+// entries with the text must be gone, every other line must be unchanged and in
+// order, and the text must remain only in the places that the answer lists.
+// Otherwise the file must be unchanged and the answer must contain the reason.
 func TestForgetInTheirFiles(t *testing.T) {
 	n := uint64(400)
 	if testing.Short() {
@@ -87,7 +87,7 @@ func forgetIn(t *testing.T, d *diskCase, c Call, path, text string) (done bool) 
 		return false
 	}
 	is := d.parseAt(path, source)
-	gone := map[int]bool{} // lines that may go
+	gone := map[int]bool{} // lines that may disappear
 	var old []memory.Entry
 	for _, e := range was.Entries {
 		if !slices.Contains(ids, path+"#"+e.ID) {
@@ -108,7 +108,7 @@ func forgetIn(t *testing.T, d *diskCase, c Call, path, text string) (done bool) 
 			fail("%s of the frontmatter was %v and is %v", f.Key, f.Value, now.Value)
 		}
 	}
-	for _, h := range was.Headings { // those with nothing below that all may see
+	for _, h := range was.Headings { // headings without public content below
 		for line := h.Line; line <= h.EndLine; line++ {
 			gone[line] = true
 		}
@@ -147,7 +147,7 @@ func forgetIn(t *testing.T, d *diskCase, c Call, path, text string) (done bool) 
 	}
 	for _, e := range a.Entries {
 		at := slices.IndexFunc(is.Entries, func(now memory.Entry) bool { return path+"#"+now.ID == e.ID })
-		if e.ID != "" && (at < 0 || is.Entries[at].Block != memory.EmptyHeading) { // of what was below a heading, that is left
+		if e.ID != "" && (at < 0 || is.Entries[at].Block != memory.EmptyHeading) { // the heading of a removed entry stays
 			fail("%+v is still there", e)
 		}
 	}
@@ -160,8 +160,8 @@ func forgetIn(t *testing.T, d *diskCase, c Call, path, text string) (done bool) 
 	return true
 }
 
-// within reports whether lines stand among others, in order; else it returns the
-// first that does not.
+// within reports whether lines occur among others in order. If not, it returns
+// the first missing line.
 func within(lines, others []string) (missing string, ok bool) {
 	for _, line := range lines {
 		at := slices.Index(others, line)

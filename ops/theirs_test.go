@@ -18,13 +18,13 @@ import (
 	"github.com/memwatchd/memwatchd/vault"
 )
 
-// A theirs is an operation that writes to a file which others may have made. All
-// that it writes has the word zebra in it, which stands in no such file.
+// A theirs is an operation that writes to a file with arbitrary content. All
+// text that it writes contains the word zebra, which no such file contains.
 type theirs struct {
 	name, path string
-	subject    string   // who asks; the owner if empty
-	appends    bool     // what was there is the beginning of what is there then
-	head       string   // what the file begins with in any case
+	subject    string   // of the caller; the owner if empty
+	appends    bool     // the new content must start with the old one
+	head       string   // fixed start of the file
 	front      []string // keys of the frontmatter that it may change
 	ask        func(*testing.T, *Memory, Call) error
 }
@@ -78,8 +78,8 @@ var theirOperations = []theirs{
 	}},
 }
 
-// theirFiles are what somebody may have written, of which the generator puts one
-// or two together.
+// theirFiles holds contents that people may have written. The generator joins
+// one or more of them.
 var theirFiles = []string{
 	"", "\n", "x", "---\n", "---\n---\n", "---\n---", "\n---\na: b\n---\n", "----\na: b\n----\n", "---\na: b\n...\n- x\n", "---\n- a\n- b\n---\n", "---\njust words\n---\n",
 	"---\n{\"a\": 1, \"tasks\": \"0/9\"}\n---\n- x\n", "+++\na = 1\n+++\n", "---\na: 1\na: 2\n---\n", "---\na: &x [1]\nb: *x\n---\n", "---\na: [\n---\n", " ---\na: b\n---\n",
@@ -95,14 +95,14 @@ var theirFiles = []string{
 	"## 10:30 AM - a\n\n- b\n", "# 2026-02-05\n\n## 10:30 AM - a\n\nb\n\n## 22:30 - c\n\nd\n", "---\ntasks: 0/0\nfollow_ups: 1/1\nsummary:\nsession_id: \"cli\"\n---\n\n# 2026-02-05 Short-Term Memory\n\n## Temporary Facts\n\n- **zoo**: a\n\n## Tasks\n\n- [ ] a\n\n## Related Links\n- [a](b)\n",
 }
 
-// theirPieces are smaller than lines.
+// theirPieces are fragments smaller than a line.
 var theirPieces = strings.Split("\n,\n,\n, ,  ,    ,\t,- ,-,* ,1. ,2) ,> ,#,# ,## ,a,b c,|,|-|,:-,---,***,===,```,~~~,<div>,</div>,<!--,-->,<!-- x -->,<private>,</private>,[ ] ,[x] ,[,](,),`,``,**,_,\\,\r,^a,#t ,<?,?>,<pre>,</pre>", ",")
 
-// theirFile is a file put together, and changed in ways that editors and others
-// change files.
+// theirFile returns a generated file, with variations that editors and other
+// programs introduce.
 func theirFile(r *rand.Rand) string {
 	text := theirFiles[r.IntN(len(theirFiles))]
-	if r.IntN(3) == 0 { // what nobody writes
+	if r.IntN(3) == 0 { // unrealistic content
 		for range 1 + r.IntN(12) {
 			text += theirPieces[r.IntN(len(theirPieces))]
 		}
@@ -151,7 +151,7 @@ func TestTheirFiles(t *testing.T) {
 	}
 }
 
-// on tries the operation on a file, and reports whether it was written.
+// on runs the operation on a file and reports whether the file was written.
 func (op *theirs) on(t *testing.T, d *diskCase, text string) (done bool) {
 	t.Helper()
 	if err := os.WriteFile(filepath.Join(d.dir, op.path), []byte(text), 0o600); err != nil {
@@ -183,12 +183,12 @@ func (op *theirs) on(t *testing.T, d *diskCase, text string) (done bool) {
 		return false
 	}
 	if source == text {
-		if op.name != "session" && !strings.HasPrefix(op.path, "2026") { // which may go on in another file
+		if op.name != "session" && !strings.HasPrefix(op.path, "2026") { // these may use another file
 			fail("nothing is written, and nobody is told")
 		}
 		return false
 	}
-	if op.appends && !strings.HasPrefix(source, text) && strings.TrimSpace(text) != "" { // a blank file is begun anew
+	if op.appends && !strings.HasPrefix(source, text) && strings.TrimSpace(text) != "" { // a blank file gets new initial content
 		fail("what was there is not there as it was")
 	}
 	op.kept(t, d, text, source, fail)
@@ -203,7 +203,7 @@ func (op *theirs) on(t *testing.T, d *diskCase, text string) (done bool) {
 	return true
 }
 
-// read is what is in a file.
+// read returns the content of a file.
 func (d *diskCase) read(t testing.TB, path string) string {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(d.dir, filepath.FromSlash(path)))
@@ -213,9 +213,10 @@ func (d *diskCase) read(t testing.TB, path string) string {
 	return string(data)
 }
 
-// kept holds what a file has become against what it was: every line is there, in
-// order, with its ending, but for those of fields that may change; what came is
-// zebras and headings; and every entry says what it said, to whom it said it.
+// kept compares a file with its old content. Every line must be present, in
+// order and with its ending, except fields that may change. New lines must
+// contain zebra or be headings. Every old entry must have the same text and the
+// same readers.
 func (op *theirs) kept(t *testing.T, d *diskCase, text, source string, fail func(string, ...any)) {
 	t.Helper()
 	was, is := d.parseAt(op.path, text), d.parseAt(op.path, source)
@@ -239,7 +240,7 @@ func (op *theirs) kept(t *testing.T, d *diskCase, text, source string, fail func
 	ended := regexp.MustCompile(`[\r\n]$`)
 	for i, line := range body(was) {
 		at := slices.Index(rest, line)
-		if at < 0 && !ended.MatchString(line) { // it was the last one
+		if at < 0 && !ended.MatchString(line) { // it was the last line
 			at = slices.IndexFunc(rest, func(s string) bool { return strings.TrimRight(s, "\r\n") == line })
 		}
 		if at < 0 {
@@ -279,10 +280,10 @@ func (op *theirs) kept(t *testing.T, d *diskCase, text, source string, fail func
 	}
 }
 
-// endedLine is a line with its ending.
+// endedLine matches a line with its ending.
 var endedLine = regexp.MustCompile(`[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+$`)
 
-// fresh looks at a line that is new.
+// fresh checks a new line.
 func (op *theirs) fresh(line string, fail func(string, ...any)) {
 	if line = strings.TrimSpace(line); !strings.Contains(line, "zebra") && !strings.HasPrefix(line, "#") && !strings.HasPrefix(line, "```") {
 		fail("the line %q is new", line)

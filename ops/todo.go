@@ -25,7 +25,7 @@ func (m writing) todo(ctx context.Context, c Call, r *api.TodoRequest) (*api.Tod
 	if m.Todos == nil {
 		return nil, api.Errorf(api.Unavailable, "nothing can be written").WithHint("status says why")
 	}
-	if plan && !c.Whole { // what is going to be ticked depends on everybody's tasks
+	if plan && !c.Whole { // the plan depends on the tasks of all subjects
 		return nil, api.Errorf(api.Forbidden, "the plan is for the owner, in private").WithHint("name a task to see what would be changed")
 	}
 	if !plan && (r.ID == "") == (r.Text == "") {
@@ -64,7 +64,7 @@ func (m writing) todo(ctx context.Context, c Call, r *api.TodoRequest) (*api.Tod
 	return answer, m.setTasks(ctx, c, boxes, state, answer)
 }
 
-// setTasks changes boxes. It fails if none could be.
+// setTasks changes boxes. It returns an error if no box could be changed.
 func (m writing) setTasks(ctx context.Context, c Call, boxes []todosync.Copy, state memory.TaskState, answer *api.TodoAnswer) error {
 	may := func(e *memory.Entry) bool { return e.Readable(c.View) }
 	var failure error
@@ -84,8 +84,8 @@ func (m writing) setTasks(ctx context.Context, c Call, boxes []todosync.Copy, st
 	return nil
 }
 
-// meant are all copies of the task that a request means, the newest first. It is
-// one task: where more than one is meant, they are named.
+// meant returns all copies of the one task that a request means, newest first.
+// If several tasks match, the error lists them.
 func (m writing) meant(c Call, r *api.TodoRequest) ([]taskCopy, error) {
 	var all []taskCopy
 	hasTasks := func(f *index.FileInfo) bool { return f.Tasks && todosync.Concerns(f.Kind) }
@@ -100,7 +100,7 @@ func (m writing) meant(c Call, r *api.TodoRequest) ([]taskCopy, error) {
 	rules := taskRules(c)
 	if r.ID != "" && len(seeds) == 1 {
 		copies := slices.DeleteFunc(slices.Clone(all), func(t taskCopy) bool { return !t.same(rules, &seeds[0]) })
-		if len(grouped(c, copies)) > 1 { // nobody's task goes with several people's
+		if len(grouped(c, copies)) > 1 { // a task without subject or contact matches those of several subjects
 			copies = slices.DeleteFunc(copies, func(t taskCopy) bool {
 				return t.Contact != seeds[0].Contact || rules.Subject(t.Owner) != rules.Subject(seeds[0].Owner)
 			})
@@ -109,7 +109,7 @@ func (m writing) meant(c Call, r *api.TodoRequest) ([]taskCopy, error) {
 	}
 	groups := grouped(c, seeds)
 	if len(groups) > 1 {
-		// One of them may be the only one that there is something to do about.
+		// Possibly only one of them needs a change.
 		groups = slices.DeleteFunc(groups, func(g []taskCopy) bool {
 			return !slices.ContainsFunc(g, func(t taskCopy) bool { return t.place.State != r.State })
 		})
@@ -125,13 +125,13 @@ func (m writing) meant(c Call, r *api.TodoRequest) ([]taskCopy, error) {
 	return nil, severalTasks(groups)
 }
 
-// same reports whether two copies are of one task, or one and the same.
+// same reports whether two copies belong to one task.
 func (t *taskCopy) same(rules *todosync.Rules, u *taskCopy) bool {
 	return t.place == u.place || rules.Same(&t.Copy, &u.Copy)
 }
 
-// named are the copies that a request names: by text; by path#id or id, that of
-// the task or of its entry. What was meant as a text may turn out to be an id.
+// named returns the copies that a request names by text, by path#id, or by the
+// id of the task or of its entry. A text that contains # may be an id.
 func named(all []taskCopy, r *api.TodoRequest) []taskCopy {
 	among := func(keep func(*taskCopy) bool) []taskCopy {
 		var list []taskCopy
@@ -170,7 +170,7 @@ func named(all []taskCopy, r *api.TodoRequest) []taskCopy {
 	return nil
 }
 
-// severalTasks is the error for what may mean more than one task.
+// severalTasks returns the error for a request that matches several tasks.
 func severalTasks(groups [][]taskCopy) error {
 	const most = 10
 	copies := slices.Concat(groups...)
@@ -186,9 +186,9 @@ func severalTasks(groups [][]taskCopy) error {
 	return api.Errorf(api.Conflict, "more than one task is meant").WithHint("ask by id, or with session, for one of %s", strings.Join(names, ", "))
 }
 
-// lastTime are, of the done copies of a task, those of the last time that it was
-// done: those of the newest day, and what reconciliation ticked because of them.
-// A task may have been done many times before.
+// lastTime returns the copies of the most recent completion: those of the
+// newest day and the ones that reconciliation ticked after them. The task may
+// have been completed before.
 func (m writing) lastTime(copies []taskCopy) []taskCopy {
 	for i := range copies {
 		if t := &copies[i]; t.place.Day != copies[0].place.Day && m.Todos.ByHand(&t.Copy) {
@@ -198,7 +198,8 @@ func (m writing) lastTime(copies []taskCopy) []taskCopy {
 	return copies
 }
 
-// todoPlan is the plan as far as the caller can read both ends of it.
+// todoPlan returns the reconciliation plan, reduced to tasks whose copies the
+// caller can read.
 func (m writing) todoPlan(c Call) *api.TodoPlan {
 	plan := &api.TodoPlan{Waiting: []api.TodoTick{}, Diff: []api.FileDiff{}, Unclear: []api.TodoTick{}, Known: []api.TodoTick{}}
 	p, rules := m.Todos.Plan(), m.Todos.Rules()
@@ -216,7 +217,7 @@ func (m writing) todoPlan(c Call) *api.TodoPlan {
 	}
 	var differ differ
 	var due []todosync.Wish       // of the last file
-	for i, w := range p.Waiting { // in the order of paths
+	for i, w := range p.Waiting { // in path order
 		for _, t := range ticks([]todosync.Wish{w.Wish}) {
 			t.Reason = w.Reason
 			plan.Waiting, due = append(plan.Waiting, t), append(due, w.Wish)
@@ -232,7 +233,8 @@ func (m writing) todoPlan(c Call) *api.TodoPlan {
 	return plan
 }
 
-// tickedHunks are what wishes would change in a file, as the caller is shown it.
+// tickedHunks returns the changes that wishes would make in the caller's view
+// of a file.
 func (m writing) tickedHunks(c Call, rules *todosync.Rules, path string, wishes []todosync.Wish) []journal.Hunk {
 	doc, err := m.Files.Load(path)
 	if len(wishes) == 0 || err != nil {
@@ -250,7 +252,8 @@ func (m writing) tickedHunks(c Call, rules *todosync.Rules, path string, wishes 
 	return journal.Hunks([]byte(before.Shown(c.View).Text()), []byte(after.Shown(c.View).Text()))
 }
 
-// tickOf is a wish as the caller can see it, if it can.
+// tickOf converts a wish for the answer and reports whether the caller can read
+// both of its ends.
 func (m writing) tickOf(c Call, rules *todosync.Rules, w todosync.Wish) (t api.TodoTick, ok bool) {
 	places := func(path string, meant func(*todosync.File) []int) (text string, list []api.Place) {
 		doc, shown, err := m.load(c, path)

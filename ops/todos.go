@@ -16,10 +16,10 @@ import (
 type taskCopy struct {
 	todosync.Copy
 	text    string
-	entry   string // the id of its entry
-	whole   bool   // it is the entry, not a part of it
-	session string // of its file
-	theirs  bool   // it was written by others than its subject
+	entry   string // id of its entry
+	whole   bool   // the task is the whole entry
+	session string // session of its file
+	theirs  bool   // written by others than its subject
 	place   api.TodoPlace
 }
 
@@ -56,7 +56,7 @@ func (m reading) todos(ctx context.Context, c Call, r *api.TodosRequest) (*api.T
 	return answer, nil
 }
 
-// todoDays counts tasks by the day since which they stand.
+// todoDays counts tasks by the day of their Since field.
 func todoDays(todos []api.Todo) []api.TodoDay {
 	days := []api.TodoDay{}
 	for _, t := range todos {
@@ -94,12 +94,13 @@ func tasksOf(c Call, doc *memory.Document, shown memory.Shown, section string) [
 	return list
 }
 
-// taskRules are those of what the same task is, for one who asks.
+// taskRules returns the rules for equal tasks, with the subjects of the
+// caller's view.
 func taskRules(c Call) *todosync.Rules {
 	return &todosync.Rules{Subject: func(owner string) string { return c.View.SubjectOf(memory.Partition{Owner: owner}) }}
 }
 
-// grouped are copies by the task that they are copies of, the newest first.
+// grouped groups copies by task, newest first.
 func grouped(c Call, copies []taskCopy) [][]taskCopy {
 	slices.SortStableFunc(copies, taskCopy.compare)
 	boxes := make([]todosync.Copy, len(copies))
@@ -117,7 +118,7 @@ func grouped(c Call, copies []taskCopy) [][]taskCopy {
 	return groups
 }
 
-// compare orders copies by day, the newest first, then by place.
+// compare orders copies by day, newest first, then by place.
 func (t taskCopy) compare(u taskCopy) int {
 	return cmp.Or(strings.Compare(u.place.Day, t.place.Day), strings.Compare(t.place.Path, u.place.Path), cmp.Compare(t.place.Line, u.place.Line))
 }
@@ -126,8 +127,9 @@ func dayOf(doc *memory.Document, e *memory.Entry) string {
 	return cmp.Or(doc.Place.Day, e.Added)
 }
 
-// todoOf is the task that copies, the newest first, have in common. It is done if
-// the newest copy is: a box that is open on a later day is a new task.
+// todoOf returns the task of the given copies, newest first. The task is
+// complete if the newest copy is; a box that is open on a later day is a new
+// task.
 func todoOf(copies []taskCopy) api.Todo {
 	newest, done := copies[0], memory.Done.String()
 	t := api.Todo{Text: newest.text, State: memory.Open.String(), Untrusted: true}
@@ -139,7 +141,7 @@ func todoOf(copies []taskCopy) api.Todo {
 	}
 	for _, p := range t.Places {
 		if t.State != done && p.State == done {
-			break // it was done then, and is to be done again
+			break // it was completed then and is open again
 		}
 		t.Since = p.Day
 	}

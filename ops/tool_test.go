@@ -14,7 +14,7 @@ import (
 	"github.com/memwatchd/memwatchd/ipc/mcp"
 )
 
-// soundUse is a use of each tool that succeeds on what it is used on, in turn.
+// soundUse holds a use of each tool that succeeds in TestToolNeeds.
 var soundUse = map[string]fields{
 	"memory_note":             {"text": "a note"},
 	"memory_remember":         {"title": "Editor", "text": "vim", "explicit": true},
@@ -27,7 +27,8 @@ var soundUse = map[string]fields{
 	"memory_delete_namespace": {"namespace": "fact"},
 }
 
-// What a schema says is needed is needed, and with it something is done.
+// TestToolNeeds checks that the required parameters of a schema are required,
+// and that they suffice.
 func TestToolNeeds(t *testing.T) {
 	for _, tool := range mcp.Tools {
 		var needed []string
@@ -60,10 +61,10 @@ func TestToolNeeds(t *testing.T) {
 	}
 }
 
-// askOf asks a memory as its owner, in private.
+// askOf runs requests as the owner in private.
 func askOf(m *Memory) mcp.AskFunc { return askBy(m, api.Caller{AsOwner: true}) }
 
-// askBy asks a memory as a caller.
+// askBy runs requests as the given caller.
 func askBy(m *Memory, by api.Caller) mcp.AskFunc {
 	return func(ctx context.Context, req *api.Request) (json.RawMessage, error) {
 		answer, err := m.Do(ctx, by, req)
@@ -74,7 +75,8 @@ func askBy(m *Memory, by api.Caller) mcp.AskFunc {
 	}
 }
 
-// What an operation needs is what the matrix shows that it is refused without.
+// TestNeedsAreTheRules checks that the declared needs of each operation match
+// the rules of the matrix.
 func TestNeedsAreTheRules(t *testing.T) {
 	for _, op := range api.Operations {
 		want := map[sort]api.Need{adds: api.Someone, changes: api.InPrivate, keeps: api.TheOwner}[aims[op.Name].sort]
@@ -84,7 +86,8 @@ func TestNeedsAreTheRules(t *testing.T) {
 	}
 }
 
-// Each caller is told what it may ask, and nothing else is answered.
+// TestOperationsTellWhatIsRefused checks that the operations answer lists the
+// permitted operations of each caller.
 func TestOperationsTellWhatIsRefused(t *testing.T) {
 	d := readOpsCase(t, &txtar.Archive{Files: []txtar.File{{Name: "notes/a.md", Data: []byte("some words\n")}}}).disk(t)
 	for _, c := range []struct {
@@ -123,8 +126,8 @@ func TestOperationsTellWhatIsRefused(t *testing.T) {
 	}
 }
 
-// Whatever the arguments are, a tool answers; and nothing in them changes who asks:
-// what is private is not in the answer to a group.
+// FuzzToolArguments checks that a tool answers any arguments and that they
+// cannot change the caller: an answer to a group contains no private text.
 func FuzzToolArguments(f *testing.F) {
 	const secret = "zqprivatewords"
 	c := readOpsCase(f, &txtar.Archive{Files: []txtar.File{
@@ -150,7 +153,7 @@ func FuzzToolArguments(f *testing.F) {
 		if err != nil {
 			t.Fatalf("%s %q: %v", tool.Name, arguments, err)
 		}
-		said := strings.Contains(arguments, "zq") || strings.Contains(arguments, `\u`) // it is told what it says itself
+		said := strings.Contains(arguments, "zq") || strings.Contains(arguments, `\u`) // the answer may repeat the arguments
 		if !said && (strings.Contains(a.Text, secret) || strings.Contains(string(fields), secret)) {
 			t.Errorf("%s %q answers %q, %s", tool.Name, arguments, a.Text, fields)
 		}

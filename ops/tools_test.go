@@ -16,13 +16,14 @@ import (
 	"github.com/memwatchd/memwatchd/ipc/mcp"
 )
 
-// noTools are the operations that models are not given.
+// noTools lists the operations without a tool.
 var noTools = []string{
 	"complete", "item_visibility", "resolve", "link", "unlink", "links", "compress", "journal", "undo", "compact", "restore",
 	"wipe_subject", "check", "sync", "rebuild", "operations", "events",
 }
 
-// Every operation has a tool, or is one of those that are not for models.
+// TestToolsAreOperations checks that every operation has a tool or is in
+// noTools.
 func TestToolsAreOperations(t *testing.T) {
 	names := map[string]bool{}
 	core := []string{}
@@ -55,8 +56,8 @@ func TestToolsAreOperations(t *testing.T) {
 
 var aToken = regexp.MustCompile(`token: \w+`)
 
-// What a model reads: an archive as those of testdata/writes, with the text of each
-// answer.
+// TestToolTexts checks the text of tool answers, with archives like those of
+// testdata/writes.
 func TestToolTexts(t *testing.T) {
 	asked := map[string]bool{}
 	for _, name := range []string{"texts", "untrusted"} {
@@ -69,7 +70,8 @@ func TestToolTexts(t *testing.T) {
 	}
 }
 
-// toolTexts asks what stands in an archive, and notes which tools that asks.
+// toolTexts runs the requests of an archive and records the tools that they
+// use.
 func toolTexts(t *testing.T, name string, asked map[string]bool) {
 	t.Helper()
 	archive, err := txtar.ParseFile(name)

@@ -10,7 +10,7 @@ import (
 	"github.com/memwatchd/memwatchd/memory"
 )
 
-// maxSync is how long anybody may wait.
+// maxSync bounds the timeout of a sync request.
 const maxSync = 10 * time.Minute
 
 func (m admin) syncOp(ctx context.Context, c Call, r *api.SyncRequest) (*api.SyncAnswer, error) {
@@ -41,15 +41,16 @@ func (m admin) rebuild(ctx context.Context, _ Call, _ *api.RebuildRequest) (*api
 	return &api.RebuildAnswer{Entries: m.Index.Status().Entries, TookMS: milliseconds(time.Since(start))}, nil
 }
 
-// A Change is an event with the records of its file before and after it. An event
-// without either concerns the memory as a whole. The records are not for the wire.
+// A Change is an event with the records of its file before and after. An event
+// without records concerns the memory as a whole. The records are not sent to
+// clients.
 type Change struct {
 	api.Event
 	Before, After index.FileInfo `json:"-"`
 }
 
-// events tells a caller what happens to the files it can read, and the owner
-// what happens to the memory as a whole.
+// events sends a caller the events of the files that it can read. The owner
+// also receives events of the memory as a whole.
 func (m admin) events(ctx context.Context, c Call, _ *api.EventsRequest, send func(any) error) error {
 	return m.Keeper.Subscribe(ctx, func(change Change) error {
 		if change.Before.Path == "" && change.After.Path == "" {
@@ -58,7 +59,7 @@ func (m admin) events(ctx context.Context, c Call, _ *api.EventsRequest, send fu
 			}
 			return send(change.Event)
 		}
-		if err := m.look(&c); err != nil { // the readers may have changed since
+		if err := m.look(&c); err != nil { // permissions may have changed
 			return err
 		}
 		if !change.seen(c.View) {
@@ -68,8 +69,8 @@ func (m admin) events(ctx context.Context, c Call, _ *api.EventsRequest, send fu
 	})
 }
 
-// seen rewrites the event for a reader of parts of the file. It reports whether
-// anything changed in those parts.
+// seen rewrites the event for a view of the file. It reports whether the
+// visible parts changed.
 func (c *Change) seen(v memory.View) bool {
 	before, _, was := c.Before.Version(v)
 	after, entries, is := c.After.Version(v)

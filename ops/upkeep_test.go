@@ -17,7 +17,7 @@ func (rebuildingKeeper) Rebuild(context.Context) error {
 	return fmt.Errorf("rebuild index: %w", index.ErrRebuilding)
 }
 
-// TestRebuildTwice checks that a second rebuild is refused with a code that
+// TestRebuildTwice checks that a second rebuild is rejected with a code that
 // programs can act on.
 func TestRebuildTwice(t *testing.T) {
 	m := &Memory{Keeper: rebuildingKeeper{}}

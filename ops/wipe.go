@@ -14,15 +14,15 @@ import (
 	"github.com/memwatchd/memwatchd/vault/journal"
 )
 
-// A wiping is what is deleted of a subject.
+// A wiping lists the data of a subject to delete.
 type wiping struct {
 	dirs  []string        // its directories
-	keys  map[string]bool // their owner keys
+	keys  map[string]bool // owner keys of the directories
 	files []string
 }
 
-// wipeSubject deletes all that is remembered of a subject and its aliases: their
-// directories, what is derived from them, and what the journal has of them.
+// wipeSubject deletes the directories of a subject and its aliases, the data
+// derived from them, and their contents in the journal.
 func (m erasing) wipeSubject(ctx context.Context, c Call, r *api.WipeRequest) (*api.WipeAnswer, error) {
 	answer := &api.WipeAnswer{Subjects: []string{}, Deleted: []string{}, Left: []string{}, Unlinked: []string{}}
 	if m.Disabled {
@@ -93,10 +93,10 @@ func (m erasing) wipeSubject(ctx context.Context, c Call, r *api.WipeRequest) (*
 	return answer, nil
 }
 
-// withAliases lets a call see what is kept under every key that is linked to its
-// subject, also where others are not shown that.
+// withAliases extends a call to every key that is linked to its subject, even
+// if other operations do not show the data of these keys.
 func (m erasing) withAliases(c *Call) (err error) {
-	links, _ := m.Scopes.Links() // of a file that is broken, those that were good last
+	links, _ := m.Scopes.Links() // the last valid links if the file is invalid
 	c.Scope.Aliases = nil
 	for _, l := range links {
 		if l.Subject == c.Scope.Subject {
@@ -109,16 +109,16 @@ func (m erasing) withAliases(c *Call) (err error) {
 	return nil
 }
 
-// wiping finds what is a subject's and its aliases'. A directory that others claim
-// is not: nothing is deleted before that is settled.
+// wiping finds the data of a subject and its aliases. If another subject claims
+// one of the directories, wiping returns an error and nothing is deleted.
 func (m erasing) wiping(c Call, sessions bool) (*wiping, error) {
 	w := &wiping{keys: map[string]bool{}}
 	for _, subject := range c.View.Subjects() {
 		for _, dir := range []string{"_longterms/" + memory.SubjectDir(subject), memory.UserDir(subject)} {
-			file := dir + "/MEMORY.md" // of either sort of directory
+			file := dir + "/MEMORY.md" // recognizes both kinds of directory
 			place := m.Layout.Place(file)
 			if place.Dir == "" {
-				continue // no user's
+				continue // not a user directory
 			}
 			files := m.Index.Files(func(f *index.FileInfo) bool {
 				return strings.HasPrefix(f.Path, dir+"/") && m.Layout.Place(f.Path).Owner == place.Owner
@@ -148,8 +148,8 @@ func (m erasing) wiping(c Call, sessions bool) (*wiping, error) {
 	return w, nil
 }
 
-// wipedJournal lists what the journal has of the subject: what its files said, and
-// its links.
+// wipedJournal returns the journal hunks about the subject: the contents of its
+// files, and its links.
 func (m erasing) wipedJournal(c Call, w *wiping) ([]journal.Holding, error) {
 	return m.Writer.Journal.Holding(
 		func(r journal.Record) bool {
@@ -162,7 +162,8 @@ func (m erasing) wipedJournal(c Call, w *wiping) ([]journal.Holding, error) {
 		})
 }
 
-// unlinkAll takes away the links of a subject: of an account's keys, or of a key.
+// unlinkAll removes all links of a subject: those to an account, or the one of
+// a key. It returns the removed keys.
 func (m erasing) unlinkAll(ctx context.Context, subject string) (keys []string, err error) {
 	_, err = m.Writer.Write(ctx, vault.Change{
 		Path: memory.IdentitiesPath, Cause: "wipe", Asked: true, Secret: true,
@@ -184,13 +185,13 @@ func (m erasing) unlinkAll(ctx context.Context, subject string) (keys []string, 
 	return keys, err
 }
 
-// wiped reports whether a file that was written was the subject's.
+// wiped reports whether a file in the journal belonged to the subject.
 func (m erasing) wiped(w *wiping, path string) bool {
 	return w.keys[m.Layout.Place(path).Owner] || slices.Contains(w.files, path)
 }
 
-// removeWiped removes whole files. The journal has nothing of what they said. Later
-// than when that was asked for, what somebody has written there since is not meant.
+// removeWiped removes whole files without recording their contents in the
+// journal. If later is set, files that changed since the request stay.
 func (m erasing) removeWiped(ctx context.Context, plan *oblivion, later bool) error {
 	group := ""
 	var errs []error

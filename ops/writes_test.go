@@ -24,17 +24,17 @@ import (
 	"github.com/memwatchd/memwatchd/vault/journal"
 )
 
-// Each archive below testdata/writes is a memory on a disk, as those of
-// testdata/ops are in memory, and what is asked of it in turn. After a request,
-// the answer is followed by the files that it changed, as a difference of lines,
-// and $hash in a request is the hash in the last answer that had one, $token the
+// Each archive below testdata/writes contains a memory on disk, in the format
+// of testdata/ops, and requests that run in order. After each request the
+// archive contains the answer and the changed files as line diffs. In a
+// request, $hash stands for the last hash in an answer, and $token for the last
 // token.
 //
-// The setting quiet: none says that files which were written a moment ago are
-// written to although nobody asked for it.
+// The setting quiet: none lets operations without a request write to files that
+// changed a moment ago.
 //
-// All is done on three disks: as functions, over HTTP on a Unix socket, and as
-// models ask, where they can.
+// TestWrites runs all requests on three disks: as functions, over HTTP on a
+// Unix socket, and over MCP where possible.
 func TestWrites(t *testing.T) {
 	names, err := filepath.Glob("testdata/writes/*.txtar")
 	if err != nil || len(names) == 0 {
@@ -99,7 +99,7 @@ func TestWrites(t *testing.T) {
 	}
 }
 
-// A diskCase is the memory of a case on a disk of its own.
+// A diskCase is the memory of a case on its own disk.
 type diskCase struct {
 	*opsRoot
 	dir    string
@@ -107,9 +107,9 @@ type diskCase struct {
 	vault  *vault.Vault
 	parse  func(vault.File) *memory.Document
 	memory *Memory
-	was    map[string]string // the files, when they were last looked at
+	was    map[string]string // the files at the last call of changes
 
-	reading sync.Mutex // of the links, for who asks at the same time
+	reading sync.Mutex // guards the links against concurrent requests
 }
 
 func (c *opsCase) disk(t testing.TB) *diskCase {
@@ -136,14 +136,14 @@ func (c *opsCase) disk(t testing.TB) *diskCase {
 		t.Fatal(err)
 	}
 	w := &vault.Writer{Vault: d.vault, Journal: journal, Settings: []string{memory.IdentitiesPath}, Logger: slog.New(slog.DiscardHandler)}
-	w.Quiet = time.Hour // also for slow machines, the files were written a moment ago
+	w.Quiet = time.Hour // on slow machines too, the files count as recently written
 	if c.settings["quiet"] == "none" {
 		w.Quiet = -1
 	}
 	if err := w.Repair(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	// As in a daemon, nobody waits for the second look at what was replaced.
+	// As in the daemon, a goroutine rechecks replaced files.
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- w.Run(ctx) }()
@@ -165,7 +165,7 @@ func (c *opsCase) disk(t testing.TB) *diskCase {
 	return d
 }
 
-// listed are all files, of which nothing is known.
+// listed returns all files, without any recorded state.
 func (d *diskCase) listed() []todosync.Listed {
 	var list []todosync.Listed
 	for _, path := range d.paths {
@@ -185,8 +185,7 @@ func (d *diskCase) Load(path string) (*memory.Document, error) {
 	return d.parse(file), nil
 }
 
-// Resolve, Scope, Links and View implement [Scopes]: whose memory is whose is
-// what the files say now.
+// Resolve, Scope, Links and View implement [Scopes] from the current files.
 func (d *diskCase) Resolve(key string) string {
 	ids, _ := d.linked()
 	subject, _ := ids.Resolve(key)
@@ -207,7 +206,7 @@ func (d *diskCase) Scope(subject string, context memory.Context) memory.Scope {
 	return s
 }
 
-// linked are the links as they are now, or as they were while they are broken.
+// linked returns the current links, or the last valid ones and an error.
 func (d *diskCase) linked() (*memory.Identities, error) {
 	d.reading.Lock()
 	defer d.reading.Unlock()
@@ -235,8 +234,9 @@ func (d *diskCase) View(s memory.Scope) (memory.View, error) {
 	return directories.View(s)
 }
 
-// changes are the lines that are new and gone since it was called last, without
-// those of temporary files. Line endings other than a line feed show.
+// changes returns the lines that were added and removed since its last call,
+// without those of temporary files. Line endings other than a line feed are
+// visible.
 func (d *diskCase) changes(t testing.TB) string {
 	t.Helper()
 	is := map[string]string{}
@@ -260,7 +260,7 @@ func (d *diskCase) changes(t testing.TB) string {
 	return b.String()
 }
 
-// diffLines is the lines around which two texts differ.
+// diffLines returns the lines in which two texts differ.
 func diffLines(a, b string) string {
 	var out strings.Builder
 	for _, h := range journal.Hunks([]byte(a), []byte(b)) {
@@ -277,13 +277,14 @@ func diffLines(a, b string) string {
 	return out.String()
 }
 
-// Others save a file all the time: who asked is told so, and nothing is lost.
+// TestWriteBusy checks that an edit of a file that others keep saving returns
+// Busy and loses none of their changes.
 func TestWriteBusy(t *testing.T) {
 	c := readOpsCase(t, &txtar.Archive{Files: []txtar.File{{Name: "MEMORY.md", Data: []byte("- a\n")}}})
 	d := c.disk(t)
 	parse, n := d.memory.Parse, 0
 	d.memory.Parse = func(f vault.File) *memory.Document {
-		n++ // somebody saves between reading and writing
+		n++ // simulates a save between read and write
 		if err := os.WriteFile(filepath.Join(d.dir, "MEMORY.md"), fmt.Appendf(nil, "- a %d\n", n), 0o600); err != nil {
 			t.Error(err)
 		}
@@ -302,8 +303,9 @@ func TestWriteBusy(t *testing.T) {
 	}
 }
 
-// Who may not read all of a file does not notice, whatever it writes, what else
-// there is in it: the answers are, byte for byte, as if it were not there.
+// TestWritesAsIfTheRestDidNotExist checks, byte for byte, that the answers to a
+// caller's writes do not depend on unreadable text in the file, and that this
+// text stays.
 func TestWritesAsIfTheRestDidNotExist(t *testing.T) {
 	const secret = " <!-- visibility=private_only -->"
 	const path = "2026-02-04/cli.md"
@@ -372,7 +374,8 @@ func TestWritesAsIfTheRestDidNotExist(t *testing.T) {
 	}
 }
 
-// Why a file is not changed is told to those who may read all of it.
+// TestWriteRefused checks that only callers that may read the whole file see
+// why it is not changed.
 func TestWriteRefused(t *testing.T) {
 	const path = "2026-02-04/cli.md"
 	d := readOpsCase(t, &txtar.Archive{Files: []txtar.File{{Name: path, Data: []byte("- a\n")}}}).disk(t)
