@@ -2,12 +2,14 @@ package memory
 
 import "sort"
 
-// align pairs the lines that two texts have in common, in order: as many as are
-// the same at both ends, around lines that each text has once, and next to those.
-// It returns for each line of a the line of b that it is, or -1.
+// align pairs lines that occur in both a and b, in order. It pairs the common
+// prefix and suffix, the lines that occur exactly once in each text, and the
+// equal neighbours of those lines. It returns, for each line of a, the index of
+// the paired line of b, or -1.
 //
-// It is the anchored diff of Go's own tools: in the worst case n log n, and
-// never misled by the blank lines and brackets that every text is full of.
+// The algorithm is the anchored diff of Go's own tools. It takes n log n in the
+// worst case, and frequent lines such as blank lines and brackets do not
+// mislead it.
 func align(a, b []string) []int {
 	pairs := make([]int, len(a))
 	for i := range pairs {
@@ -22,11 +24,11 @@ func align(a, b []string) []int {
 		endA, endB = endA-1, endB-1
 		pairs[endA] = endB
 	}
-	doneA, doneB := start, start // what is paired up to here
+	doneA, doneB := start, start // everything before these is paired
 	for _, anchor := range anchors(a[start:endA], b[start:endB]) {
 		i, j := start+anchor[0], start+anchor[1]
 		if i < doneA {
-			continue // already the neighbour of another
+			continue // already paired as the neighbour of an earlier anchor
 		}
 		for i > doneA && j > doneB && a[i-1] == b[j-1] {
 			i, j = i-1, j-1
@@ -40,8 +42,8 @@ func align(a, b []string) []int {
 	return pairs
 }
 
-// anchors is the longest sequence, in the order of both texts, of lines that
-// each has exactly once.
+// anchors returns the longest sequence of lines that occur exactly once in each
+// text and are in the same order in both.
 func anchors(a, b []string) [][2]int {
 	type count struct{ inA, inB, atA, atB int }
 	seen := make(map[string]*count, len(a))

@@ -10,7 +10,8 @@ import (
 	"unicode/utf8"
 )
 
-// setAttributes finds the bytes that give an entry its attributes.
+// setAttributes adds the edits that set the attributes of an entry. It changes
+// the entry's comment, adds a new one, or removes an empty one.
 func (w *work) setAttributes(e *Entry, attrs []attr) {
 	if len(attrs) == 0 {
 		return
@@ -36,8 +37,9 @@ func (w *work) setAttributes(e *Entry, attrs []attr) {
 	}
 }
 
-// commentBelow puts a comment on a line of its own below an entry whose first block
-// has no text to put it behind.
+// commentBelow returns the edit that puts a comment on a line of its own below
+// an entry. It is for entries whose first block has no text that a comment
+// could follow.
 func (d *Document) commentBelow(e *Entry, comment string) Edit {
 	indent := ""
 	if e.Block == Item {
@@ -53,8 +55,8 @@ func (d *Document) commentBelow(e *Entry, comment string) Edit {
 	return Edit{Span{at, at}, []byte(indent + comment + end)}
 }
 
-// around is the span of a comment with the white space in front of it; the whole
-// line if it has nothing else.
+// around returns the span of a comment with the white space in front of it, or
+// the whole line if the line contains nothing else.
 func (d *Document) around(s Span) Span {
 	line := d.lines.span(d.lines.at(s.Start), d.lines.at(s.End-1))
 	if blank(d.Source[line.Start:s.Start]) && blank(d.Source[s.End:line.End]) {
@@ -66,10 +68,11 @@ func (d *Document) around(s Span) Span {
 	return s
 }
 
-// Comment is the comment that gives attributes to an entry it is put behind:
-// those that mean something in one order, then the others by name, without those
-// that have no value. Evidence is that of the attribute of that name, piece by
-// piece, in place of what the map has.
+// Comment returns the HTML comment that gives attributes to the entry it
+// follows. Known attributes come first, in a fixed order, then the others
+// sorted by name. Attributes with an empty value are omitted. Each element of
+// evidence is encoded separately, and the list replaces any attribute
+// "evidence" in the map.
 func Comment(attributes map[string]string, evidence []string) string {
 	pieces := make([]string, len(evidence))
 	for i, e := range evidence {
@@ -92,7 +95,7 @@ func Comment(attributes map[string]string, evidence []string) string {
 	return "<!--" + b.String() + " -->"
 }
 
-// newComment is a comment with attributes, empty if none has a value.
+// newComment returns a comment with attributes, empty if none has a value.
 func newComment(attrs []attr) string {
 	var b strings.Builder
 	for _, a := range attrs {
@@ -106,8 +109,8 @@ func newComment(attrs []attr) string {
 	return "<!--" + b.String() + " -->"
 }
 
-// editComment gives attributes of a comment their values, and takes away those
-// without. It is empty if none is left.
+// editComment sets attributes of a comment and removes those with an empty
+// value. It returns nil if no attribute is left.
 func editComment(comment []byte, attrs []attr) []byte {
 	inner := comment[len(commentOpen) : len(comment)-len(commentClose)]
 	for _, a := range attrs {
@@ -119,8 +122,8 @@ func editComment(comment []byte, attrs []attr) []byte {
 	return slices.Concat(commentOpen, inner, commentClose)
 }
 
-// editWord changes one attribute in the inside of a comment, or adds it behind
-// the last one.
+// editWord sets or removes one attribute inside a comment. A new attribute goes
+// behind the last one.
 func editWord(inner []byte, a attr) []byte {
 	words := wordSpans(inner)
 	at := slices.IndexFunc(words, func(w Span) bool {
@@ -151,7 +154,7 @@ func editWord(inner []byte, a attr) []byte {
 	return slices.Concat(inner[:w.Start], inner[w.End:])
 }
 
-// wordSpans are the places of the words of a text.
+// wordSpans returns the spans of the words of a text.
 func wordSpans(b []byte) (words []Span) {
 	start := -1
 	for i := 0; i < len(b); {
@@ -171,8 +174,9 @@ func wordSpans(b []byte) (words []Span) {
 	return words
 }
 
-// encodeValue writes an attribute's value: what would end the word or the
-// comment is percent-encoded. Commas stay: they separate the parts of a list.
+// encodeValue encodes an attribute's value. It percent-encodes characters that
+// would end the word or the comment. Commas stay, because they separate the
+// parts of a list.
 func encodeValue(s string) string {
 	var b strings.Builder
 	for i, r := range s {

@@ -14,19 +14,19 @@ type attr struct{ key, raw, value string }
 type commentState uint8
 
 const (
-	commentPlain      commentState = iota // words for people
+	commentPlain      commentState = iota // ordinary text
 	commentAttributes                     // key=value pairs
-	commentBroken                         // meant as attributes, but does not parse
-	commentUnclosed                       // has no end, and hides what follows from a reader of the page
+	commentBroken                         // intended as attributes, but does not parse
+	commentUnclosed                       // has no end, so a rendered page hides the text that follows
 )
 
-// attributeKeys are the keys that mean something, in the order in which they are
-// written. Others are kept.
+// attributeKeys lists the known attribute keys in the order in which they are
+// written. Unknown keys are kept.
 var attributeKeys = []string{"id", "type", "importance", "visibility", "confidence", "evidence", "source", "created", "updated", "pin", "supersedes"}
 
-// parseComment reads the inside of a comment. A comment is meant as attributes
-// when it begins with key=, or speaks of visibility: what hides text must not
-// fail to by a slip of the pen.
+// parseComment parses the inside of a comment. A comment that does not parse is
+// broken, not plain, if it begins with key= or mentions visibility: a typing
+// error must not make hidden text public.
 func parseComment(s string) ([]attr, commentState) {
 	var attrs []attr
 	for w := range strings.FieldsSeq(s) {
@@ -64,8 +64,8 @@ func parseAttr(w string) (attr, bool) {
 	return attr{key, raw, value}, true
 }
 
-// rawValue reports whether a value, as it is written, is one: quotes, brackets and
-// what could end the comment are escaped.
+// rawValue reports whether a value is valid as written, which means that
+// quotes, brackets and any text that could end the comment are escaped.
 func rawValue(raw string) bool {
 	for i := range len(raw) {
 		switch raw[i] {
@@ -110,7 +110,8 @@ func meantAsAttributes(words []string) bool {
 	return false
 }
 
-// unclosedComment says what a comment without an end was meant as.
+// unclosedComment returns commentBroken if a comment without an end was
+// intended as attributes, else commentPlain.
 func unclosedComment(b []byte) commentState {
 	words := strings.Fields(string(b[:min(len(b), 200)]))
 	if len(words) > 0 && meantAsAttributes(words) {
@@ -119,7 +120,7 @@ func unclosedComment(b []byte) commentState {
 	return commentPlain
 }
 
-// known reports whether attributes have a key that means something.
+// known reports whether any attribute has a known key.
 func known(attrs []attr) bool {
 	return slices.ContainsFunc(attrs, func(a attr) bool { return slices.Contains(attributeKeys, a.key) })
 }
@@ -133,14 +134,14 @@ func attrValue(attrs []attr, key string) (string, bool) {
 	return "", false
 }
 
-// restricts reports whether attributes keep text from the public.
+// restricts reports whether attributes make text private.
 func restricts(attrs []attr) bool {
 	v, ok := attrValue(attrs, "visibility")
 	return ok && ParseVisibility(v) == PrivateOnly
 }
 
-// applyAttributes takes over everything but the visibility, which is decided
-// elsewhere.
+// applyAttributes copies attributes to the entry and returns the problems
+// found. It ignores the visibility, which [parse.visibility] decides.
 func (e *Entry) applyAttributes(attrs []attr) (problems []Problem) {
 	bad := func(code, format string, args ...any) {
 		problems = append(problems, Problem{code, e.Line, fmt.Sprintf(format, args...)})

@@ -9,10 +9,11 @@ import (
 	"time"
 )
 
-// shared is where a checkout may find real Markdown to run on.
+// shared is the directory in which a checkout may have real Markdown for tests.
 const shared = "../../shared/data"
 
-// corpus reads the Markdown below a directory of real data, by path.
+// corpus returns the files below a directory of real data, by path. It skips
+// the test if there are none.
 func corpus(tb testing.TB, dir string) map[string][]byte {
 	tb.Helper()
 	root := filepath.Join(shared, dir)
@@ -55,7 +56,8 @@ func BenchmarkParseTIL(b *testing.B)     { benchmarkParse(b, corpus(b, "til")) }
 func BenchmarkParseEnglish(b *testing.B) { benchmarkParse(b, corpus(b, "memorybank-en")) }
 func BenchmarkParseChinese(b *testing.B) { benchmarkParse(b, corpus(b, "memorybank-zh")) }
 
-// A session as the template has it, some 3 KB.
+// BenchmarkParseSession parses a session's file of about 3 KB in the form of
+// the template.
 func BenchmarkParseSession(b *testing.B) {
 	var s strings.Builder
 	s.WriteString("---\ncreated_at: 2026-02-04T12:34:56Z\nupdated_at: 2026-02-04T12:34:56Z\nsummary: \"Discussed the layout.\"\ntasks: \"1/3\"\nfollow_ups: \"0/1\"\nsession_id: s_1\nsource: cli\n---\n\n# 2026-02-04\n\n## Session Summary\n")
@@ -66,7 +68,8 @@ func BenchmarkParseSession(b *testing.B) {
 	benchmarkParse(b, map[string][]byte{"2026-02-04/cli.md": []byte(s.String())})
 }
 
-// worst is text that costs a careless parser much more than its size.
+// worst returns texts whose cost in a naive parser is far out of proportion to
+// their size.
 func worst() map[string]string {
 	n := 1 << 18
 	rep := func(s string) string { return strings.Repeat(s, n/len(s)) }
@@ -127,14 +130,15 @@ func backticks(n int) string {
 	return b.String()
 }
 
-// No text takes much longer than its size says: a quarter of a megabyte of the
-// worst is read in a fraction of a second.
+// TestParseWorstCases checks that the time of parsing is in proportion to the
+// size of the text: a quarter of a megabyte of the worst text takes a fraction
+// of a second.
 func TestParseWorstCases(t *testing.T) {
 	var l Layout
 	const limit = 2 * time.Second * raceFactor
 	for name, text := range worst() {
 		took := limit + 1
-		for tries := 5; took > limit && tries > 0; tries-- { // others may be at work
+		for tries := 5; took > limit && tries > 0; tries-- { // other programs may use the CPU
 			start := time.Now()
 			l.Parse("2026-02-04/x.md", []byte(text), Meta{})
 			took = min(took, time.Since(start))

@@ -9,20 +9,21 @@ import (
 	"github.com/yuin/goldmark/util"
 )
 
-// A file is read within bounds, whatever somebody has written into it.
+// These limits bound the time and memory of parsing, independent of the content
+// of the file.
 const (
-	// maxDepth is how many blocks may stand in each other. Beyond it a marker
-	// is text: nobody writes a list fifty levels deep, and every line costs as
-	// much as it is deep.
+	// maxDepth bounds the nesting of blocks. Beyond it a marker is text. Real
+	// lists are not fifty levels deep, and the cost of a line grows with its
+	// depth.
 	maxDepth = 100
-	// maxBlocks is how many blocks are read. Four megabytes of short list
-	// items, the largest file that is read, have about that many.
+	// maxBlocks bounds the number of blocks that are parsed. Four megabytes of
+	// short list items, the largest file that is read, have about that many.
 	maxBlocks = 150_000
 )
 
-// markdown reads block structure only. Emphasis, links and code spans are read
-// by our own scanner, which needs no tree; link definitions stay paragraphs, so
-// that no line is ever lost.
+// markdown parses block structure only. The scanner of this package reads
+// emphasis, links and code spans without a tree. Link definitions stay
+// paragraphs, so that no line is lost.
 var markdown = parser.NewParser(
 	parser.WithBlockParsers(
 		util.Prioritized(bounded{parser.NewSetextHeadingParser(), false}, 100),
@@ -41,14 +42,14 @@ var markdown = parser.NewParser(
 
 var budgetKey = parser.NewContextKey()
 
-// budget is what one run of the parser may still use.
+// A budget holds the remaining limits of one run of the parser.
 type budget struct {
 	blocks  int
 	tooDeep bool
 }
 
-// bounded keeps a block from opening when there are too many, and a container
-// from opening too deep inside others.
+// bounded limits a block parser: no block opens when the budget is used up, and
+// no container opens deeper than maxDepth.
 type bounded struct {
 	parser.BlockParser
 	container bool
@@ -71,8 +72,8 @@ func (p bounded) Open(parent ast.Node, r text.Reader, pc parser.Context) (ast.No
 	return node, state
 }
 
-// table is a table as one block: its cells are of no interest here, and a table
-// of many columns has very many.
+// A table is a Markdown table as one block. Cells are not parsed: the package
+// does not need them, and a wide table has very many.
 type table struct{ ast.BaseBlock }
 
 var kindTable = ast.NewNodeKind("MemoryTable")
@@ -81,8 +82,8 @@ func (*table) Kind() ast.NodeKind         { return kindTable }
 func (*table) IsRaw() bool                { return true }
 func (t *table) Dump(src []byte, lvl int) { ast.DumpHelper(t, src, lvl, nil, nil) }
 
-// tables turns the end of a paragraph into a table, where a header and a
-// delimiter row with the same number of cells say so.
+// tables turns the end of a paragraph into a table if a header row is followed
+// by a delimiter row with the same number of cells.
 type tables struct{}
 
 func (tables) Transform(node *ast.Paragraph, r text.Reader, _ parser.Context) {
@@ -93,7 +94,7 @@ func (tables) Transform(node *ast.Paragraph, r text.Reader, _ parser.Context) {
 		if n == 0 || n != cells(header.Value(src)) {
 			continue
 		}
-		// The paragraph goes, even if lines of it stay above the table: a
+		// Replace the paragraph even if lines of it stay above the table: a
 		// paragraph that remained could still become a heading below it.
 		parent := node.Parent()
 		if i > 1 {
@@ -114,8 +115,8 @@ func (tables) Transform(node *ast.Paragraph, r text.Reader, _ parser.Context) {
 	}
 }
 
-// delimiterCells is the number of cells of a delimiter row, 0 if the line is
-// none.
+// delimiterCells returns the number of cells of a delimiter row, or 0 if the
+// line is not a delimiter row.
 func delimiterCells(line []byte) int {
 	line = bytes.TrimSpace(line)
 	if len(line) == 0 || bytes.Trim(line, "|-: \t") != nil && len(bytes.Trim(line, "|-: \t")) > 0 || !bytes.ContainsAny(line, "|:") {
@@ -136,7 +137,7 @@ func delimiterCells(line []byte) int {
 	return n
 }
 
-// cells is the number of cells of a table's row.
+// cells returns the number of cells of a table row.
 func cells(line []byte) int {
 	line = bytes.TrimSpace(line)
 	line = bytes.TrimPrefix(line, []byte("|"))
@@ -156,7 +157,7 @@ func cells(line []byte) int {
 	return n
 }
 
-// topKind is what a block of the top level is to us.
+// topKind is the role of a top-level block.
 type topKind uint8
 
 const (
@@ -169,21 +170,21 @@ const (
 // A top is a block of the top level, or an item of a list of the top level.
 type top struct {
 	kind         topKind
-	block        Block // of an entry
+	block        Block // of a topEntry
 	from, to     int   // lines, inclusive
-	level        int   // of a heading
+	level        int   // of a topHeading
 	node         ast.Node
 	introduction ast.Node // the paragraph that introduces a code block
 }
 
-// structure reads the blocks of text from offset body on. Every line that is
-// not blank is in exactly one of them.
+// structure parses the blocks of text from offset body on. Every line that is
+// not blank is in exactly one of the returned blocks.
 func structure(text []byte, body int, ln lines) (tops []top, problem *Problem) {
 	root, problem := parseBlocks(text[body:len(text):len(text)])
 	add := func(node ast.Node, kind topKind, block Block, level int) {
 		line := ln.at(body + blockStart(node))
-		// Two blocks cannot begin on one line; should the parser ever say so,
-		// they are one.
+		// Two blocks cannot begin on one line. If the parser ever returns two
+		// such blocks, treat them as one.
 		if n := len(tops); n > 0 && tops[n-1].from >= line {
 			return
 		}
@@ -212,14 +213,14 @@ func structure(text []byte, body int, ln lines) (tops []top, problem *Problem) {
 		}
 	}
 	if n := len(tops); problem != nil && problem.Code == tooManyBlocks && n > 0 {
-		tops[n-1] = top{block: Paragraph, from: tops[n-1].from, node: ast.NewParagraph()} // with all that follows
+		tops[n-1] = top{block: Paragraph, from: tops[n-1].from, node: ast.NewParagraph()} // includes the rest of the file
 	}
 	return cover(tops, text, body, ln), problem
 }
 
-// cover gives each block the lines up to the next one, without the blank ones
-// at its end. Lines above the first block, which only a mistake of the parser
-// leaves, are a paragraph.
+// cover extends each block to the line before the next one, without trailing
+// blank lines. If a parser error leaves lines above the first block, they
+// become a paragraph.
 func cover(tops []top, text []byte, body int, ln lines) []top {
 	first := ln.at(body)
 	isBlank := func(line int) bool { s := ln.span(line, line); return blank(text[s.Start:s.End]) }
@@ -247,8 +248,8 @@ func cover(tops []top, text []byte, body int, ln lines) []top {
 	return tops
 }
 
-// markupOnly reports whether a block of HTML is nothing but comments and
-// <private> tags.
+// markupOnly reports whether an HTML block contains only comments and <private>
+// tags.
 func markupOnly(b []byte) bool {
 	for {
 		b = bytes.TrimSpace(b)
@@ -274,7 +275,8 @@ func markupOnly(b []byte) bool {
 	}
 }
 
-// codeLines are the lines that stand in code blocks of the top level or nested.
+// codeLines returns the set of lines inside code blocks, at the top level or
+// nested.
 func codeLines(tops []top, body int, ln lines) map[int]bool {
 	code := map[int]bool{}
 	var walk func(n ast.Node)
@@ -296,7 +298,7 @@ func codeLines(tops []top, body int, ln lines) map[int]bool {
 	return code
 }
 
-// blockStart is where a block begins, from the start of the text.
+// blockStart returns the offset of a block from the start of the parsed text.
 func blockStart(n ast.Node) int {
 	if p := n.Pos(); p >= 0 {
 		return p
@@ -307,16 +309,16 @@ func blockStart(n ast.Node) int {
 	return 0
 }
 
-// Problems of the structure of a file. After the first two, what was not read is
-// private.
+// Problem codes for the structure of a file. After markdownUnreadable and
+// tooManyBlocks, the part of the file that was not parsed is private.
 const (
 	markdownUnreadable = "markdown_unreadable"
 	tooManyBlocks      = "too_many_blocks"
 	nestingTooDeep     = "nesting_too_deep"
 )
 
-// parseBlocks runs the Markdown parser. Should it fail on some text, the text
-// is a document without structure.
+// parseBlocks runs the Markdown parser. If the parser panics, parseBlocks
+// returns a document without structure and a problem.
 func parseBlocks(src []byte) (root ast.Node, problem *Problem) {
 	defer func() {
 		if recover() != nil {

@@ -48,9 +48,9 @@ func TestParseClock(t *testing.T) {
 	}
 }
 
-// Whatever a file says and whatever is noted, every byte of the file stays where
-// it is, and there is one entry more, below its own heading, read by those it is
-// for and showing nothing else to anybody.
+// FuzzAppendSection checks that AppendSection keeps every byte of any file and
+// adds exactly one entry, below its own heading, with the requested readers. A
+// private entry must not add text for public readers.
 func FuzzAppendSection(f *testing.F) {
 	for _, s := range seeds {
 		f.Add(s, "Topic", "a text", false)

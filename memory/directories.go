@@ -13,9 +13,9 @@ import (
 
 const maxSubject = 256 // bytes: longer than any identifier of a messenger or account
 
-// ValidSubject says why s cannot be a subject's id: ids are not empty, are at
-// most 256 bytes of UTF-8 without control characters, and do not begin with
-// "?", which marks the keys of directories.
+// ValidSubject returns an error if s cannot be a subject's id. An id is not
+// empty, is at most 256 bytes of UTF-8 without control characters, and does not
+// begin with "?", which marks the keys of directories.
 func ValidSubject(s string) error {
 	switch {
 	case s == "":
@@ -32,14 +32,15 @@ func ValidSubject(s string) error {
 	return nil
 }
 
-// maxName keeps a name with its hash and its extension within what file systems
-// allow.
+// maxName bounds a sanitized name, so that the name with its hash and extension
+// stays within the limits of file systems.
 const maxName = 200
 
-// sanitize makes a file name of an id: what is not a letter, digit, dot, dash
-// or underscore becomes an underscore. Two ids that differ in more than a colon
-// get different names, by a hash, which is also added where the name alone
-// would mean something else.
+// sanitize returns a file name for an id. Characters other than ASCII letters,
+// digits, dots, dashes and underscores become underscores. A hash is appended
+// if the id contains such a character other than a colon, is too long or
+// hidden, or if the name is taken. So ids that differ in more than a colon get
+// different names.
 func sanitize(id string, taken func(name string) bool) string {
 	var b strings.Builder
 	unsafe := id == ""
@@ -56,7 +57,7 @@ func sanitize(id string, taken func(name string) bool) string {
 	if len(name) > maxName {
 		name, unsafe = name[:maxName], true
 	}
-	if hidden(name) { // stays hidden, whatever is added at its end
+	if hidden(name) { // a suffix would not change that, so replace the first character
 		name, unsafe = "_"+name[1:], true
 	}
 	if unsafe || taken(name) {
@@ -66,7 +67,7 @@ func sanitize(id string, taken func(name string) bool) string {
 	return name
 }
 
-// reserved reports whether a directory's name has a meaning of its own.
+// reserved reports whether a directory's name has a special meaning.
 func reserved(name string) bool {
 	switch name {
 	case memoryDir, memoryFile, "index.sqlite", "users", longtermsDir, archiveDir:
@@ -75,11 +76,11 @@ func reserved(name string) bool {
 	return IsDay(name)
 }
 
-// SubjectDir is the name of a subject's directory below _longterms.
+// SubjectDir returns the name of a subject's directory below _longterms.
 func SubjectDir(subject string) string { return sanitize(subject, reserved) }
 
-// UserDir is the name of a subject's directory at the root, in the layout that
-// has MEMORY.md and memory/ in it.
+// UserDir returns the name of a subject's directory at the root, in the layout
+// where that directory contains MEMORY.md and memory/.
 func UserDir(subject string) string {
 	if reserved(subject) || hidden(subject) {
 		subject = "user-" + subject
@@ -87,20 +88,22 @@ func UserDir(subject string) string {
 	return sanitize(subject, reserved)
 }
 
-// SessionFile is the name of the file of a session within its day.
+// SessionFile returns the name of a session's file within the directory of its
+// day.
 func SessionFile(id string) string {
 	skipped := func(name string) bool { return skip(name+".md") != "" }
 	name := sanitize(id, skipped)
-	if skipped(name) { // it looks like a conflict copy, and those have dots or dashes
+	if skipped(name) { // it looks like a conflict copy, whose name contains dots or dashes
 		name = strings.NewReplacer(".", "_", "-", "_").Replace(name)
 	}
 	return name + ".md"
 }
 
-// SessionNames are names for the file of a session, without .md, the usual one
-// first: another is taken if that is the name of a file that is another session's,
-// and a third if somebody who may read more has such a session, too. Reader stands
-// for who may read no more than that.
+// SessionNames returns candidate names for a session's file, without .md, in
+// order of preference. The second name is for a day in which the first one is
+// the file of another session. The third name, which also depends on reader, is
+// for a day in which a caller with wider access has a session with the same id.
+// Reader identifies the access of the caller.
 func SessionNames(id, reader string) []string {
 	name := strings.TrimSuffix(SessionFile(id), ".md")
 	apart := func(s string) string {
@@ -110,23 +113,24 @@ func SessionNames(id, reader string) []string {
 	return []string{name, apart(id), apart(id + "\n" + reader)}
 }
 
-// Directories knows which subject each directory that stands for one belongs
-// to, from what its files claim. The zero value knows of no claim. Methods that
-// change it must not run at the same time as others.
+// Directories maps directories to subjects, from the claims in their files. The
+// zero value has no claims. Methods that change it must not run concurrently
+// with others.
 type Directories struct {
 	// Owner is the subject that owns the root, as in [Layout]; "owner" when
 	// empty.
 	Owner string
-	// Unsure is true while not every file has been read. A directory without a
-	// known claim may then turn out to be somebody's, and is opened to nobody
-	// but the root's owner.
+	// Unsure is true while some files are unread. A directory without a known
+	// claim may still belong to a subject, so only the owner of the root may
+	// open it.
 	Unsure bool
 
 	claims map[string]map[string]string // owner key → path → subject
 	keys   map[string]string            // path → owner key
 }
 
-// Set notes what the file at a place claims; an empty claim is none.
+// Set records the claim of the file at a place. An empty claim removes the
+// record.
 func (d *Directories) Set(p Place, claim string) {
 	d.Remove(p.Path)
 	if claim == "" || p.Dir == "" {
@@ -142,7 +146,7 @@ func (d *Directories) Set(p Place, claim string) {
 	d.keys[p.Path] = p.Owner
 }
 
-// Remove forgets what the file at a path claimed.
+// Remove deletes the recorded claim of the file at a path.
 func (d *Directories) Remove(path string) {
 	key, ok := d.keys[path]
 	if !ok {
@@ -155,9 +159,10 @@ func (d *Directories) Remove(path string) {
 	}
 }
 
-// Subject is the subject behind an owner key, as far as it is known. A directory
-// is the subject's that its files claim it for, else the one's of its own name;
-// one that is contested is nobody else's.
+// Subject returns the subject of an owner key as far as it is known. If all
+// claims on a directory agree, the directory belongs to the claimed subject.
+// Without claims it belongs to the subject of its own name. For a contested
+// directory Subject returns the key itself, which matches no subject.
 func (d *Directories) Subject(owner string) string {
 	if !strings.HasPrefix(owner, "?") {
 		return owner
@@ -177,8 +182,8 @@ func (d *Directories) Subject(owner string) string {
 
 func (d *Directories) owner() string { return (&Layout{Owner: d.Owner}).owner() }
 
-// opens reports whether a subject that maps to a directory may open it: nobody
-// else has a claim.
+// opens reports whether a subject that maps to a directory may open it, which
+// requires that no other subject claims it.
 func (d *Directories) opens(key, subject string) bool {
 	if d.Unsure && len(d.claims[key]) == 0 {
 		return subject == d.owner()
@@ -191,9 +196,10 @@ func (d *Directories) opens(key, subject string) bool {
 	return true
 }
 
-// A Conflict is a directory that two subjects claim. It is opened to neither.
+// A Conflict is a directory claimed by more than one subject. None of them can
+// open it.
 type Conflict struct {
-	Dir      string   // the directory, relative to the root
+	Dir      string   // relative to the root
 	Subjects []string // sorted
 	Paths    []string // the files that claim it, sorted
 }
@@ -217,7 +223,7 @@ func (d *Directories) Conflicts() []Conflict {
 	return out
 }
 
-// keyDir is the path of the directory behind an owner key.
+// keyDir returns the path of the directory of an owner key.
 func keyDir(key string) string {
 	if dir, ok := strings.CutSuffix(key[1:], "/"); ok {
 		return dir
@@ -225,8 +231,9 @@ func keyDir(key string) string {
 	return longtermsDir + "/" + key[1:]
 }
 
-// View is what a scope may read. Nobody has no aliases. An invalid subject or
-// alias is an error, and the view is then nobody's.
+// View returns the view of a scope. For an anonymous scope it ignores aliases.
+// If the subject or an alias is invalid, View returns an error and an empty
+// view.
 func (d *Directories) View(s Scope) (View, error) {
 	v := View{root: d.owner(), private: s.Context == Private}
 	if s.Subject == "" {

@@ -9,50 +9,50 @@ import (
 // Span is a range of bytes in a document's source, end exclusive.
 type Span struct{ Start, End int }
 
-// A Document is one file, parsed. It is immutable once made and safe for
-// concurrent use.
+// A Document is one parsed file. It is immutable and safe for concurrent use.
 type Document struct {
 	Place  Place
-	Source []byte // the bytes of the file; never modified
+	Source []byte // never modified
 	Front  Front
 
-	Partition Partition // of the document as a whole: who may read it, may read all of it
+	Partition Partition // of the document as a whole: its readers may read all of it
 
 	Own      Partition // of the file itself: frontmatter, summary, file tags
-	Claim    string    // the subject_id by which the file claims its directory, if it fits
+	Claim    string    // subject_id with which the file claims its directory, if the claim is valid
 	Headings []Heading
 	Entries  []Entry // in file order
 	Hidden   []Span  // generated text, injected blocks, and comments outside entries: whole lines, not indexed
 	Problems []Problem
 
-	// Stale is true when the file could not be read and this is what it said
-	// before; whoever reads files says so.
+	// Stale is true when the file could not be read and the document holds its
+	// previous content. The code that reads files sets Stale.
 	Stale bool
 
-	// Unsound is true when nothing may ever be written to the file: broken
-	// frontmatter, invalid UTF-8, an unclosed marker.
+	// Unsound is true when the file must not be written: broken frontmatter,
+	// invalid UTF-8, an unclosed marker.
 	Unsound bool
 
-	masked  []byte    // the source as it may be shown, byte for byte as long: what everything else is read from
-	excerpt *Document // what else may be read of it
-	public  Partition // of what is public in this file
-	private privacy   // what is private whatever its entry says
-	closed  Partition // of what is private in this file
+	masked  []byte    // source with secrets masked, of the same length; all other fields are parsed from it
+	excerpt *Document // the part that readers of public text may read
+	public  Partition // partition of the public entries of the file
+	private privacy   // lines that are private regardless of their entries
+	closed  Partition // partition of the private entries of the file
 	lines   lines
 	hidden  []lineRange // generated text and injected blocks
-	opened  []bool      // by heading: something public is below it, or below one of those in it
+	opened  []bool      // by heading: something public is below it or below one of its subheadings
 }
 
-// A Heading gives the entries below it their section path.
+// A Heading is a heading of the document. It gives the entries below it their
+// section path.
 type Heading struct {
 	Level   int // 1 to 6
 	Text    string
 	Line    int // 1-based
-	EndLine int // a setext heading has two lines
+	EndLine int // differs from Line for a setext heading, which has two lines
 	Parent  int // index of the enclosing heading in Document.Headings, -1 at the top
 }
 
-// Block is the Markdown shape of an entry.
+// A Block is the Markdown shape of an entry.
 type Block uint8
 
 // The shapes of entries.
@@ -63,11 +63,11 @@ const (
 	Quote
 	HTML
 	Code         // with the paragraph that introduces it
-	EmptyHeading // a heading whose section holds nothing
+	EmptyHeading // a heading whose section is empty
 )
 
-// An Entry is the smallest thing that is found, shown, counted, merged or
-// trimmed.
+// An Entry is the smallest unit of search, display, counting, merging and
+// trimming.
 type Entry struct {
 	Line, EndLine int  // 1-based, inclusive: exactly the entry's lines
 	Span          Span // the same lines as bytes, with the last line's ending
@@ -76,13 +76,13 @@ type Entry struct {
 	Sections      []string // section path, outermost first
 
 	ID    string // never empty; unique within the document
-	Given bool   // ID was written by a person or program (attribute id or ^anchor), not derived
+	Given bool   // ID is written in the file (attribute id or ^anchor), not derived
 
-	Masked bool // something in its lines is not shown as it is
+	Masked bool // some text in its lines is masked
 
 	Title string // leading bold text, without the emphasis and the colon
-	Text  string // the entry's lines as written, without comments; what is searched and shown
-	Norm  string // Text normalised (case, width, white space, emphasis, markers): equal Norm is a duplicate
+	Text  string // the entry's lines as written, without comments; searched and shown
+	Norm  string // Text normalised (case, width, white space, emphasis, markers); entries with equal Norm are duplicates
 
 	Partition     Partition
 	Type          string // fact, preference, project, decision, crumb, request, result
@@ -93,29 +93,29 @@ type Entry struct {
 	Evidence      []string
 	Supersedes    string
 	Pin           bool
-	Attributes    map[string]string // every attribute as written, decoded; nil when there is none
-	Comment       Span              // the comment in the source that holds them; empty when there is none
+	Attributes    map[string]string // every attribute as written, decoded; nil when there are none
+	Comment       Span              // the comment in the source that contains the attributes; empty when there is none
 
-	Tags  []string // lower-cased without '#', sorted; the file's own tags are included if the entry is of the file's own partition
+	Tags  []string // lower-cased without '#', sorted; includes the file's tags if the entry is in the file's own partition
 	Tasks []Task   // in order, nested ones included
 	Links []Link
 
-	Time  time.Time // when it was written or last changed, in UTC; zero only if nothing is known at all
+	Time  time.Time // when it was written or last changed, in UTC; zero if unknown
 	Added string    // the added date as YYYY-MM-DD, or empty
 
-	lead int // where its first block ends, if a comment put there would be its own; else 0
+	lead int // end of its first block, if a comment inserted there would apply to the entry; else 0
 }
 
-// TaskState is the mark in a task's box.
+// A TaskState is the mark in a task's box.
 type TaskState uint8
 
-// The states of a task. Other marks are left alone and are not tasks.
+// Task states. Items with other marks are not tasks and stay unchanged.
 const (
 	Open TaskState = iota
 	Done
 )
 
-// String is the state's name on the wire.
+// String returns the state's name in the API.
 func (s TaskState) String() string {
 	if s == Done {
 		return "done"
@@ -128,15 +128,15 @@ type Task struct {
 	State    TaskState
 	Text     string // without box, marks and comments
 	Norm     string // Text normalised as TODO reconciliation compares it
-	ID       string // given to it in its own line, else its entry's if that is given; empty for none
-	Under    string // the nearest list item around it, normalised like Norm; empty at the top
+	ID       string // id in its own line, else the entry's if that is given; else empty
+	Under    string // normalised text of the nearest enclosing list item; empty at the top
 	Line     int    // 1-based
 	Box      Span   // the byte between the brackets; empty where a list section has no box
 	Parent   int    // index of the enclosing task in Entry.Tasks, -1 for none
 	FollowUp bool   // in a Follow Ups section
 	InTasks  bool   // in a Tasks section
 
-	top bool // it is the entry itself
+	top bool // the task is the entry itself
 }
 
 // A Link is a reference from an entry to a file or an anchor.
@@ -144,19 +144,19 @@ type Link struct {
 	Text   string
 	Target string // as written, without the anchor
 	Anchor string
-	Paths  []string // where it may lead, in order of preference: root-relative, file-relative, archived; slash paths below the root
+	Paths  []string // possible targets in order of preference: root-relative, file-relative, archived; slash paths below the root
 
-	wiki bool // [[target]]: .md goes without saying
+	wiki bool // [[target]]: .md is implied
 }
 
-// Progress counts checkboxes.
+// A Progress counts done and total checkboxes.
 type Progress struct{ Done, Total int }
 
-// String is the progress as frontmatter has it: done/total.
+// String returns the progress in the form of the frontmatter: done/total.
 func (p Progress) String() string { return fmt.Sprintf("%d/%d", p.Done, p.Total) }
 
-// A Stamp is what a file looked like when it was read: two equal stamps of one
-// path mean, as far as a file system tells without reading, the same content.
+// A Stamp identifies a state of a file without its content: two equal stamps of
+// one path mean the same content, as far as the file system can show.
 type Stamp struct {
 	Size  int64
 	MTime int64 // nanoseconds since 1970
@@ -165,50 +165,50 @@ type Stamp struct {
 }
 
 // IgnoreFile is the name of the file, directly in the root, whose patterns (in
-// gitignore's syntax) say what is never read.
+// gitignore's syntax) exclude files from reading.
 const IgnoreFile = ".memwatchdignore"
 
-// A Tree is what one walk of the root, or of a directory in it, saw. Its lists
-// are sorted by path, byte for byte.
+// A Tree is the result of one walk of the root, or of a directory in it. Its
+// lists are sorted by path, byte for byte.
 type Tree struct {
 	From    string // the directory that was walked; empty for the whole root
 	Files   []Found
 	Skipped []Skipped
-	Failed  bool // something could not be looked at, for a reason that may pass: look again
+	Failed  bool // a temporary failure hid part of the tree: walk again
 }
 
-// Found is a file that may be read.
+// A Found is a file that may be read.
 type Found struct {
 	Path  string
 	Stamp Stamp
 }
 
-// Skipped is something that is not read, and why.
+// A Skipped is a file or directory that is not read, with the reason.
 type Skipped struct {
 	Path   string
-	Reason string // for a person
-	Unseen bool   // it could not be looked at: nothing is known about it or what is below it, so it is not gone
+	Reason string // human-readable
+	Unseen bool   // it could not be examined, so nothing is known about it or its children; do not treat it as deleted
 }
 
-// A Directory is a directory with what tells it from another one at the same
-// path.
+// A Directory is a directory with the identity that distinguishes it from
+// another directory at the same path.
 type Directory struct {
 	Path string // empty for the root
 	ID   FileID
 }
 
-// FileID tells files and directories apart: a path that leads to another one
-// than before leads to something else.
+// A FileID identifies a file or directory independent of its path. If a path
+// has a new FileID, the file or directory was replaced.
 type FileID struct{ Device, Inode uint64 }
 
-// Where a file holds both text that only some may read and text that more may
-// read, it is two documents: the whole, for the former, and the excerpt, for the
-// others. The excerpt is read from nothing but the lines that are left when the
-// private ones had never been written. So it cannot depend on them in any way:
-// not by what is an entry and what introduces it, nor by ids, numbers or times.
+// A file that contains both restricted text and text with more readers is two
+// documents: the whole, for readers of the restricted text, and the excerpt,
+// for the others. The excerpt is parsed only from the lines that remain without
+// the private ones. So the excerpt cannot depend on private lines in any way,
+// neither in its entries and introductions nor in ids, numbers or times.
 
-// For is the document as a view knows it. It is nil where there is nothing for
-// the view, which is the same as no file.
+// For returns the document as visible to a view: the whole, its excerpt, or nil
+// if the view can read nothing of it. Callers treat nil like a missing file.
 func (d *Document) For(v View) *Document {
 	switch {
 	case v.Readable(d.Partition):
@@ -223,17 +223,17 @@ func (d *Document) For(v View) *Document {
 	return d.excerpt
 }
 
-// Excerpt is the document as those know it who may read its public text only;
-// nil if that is all of it, or nothing.
+// Excerpt returns the document for readers of its public text only. It is nil
+// if all of the document is public, or none of it.
 func (d *Document) Excerpt() *Document { return d.excerpt }
 
-// excerptOf is what an excerpt does not say itself.
+// excerptOf holds the properties of an excerpt that its text does not contain.
 type excerptOf struct {
 	owner string
-	front bool // it begins with the frontmatter
+	front bool // the excerpt begins with the frontmatter
 }
 
-// setApart decides where the document is kept, and makes its excerpt.
+// setApart sets the partition of the document and parses its excerpt.
 func (d *Document) setApart(l *Layout, meta Meta) {
 	d.Partition = d.closed
 	public := d.Own.Visibility == PublicOK
@@ -243,7 +243,7 @@ func (d *Document) setApart(l *Layout, meta Meta) {
 	if !public {
 		return
 	}
-	// Who reads the public text, and nothing else.
+	// A view that reads the public text only.
 	v := View{owners: map[string]string{d.public.Owner: ""}}
 	if d.whole(v) {
 		if !blank(d.Source) {
@@ -259,7 +259,7 @@ func (d *Document) setApart(l *Layout, meta Meta) {
 	for _, line := range shown.source {
 		s := d.lines.span(line, line)
 		if n := len(src) - 1; n >= 0 && src[n] == '\r' && d.Source[s.Start] == '\n' {
-			src[n], masked[n] = '\n', '\n' // two ends of lines must not become one
+			src[n], masked[n] = '\n', '\n' // prevent a CR and an LF of different lines from becoming one line ending
 		}
 		src = append(src, d.Source[s.Start:s.End]...)
 		masked = append(masked, d.masked[s.Start:s.End]...)

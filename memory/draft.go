@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// A Draft is what a session has to say of itself: text from outside, which
-// becomes items of the session's file (see [Draft.Parts]).
+// A Draft is the input of a client about a session. Its parts become items of
+// the session's file (see [Draft.Parts]).
 type Draft struct {
 	Summary         string                 `json:"summary,omitempty"`
 	Source          string                 `json:"source,omitempty"`
@@ -25,8 +25,8 @@ type Draft struct {
 	Promote         *Promotion             `json:"promote,omitempty"`
 }
 
-// A DraftItem is a title and what there is to say, or an event: its topic, who
-// took part, when, what happened and what came of it.
+// A DraftItem is a title with a text, or an event with topic, participants,
+// time, description and result.
 type DraftItem struct {
 	Title      string `json:"title,omitempty"`
 	Text       string `json:"text,omitempty"`
@@ -38,8 +38,8 @@ type DraftItem struct {
 	Visibility string `json:"visibility,omitempty"`
 }
 
-// A DraftTask is a task. One that is done already stays done, unless it is
-// reopened.
+// A DraftTask is a task. A task that is already done in the file stays done
+// unless Reopen is set.
 type DraftTask struct {
 	Text       string `json:"text,omitempty"`
 	Done       bool   `json:"done,omitempty"`
@@ -47,14 +47,14 @@ type DraftTask struct {
 	Visibility string `json:"visibility,omitempty"`
 }
 
-// A DraftLink is a link to a file of memory or to anything else.
+// A DraftLink is a link to a memory file or to any other target.
 type DraftLink struct {
 	Text       string `json:"text,omitempty"`
 	Target     string `json:"target,omitempty"`
 	Visibility string `json:"visibility,omitempty"`
 }
 
-// A Promotion is what is to be remembered for long.
+// A Promotion is a fact to store in long-term memory.
 type Promotion struct {
 	Title    string `json:"title,omitempty"`
 	Text     string `json:"text,omitempty"`
@@ -64,27 +64,28 @@ type Promotion struct {
 // A Part is one item of a draft.
 type Part struct {
 	Name    string   // in the draft: facts[0], items.Notes[2]
-	Section string   // that it goes to, as the draft names it
-	Texts   []string // all that was written by others
-	Private bool     // it says that it is not for a session's file
+	Section string   // target section, as named in the draft
+	Texts   []string // all client-supplied texts
+	Private bool     // the client marks it as private, so it does not belong in a session's file
 
 	title  string // as given
 	lines  []string
-	nested bool // all lines but the first are items of their own
-	number bool // the list of the section has numbers
+	nested bool // each line but the first is an item of its own
+	number bool // the section is a numbered list
 	task   *DraftTask
 	target string // of a link
 }
 
-// The names of the two sections of tasks in a draft, whatever a file names them.
+// Names of the two task sections in a draft, which are independent of the names
+// in a file.
 const (
 	tasksSection     = "Tasks"
 	followUpsSection = "Follow Ups"
 )
 
-// Parts are the items of the draft, in the order in which a new file has them:
-// section by section as in [ShortTermSections], then the other ones by name. The
-// error says which item cannot be one, and why.
+// Parts returns the items of the draft in the order of a new file: the sections
+// in the order of [ShortTermSections], then the others by name. The error names
+// the first invalid item, with the reason.
 func (d *Draft) Parts() ([]Part, error) {
 	var list []Part
 	var failed error
@@ -145,10 +146,10 @@ func (d *Draft) Parts() ([]Part, error) {
 	return list, failed
 }
 
-// HeadingLine is the name of a section that comes from outside, as one line.
+// HeadingLine returns a section name from a client as one line.
 func HeadingLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
-// SaysPrivate reports whether a text has a tag that makes it private.
+// SaysPrivate reports whether a text contains a <private> tag.
 func SaysPrivate(text string) bool {
 	for at := range len(text) {
 		if text[at] == '<' {
@@ -160,7 +161,8 @@ func SaysPrivate(text string) bool {
 	return false
 }
 
-// part is a title with a text, an event below its topic, or just a text.
+// part returns the item as a title with a text, an event below its topic, or a
+// plain text.
 func (i *DraftItem) part(section string) (Part, error) {
 	p := Part{
 		Section: section, Texts: []string{section, i.Title, i.Text, i.Topic, i.Users, i.Datetime, i.Event, i.Result},
@@ -213,11 +215,11 @@ func (l *DraftLink) part(section string) (Part, error) {
 	return p, nil
 }
 
-// linkText keeps what is no bracket of a link's text from being one, and an
-// address from being a link of its own.
+// linkText escapes the text of a link, so that brackets do not end it and an
+// address does not become a link of its own.
 var linkText = strings.NewReplacer(`\`, `\\`, "[", `\[`, "]", `\]`, "`", "\\`", "<", `\<`)
 
-// linkTarget writes the target of a link so that it is all of it.
+// linkTarget percent-encodes characters that would end the target of a link.
 func linkTarget(s string) string {
 	var b strings.Builder
 	for _, c := range []byte(s) {
@@ -230,10 +232,11 @@ func linkTarget(s string) string {
 	return b.String()
 }
 
-// oneLine is a text as one line.
+// oneLine joins the lines of a text into one.
 func oneLine(s string) string { return strings.Join(strings.Fields(unbroken(s)), " ") }
 
-// textLinesOf are the lines of a text, each as one, without blank ones.
+// textLinesOf returns the lines of a text, with white space collapsed and
+// without blank lines.
 func textLinesOf(s string) (lines []string) {
 	for line := range strings.SplitSeq(strings.ReplaceAll(s, "\r", "\n"), "\n") {
 		if line = oneLine(line); line != "" {
@@ -243,7 +246,7 @@ func textLinesOf(s string) (lines []string) {
 	return lines
 }
 
-// item is the part as an item of a list with a marker.
+// item returns the part as a list item with a marker.
 func (p *Part) item(marker string) string {
 	lines := slices.Clone(p.lines)
 	for i, line := range lines {

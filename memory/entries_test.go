@@ -8,8 +8,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// A file with more blocks than are read keeps its lines in one last entry, and
-// that is private: nobody has looked for marks in it.
+// TestTooManyBlocks checks that a file with too many blocks has its remaining
+// lines in one last entry. That entry is private, because the lines were not
+// searched for marks.
 func TestTooManyBlocks(t *testing.T) {
 	for name, text := range map[string]string{
 		"items":      strings.Repeat("- a\n", 1<<18),
@@ -40,8 +41,8 @@ func TestTooManyBlocks(t *testing.T) {
 	}
 }
 
-// Derived ids are kept in links, in evidence and in use counts: a change of how
-// they are made is a change of format.
+// TestDerivedIDs pins the derived ids. Links, evidence and use counts contain
+// them, so a different derivation is a change of format.
 func TestDerivedIDs(t *testing.T) {
 	const src = "# A\n\n- **Tea**: green\n- **tea**: GREEN\n\n## B\n\n- **Tea**: green\n- **Tea**: green <!-- visibility=private_only -->\n- **Tea**: green <!-- visibility=private_only -->\n"
 	ids := func(path, src string) (out []string) {
@@ -55,11 +56,11 @@ func TestDerivedIDs(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("ids (-want +got):\n%s", diff)
 	}
-	// They do not depend on case, width, white space, emphasis or boxes ...
+	// Ids do not depend on case, width, white space, emphasis or boxes.
 	if again := ids("2026-02-04/s.md", strings.NewReplacer("- **Tea**: green", "* [x]  ＴＥＡ:\tgreen").Replace(src)); !cmp.Equal(got, again) {
 		t.Errorf("ids of the same text written differently: %q, want %q", again, got)
 	}
-	// ... nor those of public entries on private ones.
+	// Ids of public entries do not depend on private entries.
 	public := ids("2026-02-04/s.md", strings.ReplaceAll(src, "- **Tea**: green <!-- visibility=private_only -->\n", ""))
 	if !cmp.Equal(got[:3], public) {
 		t.Errorf("ids without the private entries: %q, want %q", public, got[:3])

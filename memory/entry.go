@@ -11,20 +11,20 @@ import (
 	"github.com/yuin/goldmark/ast"
 )
 
-// A draft is what an entry waits for: who may read it is known only when the
-// whole file has been seen.
+// A draft holds the parts of an entry that are applied when the whole file has
+// been parsed, because only then its readers are known.
 type draft struct {
 	attrs  []attr
-	opened bool // attrs may make it public
-	closed bool // an attribute in it says private
+	opened bool // attrs can make the entry public
+	closed bool // an attribute inside it makes it private
 }
 
-// block is what is read of one block of the top level. It is used again for the
-// next one.
+// A block holds the parsed content of one top-level block. The parser reuses it
+// for the next block.
 type block struct {
 	found
 	leaves []leaf
-	items  []item // the first stands for the block itself
+	items  []item // items[0] represents the block itself
 }
 
 // An item is a list item in a block.
@@ -39,8 +39,8 @@ func (b *block) reset() {
 	b.leaves, b.items = b.leaves[:0], append(b.items[:0], item{parent: -1, lead: -1})
 }
 
-// entry reads an entry, but for what depends on who may read it. It returns its
-// index.
+// entry parses an entry, except the parts that depend on its readers, and
+// returns its index.
 func (p *parse) entry(t *top, heading int) int {
 	b := &p.block
 	b.reset()
@@ -73,8 +73,7 @@ func (p *parse) entry(t *top, heading int) int {
 	return len(p.d.Entries) - 1
 }
 
-// readLead reads what the beginning of an entry says: its title, its anchor and
-// the date when it was added.
+// readLead parses the beginning of an entry: title, anchor and added date.
 func (p *parse) readLead(e *Entry, b *block) {
 	lead := ""
 	if len(b.leaves) > 0 && b.leaves[0].lead && e.Block != HTML && e.Block != Table {
@@ -104,9 +103,9 @@ func (p *parse) readLead(e *Entry, b *block) {
 	}
 }
 
-// ownAttributes finds the comment that speaks for the entry: at the end of a
-// line of its first block, else at its very end. Every other comment can only
-// hide it.
+// ownAttributes finds the comment that applies to the entry: at the end of a
+// line of its first block, else at the very end of the entry. Any other comment
+// can only make the entry private.
 func (p *parse) ownAttributes(e *Entry, b *block) (dr draft) {
 	for i := range b.leaves {
 		lf := &b.leaves[i]
@@ -141,7 +140,7 @@ func (p *parse) ownAttributes(e *Entry, b *block) (dr draft) {
 	return dr
 }
 
-// show is a piece of the text as it is shown.
+// show returns a piece of the text in its display form.
 func (p *parse) show(s string) string {
 	if p.plain {
 		return s
@@ -149,8 +148,8 @@ func (p *parse) show(s string) string {
 	return display([]byte(s), false)
 }
 
-// entryText is an entry's lines as written, without comments and without what
-// is hidden in them.
+// entryText returns an entry's lines as written, without comments and hidden
+// lines.
 func (p *parse) entryText(e *Entry, b *block) string {
 	cuts := p.cuts[:0]
 	for i := range b.leaves {
@@ -162,7 +161,7 @@ func (p *parse) entryText(e *Entry, b *block) string {
 	}
 	p.cuts = cuts
 	if len(cuts) == 0 && p.hidden == nil {
-		start := max(e.Span.Start, p.body) // not before a byte order mark
+		start := max(e.Span.Start, p.body) // skip the byte order mark
 		if p.plain {
 			return strings.TrimRight(p.source[start-p.body:e.Span.End-p.body], "\n")
 		}
@@ -183,7 +182,7 @@ func (p *parse) entryText(e *Entry, b *block) string {
 		kept := bytes.TrimRight(out[n:], " \t\r\n")
 		out = out[:n+len(kept)]
 		if len(bytes.TrimLeft(kept, " \t>")) == 0 && (line > e.Line || e.Block != Item) {
-			out = out[:n] // there was nothing but the comment
+			out = out[:n] // the line contained only the comment
 			continue
 		}
 		out = append(out, '\n')
@@ -192,7 +191,8 @@ func (p *parse) entryText(e *Entry, b *block) string {
 	return display(bytes.TrimRight(out, "\r\n"), p.plain)
 }
 
-// cut appends a line that begins at start in the source, without the spans.
+// cut appends to out a line that begins at start in the source, without the
+// spans in cuts.
 func cut(out, line []byte, start int, cuts []Span) []byte {
 	at := 0
 	for _, c := range cuts {
@@ -208,7 +208,7 @@ func cut(out, line []byte, start int, cuts []Span) []byte {
 	return append(out, line[at:]...)
 }
 
-// collect gathers the leaves of a block, and scans them.
+// collect gathers and scans the leaves of a block.
 func (p *parse) collect(b *block, node ast.Node, at int, lead bool) {
 	switch n := node.(type) {
 	case *ast.ListItem, *ast.Blockquote, *ast.List:
@@ -245,7 +245,7 @@ func (p *parse) collect(b *block, node ast.Node, at int, lead bool) {
 	}
 }
 
-// leaf is the text of a block without blocks inside.
+// leaf returns the text of a block that contains no other blocks.
 func (p *parse) leaf(node ast.Node) leaf {
 	lf := leaf{at: p.body}
 	segs := node.Lines()
@@ -276,57 +276,59 @@ func (p *parse) leaf(node ast.Node) leaf {
 	return lf
 }
 
-// What the attribute source of an entry begins with if it was not written by,
-// or for, the subject: a text from a public context, and one from a topic that
-// whoever knows its name can write to.
+// Prefixes of the attribute source for entries not written by or for the
+// subject: texts from a public context, and texts from a topic, which any
+// client that knows the topic's name can write to.
 const (
 	PublicSource = "public:"
 	TopicSource  = "ntfy:"
 )
 
-// Untrusted reports whether the entry was written by others than its subject.
+// Untrusted reports whether the source of the entry is other than its subject.
 func (e *Entry) Untrusted() bool { return FromOthers(e.Source) }
 
-// Untrusted reports whether the summary was written by others than the subject
+// Untrusted reports whether the source of the summary is other than the subject
 // of the file.
 func (f *Front) Untrusted() bool { return FromOthers(f.Source) }
 
-// FromOthers reports whether a source is none of the subject's.
+// FromOthers reports whether a source attribute names a source other than the
+// subject.
 func FromOthers(source string) bool {
 	return strings.HasPrefix(source, PublicSource) || strings.HasPrefix(source, TopicSource)
 }
 
-// A Summary is a line that sums up a subject, in its profile.md, or one of its
-// projects, in its project.md:
+// A Summary is a line that summarizes a subject, in its profile.md, or one of
+// its projects, in its project.md:
 //
 //   - **2026-02-04/cli**: We chose PostgreSQL. <!-- visibility=public_ok evidence=2026-02-04/cli.md updated=… -->
 //
-// It says what it is based on, and stands in a section of its own. That tells it
-// from the keyed items of the same file, see [Entry.IsSummary].
+// A summary names its evidence and is in a section of its own. Both distinguish
+// it from the keyed items of the same file, see [Entry.IsSummary].
 type Summary struct {
 	Title      string
 	Text       string // one line of Markdown
 	Visibility Visibility
 	Evidence   []string          // never empty
-	Attributes map[string]string // besides these
+	Attributes map[string]string // other attributes
 }
 
-// The sections of summaries. A heading that stands above private lines must not
-// be shown because of a public one.
+// Section names of summaries. Public and private summaries need separate
+// headings, because a heading above private lines must not become visible
+// through a public line.
 const (
 	privateSummaries = "Summaries"
 	publicSummaries  = "Public summaries"
 )
 
-// IsSummary reports whether an entry of a file of keyed items is a summary, and
-// no item: it stands in a section of summaries and has evidence.
+// IsSummary reports whether an entry of a file of keyed items is a summary,
+// which means that it has evidence and is in a section of summaries.
 func (e *Entry) IsSummary() bool {
 	return len(e.Evidence) > 0 && slices.ContainsFunc(e.Sections, func(s string) bool {
 		return strings.EqualFold(s, privateSummaries) || strings.EqualFold(s, publicSummaries)
 	})
 }
 
-// Section is the path of the section in which the summary stands.
+// Section returns the path of the section for the summary.
 func (s *Summary) Section() []string {
 	if s.Visibility == PublicOK {
 		return []string{publicSummaries}
@@ -334,7 +336,7 @@ func (s *Summary) Section() []string {
 	return []string{privateSummaries}
 }
 
-// String is the summary as it is written.
+// String returns the summary as a list item with its comment.
 func (s *Summary) String() string {
 	attributes := map[string]string{}
 	maps.Copy(attributes, s.Attributes)
@@ -344,8 +346,8 @@ func (s *Summary) String() string {
 
 func (s *Summary) line() string { return fmt.Sprintf("- **%s**: %s", s.Title, s.Text) }
 
-// Check says why the summary, in the file at a path, would not be read as it is
-// meant.
+// Check returns an error if the summary, in the file at path, would not be
+// parsed back as the same summary.
 func (s *Summary) Check(path string, l *Layout) error {
 	alone := l.Parse(path, []byte(s.String()+"\n"), Meta{})
 	if len(alone.Entries) == 1 && len(alone.Problems) == 0 && !alone.Unsound {
@@ -358,8 +360,8 @@ func (s *Summary) Check(path string, l *Layout) error {
 	return errors.New("what it says cannot be put into one line")
 }
 
-// Is reports whether an entry says the same to the same people, based on the
-// same, whatever list it stands in.
+// Is reports whether an entry has the same text, visibility and evidence, in
+// any list.
 func (s *Summary) Is(e *Entry) bool {
 	return e.Block == Item && e.Norm == normText(s.line()) && e.Partition.Visibility == s.Visibility && slices.Equal(e.Evidence, s.Evidence)
 }

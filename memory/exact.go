@@ -8,18 +8,17 @@ import (
 	"unicode/utf8"
 )
 
-// Most words of a sentence can be said in others. Some cannot: numbers, dates,
-// addresses, paths, names with a case or punctuation of their own, tags, and
-// whatever stands in a code span. Who rewords a text must keep those exactly.
+// A rewording may replace most words of a sentence, but must keep some exactly:
+// numbers, dates, addresses, paths, names with unusual case or punctuation,
+// tags, and the content of code spans. This file finds those exact words.
 
 var (
 	codeSpanRE = regexp.MustCompile("`+([^`\n]+)`+")
 	addressRE  = regexp.MustCompile("[A-Za-z][A-Za-z0-9+.-]*://[^\\s<>\"`，。；、！？（）】》」』]+")
 )
 
-// Lost lists the exact words of a text that another text does not have, in the
-// order in which they come. The time that it takes is that of the product of
-// their lengths.
+// Lost returns the exact words of text that other does not contain, in the
+// order of text. It takes time proportional to the product of the two lengths.
 func Lost(text, other string) []string {
 	other = oneSpaced(other)
 	return slices.DeleteFunc(exactWords(text), func(word string) bool { return occurs(word, other) })
@@ -27,12 +26,12 @@ func Lost(text, other string) []string {
 
 func oneSpaced(s string) string { return strings.Join(strings.Fields(s), " ") }
 
-// exactWords are the words of a text that have to be kept as they are.
+// exactWords returns the words of a text that must be kept exactly.
 func exactWords(text string) []string {
 	text = oneSpaced(text)
 	var words []string
 	add := func(word string) {
-		if word != "" && !slices.Contains(words, word) && occurs(word, text) { // not what is a part of a longer one
+		if word != "" && !slices.Contains(words, word) && occurs(word, text) { // skip a part of a longer word
 			words = append(words, word)
 		}
 	}
@@ -57,8 +56,9 @@ func exactWords(text string) []string {
 	return words
 }
 
-// wordEnd is where the word that begins at a place ends. What separates words
-// are white space, brackets, quotes, and scripts that do without it.
+// wordEnd returns the offset of the end of the word that begins at from. Words
+// are separated by white space, brackets, quotes and characters of scripts
+// without spaces.
 func wordEnd(text string, from int) int {
 	for i, r := range text[from:] {
 		at := from + i
@@ -71,13 +71,13 @@ func wordEnd(text string, from int) int {
 	return len(text)
 }
 
-// spaceless reports whether a character is of a script that is written without
-// spaces between words.
+// spaceless reports whether a character belongs to a script that is written
+// without spaces between words.
 func spaceless(r rune) bool {
 	return unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul, unicode.Thai) || r == 'ー'
 }
 
-// trimWord takes the punctuation of the sentence, and emphasis, off a word.
+// trimWord removes emphasis and the sentence's punctuation from a word.
 func trimWord(word string) string {
 	for _, mark := range []string{"~~", "__", "_"} {
 		if inner, ok := strings.CutPrefix(word, mark); ok && strings.HasSuffix(inner, mark) {
@@ -87,7 +87,7 @@ func trimWord(word string) string {
 	return strings.TrimRight(word, ".:?-~&=")
 }
 
-// isExact reports whether a word means something only as it is.
+// isExact reports whether rewording would change the meaning of a word.
 func isExact(word string) bool {
 	for i, r := range word {
 		switch {
@@ -110,8 +110,8 @@ func lowerBefore(word string, at int) bool {
 
 func isDigit(c byte) bool { return c >= '0' && c <= '9' }
 
-// occurs reports whether a word stands in a text as a word, not as a part of a
-// longer one. Both have single spaces.
+// occurs reports whether text contains word as a whole word, not as a part of a
+// longer one. Both must be single-spaced.
 func occurs(word, text string) bool {
 	amount := strings.Trim(word, "0123456789.,:") == ""
 	for from := 0; ; {
@@ -127,8 +127,9 @@ func occurs(word, text string) bool {
 	}
 }
 
-// joined reports whether the text beside a word belongs to it. A number may
-// stand in a range, a ratio or an address; a name may not be a part of another.
+// joined reports whether the text beside a word belongs to the word. A number
+// may be part of a range, a ratio or an address; a name must not be part of
+// another name.
 func joined(beside string, amount, before bool) bool {
 	r, n := utf8.DecodeRuneInString(beside)
 	next, _ := utf8.DecodeRuneInString(beside[n:])
@@ -150,8 +151,8 @@ func joined(beside string, amount, before bool) bool {
 	return strings.ContainsRune(`-/\@#`, r) && letter(next)
 }
 
-// Shared is the share of the words of a text that another one has, whatever their
-// case and order: 1 if it has no words.
+// Shared returns the fraction of the words of text that other contains,
+// ignoring case and order. If text has no words, Shared returns 1.
 func Shared(text, other string) float64 {
 	all, has := wordSet(text), wordSet(other)
 	if len(all) == 0 {
@@ -166,9 +167,9 @@ func Shared(text, other string) float64 {
 	return float64(n) / float64(len(all))
 }
 
-// named reports whether another text has every name in a text: every word with a
-// capital that does not begin it. A script without capitals does not tell what is
-// a name, so there every character is one.
+// named reports whether other contains every name in text: every capitalized
+// word except the first. A script without capitals does not mark names, so each
+// of its characters counts as one.
 func named(text, other string) bool {
 	has := wordSet(other)
 	for i, word := range strings.Fields(text) {
@@ -187,7 +188,8 @@ func named(text, other string) bool {
 	return true
 }
 
-// wordSet are the words of a text; of scripts without spaces, the characters.
+// wordSet returns the set of words of a text. Each character of a script
+// without spaces counts as a word.
 func wordSet(text string) map[string]bool {
 	set := map[string]bool{}
 	text = Fold(text)

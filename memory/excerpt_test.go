@@ -5,8 +5,9 @@ import (
 	"testing"
 )
 
-// The excerpt is made of the readable lines and of nothing else; whoever reads
-// the whole has no excerpt; and where there is neither, there is nothing.
+// FuzzExcerpt checks that the excerpt consists of exactly the readable lines,
+// that readers of the whole file do not get an excerpt, and that a view that
+// may read neither gets no document.
 func FuzzExcerpt(f *testing.F) {
 	for i, s := range seeds {
 		f.Add(uint8(i), []byte(s))
@@ -24,7 +25,7 @@ func FuzzExcerpt(f *testing.F) {
 			}
 		}
 		if ValidSubject(owner) != nil {
-			owner = "owner" // of text that is nobody's
+			owner = "owner" // for text without a subject
 		}
 		view := func(s Scope) View {
 			v, err := dirs.View(s)
@@ -50,7 +51,7 @@ func FuzzExcerpt(f *testing.F) {
 		if got, want := strings.Count(e.Shown(outside).Text(), "\n"), len(shown.Lines); got != want {
 			t.Fatalf("the excerpt has %d lines, %d are readable", got, want)
 		}
-		// What comes first may begin with what is a byte order mark there.
+		// At the start of the excerpt, a BOM character is a byte order mark.
 		if strings.TrimPrefix(e.Shown(outside).Text(), string(bom)) != strings.TrimPrefix(shown.Text(), string(bom)) {
 			t.Fatalf("the excerpt is %q, what is readable %q", e.Shown(outside).Text(), shown.Text())
 		}
@@ -63,7 +64,8 @@ func FuzzExcerpt(f *testing.F) {
 	})
 }
 
-// An entry has one id, whoever sees it.
+// TestExcerptKeepsIDs checks that an entry has the same id in the whole file
+// and in the excerpt.
 func TestExcerptKeepsIDs(t *testing.T) {
 	for _, path := range []string{"2026-02-04/s.md", "MEMORY.md", "_longterms/acct_42/_index.md"} {
 		const src = "# A\n\n- same <!-- visibility=private_only -->\n- same <!-- visibility=public_ok -->\n- same <!-- visibility=public_ok -->\n\n## B\n\n- closed <!-- id=k visibility=private_only -->\n\ntext <!-- id=k visibility=public_ok -->\n"

@@ -11,22 +11,23 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// A fieldChange is a value that a key of a frontmatter is to have.
+// A fieldChange is a new value for a key of the frontmatter.
 type fieldChange struct{ key, value string }
 
-// holds reports whether the key has that value.
+// holds reports whether the key already has the value.
 func (c fieldChange) holds(f *Front) bool {
 	field, ok := f.Field(c.key)
 	return ok && field.Value == any(c.value)
 }
 
-// scalar reports whether the value is one text.
+// scalar reports whether the value is a single text, not a list or a map.
 func (f *Field) scalar() bool {
 	_, ok := f.Value.(string)
 	return ok
 }
 
-// setField finds the bytes that give a key its value.
+// setField returns the edits that set a key of the frontmatter to its new
+// value.
 func (d *Document) setField(c fieldChange) ([]Edit, error) {
 	front := &d.Front
 	field, ok := front.Field(c.key)
@@ -61,7 +62,7 @@ func (d *Document) setField(c fieldChange) ([]Edit, error) {
 	return edits, nil
 }
 
-// valid says why that cannot be a key and its value.
+// valid returns an error if the change does not have a valid key and value.
 func (c fieldChange) valid() error {
 	switch {
 	case c.key == "" || strings.ContainsFunc(c.key, func(r rune) bool { return r != '_' && r != '-' && !unicode.IsLetter(r) && !unicode.IsDigit(r) }):
@@ -72,7 +73,8 @@ func (c fieldChange) valid() error {
 	return nil
 }
 
-// line is a new line with the key. What the templates have in quotes is in quotes.
+// line returns a new line for the key. It quotes the values that the templates
+// quote.
 func (c fieldChange) line() string {
 	quote := byte(0)
 	switch c.key {
@@ -82,8 +84,8 @@ func (c fieldChange) line() string {
 	return c.key + ": " + yamlScalar(c.value, quote)
 }
 
-// newFront is a frontmatter for a file that has none, at its top. The line endings
-// are those of the file.
+// newFront returns the edit that adds a frontmatter at the top of a file
+// without one. It uses the line endings of the file.
 func (d *Document) newFront(fields []fieldChange) (Edit, error) {
 	at := 0
 	if bytes.HasPrefix(d.Source, bom) {
@@ -105,15 +107,15 @@ func (d *Document) newFront(fields []fieldChange) (Edit, error) {
 	return Edit{Span{at, at}, []byte(b.String())}, nil
 }
 
-// A scalarSpan is where a value stands in the lines of its key. What is neither
-// in head nor in rest is white space and comments.
+// A scalarSpan is the position of a value in the lines of its key. Text outside
+// head and rest is white space and comments.
 type scalarSpan struct {
-	head  Span // the value, or the sign on the first line that it stands below
-	rest  Span // the lines below that sign
+	head  Span // the value, or the block scalar indicator on the first line
+	rest  Span // the lines of the block scalar
 	quote byte // the quotation mark around it, 0 for none
 }
 
-// scalarIn finds the value in the lines of a key, which are known to be sound.
+// scalarIn finds the value in the lines of a key. The lines must be valid YAML.
 func scalarIn(b []byte) (s scalarSpan, err error) {
 	colon, err := keyEnd(b)
 	if err != nil {
@@ -127,7 +129,7 @@ func scalarIn(b []byte) (s scalarSpan, err error) {
 	line := at + len(trimEnding(b[at:next]))
 	s.head = Span{at, at}
 	switch {
-	case at == line || b[at] == '#': // nothing, or what begins on a later line
+	case at == line || b[at] == '#': // empty, or begins on a later line
 		s.head = Span{colon, colon}
 		switch below, ok := firstContent(b[next:]); {
 		case !ok:
@@ -152,8 +154,9 @@ func scalarIn(b []byte) (s scalarSpan, err error) {
 	return s, nil
 }
 
-// firstContent is the first character below a key that is neither white space
-// nor the beginning of a comment, unless a value stands below the comment.
+// firstContent returns the first character below a key that is not white space,
+// which is '#' if a comment is above the value. If there is no value below the
+// key, ok is false.
 func firstContent(b []byte) (first byte, ok bool) {
 	for len(b) > 0 {
 		n := yamlLineLen(b)
@@ -170,8 +173,8 @@ func firstContent(b []byte) (first byte, ok bool) {
 	return first, false
 }
 
-// yamlLineLen is the length of the first line of b with its ending, whichever of
-// the three it is.
+// yamlLineLen returns the length of the first line of b with its ending: LF, CR
+// LF or CR.
 func yamlLineLen(b []byte) int {
 	i := bytes.IndexAny(b, "\r\n")
 	switch {
@@ -183,7 +186,7 @@ func yamlLineLen(b []byte) int {
 	return i + 1
 }
 
-// keyEnd is the offset behind the colon of the key at the start of b.
+// keyEnd returns the offset after the colon of the key at the start of b.
 func keyEnd(b []byte) (int, error) {
 	at := 0
 	if len(b) > 0 && (b[0] == '"' || b[0] == '\'') {
@@ -197,7 +200,7 @@ func keyEnd(b []byte) (int, error) {
 	return 0, errors.New("is written in an unusual way; write it as key: value in one line")
 }
 
-// quotedLen is the length of the quoted text at the start of b.
+// quotedLen returns the length of the quoted text at the start of b.
 func quotedLen(b []byte) int {
 	for i := 1; i < len(b); i++ {
 		switch {
@@ -213,8 +216,8 @@ func quotedLen(b []byte) int {
 	return len(b)
 }
 
-// plainEnd is where a text without quotes that begins at an offset ends: before
-// a comment, or behind the last line that belongs to it.
+// plainEnd returns the end of an unquoted text that begins at an offset: before
+// a comment, or after the last line of the text.
 func plainEnd(b []byte, at int) int {
 	end := at
 	for first := true; at < len(b); first = false {
@@ -241,8 +244,8 @@ func plainEnd(b []byte, at int) int {
 	return end
 }
 
-// literalLen is the length of the lines of a literal or folded text at the start
-// of b: a comment that is indented less is none of them.
+// literalLen returns the length of the lines of a literal or folded text at the
+// start of b. A comment with less indentation ends the text.
 func literalLen(b []byte) int {
 	indent, end := -1, 0
 	for at := 0; at < len(b); {
@@ -267,8 +270,8 @@ func literalLen(b []byte) int {
 	return end
 }
 
-// yamlScalar writes a text as YAML in one line: as it is where that is safe,
-// else in quotes, and in the quotes that it had.
+// yamlScalar encodes a text as YAML on one line: unquoted if that is safe, else
+// in its previous quotes.
 func yamlScalar(s string, quote byte) string {
 	if quote == 0 && plainScalar(s) {
 		return s
@@ -299,21 +302,22 @@ func yamlScalar(s string, quote byte) string {
 	return b.String()
 }
 
-// printable reports whether a text may stand in YAML, in one line, as it is.
+// printable reports whether a text can be written to one line of YAML without
+// escapes.
 func printable(s string) bool {
 	return !strings.ContainsFunc(s, func(r rune) bool {
 		return r < ' ' || r >= 0x7f && r < 0xa0 || r == 0x2028 || r == 0x2029 || r == 0xfeff || r == 0xfffe || r == 0xffff || !unicode.IsPrint(r) && r != 0xa0 && !unicode.Is(unicode.Cf, r) && !unicode.Is(unicode.Zs, r)
 	})
 }
 
-// plainScalar reports whether a text without quotes says the same to every
-// reader of YAML: a text, or what people write without quotes, a time and the
-// two words for yes and no.
+// plainScalar reports whether all YAML parsers read the unquoted text the same
+// way. Besides plain texts it accepts two values that are usually unquoted:
+// times, and the words true and false.
 func plainScalar(s string) bool {
 	switch strings.ToLower(s) {
 	case "true", "false":
 		return s == strings.ToLower(s)
-	case "yes", "no", "on", "off", "y", "n": // older readers take them for those two
+	case "yes", "no", "on", "off", "y", "n": // booleans in older YAML parsers
 		return false
 	}
 	if !printable(s) || strings.TrimSpace(s) != s {
@@ -328,8 +332,8 @@ func plainScalar(s string) bool {
 		v.LineComment == "" && (v.Tag == "!!str" || v.Tag == "!!timestamp")
 }
 
-// ending is how a line ends, or how most do: as the line itself if it has an
-// ending, else as the one above it, else with a line feed.
+// ending returns the line ending of a line. If the line has none, ending
+// returns the one of the nearest line above, or a line feed.
 func (d *Document) ending(line int) []byte {
 	for line = min(line, d.lines.count()); line > 0; line-- {
 		s := d.lines.span(line, line)

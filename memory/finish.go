@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// finish decides what depends on the whole file: who may read each entry, and
-// from that its id, tags and times.
+// finish computes the properties that depend on the whole file: the readers of
+// each entry, and from them its id, tags and times.
 func (p *parse) finish() {
 	d := p.d
 	slices.SortFunc(p.marks, func(a, b mark) int { return a.at - b.at })
@@ -18,7 +18,7 @@ func (p *parse) finish() {
 	d.Problems = append(d.Problems, problems...)
 	d.Unsound = d.Unsound || unclosed
 	if p.of != nil {
-		p.private = privacy{} // that was decided when the whole was read
+		p.private = privacy{} // already applied when the whole file was parsed
 	}
 	d.private, d.closed, d.lines, d.hidden = p.private, p.partition(PrivateOnly), p.ln, p.hidden
 
@@ -49,7 +49,7 @@ func (p *parse) counters() {
 	}
 }
 
-// visibility is who may read an entry.
+// visibility returns the visibility of an entry.
 func (p *parse) visibility(e *Entry, dr *draft) Visibility {
 	switch v, ok := attrValue(dr.attrs, "visibility"); {
 	case p.of != nil:
@@ -62,7 +62,7 @@ func (p *parse) visibility(e *Entry, dr *draft) Visibility {
 	return p.fixed
 }
 
-// fill completes an entry but for its id.
+// fill completes an entry, except its id.
 func (p *parse) fill(e *Entry, dr *draft) {
 	e.Partition, e.Masked = p.partition(p.visibility(e, dr)), p.d.differs(e.Span)
 	if dr.attrs != nil {
@@ -87,7 +87,7 @@ func (p *parse) fill(e *Entry, dr *draft) {
 	e.Time = p.time(e, dr, s)
 }
 
-// splitTitle cuts a leading bold text off an entry's lead, with its colon.
+// splitTitle splits a leading bold text and its colon from an entry's lead.
 func splitTitle(lead string) (title, rest string) {
 	mark := "**"
 	if strings.HasPrefix(lead, "__") {
@@ -104,7 +104,7 @@ func splitTitle(lead string) (title, rest string) {
 	title, rest = strings.TrimSpace(body[:end]), body[end+len(mark):]
 	rest = strings.TrimLeft(rest, "*")
 	for _, colon := range []string{":", "："} {
-		if r, ok := strings.CutPrefix(rest, colon); ok { // then one in the title is its own
+		if r, ok := strings.CutPrefix(rest, colon); ok { // so a colon at the end of the title belongs to the title
 			return title, strings.TrimLeft(r, " \t")
 		}
 	}
@@ -122,8 +122,8 @@ func splitTitle(lead string) (title, rest string) {
 	return title, trimmed
 }
 
-// unescapedIndex is the place of the first mark in s that is not behind a
-// backslash; -1 if there is none.
+// unescapedIndex returns the index of the first mark in s that does not follow
+// a backslash, or -1.
 func unescapedIndex(s, mark string) int {
 	for i := 0; i < len(s); i++ {
 		switch {
@@ -136,7 +136,8 @@ func unescapedIndex(s, mark string) int {
 	return -1
 }
 
-// time is when an entry was written or last changed, as well as it is known.
+// time returns the best known time at which an entry was written or last
+// changed.
 func (p *parse) time(e *Entry, dr *draft, s section) time.Time {
 	loc, from, to := p.l.location(), p.from, p.to
 	t := p.meta.ModTime
@@ -180,12 +181,12 @@ var idEncoding = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadd
 
 const idDigits = 10
 
-// shortDigits are those of an id that is given to an entry: among a thousand of
-// them, one in a million is taken.
+// shortDigits is the length of ids from [NewID]. Among a thousand ids, a new
+// one collides with a probability of one in a million.
 const shortDigits = 6
 
-// NewID is a short id for an entry, made of anything that tells it from others,
-// and none of those that are taken.
+// NewID returns a short id for an entry that is not in taken. It derives the id
+// from of, which should distinguish the entry from others.
 func NewID(taken map[string]bool, of ...string) string {
 	source := strings.Join(of, "\x00")
 	for n := 0; ; n++ {
@@ -197,9 +198,10 @@ func NewID(taken map[string]bool, of ...string) string {
 }
 
 // identify gives every entry an id that is unique in the file. Public entries
-// come first, so that theirs are the same in the whole as in its excerpt.
+// get their ids first, so that these ids are the same in the whole file and in
+// its excerpt.
 func (p *parse) identify() {
-	taken := make(map[string]int, len(p.d.Entries)) // id → how many further entries say the same
+	taken := make(map[string]int, len(p.d.Entries)) // id → number of further entries with the same text
 	for _, v := range []Visibility{PublicOK, PrivateOnly} {
 		for i := range p.d.Entries {
 			e := &p.d.Entries[i]
@@ -218,8 +220,8 @@ func (p *parse) identify() {
 	}
 }
 
-// derive makes an id of where an entry is and what it says. Of equal entries
-// each has its number.
+// derive returns an id derived from the position and text of an entry. It adds
+// a number to the input for each repetition.
 func (p *parse) derive(e *Entry, taken map[string]int) string {
 	p.buf = append(p.buf[:0], p.d.Place.Path...)
 	for _, s := range e.Sections {
@@ -243,7 +245,7 @@ func (p *parse) derive(e *Entry, taken map[string]int) string {
 	}
 }
 
-// digits is a derived id.
+// digits returns the derived id for a hash input.
 func digits(b []byte) string {
 	sum := sha256.Sum256(b)
 	var out [16]byte

@@ -13,16 +13,16 @@ import (
 )
 
 const (
-	maxFront  = 64 << 10 // bytes of frontmatter that are read
-	maxNested = 64       // levels of lists and maps in it
+	maxFront  = 64 << 10 // maximum size in bytes
+	maxNested = 64       // maximum nesting of lists and maps
 )
 
-// Front is a file's frontmatter. Times are zero and texts empty where the file
-// says nothing.
+// Front is the frontmatter of a file. Missing values are zero times and empty
+// texts.
 type Front struct {
-	Present bool // there is frontmatter, sound or not
-	Broken  bool // it cannot be read: nothing else below is set, but Span
-	Span    Span // from the opening line to the closing one with its ending; empty if it is not closed
+	Present bool // there is frontmatter, valid or not
+	Broken  bool // it cannot be parsed; only Present and Span are set
+	Span    Span // from the opening line to the end of the closing line; empty if it is not closed
 
 	Created, Updated time.Time
 	Summary          string
@@ -35,7 +35,7 @@ type Front struct {
 	ContactNickname  string
 	Status           string
 	Pinned           bool
-	HasVisibility    bool // Visibility is written
+	HasVisibility    bool // Visibility is set in the file
 	Visibility       Visibility
 
 	Fields []Field // every key, in order
@@ -46,10 +46,10 @@ type Field struct {
 	Key   string
 	Value any  // string, []any or map[string]any of the same; scalars as written, null as ""
 	Line  int  // 1-based
-	Span  Span // the lines that the key and its value stand on; empty where it shares them
+	Span  Span // the lines of the key and its value; empty if they share a line with others
 }
 
-// Field returns a frontmatter's field of that name.
+// Field returns the field with the given key.
 func (f *Front) Field(key string) (Field, bool) {
 	for _, field := range f.Fields {
 		if field.Key == key {
@@ -61,16 +61,16 @@ func (f *Front) Field(key string) (Field, bool) {
 
 var bom = []byte("\xEF\xBB\xBF")
 
-// fence reports whether a line is the three dashes that open a frontmatter, or,
-// to close it, three dashes or dots.
+// fence reports whether a line is a frontmatter fence: three dashes, or, if
+// closing, three dashes or dots.
 func fence(line []byte, closing bool) bool {
 	line = bytes.TrimRight(line, " \t\r\n")
 	return string(line) == "---" || closing && string(line) == "..."
 }
 
-// cutFront finds the frontmatter, with its fences and without. Body is where the
-// rest begins. Open is true when there is an opening fence; front is empty when
-// it is not closed.
+// cutFront finds the frontmatter: front includes its fences, inner does not,
+// and body is the offset of the text below it. Open is true if there is an
+// opening fence. If the frontmatter is not closed, front is empty.
 func cutFront(text []byte) (front, inner Span, body int, open bool) {
 	at := 0
 	if bytes.HasPrefix(text, bom) {
@@ -93,8 +93,8 @@ func cutFront(text []byte) (front, inner Span, body int, open bool) {
 	return Span{at, body}, Span{from, end}, body, true
 }
 
-// closingFence finds the first line from an offset on that closes a frontmatter
-// with a mark; -1 if there is none.
+// closingFence returns the offset of the first closing fence with the given
+// mark at or after an offset, or -1.
 func closingFence(text []byte, at int, mark string) int {
 	for {
 		i := bytes.Index(text[at:], []byte(mark))
@@ -110,8 +110,8 @@ func closingFence(text []byte, at int, mark string) int {
 	}
 }
 
-// readFront reads a file's frontmatter and says where the body begins. Text is
-// the source with LF line endings.
+// readFront parses a file's frontmatter and returns the offset of the body.
+// Text is the source with LF line endings.
 func readFront(src, text []byte, loc *time.Location) (f Front, body int, problems []Problem) {
 	front, inner, body, open := cutFront(text)
 	if !open {
@@ -135,8 +135,8 @@ func readFront(src, text []byte, loc *time.Location) (f Front, body int, problem
 	return f, body, problems
 }
 
-// misplaced finds a frontmatter below blank lines. It is taken for one only if
-// it has a key that means something, since "---" is a rule as well.
+// misplaced finds a frontmatter below blank lines. Because "---" is also a
+// horizontal rule, the text counts as frontmatter only if it has a known key.
 func misplaced(body []byte) (at int, ok bool) {
 	for at < len(body) {
 		n := lineLen(body[at:])
@@ -162,7 +162,7 @@ func misplaced(body []byte) (at int, ok bool) {
 	return 0, false
 }
 
-// lineError is an error on a line of the file.
+// A lineError is an error at a line of the file.
 type lineError struct {
 	line int
 	msg  string
@@ -178,8 +178,9 @@ func errorLine(err error) int {
 	return 1
 }
 
-// yamlMapping reads text as one YAML mapping without anchors and aliases, whose
-// keys are plain and differ. First is the number of the text's first line.
+// yamlMapping parses text as one YAML mapping with distinct plain keys and
+// without anchors and aliases. First is the number of the text's first line,
+// for errors.
 func yamlMapping(text []byte, limit, first int) (*yaml.Node, error) {
 	if len(text) > limit {
 		return nil, &lineError{first, fmt.Sprintf("it is longer than %d KiB", limit>>10)}
@@ -213,8 +214,9 @@ func yamlMapping(text []byte, limit, first int) (*yaml.Node, error) {
 	return root, nil
 }
 
-// plainYAML refuses what would make one text mean another's: anchors, aliases,
-// merges, keys that are not plain or come twice; and nesting without end.
+// plainYAML rejects constructs that make the meaning of a text depend on
+// another one (anchors, aliases, merges, keys that are not plain or are
+// repeated), and unlimited nesting.
 func plainYAML(n *yaml.Node, first, depth int) error {
 	at := first + n.Line - 1
 	switch {
@@ -245,7 +247,7 @@ func plainYAML(n *yaml.Node, first, depth int) error {
 }
 
 func (f *Front) read(src, text []byte, inner Span, loc *time.Location, problems *[]Problem) error {
-	const first = 2 // the line after the opening one
+	const first = 2 // the line after the opening fence
 	root, err := yamlMapping(src[inner.Start:inner.End], maxFront, first)
 	if err != nil {
 		return err
@@ -273,8 +275,8 @@ func (f *Front) read(src, text []byte, inner Span, loc *time.Location, problems 
 	return nil
 }
 
-// yamlLines are the offsets of the lines as YAML counts them, which are more
-// than Markdown's.
+// yamlLines returns the offsets of the lines as defined by YAML, which has more
+// line breaks than Markdown.
 func yamlLines(b []byte) []int {
 	var starts []int
 	for at := 0; at < len(b); {
@@ -290,8 +292,8 @@ func yamlLines(b []byte) []int {
 	return starts
 }
 
-// trimComments gives up the blank lines and comments between a value and the
-// next key: they are nobody's.
+// trimComments excludes the blank lines and comments between a value and the
+// next key, because they belong to neither.
 func trimComments(text []byte, from, to int) int {
 	end, at := from, from
 	for at < to {
@@ -325,7 +327,7 @@ func plainValue(n *yaml.Node) any {
 	return n.Value
 }
 
-// set fills in the typed value of a key that means something.
+// set sets the typed value of a known key.
 func (f *Front) set(field Field, loc *time.Location, problems *[]Problem) {
 	text, isText := field.Value.(string)
 	if list, ok := field.Value.([]any); ok && len(list) > 0 && !isText {
@@ -370,8 +372,8 @@ func (f *Front) set(field Field, loc *time.Location, problems *[]Problem) {
 	}
 }
 
-// mask hides what is not to be shown of the values. The ids stay: what is told
-// apart by them must not become the same.
+// mask masks secrets in the values. It keeps the ids: different ids must not
+// become equal.
 func (f *Front) mask(hide func(string) string) {
 	for _, s := range []*string{&f.Summary, &f.Source, &f.Channel, &f.ContactNickname, &f.Status} {
 		*s = hide(*s)
@@ -400,7 +402,7 @@ func maskValue(v any, hide func(string) string) any {
 	return v
 }
 
-// truth reads the several ways of saying yes.
+// truth reports whether s is one of the accepted spellings of true.
 func truth(s string) bool {
 	switch strings.ToLower(s) {
 	case "true", "yes", "on", "1", "y":

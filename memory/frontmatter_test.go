@@ -42,8 +42,9 @@ func TestParseTime(t *testing.T) {
 	}
 }
 
-// A frontmatter made to cost much costs little: 50 ms and 20 MB at most, and
-// what stands below it is still read, privately.
+// TestFrontmatterBombs checks that parsing a maliciously expensive frontmatter
+// takes at most 50 ms and 20 MB, and that the body is still parsed and, below
+// broken frontmatter, private.
 func TestFrontmatterBombs(t *testing.T) {
 	var laughs strings.Builder
 	laughs.WriteString("a0: &a0 [x,x,x,x,x,x,x,x,x]\n")
@@ -70,7 +71,7 @@ func TestFrontmatterBombs(t *testing.T) {
 		d := new(Layout).Parse("2026-02-04/x.md", src, Meta{})
 		runtime.ReadMemStats(&after)
 		limit, took := 50*time.Millisecond*raceFactor, time.Hour
-		for n := 0; n < 50 && took > limit; n++ { // other programs take their share of the machine
+		for n := 0; n < 50 && took > limit; n++ { // other programs use the CPU too
 			start := time.Now()
 			new(Layout).Parse("2026-02-04/x.md", src, Meta{})
 			took = min(took, time.Since(start))
@@ -101,8 +102,8 @@ func manyKeys(n int) string {
 	return b.String()
 }
 
-// The spans of the keys, in order, and the lines between them that are nobody's
-// make up the frontmatter, so that one key can be changed without the others.
+// TestFieldSpans checks that the spans of the keys are in order and exclude the
+// comments between them, so that an edit can change one key without the others.
 func TestFieldSpans(t *testing.T) {
 	const src = "---\n# top\na: 1 # one\n\"b\": |\n  text\n\n  more\n\n# between\nc:\n- x\n-   y\n'd e': \"quoted\n  over lines\"\nf:\n\n  g: h\n---\n"
 	d := new(Layout).Parse("x.md", []byte(src), Meta{})

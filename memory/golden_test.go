@@ -15,7 +15,8 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-// testLayout is a root in a zone that is not UTC, with one user directory.
+// testLayout returns a root in a time zone other than UTC, with user
+// directories.
 func testLayout() *Layout {
 	return &Layout{
 		Location: time.FixedZone("CST", 8*60*60),
@@ -25,9 +26,11 @@ func testLayout() *Layout {
 
 var testMeta = Meta{ModTime: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)}
 
-// The archives of testdata/parse hold files as they may stand in a root, each
-// followed by what is read of it. In them, ␍ is a carriage return, and the line
-// feed after it none unless there is ␊ too, ␤ at the end means no final newline, ␀ a NUL, and ⌧ a byte that is not UTF-8.
+// TestParseGolden compares parsed files with the archives in testdata/parse.
+// Each file is followed by a dump of its document. Pictures stand for special
+// bytes: ␍ is a carriage return, and the line feed after it is dropped unless ␊
+// is in between, ␤ at the end means no final newline, ␀ is a NUL, and ⌧ a byte
+// that is not UTF-8.
 func TestParseGolden(t *testing.T) {
 	archives, err := filepath.Glob("testdata/parse/*.txtar")
 	if err != nil || len(archives) == 0 {
@@ -71,7 +74,7 @@ func unpicture(b []byte) []byte {
 	return []byte(s)
 }
 
-// dump is everything of a document that is not its zero value.
+// dump returns all values of a document that are not zero.
 func dump(d *Document) string {
 	var b strings.Builder
 	field := func(name, value string) {

@@ -7,24 +7,24 @@ import (
 	"strings"
 )
 
-// The lines between which memwatchd puts text that it made itself.
+// The marker lines around text that memwatchd generated.
 const (
 	GeneratedOpen  = "<!-- memwatchd:generated -->"
 	GeneratedClose = "<!-- /memwatchd:generated -->"
 )
 
-// FilteredHeader is the first line of a block of items for a prompt.
+// FilteredHeader is the first line of a block of items injected into a prompt.
 const FilteredHeader = "Long-term Memory (filtered)"
 
 var injectedRE = regexp.MustCompile(`^\[Memory:[^\]]*\]$`)
 
-// Injected reports whether a line is the header of a block that was made for a
-// prompt. Where it stands in a file, the block found its way there.
+// Injected reports whether a line is the header of a block made for a prompt.
+// Such a line in a file means that a prompt was copied into it.
 func Injected(line string) bool { return line == FilteredHeader || injectedRE.MatchString(line) }
 
-// hide blanks generated text and injected blocks out of a copy of the text, so
-// that memory never feeds on its own output. Lines in code are left alone. It
-// returns the text as it is when there is nothing to hide.
+// hide replaces generated text and injected blocks with spaces in a copy of the
+// text, so that memory never indexes its own output. It ignores lines inside
+// code. If there is nothing to hide, it returns text itself.
 func hide(text []byte, tops []top, body int, ln lines) (out []byte, regions []lineRange, problems []Problem) {
 	generated := bytes.Contains(text[body:], []byte("memwatchd:generated"))
 	if !generated && !bytes.Contains(text[body:], []byte("[Memory:")) && !bytes.Contains(text[body:], []byte(FilteredHeader)) {
@@ -49,7 +49,7 @@ func hide(text []byte, tops []top, body int, ln lines) (out []byte, regions []li
 				}
 			}
 			if to == 0 && !unclosed {
-				unclosed = true // and so is every further one
+				unclosed = true // applies to all later markers, so do not search again
 				problems = append(problems, Problem{"generated_unclosed", i, "generated text has no closing marker and counts as text; add " + GeneratedClose})
 			}
 		case Injected(s):
@@ -94,15 +94,16 @@ func belongs(line string, filtered bool) bool {
 	return strings.HasPrefix(line, "- ")
 }
 
-// A lineRange is 1-based lines, inclusive.
+// A lineRange is a range of 1-based lines, inclusive.
 type lineRange struct{ from, to int }
 
 func (r lineRange) overlaps(from, to int) bool { return from <= r.to && to >= r.from }
 
-// privacy is what of a file is private whatever its entries say.
+// A privacy holds the lines that are private regardless of the attributes of
+// entries.
 type privacy struct {
-	from    int         // everything from this line on, 0 for nothing
-	regions []lineRange // in order; they have no line in common
+	from    int         // all lines from this one on; 0 for none
+	regions []lineRange // sorted, without common lines
 }
 
 func (p *privacy) closes(from, to int) bool {
@@ -110,7 +111,8 @@ func (p *privacy) closes(from, to int) bool {
 	return p.from > 0 && to >= p.from || i < len(p.regions) && p.regions[i].overlaps(from, to)
 }
 
-// region is the region that has a line and the one below it; empty if none has.
+// region returns the region that contains a line and the next one, or an empty
+// one.
 func (p *privacy) region(line int) lineRange {
 	i, _ := slices.BinarySearchFunc(p.regions, line+1, func(r lineRange, line int) int { return r.to - line })
 	if i < len(p.regions) && p.regions[i].from <= line {
@@ -119,7 +121,7 @@ func (p *privacy) region(line int) lineRange {
 	return lineRange{}
 }
 
-// merge puts regions in order, and those that have a line in common together.
+// merge sorts regions and joins those that have a line in common.
 func merge(regions []lineRange) []lineRange {
 	slices.SortFunc(regions, func(a, b lineRange) int { return a.from - b.from })
 	merged := regions[:0]
@@ -133,16 +135,16 @@ func merge(regions []lineRange) []lineRange {
 	return merged
 }
 
-// hideFrom makes everything from a line on private.
+// hideFrom makes all lines from line on private.
 func (p *privacy) hideFrom(line int) {
 	if p.from == 0 || line < p.from {
 		p.from = line
 	}
 }
 
-// pair matches the <private> tags of a file, which are in order. What is not
-// closed is private to the end of the file; a closing tag without an opening one
-// hides its own line.
+// pair matches the <private> tags of a file. The marks must be sorted. An
+// unclosed tag makes the rest of the file private; a closing tag without an
+// opening one makes its own line private.
 func (p *privacy) pair(marks []mark, ln lines) (problems []Problem, unclosed bool) {
 	depth, from := 0, 0
 	for _, m := range marks {

@@ -11,28 +11,28 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// IdentitiesPath is where the links between external keys and subjects are kept.
+// IdentitiesPath is the path of the file that links external keys to subjects.
 const IdentitiesPath = longtermsDir + "/_identities.yaml"
 
 const maxIdentities = 1 << 20 // bytes; some twenty thousand links
 
-// Identities links external keys, such as telegram:123456, to subjects. The
-// zero value links nothing. It is immutable and safe for concurrent use.
+// Identities maps external keys, such as telegram:123456, to subjects. The zero
+// value is empty. Identities are immutable and safe for concurrent use.
 type Identities struct {
 	links   map[string]string   // external key → subject
 	aliases map[string][]string // subject → ext: subjects, sorted
 }
 
-// ExternalSubject is the subject of an external key that is linked to none.
+// ExternalSubject returns the subject of an external key without a link.
 func ExternalSubject(key string) string { return "ext:" + key }
 
-// ParseIdentities reads the file of links:
+// ParseIdentities parses the file of links:
 //
 //	links:
 //	  telegram:123456: acct:42
 //
-// It is strict, since a link opens one person's memory to another key: an error
-// names the line, and nothing of the file holds.
+// Parsing is strict, because a link opens one subject's memory to another key:
+// any error invalidates the whole file. Errors contain the line number.
 func ParseIdentities(src []byte) (*Identities, error) {
 	fail := func(err error) error { return fmt.Errorf("%s line %d: %w", IdentitiesPath, errorLine(err), err) }
 	root, err := yamlMapping(src, maxIdentities, 1)
@@ -81,8 +81,8 @@ func (ids *Identities) link(key, subject, tag string) error {
 	return nil
 }
 
-// ValidExternalKey says why s cannot be an external key: a channel, a colon and
-// what the channel calls the user.
+// ValidExternalKey returns an error if s cannot be an external key, which
+// consists of a channel, a colon and the channel's name for the user.
 func ValidExternalKey(s string) error {
 	channel, user, _ := strings.Cut(s, ":")
 	if channel == "" || user == "" {
@@ -94,8 +94,9 @@ func ValidExternalKey(s string) error {
 	return nil
 }
 
-// Resolve finds the subject of an external key, and the other subjects whose
-// memory is read with it. An empty key is nobody's.
+// Resolve returns the subject of an external key, and the other subjects whose
+// memory is read with it. For an empty key the subject is empty, which means an
+// anonymous caller.
 func (ids *Identities) Resolve(externalKey string) (subject string, aliases []string) {
 	if externalKey == "" {
 		return "", nil
@@ -108,7 +109,7 @@ func (ids *Identities) Resolve(externalKey string) (subject string, aliases []st
 	return ExternalSubject(externalKey), nil
 }
 
-// AliasesOf are the subjects of the keys that are linked to a subject, sorted.
+// AliasesOf returns the subjects of the keys linked to a subject, sorted.
 func (ids *Identities) AliasesOf(subject string) []string {
 	if ids == nil {
 		return nil
@@ -116,7 +117,8 @@ func (ids *Identities) AliasesOf(subject string) []string {
 	return slices.Clone(ids.aliases[subject])
 }
 
-// Linked is the subject that an external key is linked to, empty if it is not.
+// Linked returns the subject that an external key is linked to, or an empty
+// string.
 func (ids *Identities) Linked(key string) string {
 	if ids == nil {
 		return ""
@@ -127,7 +129,7 @@ func (ids *Identities) Linked(key string) string {
 // A LinkedKey is one link.
 type LinkedKey struct{ Key, Subject string }
 
-// Links are all links, sorted by key.
+// Links returns all links, sorted by key.
 func (ids *Identities) Links() []LinkedKey {
 	if ids == nil {
 		return nil
@@ -140,11 +142,11 @@ func (ids *Identities) Links() []LinkedKey {
 	return out
 }
 
-// The file of links is a person's: a link is added or taken away in lines of its
-// own, and every other byte stays.
+// Users edit the file of links by hand. So LinkKey and UnlinkKey change only
+// the lines of one link and keep every other byte.
 
-// LinkKey adds a link to the source of the file of links. A key that is linked
-// already, to whomever, is an error, and so is a file that makes no sense.
+// LinkKey returns the source of the file of links with a link added. It fails
+// if the key is already linked, to any subject, or if the file is invalid.
 func LinkKey(src []byte, key, subject string) ([]byte, error) {
 	ids, err := ParseIdentities(src)
 	if err != nil {
@@ -162,7 +164,7 @@ func LinkKey(src []byte, key, subject string) ([]byte, error) {
 		return nil, err
 	}
 	ln := splitLines(unixText(src))
-	after, indent, line := ln.count(), 2, 0 // below which line, and how far in
+	after, indent, line := ln.count(), 2, 0 // insert below line after, indented by indent
 	switch {
 	case keys == nil:
 	case len(links.Content) > 0:
@@ -202,8 +204,8 @@ func LinkKey(src []byte, key, subject string) ([]byte, error) {
 	return nil, fmt.Errorf("%s line %d: write each link in a line of its own below links, or add this one by hand", IdentitiesPath, max(line, 1))
 }
 
-// UnlinkKey takes a link out of the source of the file of links. A key that is
-// not linked is an error, and so is a file that makes no sense.
+// UnlinkKey returns the source of the file of links without a link. It fails if
+// the key is not linked or if the file is invalid.
 func UnlinkKey(src []byte, key string) ([]byte, error) {
 	ids, err := ParseIdentities(src)
 	if err != nil {
@@ -237,8 +239,8 @@ func UnlinkKey(src []byte, key string) ([]byte, error) {
 	return nil, fmt.Errorf("%s line %d: write the link in a line of its own, or remove it by hand", IdentitiesPath, line)
 }
 
-// linkNodes are the key links of a sound file, nil if there is none, and what is
-// below it.
+// linkNodes returns the node of the key "links" of a valid file, nil if there
+// is none, and the node of its value.
 func linkNodes(src []byte) (key, links *yaml.Node, err error) {
 	root, err := yamlMapping(src, maxIdentities, 1)
 	if err != nil || len(root.Content) == 0 {

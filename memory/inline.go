@@ -7,22 +7,22 @@ import (
 	"unicode/utf8"
 )
 
-// A leaf is the text of one block without blocks inside: a paragraph, a
-// heading, the rows of a table, a block of HTML.
+// A leaf is the text of a block without nested blocks: a paragraph, a heading,
+// the rows of a table, an HTML block.
 type leaf struct {
 	buf  []byte
-	segs []seg // where the parts of buf stand in the source; nil if buf is one piece at at
+	segs []seg // positions of the parts of buf in the source; nil if buf is one piece that starts at at
 	at   int
-	html bool // only comments and <private> mean anything
-	item int  // the list item that it leads or stands in, an index in draft.items
-	lead bool // it is the first block of that item, or of the entry
+	html bool // only comments and <private> tags are read
+	item int  // list item that contains it, an index in block.items
+	lead bool // first block of that item, or of the entry
 
 	comments []comment
 }
 
 type seg struct{ buf, src int }
 
-// pos is the offset in the source of an offset in the leaf's text.
+// pos returns the source offset of an offset in the leaf's text.
 func (l *leaf) pos(i int) int {
 	if l.segs == nil {
 		return l.at + i
@@ -38,8 +38,8 @@ func (l *leaf) pos(i int) int {
 	return l.segs[lo].src + i - l.segs[lo].buf
 }
 
-// end is the offset in the source behind the last character of the leaf's text,
-// 0 if it has none.
+// end returns the source offset after the last character of the leaf's text, or
+// 0 if the leaf is blank.
 func (l *leaf) end() int {
 	n := len(bytes.TrimRight(l.buf, " \t\n"))
 	if n == 0 {
@@ -50,34 +50,34 @@ func (l *leaf) end() int {
 
 // A comment is an HTML comment in a leaf.
 type comment struct {
-	from, to int  // in the leaf's buf; to is from where there is no end
-	src      Span // in the source, up to the end of the comment
+	from, to int  // in the leaf's buf; to equals from if the comment is not closed
+	src      Span // position in the source, up to the end of the comment
 	attrs    []attr
 	state    commentState
 }
 
 // A mark is a <private> tag.
 type mark struct {
-	at    int // in the source
+	at    int // source offset
 	close bool
-	code  bool // in code: it means its own entry only
+	code  bool // inside code, so it applies only to the entry that contains it
 }
 
-// found is what the scanner finds in an entry.
+// found holds the inline elements of an entry.
 type found struct {
 	tags  []string
 	links []Link
 	marks []mark
 
-	endless bool // no comment ends in the rest of the leaf
+	endless bool // no further comment of this leaf is closed
 }
 
-// maxRun is the longest run of backticks that opens a code span; bounding it
-// keeps the search for its end linear.
+// maxRun bounds the run of backticks that opens a code span. The bound keeps
+// the search for the end of the span linear.
 const maxRun = 64
 
 const (
-	maxParens   = 32      // nested in a destination, as CommonMark allows
+	maxParens   = 32      // nested in a destination; CommonMark allows this limit
 	maxTarget   = 2 << 10 // bytes of a link's destination
 	maxLinkText = 1 << 10
 )
@@ -90,8 +90,8 @@ func init() {
 	}
 }
 
-// scan reads the inline structure of a leaf: comments, tags, links and
-// <private> marks, but nothing inside code.
+// scan reads the inline elements of a leaf: comments, tags, links and <private>
+// marks. Inside code it reads only <private> marks.
 func (f *found) scan(l *leaf) {
 	b := l.buf
 	f.endless = false
@@ -134,7 +134,8 @@ func (f *found) scan(l *leaf) {
 	}
 }
 
-// codeSpan skips a code span, or the backticks of one that does not end.
+// codeSpan returns the offset after a code span, or after its backticks if the
+// span is not closed.
 func (f *found) codeSpan(l *leaf, i int, failed *[maxRun + 1]bool) int {
 	b := l.buf
 	n := runLen(b[i:], '`')
@@ -165,7 +166,7 @@ func runLen(b []byte, c byte) int {
 	return n
 }
 
-// codeMarks notes the <private> tags in code.
+// codeMarks records the <private> tags in code.
 func (f *found) codeMarks(b []byte, pos func(int) int) {
 	for i := 0; i < len(b); {
 		k := bytes.IndexByte(b[i:], '<')
@@ -180,8 +181,7 @@ func (f *found) codeMarks(b []byte, pos func(int) int) {
 	}
 }
 
-// privateTag is the length of a <private> tag at the start of b, 0 if there is
-// none.
+// privateTag returns the length of a <private> tag at the start of b, or 0.
 func privateTag(b []byte) (n int, closing bool) {
 	rest := b[1:]
 	if len(rest) > 0 && rest[0] == '/' {
@@ -207,7 +207,8 @@ var (
 	commentClose = []byte("-->")
 )
 
-// angle reads a comment, a <private> tag or a link in angle brackets.
+// angle reads a comment, a <private> tag or an autolink at offset i, and
+// returns the offset after it.
 func (f *found) angle(l *leaf, i int) int {
 	b := l.buf
 	if bytes.HasPrefix(b[i:], commentOpen) {
@@ -215,7 +216,7 @@ func (f *found) angle(l *leaf, i int) int {
 		end := -1
 		if !f.endless {
 			end = bytes.Index(b[from:], commentClose)
-			f.endless = end < 0 // nor has any further one of this leaf
+			f.endless = end < 0 // no further comment of this leaf is closed either
 		}
 		c := comment{from: i, src: Span{l.pos(i), 0}}
 		if end < 0 {
@@ -255,7 +256,8 @@ func (f *found) angle(l *leaf, i int) int {
 	return i + 1
 }
 
-// tag reads a #word. It begins a word, and is not a number.
+// tag reads a #tag at offset i and returns the offset after it. A tag must be
+// at the start of a word and must not be a number.
 func (f *found) tag(b []byte, i int) int {
 	if i > 0 {
 		r, _ := utf8.DecodeLastRune(b[:i])
@@ -310,7 +312,8 @@ func (f *found) wikilink(b []byte, i int) (end int, ok bool) {
 	return i + 2 + n + 2, true
 }
 
-// link reads what follows the closing bracket of a link's text.
+// link reads the part of a link after the closing bracket of its text, and
+// returns the offset after it.
 func (f *found) link(b []byte, from, i int) int {
 	if i >= len(b) {
 		return i
@@ -347,7 +350,9 @@ func (f *found) link(b []byte, from, i int) int {
 	return end
 }
 
-// destination reads the parenthesis of a link from behind its opening.
+// destination reads the parenthesized part of a link; i is the offset after the
+// opening parenthesis. It returns the target without its backslash escapes, and
+// the offset after the closing parenthesis.
 func destination(b []byte, i int) (target string, end int, ok bool) {
 	b = b[:min(len(b), i+maxTarget)]
 	skip := func() {
@@ -413,7 +418,7 @@ func isPunct(c byte) bool {
 	return c > ' ' && c < 0x7f && (c < '0' || c > '9') && (c < 'A' || c > 'Z') && (c < 'a' || c > 'z')
 }
 
-// unescape drops the backslashes before punctuation.
+// unescape removes the backslashes before punctuation.
 func unescape(b []byte) string {
 	if bytes.IndexByte(b, '\\') < 0 {
 		return string(b)
@@ -428,7 +433,7 @@ func unescape(b []byte) string {
 	return string(out)
 }
 
-// clean is a leaf's text from an offset on, without its comments.
+// clean returns the leaf's text from an offset on, without comments.
 func (l *leaf) clean(from int) string {
 	if len(l.comments) == 0 {
 		return string(l.buf[min(from, len(l.buf)):])

@@ -10,19 +10,19 @@ import (
 	"strings"
 )
 
-// A spot is where texts are put: below a line.
+// A spot is an insertion point below a line.
 type spot struct {
-	line     int       // 0 is above the first one
+	line     int       // 0 means above the first line
 	beside   int       // the entry that ends there, -1 for none
 	heading  bool      // the line is a heading's
-	headings []Heading // that are made there first
-	gap      int       // blank lines below those
-	path     []string  // how the section path of what is put there ends
+	headings []Heading // headings to insert first
+	gap      int       // blank lines below the heading
+	path     []string  // suffix of the section path of the inserted entries
 	texts    []*Document
 }
 
-// alone reads a text that is to become one entry. Its line endings are LF, and
-// there are no blank lines around it.
+// alone parses a text that must be exactly one entry. The returned document has
+// LF line endings and no blank lines around the entry.
 func (w *work) alone(text string) (*Document, error) {
 	text = strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\r", "\n")
 	lines := trimBlank(strings.Split(text, "\n"))
@@ -36,7 +36,7 @@ func (w *work) alone(text string) (*Document, error) {
 	return one, nil
 }
 
-// insertTexts finds the places of the texts, and puts them there.
+// insertTexts finds the insertion points of the texts and adds their edits.
 func (w *work) insertTexts() error {
 	for _, i := range slices.Sorted(maps.Keys(w.below)) {
 		s := spot{line: w.d.bodyLine() - 1, beside: i, gap: w.d.headingGap()}
@@ -80,8 +80,9 @@ func (w *work) insertTexts() error {
 	return nil
 }
 
-// gapOf is how many blank lines come below a heading. What everybody will see
-// looks like what everybody sees.
+// gapOf returns the number of blank lines below a heading. For public text it
+// uses the public part of the file, so that the layout does not reveal private
+// text.
 func (d *Document) gapOf(shown bool) int {
 	switch {
 	case !shown || d.Partition.Visibility == PublicOK:
@@ -92,8 +93,8 @@ func (d *Document) gapOf(shown bool) int {
 	return 0
 }
 
-// newSection is the end of the file, with the heading of the section that is
-// made there.
+// newSection returns the insertion point at the end of the file, with the
+// heading of the new section.
 func (w *work) newSection() (spot, error) {
 	d := w.d
 	head := Heading{Level: 2, Text: w.section.path[0]}
@@ -117,8 +118,8 @@ func (w *work) newSection() (spot, error) {
 	return s, nil
 }
 
-// underSecret reports whether a section at the end of the file would stand below
-// a title that not everybody may see.
+// underSecret reports whether a section at the end of the file would be below a
+// title that public readers cannot see.
 func (d *Document) underSecret() bool {
 	for _, p := range slices.Backward(d.outline()) {
 		if p.level == 1 {
@@ -128,7 +129,7 @@ func (d *Document) underSecret() bool {
 	return false
 }
 
-// put notes that texts are put at a spot.
+// put parses texts and adds their insertion at a spot.
 func (w *work) put(s spot, texts []string) error {
 	for _, text := range texts {
 		one, err := w.alone(text)
@@ -146,8 +147,8 @@ func (w *work) insert(s spot) {
 	w.list = append(w.list, w.insertion(&s))
 }
 
-// insertion is the bytes of what is put at a spot, with as many blank lines
-// around as the file has in such places.
+// insertion returns the edit for a spot. It adds as many blank lines around the
+// text as the file has at similar places.
 func (w *work) insertion(s *spot) Edit {
 	d := w.d
 	end := d.ending(max(s.line, 1))
@@ -167,7 +168,7 @@ func (w *work) insertion(s *spot) Edit {
 			b.Write(end)
 		}
 	}
-	before := -1 // what stands above: an entry, or -1
+	before := -1 // the entry above, or -1
 	var above *Entry
 	if s.beside >= 0 {
 		before, above = s.beside, &d.Entries[s.beside]
@@ -211,7 +212,7 @@ func (w *work) insertion(s *spot) Edit {
 	return Edit{Span{at, at}, text}
 }
 
-// atLeast is how many blank lines there are at least between blocks.
+// atLeast returns the minimum number of blank lines between blocks.
 func (w *work) atLeast() int {
 	if w.apart {
 		return 1
@@ -219,13 +220,13 @@ func (w *work) atLeast() int {
 	return 0
 }
 
-// ended reports whether a line has an ending.
+// ended reports whether a line has a line ending.
 func (d *Document) ended(line int) bool {
 	s := d.lines.span(line, line)
 	return len(trimEnding(d.Source[s.Start:s.End])) < s.End-s.Start
 }
 
-// entryAt is the entry that begins on a line, -1 if none does.
+// entryAt returns the entry that begins on a line, or -1.
 func (d *Document) entryAt(line int) int {
 	i, ok := slices.BinarySearchFunc(d.Entries, line, func(e Entry, line int) int { return e.Line - line })
 	if !ok {
@@ -238,9 +239,9 @@ func (d *Document) headingAt(line int) bool {
 	return slices.ContainsFunc(d.Headings, func(h Heading) bool { return h.Line == line })
 }
 
-// headingGap is how many blank lines the file has between its headings and text
-// directly below them, as the last such heading shows; none, as in the templates,
-// if there is no such heading.
+// headingGap returns the number of blank lines between headings and the text
+// directly below them. It uses the last such heading in the file. If there is
+// none, it returns 0, as in the templates.
 func (d *Document) headingGap() int {
 	for i := len(d.Headings) - 1; i >= 0; i-- {
 		end := d.Headings[i].EndLine
@@ -254,7 +255,7 @@ func (d *Document) headingGap() int {
 	return 0
 }
 
-// nextLine is the first line from one on that is not blank.
+// nextLine returns the first line that is not blank, starting with line.
 func (d *Document) nextLine(line int) int {
 	for line <= d.lines.count() && d.blankLine(line) {
 		line++
@@ -262,14 +263,14 @@ func (d *Document) nextLine(line int) int {
 	return line
 }
 
-// listGap is how many blank lines are between the items of an entry's list: for one
-// that everybody will see, between those that everybody sees.
+// listGap returns the number of blank lines between the items of an entry's
+// list. For a public item it counts only between public items.
 func (d *Document) listGap(i int, shown bool) int {
 	if !shown || d.Partition.Visibility == PublicOK {
 		return d.gapIn(i)
 	}
 	if like := d.alike(i, true); like >= 0 && d.excerpt != nil {
-		id := d.Entries[like].ID // it has the same there
+		id := d.Entries[like].ID // the excerpt has the same id for it
 		return d.excerpt.gapIn(slices.IndexFunc(d.excerpt.Entries, func(e Entry) bool { return e.ID == id }))
 	}
 	return 0
@@ -288,8 +289,9 @@ func (d *Document) gapIn(i int) int {
 	return 0
 }
 
-// adapt gives an item the marker and the indentation of the list that it joins,
-// as the item that comes so many after the one beside it.
+// adapt gives an item the marker and indentation of the list that it joins. The
+// text becomes the nth item, from 0, after the item beside it, which determines
+// the number of a numbered item.
 func (d *Document) adapt(text string, beside, nth int) string {
 	if beside < 0 || d.Entries[beside].Block != Item {
 		return text
@@ -317,15 +319,15 @@ func (d *Document) adapt(text string, beside, nth int) string {
 	return strings.Join(lines, "\n")
 }
 
-// shows reports whether everybody may read an entry, which was read alone, when it
-// stands in the document.
+// shows reports whether an entry that was parsed alone would be public inside
+// the document.
 func (d *Document) shows(e *Entry) bool {
 	return e.Partition.Visibility == PublicOK && (d.Own.Visibility == PublicOK || e.Attributes["visibility"] != "")
 }
 
-// alike is the item that one which is put below an entry is to look like, -1 if
-// there is none: one that everybody may read takes the marker of one that
-// everybody may read, or it would tell of a list that not everybody sees.
+// alike returns the item whose style a new item below an entry copies, or -1. A
+// public item copies only a public item; otherwise its marker would reveal a
+// private list.
 func (d *Document) alike(beside int, shown bool) int {
 	for i := beside; i >= 0 && d.Entries[i].Block == Item && d.Entries[i].Heading == d.Entries[beside].Heading; i-- {
 		if !shown || d.Entries[i].Partition.Visibility == PublicOK {
@@ -335,10 +337,12 @@ func (d *Document) alike(beside int, shown bool) int {
 	return -1
 }
 
-// listMarker is the marker that a list item begins with, empty if there is none.
+// listMarker returns the marker at the start of a list item, or an empty
+// string.
 func listMarker(s string) string { return strings.TrimRight(s[:listMarkerLen(s)], " \t") }
 
-// replaceEntry puts a text in the place of an entry.
+// replaceEntry adds the edit that replaces an entry with a text. If the text
+// has no attribute comment, replaceEntry keeps the one of the entry.
 func (w *work) replaceEntry(i int, c *entryChange) error {
 	d, e := w.d, &w.d.Entries[i]
 	if len(c.tasks)+len(c.attributes) > 0 {
@@ -376,8 +380,9 @@ func (w *work) replaceEntry(i int, c *entryChange) error {
 	return nil
 }
 
-// AttributeComment is the comment that the entry has when it is given attributes;
-// those with an empty value are taken away. It is empty if none is left.
+// AttributeComment returns the entry's comment after setting attributes. An
+// empty value removes an attribute. The result is empty if no attribute is
+// left.
 func (d *Document) AttributeComment(e *Entry, list ...Attribute) string {
 	attrs := make([]attr, len(list))
 	for i, a := range list {
@@ -389,9 +394,9 @@ func (d *Document) AttributeComment(e *Entry, list ...Attribute) string {
 	return strings.Join(strings.Fields(string(editComment(d.Source[e.Comment.Start:e.Comment.End], attrs))), " ")
 }
 
-// TitledItem is a title and a text from outside as one item of a list: the title
-// in bold, and the text behind it. What is behind the text, such as a comment,
-// ends its last line. Without a title it is [ListItem].
+// TitledItem returns a client's title and text as one list item, with the title
+// in bold. The parameter behind, for example a comment, is appended to the last
+// line. Without a title the item is that of [ListItem].
 func TitledItem(title, text, behind string) string {
 	item := ListItem(text)
 	if title = strings.Join(strings.Fields(title), " "); title != "" {

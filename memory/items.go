@@ -11,8 +11,8 @@ import (
 	"unicode/utf8"
 )
 
-// A keyed item is a list item that begins with its key in bold. Its value is the
-// text behind the key, as it is written, or the content of the fenced block below
+// A keyed item is a list item that begins with its key in bold. Its value is
+// the text after the key, as written, or the content of the fenced block below
 // it:
 //
 //	- **timezone**: Asia/Shanghai <!-- id=k3f9 -->
@@ -21,22 +21,24 @@ import (
 //	  {"lang": "zh"}
 //	  ```
 //
-// What [Document.ItemText] writes, [Entry.Item] reads as exactly the same key and
-// value; what could not be read so is not written.
+// [Entry.Item] parses the output of [Document.ItemText] to exactly the same key
+// and value. ItemText rejects values for which this is not possible.
 
-// MaxKey is how long the key of an item may be, in bytes: it is a name.
+// MaxKey bounds the length of an item's key, in bytes. A key is a short name.
 const MaxKey = 256
 
-// An Attribute is one of those in an entry's comment. An empty value is none.
+// An Attribute is an attribute of an entry's comment. An empty value means that
+// the attribute is absent.
 type Attribute struct{ Key, Value string }
 
-// NewItems is a file of items, or of summaries, of a subject that has none yet.
+// NewItems returns the initial content of a subject's file of items or
+// summaries.
 func NewItems(subject string) []byte {
 	return []byte("---\nsubject_id: " + yamlScalar(subject, 0) + "\n---\n")
 }
 
-// Item reads an entry as a keyed item. It is false for an entry without a title,
-// and for a summary.
+// Item returns the key and value of a keyed item. For an entry without a title,
+// and for a summary, ok is false.
 func (e *Entry) Item() (key, value string, ok bool) {
 	if e.Block != Item || e.Title == "" || e.IsSummary() {
 		return "", "", false
@@ -60,7 +62,7 @@ func (e *Entry) Item() (key, value string, ok bool) {
 	return key, value, true
 }
 
-// CheckKey says why a text cannot be the key of an item, or nil.
+// CheckKey returns an error if a text cannot be the key of an item.
 func CheckKey(key string) error {
 	switch {
 	case key == "":
@@ -75,11 +77,11 @@ func CheckKey(key string) error {
 	return CheckText(key)
 }
 
-// ItemText is a keyed item as a list item: in one line, or, if the value is JSON
-// or cannot stand in one line, with the value in a fenced block. It is made to
-// replace an entry of the document, of which it keeps the box, if it is a task,
-// and the attributes that are not given; or, with -1, to be a new entry. The
-// error, an [ErrText], says why the value cannot be written.
+// ItemText returns a keyed item as a list item: on one line, or with the value
+// in a fenced block if the value is JSON or does not fit on one line. The text
+// is for replacing an entry of the document: it keeps the entry's box, if it is
+// a task, and the attributes that are not given. For entry -1 the text is a new
+// entry. If the value cannot be written, ItemText returns an [ErrText].
 func (d *Document) ItemText(entry int, key, value string, attributes []Attribute) (string, error) {
 	if err := CheckText(value); err != nil {
 		return "", fmt.Errorf("%w: %w", ErrText, err)
@@ -125,8 +127,8 @@ func (d *Document) ItemText(entry int, key, value string, attributes []Attribute
 	return block, nil
 }
 
-// fencedBlock is a value as a fenced block below a list item: the fence is longer
-// than anything like one in the value.
+// fencedBlock returns a value as a fenced block below a list item. The fence is
+// longer than any run of backticks in the value.
 func fencedBlock(value string, object bool) string {
 	mark, run := 3, 0
 	for i := range len(value) {
@@ -151,8 +153,8 @@ func fencedBlock(value string, object bool) string {
 	return b.String()
 }
 
-// isItem reports whether a text is one item that is read as this key and value,
-// with the attributes of this comment.
+// isItem reports whether a text parses as exactly one item with the given key,
+// value and comment attributes.
 func isItem(text, key, value string, comment []byte) bool {
 	d := (&Layout{}).Parse(longtermsDir+"/owner/fact.md", []byte(text), Meta{})
 	if len(d.Entries) != 1 || len(d.Headings) > 0 || d.Unsound || d.private.from > 0 || d.private.regions != nil {
@@ -170,14 +172,15 @@ func isItem(text, key, value string, comment []byte) bool {
 	return ok && k == key && v == value && e.Line == 1 && e.EndLine == strings.Count(text, "\n")+1 && maps.Equal(want, e.Attributes)
 }
 
-// ItemSpot is the entry below which a new item of a visibility is put, -1 for the
-// top of the file: at the end of the list below the title of the file, or above
-// its first heading. What is public is put where public items are, and below no
-// heading that it would be the first to show to everybody.
+// ItemSpot returns the entry below which a new item of the given visibility is
+// inserted, or -1 for the top of the file. The insertion point is the end of
+// the list below the title of the file, or above its first heading. A public
+// item goes where public items are, and never below a heading that it alone
+// would make public.
 func (d *Document) ItemSpot(v Visibility) int {
 	type region struct {
-		end, list int  // the last entry, and the last item that counts
-		counts    bool // something there does
+		end, list int  // last entry; last item that counts
+		counts    bool // an entry with a matching visibility is there
 	}
 	above, below := region{end: -1, list: -1}, region{end: -1, list: -1}
 	for i := range d.Entries {
@@ -204,8 +207,8 @@ func (d *Document) ItemSpot(v Visibility) int {
 	return above.end
 }
 
-// escapeTitle writes a text so that it stands between the marks of a title as it
-// is: with a backslash before what would mean something there.
+// escapeTitle escapes a text with backslashes, so that it stays unchanged
+// between the bold markers of a title.
 func escapeTitle(s string) string {
 	var b strings.Builder
 	word := func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
@@ -230,7 +233,8 @@ func escapeTitle(s string) string {
 	return b.String()
 }
 
-// fenced is the content of a text that is one fenced block, indented or not.
+// fenced returns the content of a text that is one fenced block, indented or
+// not.
 func fenced(s string) (string, bool) {
 	lines := dedent(strings.Split(strings.Trim(s, "\n"), "\n"))
 	if len(lines) < 2 {
@@ -247,7 +251,7 @@ func fenced(s string) (string, bool) {
 	return strings.Join(lines[1:len(lines)-1], "\n"), true
 }
 
-// dedent removes from lines the white space that they all begin with.
+// dedent removes the common leading white space of lines.
 func dedent(lines []string) []string {
 	indent := -1
 	for _, l := range lines {

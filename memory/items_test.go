@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// How items are written.
+// TestItemText checks the written form of items.
 func TestItemText(t *testing.T) {
 	at := []Attribute{{"id", "k3f9"}, {"visibility", "private_only"}, {"confidence", ""}, {"source", "msg:42 a"}}
 	const comment = " <!-- id=k3f9 visibility=private_only source=msg:42%20a -->"
@@ -41,7 +41,8 @@ func TestItemText(t *testing.T) {
 	}
 }
 
-// What an item had stays: its box, and the attributes that are not given.
+// TestItemTextKeeps checks that a new value keeps the item's box and the
+// attributes that are not given.
 func TestItemTextKeeps(t *testing.T) {
 	src := "- [x] **a**: 1 <!-- pin Id=a1 Source=x%20y confidence=0.5 mine=2 -->\n* **b**: 1 ^b1\n"
 	d := testLayout().Parse("_longterms/owner/fact.md", []byte(src), testMeta)
@@ -73,8 +74,9 @@ func TestCheckKey(t *testing.T) {
 	}
 }
 
-// What is written is what is read, wherever it is put, whatever stands around it
-// and whatever was there before.
+// FuzzItemText checks that an item is read with the same key and value as
+// written, at any insertion point, with any text around it and any previous
+// value.
 func FuzzItemText(f *testing.F) {
 	for i, s := range seeds {
 		f.Add(s, seeds[(i+7)%len(seeds)], byte(i))
@@ -107,7 +109,7 @@ func FuzzItemText(f *testing.F) {
 			}
 			out, err := r.Apply(parse)
 			if err != nil && strings.HasPrefix(src, "```") {
-				t.Skip() // the code goes on to the end
+				t.Skip() // the code block extends to the end of the file
 			}
 			if err != nil {
 				t.Fatalf("%q = %q in %q: %v", key, value, d.Source, err)

@@ -9,16 +9,16 @@ import (
 	"unicode/utf8"
 )
 
-// Whether two items are about the same thing, though they say it differently, no
-// rule can tell. [Merge.Undecided] lists what somebody else may judge, and
-// [Merge.Follow] does what that one proposes, if nothing is lost by it.
+// No rule can decide whether two differently worded items have the same
+// subject. [Merge.Undecided] lists items for an external judge, a model.
+// [Merge.Follow] applies the judge's proposal if nothing is lost by it.
 
-// Undecided decides on the items of the draft that say just what an entry says,
-// and lists those of which nothing is decided then, with the entries that they
-// may be the same as. What tell says no to is on neither list: it is given the
-// text of each as it stands, or would stand, in the file, and who may read it.
-// Neither are links on it, open tasks of the draft, which must not be lost, and
-// entries that are more than a title, a text, and a list below.
+// Undecided pairs the items of the draft that have the same text as an entry,
+// and returns the remaining items with the entries that they may match. It
+// omits items and entries for which tell returns false; the arguments of tell
+// are the visibility and the text of each in the file. It also omits links,
+// open tasks of the draft, which must not be lost, and entries with more than a
+// title, a text and a list below.
 func (m *Merge) Undecided(tell func(v Visibility, text string) bool) (existing, draft []Mergeable) {
 	m.decide(m.sameText, m.sameNorm)
 	listed := map[int]bool{}
@@ -61,8 +61,8 @@ func (m *Merge) Undecided(tell func(v Visibility, text string) bool) (existing, 
 	return existing, draft
 }
 
-// mergeable is an entry as it is shown to whoever judges whether it is the same
-// as an item. It is false if that would not be all of it.
+// mergeable returns an entry in the form for the judge of an item. If that form
+// would not contain all of the entry, mergeable returns false.
 func (m *Merge) mergeable(e *Entry, it *MergeItem) (Mergeable, bool) {
 	p := Part{Section: it.Section}
 	was := Mergeable{Section: it.section}
@@ -102,10 +102,11 @@ func (m *Merge) mergeable(e *Entry, it *MergeItem) (Mergeable, bool) {
 	return was, err == nil && again.Norm == e.Norm && was.Task == (it.task != nil)
 }
 
-// Follow does what a proposal says of the items that [Merge.Undecided] has listed,
-// or nothing: the error says why that is not done. Refuse says why a text cannot
-// be written at all. The lists may be those of another Merge of the same draft
-// into the same source, if Undecided has been called for this one too.
+// Follow applies a proposal for the items that [Merge.Undecided] returned. If
+// the proposal is invalid, Follow returns an error and changes nothing. The
+// function refuse returns an error for a text that must not be written. The
+// lists may come from another Merge of the same draft into the same source, if
+// Undecided was called for this one too.
 func (m *Merge) Follow(p *Proposal, existing, draft []Mergeable, refuse func(text string) error) (err error) {
 	items, taken := slices.Clone(m.Items), maps.Clone(m.taken)
 	defer func() {
@@ -143,8 +144,8 @@ func (m *Merge) Follow(p *Proposal, existing, draft []Mergeable, refuse func(tex
 	return nil
 }
 
-// mergedPart is a text that two items are to say from then on. Where one of them
-// has a list below, what is behind the first line is one.
+// mergedPart returns the part that replaces two merged items. If one of them
+// has a list below its first line, the other lines of text become a list too.
 func mergedPart(was, is *Mergeable, text string) Part {
 	p := Part{title: mergedTitle(was, is), lines: textLinesOf(text), nested: len(was.lines)+len(is.lines) > 0}
 	for i, line := range p.lines {
@@ -158,7 +159,8 @@ func mergedPart(was, is *Mergeable, text string) Part {
 	return p
 }
 
-// label is what stands before the colon of a line; the line, if it has none.
+// label returns the folded text before the colon of a line, or the whole line
+// if it has no colon.
 func label(line string) string {
 	if at := strings.IndexAny(line, ":："); at >= 0 {
 		line = line[:at]
@@ -166,53 +168,55 @@ func label(line string) string {
 	return Fold(line)
 }
 
-// A Mergeable is an item of a file, or of a draft for it, as whoever proposes
-// what to merge is shown it.
+// A Mergeable is an item of a file or a draft, in the form for the judge that
+// proposes merges.
 type Mergeable struct {
-	ID      string // stands for it in a [Proposal]
-	Section string // items of different sections are never the same
-	Title   string // empty if it has none
-	Text    string // what it says behind the title
+	ID      string // identifies it in a [Proposal]
+	Section string // items of different sections never match
+	Title   string // may be empty
+	Text    string // without the title
 
-	Task  bool      // it is a task itself
+	Task  bool      // the item itself is a task
 	State TaskState // of the task
 
-	at    int      // the number of the entry, or of the item of the draft
-	lines []string // of the text that are items of their own
+	at    int      // index of the entry, or of the item of the draft
+	lines []string // lines of the text that are items of their own
 }
 
-// said is all that it says.
+// said returns title and text.
 func (m *Mergeable) said() string { return strings.TrimSpace(m.Title + " " + m.Text) }
 
-// A Proposal says which items of a draft are about the same thing as items of
-// the file, and what to say of it from then on. It is a model's, so it is worth
-// nothing before [Proposal.Check].
+// A Proposal pairs items of a draft with items of the file, with their merged
+// texts. It comes from a model, so it must pass [Proposal.Check] first.
 type Proposal struct {
 	Same []Same `json:"same"`
 }
 
-// Same is one item that stands in both.
+// Same is a pair of matching items.
 type Same struct {
-	Existing string `json:"existing"` // the ID of the item of the file
-	Draft    string `json:"draft"`    // that of the draft
-	Text     string `json:"text"`     // what both say, behind the title; ignored for tasks, which keep their words
+	Existing string `json:"existing"` // ID of the item of the file
+	Draft    string `json:"draft"`    // ID of the item of the draft
+	Text     string `json:"text"`     // merged text without the title; ignored for tasks, which keep their words
 }
 
-// slack is how many characters a merged text may have more than both together.
+// slack bounds the length of a merged text: at most this many characters more
+// than both texts together.
 const slack = 100
 
-// Check says why a proposal is not followed, or nil. The items are all those that
-// it may be about; refuse says why a text cannot be written at all.
+// Check returns an error if a proposal must not be applied. The lists must
+// contain all items that the proposal may name; refuse returns an error for a
+// text that must not be written.
 //
-// Each item is named at most once, and exists. A merged text says what is newer in
-// the words of the draft, at least half of them. It keeps every exact word (see
-// [Lost]) of both and has no other, and is neither much longer than both nor half
-// as short as either.
+// Each item must exist and be named at most once. A merged text must contain at
+// least half of the words of the draft's text, which is newer. It must contain
+// every exact word (see [Lost]) of both items and no others. Its length is at
+// most that of both texts plus slack, and at least half of the shorter one.
 //
-// Tasks keep their words, so an open one of the draft is never the same as
-// another, and nothing exact may stand in one of two only. What is done stays
-// done. One of the file is what the draft calls done only if at least half of its
-// words are in that, and all names: in scripts without capitals, all of it.
+// Tasks keep their words, so an open task of the draft never matches, and every
+// exact word must be in both tasks. A done task stays done. A task of the file
+// matches a done task of the draft only if the draft's task contains at least
+// half of its words, and all its names. In scripts without capitals it must
+// contain all words.
 func (p *Proposal) Check(existing, draft []Mergeable, refuse func(text string) error) error {
 	known, drafted := byID(existing), byID(draft)
 	used := map[string]bool{}
@@ -242,8 +246,8 @@ func (p *Proposal) Check(existing, draft []Mergeable, refuse func(text string) e
 	return nil
 }
 
-// mergedTitle is the title of an item of a file that an item of a draft is merged
-// into: its own, by which others know it, if it has one.
+// mergedTitle returns the title of a merged item: that of the file's item,
+// because other entries may refer to it, else that of the draft's item.
 func mergedTitle(existing, draft *Mergeable) string {
 	if existing.Title != "" {
 		return existing.Title
@@ -251,7 +255,7 @@ func mergedTitle(existing, draft *Mergeable) string {
 	return draft.Title
 }
 
-// checkTasks says why two tasks are not taken for one.
+// checkTasks returns an error if two tasks must not be merged.
 func checkTasks(was, is *Mergeable, _ string, _ func(string) error) error {
 	if is.State == Open {
 		return errors.New("an open task would be lost")
@@ -267,7 +271,7 @@ func checkTasks(was, is *Mergeable, _ string, _ func(string) error) error {
 	return nil
 }
 
-// checkText says why a text does not say what two items do.
+// checkText returns an error if a text must not replace two items.
 func checkText(was, is *Mergeable, text string, refuse func(string) error) error {
 	title := mergedTitle(was, is)
 	both := utf8.RuneCountInString(was.Text) + utf8.RuneCountInString(is.Text)
@@ -306,7 +310,7 @@ func byID(items []Mergeable) map[string]*Mergeable {
 	return m
 }
 
-// clip is a word as it may stand in an error.
+// clip shortens a word for an error.
 func clip(s string) string {
 	if r := []rune(s); len(r) > 40 {
 		return string(r[:40]) + "…"

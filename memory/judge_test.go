@@ -12,10 +12,11 @@ import (
 	"golang.org/x/tools/txtar"
 )
 
-// The archives of testdata/judge hold the file of a session and a draft for it,
-// what is asked of whoever judges, and proposals, each with the file as it is
-// then or why it stays. "tell public" asks about what everybody may read only;
-// what has the word hunter2 is never told, and is never to be written.
+// TestJudgeGolden compares results with the archives in testdata/judge. Each
+// contains a session's file, a draft for it, the items for the judge, and
+// proposals, each with the resulting file or error. "tell public" limits the
+// judge's items to public ones. Text with the word hunter2 stands for a
+// credential, which must neither be shown to the judge nor be written.
 func TestJudgeGolden(t *testing.T) {
 	archives, err := filepath.Glob("testdata/judge/*.txtar")
 	if err != nil || len(archives) == 0 {
@@ -75,7 +76,7 @@ func (c *judged) merge(t *testing.T) (m *Merge, existing, draft []Mergeable) {
 	return m, existing, draft
 }
 
-// ask lists what is asked.
+// ask returns the list of items for the judge.
 func (c *judged) ask(t *testing.T, f txtar.File) string {
 	t.Helper()
 	var d Draft
@@ -104,7 +105,7 @@ func (c *judged) ask(t *testing.T, f txtar.File) string {
 	return b.String()
 }
 
-// follow is the file after a proposal was followed.
+// follow returns the file after a proposal was applied, or the error.
 func (c *judged) follow(t *testing.T, data []byte) string {
 	t.Helper()
 	var p Proposal
@@ -112,7 +113,7 @@ func (c *judged) follow(t *testing.T, data []byte) string {
 		t.Fatal(err)
 	}
 	_, existing, draft := c.merge(t)
-	m, _, _ := c.merge(t) // another one, as when the file is looked at again
+	m, _, _ := c.merge(t) // a second one, as when the file is read again
 	before := fmt.Sprint(m.Items, m.taken)
 	err := m.Follow(&p, existing, draft, func(text string) error {
 		if strings.Contains(text, "hunter2") {

@@ -12,8 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// seeds is text that has been hard for Markdown parsers, and every construct of
-// ours.
+// seeds contains texts that have broken Markdown parsers, and every construct
+// of the memory format.
 var seeds = []string{
 	"", "\n", "----\n:\nS\n:-\n,\n-", "- a\n  |b|\n  |-|\n  -\n", "\ufeff", "\ufeff- a", "\ufeff- a <!-- id=b -->\r\n", "\r", "\x00", "\xff", "a", "- ", "-\n\n\n  a", "#", "# \n", "a\n=", "a\n-\n", "> ", "```", "    a", "\ta", "-\ta\n\n\tb", "1.\n2)\n",
 	"---\n", "---\n---", "---\na: b\n---\nx", "---\r\na: b\r\n...\r\nx", "\ufeff---\na: b\n---\n", "\n---\nsummary: x\n---\n", "---\na: |\n  b\n\n# c\nd: e\n---\n",
@@ -73,9 +73,9 @@ func checkPlace(t *testing.T, path string, p Place) {
 	}
 }
 
-// checkLines is the law of lines: every line of the body that is not blank is
-// in exactly one entry, or is a heading, hidden, or a rule; and an entry is
-// whole lines.
+// checkLines checks that every line of the body that is not blank is in exactly
+// one entry, or is a heading, hidden, or a rule. Entries must consist of whole
+// lines.
 func checkLines(t *testing.T, d *Document) {
 	t.Helper()
 	n := d.lines.count()
@@ -116,7 +116,7 @@ func checkLines(t *testing.T, d *Document) {
 	for _, s := range d.Hidden {
 		from, to := d.lines.at(s.Start), d.lines.at(s.End-1)
 		for line := from; line <= to; line++ {
-			if seen[line] == 0 { // hidden lines may stand inside an entry
+			if seen[line] == 0 { // hidden lines may be inside an entry
 				seen[line]++
 			}
 		}
@@ -183,8 +183,8 @@ func checkEntries(t *testing.T, d *Document) {
 	}
 }
 
-// checkShown is what must hold of any view: nothing unreadable is shown, line
-// numbers go there and back, and no more is kept than there was.
+// checkShown checks the invariants of a view: unreadable lines are not visible,
+// line numbers convert in both directions, and the totals match.
 func checkShown(t *testing.T, d *Document, s Scope) {
 	t.Helper()
 	var dirs Directories
@@ -231,8 +231,9 @@ func FuzzFold(f *testing.F) {
 	})
 }
 
-// The name of a directory or file is safe on every file system, means nothing
-// else, is stable, and differs for ids that differ in more than a colon.
+// FuzzNames checks that the names of directories and files are safe on every
+// file system, have no special meaning, are stable, and differ for ids that
+// differ in more than a colon.
 func FuzzNames(f *testing.F) {
 	for _, s := range []string{"acct:42", "ext:telegram:1", "memory", "users", "2026-02-04", ".git", "..", "张三", "a/b", "user-memory", strings.Repeat("x", 256), "x.sync-conflict-1", "a_conflict-20260101"} {
 		f.Add(s, "other")
@@ -282,7 +283,7 @@ func FuzzIdentities(f *testing.F) {
 	})
 }
 
-// Real notes keep the laws as well.
+// TestLawsOnRealFiles checks the invariants on real notes.
 func TestLawsOnRealFiles(t *testing.T) {
 	for _, dir := range []string{"odd", "til", "memorybank-en", "memorybank-zh"} {
 		t.Run(dir, func(t *testing.T) {
@@ -300,8 +301,8 @@ func TestLawsOnRealFiles(t *testing.T) {
 	}
 }
 
-// pieces is what Markdown is made of. Put together at random they make the
-// blocks that no person writes and no parser expects.
+// pieces contains fragments of Markdown. Random combinations produce blocks
+// that users do not write and parsers do not expect.
 var pieces = strings.Split("\n,\n,\n, ,  ,    ,\t,- ,-,* ,+ ,1. ,2) ,> ,#,# ,## ,a,b c,|,|-|,|a|,:-,---,***,===,```,~~~,<div>,</div>,<!--,-->,<!-- x -->,<!-- id=a -->,"+
 	"<private>,</private>,[ ] ,[x] ,[,](,),`,``,**,_,\\,\r\n,\r,\ufeff,\x00,\xff,^a,#t ,[[,]],"+GeneratedOpen+"\n,"+GeneratedClose+"\n,[Memory:x]\n,<?,?>,<pre>,</pre>,<a>,é,中,(added 2026-01-01)", ",")
 

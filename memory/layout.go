@@ -6,16 +6,17 @@ import (
 	"time"
 )
 
-// Layout says what paths mean and how their text is read: everything about a
-// root that is not in its files. The zero value is usable. A Layout must not be
-// changed while it is in use; then it is safe for concurrent use.
+// Layout holds the configuration of a root: the meaning of paths and the rules
+// of parsing that are not in the files. The zero value is usable. A Layout is
+// safe for concurrent use if it is not changed.
 type Layout struct {
-	// Owner is the subject of what names no other, "owner" when empty.
+	// Owner is the subject of text that names no other, "owner" when empty.
 	Owner string
-	// Location is where days begin and end, UTC when nil.
+	// Location is the time zone of days, UTC when nil.
 	Location *time.Location
-	// Users reports whether a directory of the root is a user's: it holds both
-	// MEMORY.md and memory/, or is listed in the configuration. Nil is none.
+	// Users reports whether a directory of the root belongs to a user: it
+	// contains both MEMORY.md and memory/, or is listed in the configuration.
+	// Nil means that there are none.
 	Users func(dir string) bool
 	// Daily is the default visibility of daily notes, public_ok when nil.
 	Daily *Visibility
@@ -25,25 +26,25 @@ type Layout struct {
 	// Tasks and FollowUps are the names of the sections whose boxes are
 	// counted; nil means [DefaultTasks] and [DefaultFollowUps].
 	Tasks, FollowUps []string
-	// Mask hides what is never to be shown, such as credentials: it returns a
-	// source of the same length in which letters and digits stand for others, or
-	// the source itself, which it must not modify. Everything that a document
-	// says is read from that; only [Document.Source] has the bytes. Nil hides
-	// nothing.
+	// Mask hides secrets such as credentials. It returns a source of the same
+	// length with other letters and digits in place of the secrets, or source
+	// itself, which it must not modify. All of a document except
+	// [Document.Source] is parsed from the masked source. Nil hides nothing.
 	Mask func(source []byte) []byte
 }
 
-// DefaultTasks and DefaultFollowUps are the section names that are looked for
-// when a [Layout] names none. They must not be modified.
+// DefaultTasks and DefaultFollowUps are the section names for a [Layout]
+// without its own. They must not be modified.
 var (
 	DefaultTasks     = []string{"Tasks", "TODO", commitments}
 	DefaultFollowUps = []string{"Follow Ups", "Follow-ups", "跟进"}
 )
 
-// commitments is the section in which every item is a task, box or not.
+// commitments is the section in which every item is a task, with or without a
+// box.
 const commitments = "待办与承诺"
 
-// Names with a meaning in paths.
+// Path elements with a special meaning.
 const (
 	longtermsDir = "_longterms"
 	archiveDir   = "_archive"
@@ -56,8 +57,8 @@ const (
 
 var namespaces = [...]string{"profile", "preference", "fact", "project", "task_state"}
 
-// Namespaces returns the names of the item files, in the order in which they
-// are shown.
+// Namespaces returns the names of the item files, in display order. The result
+// must not be modified.
 func Namespaces() []string { return namespaces[:] }
 
 func isNamespace(s string) bool {
@@ -90,7 +91,7 @@ func orDefault(v *Visibility, or Visibility) Visibility {
 	return *v
 }
 
-// Place says what a path means. It is total: a path that fits nothing is a
+// Place returns the meaning of a path. Any path that matches no rule is a
 // private note of the owner. Paths are compared byte for byte.
 func (l *Layout) Place(path string) Place {
 	note := Place{Path: path, Kind: Note, Owner: l.owner()}
@@ -126,7 +127,8 @@ func (l *Layout) Place(path string) Place {
 	return note
 }
 
-// personal is the layout of one person, at the root or in a user's directory.
+// personal returns the place of a file in the layout of one person, at the root
+// or in a user's directory.
 func (l *Layout) personal(path string, dirs []string, name, base, owner, dir string) (Place, bool) {
 	p := Place{Path: path, Owner: owner, Dir: dir}
 	switch {
@@ -144,7 +146,7 @@ func (l *Layout) personal(path string, dirs []string, name, base, owner, dir str
 	return p, true
 }
 
-// longterm is what lies below _longterms/<dir>/.
+// longterm returns the place of a file below _longterms/<dir>/.
 func (l *Layout) longterm(path, dir string, below []string, name, base string) Place {
 	p := Place{Path: path, Kind: Note, Owner: longtermKey(dir), Dir: dir}
 	switch {
@@ -163,9 +165,9 @@ func (l *Layout) longterm(path, dir string, below []string, name, base string) P
 	return p
 }
 
-// longtermKey and userKey are the owner keys of the two sorts of directories
-// that stand for a subject. They differ, because _longterms/x and x may belong
-// to different subjects; neither can be a subject's id.
+// longtermKey and userKey return the owner keys of the two kinds of subject
+// directories. The keys differ, because _longterms/x and x may belong to
+// different subjects. Neither can be a subject's id.
 func longtermKey(dir string) string { return "?" + dir }
 func userKey(dir string) string     { return "?" + dir + "/" }
 
@@ -178,7 +180,7 @@ func IsDay(s string) bool {
 	return err == nil
 }
 
-// trimMD cuts .md off a file name, in any case.
+// trimMD removes .md, in any case, from a file name.
 func trimMD(name string) (base string, ok bool) {
 	if n := len(name) - len(".md"); n >= 0 && strings.EqualFold(name[n:], ".md") {
 		return name[:n], true
@@ -188,9 +190,9 @@ func trimMD(name string) (base string, ok bool) {
 
 func hidden(name string) bool { return strings.HasPrefix(name, ".") }
 
-// Skip is the reason why the file at a path is never read, or empty if it is.
-// It looks at the name alone: what sort of file it is, and whether it is ignored
-// or too large, is for others to say.
+// Skip returns the reason why the file at a path is never read, or an empty
+// string. It examines only the name; file type, ignore patterns and size are
+// checked elsewhere.
 func (l *Layout) Skip(path string) string { return skip(path) }
 
 func skip(path string) string {
@@ -215,8 +217,8 @@ func skip(path string) string {
 	return ""
 }
 
-// SkipDir is the reason why nothing in a directory of that name is ever read,
-// or empty.
+// SkipDir returns the reason why a directory of that name is never read, or an
+// empty string.
 func (l *Layout) SkipDir(name string) string { return skipDir(name) }
 
 func skipDir(name string) string {
@@ -229,10 +231,10 @@ func skipDir(name string) string {
 	return ""
 }
 
-// conflictMarks are what sync tools put into the name of the other side of a
-// conflict: Syncthing, rclone, Dropbox, Nextcloud, Maestral, Obsidian Sync,
-// Synology Drive, Seafile, pCloud and Nutstore. Tools that only append a
-// computer's name (OneDrive) cannot be told from people.
+// conflictMarks lists name parts of conflict copies of sync tools: Syncthing,
+// rclone, Dropbox, Nextcloud, Maestral, Obsidian Sync, Synology Drive, Seafile,
+// pCloud and Nutstore. Copies of tools that only append a computer's name
+// (OneDrive) look like names chosen by users, so they are not detected.
 var conflictMarks = []string{
 	".sync-conflict-", ".conflict-copy-", " (conflicted copy", "'s conflicted copy", " (conflicted ", " (case conflict", " (conflict copy",
 	" (conflict ", "(sfconflict ", " [conflicted]", " (冲突副本", " (冲突的副本",
@@ -245,32 +247,32 @@ func conflictCopy(base string) bool {
 			return true
 		}
 	}
-	// ownCloud writes _conflict- and a date; without the date it may be a
-	// person's word.
+	// ownCloud writes _conflict- and a date; without the date the word may be
+	// part of a user's file name.
 	_, after, ok := strings.Cut(low, "_conflict-")
 	return ok && len(after) >= 8 && strings.Trim(after[:8], "0123456789") == ""
 }
 
-// A Place is what a path means, before the file has been read.
+// A Place is the meaning of a path, before the file has been read.
 type Place struct {
 	Path       string // relative to the root, with slashes, compared byte for byte
 	Kind       Kind
-	Owner      string     // owner key (see [Partition]) unless the frontmatter says otherwise; empty for sessions
-	Dir        string     // the directory that stands for a subject ("acct_42"), or empty
+	Owner      string     // owner key (see [Partition]) unless the frontmatter sets another; empty for sessions
+	Dir        string     // the subject's directory ("acct_42"), or empty
 	Day        string     // YYYY-MM-DD for session, daily and archived days
 	Session    string     // base name without .md, for sessions
 	Namespace  string     // for items
 	Visibility Visibility // default of the entries
 }
 
-// daily reports whether the file is an archived daily note: it keeps the name of
-// its day. Everything else in an archived day was a session.
+// daily reports whether the file is an archived daily note, which keeps the
+// name of its day. Every other file of an archived day was a session.
 func (p Place) daily() bool { return p.Kind == Archive && p.Day != "" && p.Session == p.Day }
 
-// Archived is where a session or a daily note lies when its day is in the
-// archive: below the subject that its frontmatter names, else the owner. It is
-// read there as it was read before, by the same people. It is empty for other
-// files, and for a session that would be taken for the note of its day.
+// Archived returns the archive path of a session or daily note: below the given
+// subject, else the owner. The archived file keeps its content and its readers.
+// Archived returns an empty string for other files, and for a session whose
+// name would make it the daily note in the archive.
 func (l *Layout) Archived(p Place, subject string) string {
 	switch {
 	case p.Kind == Session && p.Session != p.Day, p.Kind == Daily && p.Dir == "":
@@ -283,7 +285,7 @@ func (l *Layout) Archived(p Place, subject string) string {
 	return archivedDay(SubjectDir(subject), p.Day, path.Base(p.Path))
 }
 
-// archivedDay is the path of a file of an archived day.
+// archivedDay returns the path of a file in the archive of a day.
 func archivedDay(dir, day, name string) string {
 	return longtermsDir + "/" + dir + "/" + archiveDir + "/" + day + "/" + name
 }

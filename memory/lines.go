@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// lines knows where the lines of a text begin. A line ends with LF, CR LF or a
-// lone CR, as CommonMark says; it is split in a copy where all are LF.
+// lines is an index of the lines of a text. A line ends with LF, CR LF or a
+// lone CR, as in CommonMark; the text is split in a copy with LF endings.
 type lines struct {
-	starts []int // of every line; the last one's end is size
+	starts []int // of every line; the last line ends at size
 	size   int
 }
 
-// splitLines finds the lines of a text that ends them all with LF.
+// splitLines indexes a text with LF line endings.
 func splitLines(text []byte) lines {
 	l := lines{size: len(text), starts: make([]int, 0, 1+bytes.Count(text, []byte("\n")))}
 	for at := 0; at < len(text); at += lineLen(text[at:]) {
@@ -22,7 +22,7 @@ func splitLines(text []byte) lines {
 	return l
 }
 
-// lineLen is the length of the first line of b with its ending.
+// lineLen returns the length of the first line of b with its ending.
 func lineLen(b []byte) int {
 	if i := bytes.IndexByte(b, '\n'); i >= 0 {
 		return i + 1
@@ -30,11 +30,11 @@ func lineLen(b []byte) int {
 	return len(b)
 }
 
-// count is the number of lines.
+// count returns the number of lines.
 func (l lines) count() int { return len(l.starts) }
 
-// start is the offset of a 1-based line; the line after the last one starts at
-// the end.
+// start returns the offset of a 1-based line. The line after the last one
+// starts at the end of the text.
 func (l lines) start(line int) int {
 	if line > len(l.starts) {
 		return l.size
@@ -42,21 +42,21 @@ func (l lines) start(line int) int {
 	return l.starts[line-1]
 }
 
-// span is the bytes of lines from to to, inclusive.
+// span returns the bytes of lines from to to, inclusive.
 func (l lines) span(from, to int) Span { return Span{l.start(from), l.start(to + 1)} }
 
-// at is the 1-based line that holds an offset.
+// at returns the 1-based number of the line that contains an offset.
 func (l lines) at(offset int) int {
 	return max(1, sort.Search(len(l.starts), func(i int) bool { return l.starts[i] > offset }))
 }
 
-// trimEnding cuts the line ending off a line.
+// trimEnding removes the line ending from a line.
 func trimEnding(b []byte) []byte {
 	b = bytes.TrimSuffix(b, []byte("\n"))
 	return bytes.TrimSuffix(b, []byte("\r"))
 }
 
-// blank reports whether a line has nothing but spaces.
+// blank reports whether b contains only white space.
 func blank(b []byte) bool {
 	for _, c := range b {
 		if c != ' ' && c != '\n' && c != '\t' && c != '\r' {
@@ -66,8 +66,9 @@ func blank(b []byte) bool {
 	return true
 }
 
-// display is a piece of source as it is shown: line endings are LF, and what
-// is not text is a replacement character.
+// display returns source bytes in their display form: LF line endings, and
+// replacement characters for invalid UTF-8 and NUL. If plain is true, b has
+// that form already.
 func display(b []byte, plain bool) string {
 	if plain {
 		return string(b)

@@ -62,8 +62,8 @@ func TestUnlinkKey(t *testing.T) {
 	}
 }
 
-// A link is lines of its own: nothing else changes, and taken away again it
-// leaves what was there.
+// FuzzLinkKey checks that adding a link only inserts lines, and that removing
+// the link again restores the file.
 func FuzzLinkKey(f *testing.F) {
 	for _, src := range []string{"", "links:\n", "# a\nlinks:\r\n  a:1: x # y\n\n# end", "links: {a:1: x}", "links:\n  \"a:1\": |\n    x\n", "---\nlinks:\n  ? a:1\n  : x\n...\n", "\ufefflinks:\n  a:1: x\r  b:1: y"} {
 		f.Add([]byte(src), "telegram:1", "acct:42")

@@ -24,9 +24,9 @@ func hasScheme(s string) bool {
 	return true
 }
 
-// resolve lists where a link may lead: from the root, from the file, from where
-// the file was before it was archived, and to where a moved day or file is
-// archived. Links out of the root lead nowhere.
+// resolve sets the possible paths of a link: from the root, from the file, from
+// the places of the file before archiving, and the archive paths of all these.
+// Paths outside the root are ignored.
 func (p *parse) resolve(link *Link) {
 	if link.Target == "" || hasScheme(link.Target) || strings.HasPrefix(link.Target, "//") {
 		return
@@ -59,7 +59,7 @@ func (p *parse) resolve(link *Link) {
 	}
 }
 
-// archived adds where the file at a path would be after archiving.
+// archived adds the archive paths of the file at a path.
 func (p *parse) archived(s string, add func(string)) {
 	if below, ok := strings.CutPrefix(s, longtermsDir+"/"); ok {
 		dir, rest, ok := strings.Cut(below, "/")
@@ -70,7 +70,7 @@ func (p *parse) archived(s string, add func(string)) {
 	}
 	s = strings.TrimPrefix(s, memoryDir+"/")
 	day, name, ok := strings.Cut(s, "/")
-	if !ok { // a daily note lies in its day, too
+	if !ok { // a daily note is archived in its day, too
 		if day, ok = trimMD(s); ok {
 			name = s
 		}
@@ -87,7 +87,7 @@ func (p *parse) archived(s string, add func(string)) {
 	add(archivedDay(p.dir, day, name))
 }
 
-// before lists the directories in which a file of an archived day may have been.
+// before returns the directories that may have contained an archived file.
 func (p Place) before() []string {
 	switch {
 	case p.daily():

@@ -8,13 +8,13 @@ import (
 	"unicode"
 )
 
-// Long-term memory is kept in sections. Which one a new item belongs to depends on
-// what it is, and on which sections its file has.
+// Long-term memory is divided into sections. The section of a new item depends
+// on its words and on the sections of its file.
 
-// A pick is where items of one sort belong.
+// A pick maps a kind of item to sections.
 type pick struct {
-	word     *regexp.Regexp // in an item of that sort
-	sections []string       // where it belongs, the best first
+	word     *regexp.Regexp // matches items of that kind
+	sections []string       // in order of preference
 }
 
 var picks = []pick{{
@@ -31,12 +31,12 @@ var picks = []pick{{
 	[]string{"重要事件", "Important Events", "Events"},
 }}
 
-// facts are where everything else belongs.
+// facts lists the sections for all other items, in order of preference.
 var facts = []string{KeyFacts, "Facts", "笔记", "Notes", "其他", "Project Facts", "重要事件"}
 
-// SectionFor is the section of a long-term file for a new item: of those that the
-// file has, the one that fits best. A file that has none that fits gets one, in
-// the language of its headings.
+// SectionFor returns the section of a long-term file for a new item: the best
+// match among the existing sections, else a new section in the language of the
+// file's headings.
 func (d *Document) SectionFor(title, text string) string {
 	var wanted []string
 	for _, s := range picks {
@@ -49,7 +49,8 @@ func (d *Document) SectionFor(title, text string) string {
 	for _, p := range list {
 		chinese = chinese || p.level > 0 && han(p.path[len(p.path)-1])
 	}
-	// In the template of a subject's file both sections are meant to be there.
+	// Both sections belong to the template of a subject's file, even while they
+	// are empty and therefore missing.
 	template := !chinese && d.Place.Kind == Longterm && strings.HasSuffix(d.Place.Path, "/"+indexFile)
 	for _, name := range slices.Concat(wanted, facts) {
 		if i := find(list, []string{name}); i >= 0 {
@@ -71,8 +72,8 @@ func han(s string) bool {
 	return strings.ContainsFunc(s, func(r rune) bool { return unicode.Is(unicode.Han, r) })
 }
 
-// declared are names that say of what stands below them, or is titled so, that it
-// is no long-term memory but an item to be kept by its key, with its namespace.
+// declared maps names of sections and titles to namespaces. Text with such a
+// name is not long-term memory but a keyed item of that namespace.
 var declared = map[string]string{
 	"profile": "profile", "user profile": "profile", "identity": "profile", "about me": "profile",
 	"画像": "profile", "身份": "profile", "个人资料": "profile", "个人信息": "profile",
@@ -81,8 +82,9 @@ var declared = map[string]string{
 	"约束": "preference", "限制": "preference", "禁忌": "preference", "禁止": "preference",
 }
 
-// DeclaredAs is the namespace of items that the name of a section, a type or a
-// title stands for, such as preference for User Preferences; empty for most.
+// DeclaredAs returns the namespace for the name of a section, a type or a
+// title, for example preference for User Preferences. Most names have none;
+// then it returns an empty string.
 func DeclaredAs(name string) string { return declared[sectionName(name)] }
 
 // CountsTasks reports whether boxes in a section of that name are counted.
@@ -91,12 +93,12 @@ func (l *Layout) CountsTasks(section string) bool {
 	return slices.Contains(names.tasks, name) || slices.Contains(names.followUps, name)
 }
 
-// maxTitles is how many lines a summary of ours has at most.
+// maxTitles bounds the lines of a generated summary.
 const maxTitles = 10
 
-// Titles is the summary that a long-term file is given if nobody has written one:
-// the titles of its newest items, one a line, in the order of the file. An item
-// without a title gives its first line, or what there is room for of it.
+// Titles returns the generated summary of a long-term file: the titles of its
+// newest items, one per line, in the order of the file. For an item without a
+// title it uses the start of the item's first line.
 func (d *Document) Titles() string {
 	var items []*Entry
 	for i := range d.Entries {
@@ -116,9 +118,9 @@ func (d *Document) Titles() string {
 	return strings.Join(titles, "\n")
 }
 
-// Titled reports whether the summary of a long-term file is one that it is given if
-// nobody has written one: all that it says are titles of items, to which a person may
-// have added others since.
+// Titled reports whether the summary of a long-term file is generated, which
+// means that each of its lines is the title of an item. The file may have
+// further items that were added later.
 func (d *Document) Titled() bool {
 	if _, ok := d.Front.Field("summary"); !ok || d.Place.Kind != Longterm {
 		return false
@@ -137,16 +139,17 @@ func (d *Document) Titled() bool {
 	return true
 }
 
-// lists reports whether a summary of ours may name an entry: an item that all may
-// see who may see the summary.
+// lists reports whether a generated summary may include an entry: an item that
+// every reader of the summary may read.
 func (d *Document) lists(e *Entry) bool {
 	return e.Block == Item && e.Partition.Visibility >= d.Own.Visibility
 }
 
-// titleLine is what a summary says of an item.
+// titleLine returns the line of an item in a generated summary.
 func (e *Entry) titleLine() string { return cmp.Or(e.Title, firstWords(e.Text)) }
 
-// firstWords is the first line of an item without its marker and box.
+// firstWords returns the first line of an item without marker, box and added
+// date, shortened to 80 characters.
 func firstWords(s string) string {
 	s, _, _ = strings.Cut(s, "\n")
 	s = strings.TrimLeft(s, " ")

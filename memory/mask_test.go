@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// What masks make of credentials, told by a form of the tests' own.
+// The form of credentials that the mask of these tests detects, and an example.
 var (
 	credentialRE = regexp.MustCompile(`tok_[A-Za-z0-9_.=+/~:-]{8,}`)
 	credential   = "tok_s3Cret-Value.9Z"
@@ -38,8 +38,9 @@ func maskingLayout() *Layout {
 	return l
 }
 
-// Wherever a credential stands, nothing that a document says has it, and the
-// file is read as it would be without a mask.
+// FuzzMask checks that a document does not contain a credential from any
+// position in its source, and that masking does not change the structure of the
+// document.
 func FuzzMask(f *testing.F) {
 	for i, s := range seeds {
 		f.Add("2026-02-04/a.md", []byte(s), uint(3*i), "s3Cret-Value.9Z", true)
@@ -73,8 +74,8 @@ func FuzzMask(f *testing.F) {
 	})
 }
 
-// checkMasked looks for a credential in all that a document says, but for what
-// tells whose it is.
+// checkMasked fails if a document contains a credential outside the values that
+// determine its subject.
 func checkMasked(t *testing.T, d *Document, secret string) {
 	t.Helper()
 	said := *d
@@ -95,7 +96,7 @@ func checkMasked(t *testing.T, d *Document, secret string) {
 	}
 }
 
-// viewOfAll reads everything of the document.
+// viewOfAll returns a view that may read the whole document.
 func (d *Document) viewOfAll() View {
 	owners := map[string]string{d.Own.Owner: "", d.closed.Owner: ""}
 	for i := range d.Entries {
@@ -104,8 +105,8 @@ func (d *Document) viewOfAll() View {
 	return View{owners: owners, private: true}
 }
 
-// sameShape compares all that decides how a file is taken apart, who reads it,
-// and where it is written to.
+// sameShape fails if two documents differ in structure, readers or positions of
+// edits.
 func sameShape(t *testing.T, a, b *Document) {
 	t.Helper()
 	switch {
@@ -131,7 +132,8 @@ func sameShape(t *testing.T, a, b *Document) {
 	}
 }
 
-// What stands behind a mask survives whatever is changed beside it.
+// TestWritesKeepMasked checks that changes to a file keep the masked text
+// beside them.
 func TestWritesKeepMasked(t *testing.T) {
 	l := maskingLayout()
 	const path = "_longterms/acct_42/_index.md"
@@ -158,8 +160,9 @@ func TestWritesKeepMasked(t *testing.T) {
 	}
 }
 
-// A view's rewriting keeps what is behind a mask, takes its line away as a whole,
-// or is refused where it cannot tell which of several lines goes.
+// TestRewriteKeepsMasked checks that Rewrite keeps masked text, removes its
+// line as a whole, or fails if it is ambiguous which of several lines is
+// removed.
 func TestRewriteKeepsMasked(t *testing.T) {
 	l := maskingLayout()
 	parse := func(b []byte) *Document { return l.Parse("MEMORY.md", b, testMeta) }

@@ -8,9 +8,10 @@ import (
 	"strings"
 )
 
-// An unlikeError says that a document is not what it was meant to become.
+// An unlikeError reports that an edited document differs from the intended
+// result.
 type unlikeError struct {
-	line int // of the document before, 0 for none
+	line int // line of the original document, 0 for none
 	what string
 }
 
@@ -23,9 +24,9 @@ func (e *unlikeError) Error() string {
 
 func unlike(line int, what string) error { return &unlikeError{line, what} }
 
-// check compares what a document has become with what was meant: piece by
-// piece, each of the old ones is there as it was or as it was to be, each new
-// one in its place, and nothing else.
+// check compares the parsed result with the intended one. Each piece of the
+// original must exist unchanged or changed as requested, each new piece must be
+// at its insertion point, and there must be no other pieces.
 func (w *work) check(next *Document) error {
 	if next.Unsound {
 		return unlike(0, "the file would be damaged: "+next.WhyUnsound())
@@ -75,7 +76,7 @@ func (w *work) check(next *Document) error {
 	return nil
 }
 
-// check looks for what was put at a spot.
+// check verifies the pieces that were inserted at a spot.
 func (s *spot) check(next *Document, take func() *piece) error {
 	for _, h := range s.headings {
 		if q := take(); q.level != h.Level || q.path[len(q.path)-1] != h.Text {
@@ -90,7 +91,7 @@ func (s *spot) check(next *Document, take func() *piece) error {
 	return nil
 }
 
-// checkFresh compares an entry with the text it was made of.
+// checkFresh compares an entry with the text that was inserted for it.
 func checkFresh(fresh *Entry, next *Document, q *piece, path []string) error {
 	if q.entry < 0 {
 		return unlike(0, "the new text would not be an entry of its own")
@@ -110,7 +111,7 @@ func checkFresh(fresh *Entry, next *Document, q *piece, path []string) error {
 	return nil
 }
 
-// checkPiece compares a heading or an entry with what it was.
+// checkPiece compares a heading or an entry with its original.
 func (w *work) checkPiece(p *piece, next *Document, q *piece) error {
 	d := w.d
 	if p.level != q.level {
@@ -139,8 +140,9 @@ func (w *work) checkPiece(p *piece, next *Document, q *piece) error {
 	return w.checkEntry(a, b, c)
 }
 
-// checkHeading compares a heading, which may have become an entry, or a heading
-// after it was one: nobody may see it for that reason alone.
+// checkHeading compares a heading with its original. Each of the two may be an
+// empty heading, which is an entry. That difference alone must not make the
+// heading public.
 func (w *work) checkHeading(p *piece, next *Document, q *piece) error {
 	switch {
 	case !slices.Equal(p.path, q.path):
@@ -151,8 +153,8 @@ func (w *work) checkHeading(p *piece, next *Document, q *piece) error {
 	return nil
 }
 
-// announces reports whether everybody who reads the public text of a document
-// sees a heading.
+// announces reports whether every reader of a document's public text sees a
+// heading.
 func (d *Document) announces(p *piece) bool {
 	if p.entry >= 0 {
 		return d.Entries[p.entry].Partition.Visibility == PublicOK
@@ -160,16 +162,17 @@ func (d *Document) announces(p *piece) bool {
 	return d.opened[p.heading] && !d.private.closes(p.from, p.to)
 }
 
-// dates reports whether a heading is the title of a day's file, which says no
-// more than the file's path.
+// dates reports whether a heading is the title of a day's file. Such a title
+// contains no more than the file's path.
 func (d *Document) dates(p *piece) bool {
 	day, title := d.Place.Day, p.path[len(p.path)-1]
 	return day != "" && p.level == 1 && (title == day || title == day+shortTermTitle)
 }
 
-// checkEntry compares an entry with what it was, but for what was to change.
+// checkEntry compares an entry with its original, apart from the requested
+// changes.
 func (w *work) checkEntry(a, b *Entry, c *entryChange) error {
-	mark := false // a check mark comes or goes at the beginning
+	mark := false // a check mark is added or removed at the start
 	for i := range c.tasks {
 		mark = mark || a.Tasks[i].Box.End == a.Tasks[i].Box.Start
 	}
@@ -222,7 +225,7 @@ func (w *work) checkEntry(a, b *Entry, c *entryChange) error {
 	return w.checkReaders(a, b, c)
 }
 
-// checkReaders compares who may read an entry.
+// checkReaders compares the readers of an entry with those of its original.
 func (w *work) checkReaders(a, b *Entry, c *entryChange) error {
 	allowed := w.sets("visibility") || w.sets("subject_id")
 	for _, x := range c.attributes {
@@ -242,18 +245,17 @@ func (w *work) checkReaders(a, b *Entry, c *entryChange) error {
 	return nil
 }
 
-// sets reports whether a key of the frontmatter is to change.
+// sets reports whether the pass changes a key of the frontmatter.
 func (w *work) sets(key string) bool {
 	return slices.ContainsFunc(w.fields, func(f fieldChange) bool { return f.key == key })
 }
 
-// narrows reports whether nobody reads what is kept in to who does not read what
-// is kept in from.
+// narrows reports whether every reader of to is also a reader of from.
 func narrows(from, to Partition) bool {
 	return from.Visibility == PublicOK && (from.Owner == "" || from.Owner == to.Owner)
 }
 
-// checkFront compares the frontmatter, field by field.
+// checkFront compares the frontmatter with the intended one, field by field.
 func (w *work) checkFront(next *Document) error {
 	d := w.d
 	var want []Field
@@ -283,7 +285,8 @@ func (w *work) checkFront(next *Document) error {
 	return nil
 }
 
-// checkHidden compares what is not indexed.
+// checkHidden verifies that the text that is not indexed is unchanged, apart
+// from that of removed and replaced entries.
 func (w *work) checkHidden(next *Document) error {
 	texts := func(d *Document, gone []lineRange) (list []string) {
 		for _, s := range d.Hidden {

@@ -1,19 +1,19 @@
-// Package memory is the text: what a path means, what a Markdown file of
-// memory says, entry by entry, and who may read it.
+// Package memory defines the format of memory files: the role of each path, the
+// entries of a Markdown file, and the readers of each entry.
 //
-// Everything here is a pure function of bytes. There is no disk, no clock and
-// no log: a parser of people's files never fails, it notes a [Problem] on the
-// [Document] and goes on, and whatever it is unsure of becomes private.
+// Everything here is a pure function of bytes, without disk, clock or log. The
+// parser never fails: it records a [Problem] on the [Document] and continues.
+// Text of doubtful visibility becomes private.
 package memory
 
 import "fmt"
 
-// Kind is the role a file plays, decided by its path alone.
+// Kind is the role of a file. It depends only on the path.
 type Kind uint8
 
-// The kinds of files.
+// Kinds of files.
 const (
-	Note     Kind = iota // any Markdown file that is nothing else
+	Note     Kind = iota // any other Markdown file
 	Session              // YYYY-MM-DD/<session>.md
 	Daily                // memory/YYYY-MM-DD.md
 	Longterm             // MEMORY.md, _longterms/<dir>/_index.md
@@ -24,7 +24,7 @@ const (
 
 var kindNames = [...]string{"note", "session", "daily", "longterm", "items", "identity", "archive"}
 
-// String is the kind's name on the wire.
+// String returns the kind's name in the API.
 func (k Kind) String() string {
 	if int(k) < len(kindNames) {
 		return kindNames[k]
@@ -42,17 +42,17 @@ func ParseKind(s string) (Kind, bool) {
 	return 0, false
 }
 
-// Visibility says in which contexts an entry may be shown. The zero value is
-// the careful one.
+// Visibility is the set of contexts in which an entry may be shown. The zero
+// value is the most restrictive one.
 type Visibility uint8
 
-// The visibilities.
+// Visibilities.
 const (
 	PrivateOnly Visibility = iota
 	PublicOK
 )
 
-// String is the visibility's name on the wire and in files.
+// String returns the visibility's name in the API and in files.
 func (v Visibility) String() string {
 	if v == PublicOK {
 		return "public_ok"
@@ -60,8 +60,8 @@ func (v Visibility) String() string {
 	return "private_only"
 }
 
-// ParseVisibility reads a visibility from a file: anything but public_ok
-// counts as private_only.
+// ParseVisibility parses a visibility from a file. Any value other than
+// public_ok counts as private_only.
 func ParseVisibility(s string) Visibility {
 	if s == "public_ok" {
 		return PublicOK
@@ -69,11 +69,11 @@ func ParseVisibility(s string) Visibility {
 	return PrivateOnly
 }
 
-// Context is where an answer will be shown. The zero value is treated as
-// public.
+// Context is the place where an answer will be shown. The zero value is treated
+// as public.
 type Context uint8
 
-// The contexts.
+// Contexts.
 const (
 	Unknown Context = iota
 	Public
@@ -82,7 +82,7 @@ const (
 
 var contextNames = [...]string{"unknown", "public", "private"}
 
-// String is the context's name on the wire.
+// String returns the context's name in the API.
 func (c Context) String() string { return contextNames[min(int(c), len(contextNames)-1)] }
 
 // ParseContext is the inverse of [Context.String].
@@ -95,14 +95,14 @@ func ParseContext(s string) (Context, bool) {
 	return Unknown, false
 }
 
-// CounterWrong is the code of a counter in the frontmatter that does not say
-// what the boxes say.
+// CounterWrong is the problem code of a counter in the frontmatter that differs
+// from the number of boxes.
 const CounterWrong = "counter_wrong"
 
-// A Problem is something a person should know about a file: what is wrong and
-// where. Line is 1-based, 0 for the file as a whole.
+// A Problem is a defect of a file that its owner should know. Line is 1-based,
+// 0 for the file as a whole.
 type Problem struct {
 	Code    string // stable, e.g. "frontmatter_broken"
 	Line    int
-	Message string // what is wrong and what to do, for a person
+	Message string // human-readable: the defect and its remedy
 }

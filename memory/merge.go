@@ -7,56 +7,56 @@ import (
 	"strings"
 )
 
-// A Merge is a draft on its way into the file of its session.
+// A Merge is the state of merging a draft into the file of its session.
 //
-// First it is decided which item of the draft is the same as which of the file:
-// by [Merge.Same], as somebody else proposes it, then for all others by rules
-// ([Merge.ByRules]). What is the same is replaced, what is not is appended, and
-// nothing else changes ([Merge.Revise]). Entries that the view may not read are
-// not there for it.
+// First, items of the draft are paired with items of the file: explicitly by
+// [Merge.Same], for example from a model's proposal, then by rules
+// ([Merge.ByRules]). Paired items replace their entries, the others are
+// appended, and all other text stays the same ([Merge.Revise]). Entries that
+// the view may not read are ignored.
 type Merge struct {
-	Items []MergeItem // of the draft, in the order in which they are written
+	Items []MergeItem // of the draft, in the order of the file
 
 	doc    *Document
 	view   View
 	layout *Layout
-	taken  map[[2]int]bool // entries, and their tasks: -1 for the entry as a whole
+	taken  map[[2]int]bool // paired entries, and their tasks; task -1 is the entry as a whole
 }
 
 // A MergeItem is an item of a draft that is being merged.
 type MergeItem struct {
 	Part
-	Text  string // as Markdown: an item of a list
-	Title string // that it may have in common with one of the file; folded
-	Into  int    // the entry that it is the same as, -1 if it is new
+	Text  string // Markdown of a list item
+	Title string // folded title for matching
+	Into  int    // the paired entry, -1 if the item is new
 
-	// Candidates are the entries of its section that it may be the same as, by
-	// number in the document.
+	// Candidates are the indexes of the entries in its section that it may
+	// match.
 	Candidates []int
 
-	entry   *Entry // as it is read
-	section string // as the file is to have it
-	text    string // that was proposed, instead of its own
+	entry   *Entry // parsed form
+	section string // section name in the file
+	text    string // proposed text that replaces its own
 	change  Change
-	inTask  int // the task of the entry that it is, if it is one in it; -1
+	inTask  int // index of the paired task if it is nested in the entry, else -1
 }
 
-// A Change is what a merge does with an item of a draft.
+// A Change is the effect of a merge on the file for one item of a draft.
 type Change uint8
 
-// The changes.
+// Kinds of changes.
 const (
-	Added   Change = iota // it is new
-	Updated               // one of the file says now what it says
-	Merged                // the file says that already
+	Added   Change = iota // the item is new
+	Updated               // the item replaced an entry or changed a task
+	Merged                // the file already contains the item
 )
 
-// ErrDraft: a draft, or an item of it, cannot be written.
+// ErrDraft reports that a draft, or an item of it, cannot be written.
 var ErrDraft = errors.New("the draft cannot be written")
 
-// Merge begins to merge parts of a draft into a document, which is whole, for who
-// may read what the view reads. It fails if a part would not be read as what it
-// is, with an [ErrDraft].
+// Merge starts to merge parts of a draft into a whole document, for the readers
+// of the view. If a part would not be parsed as intended, Merge returns an
+// [ErrDraft].
 func (l *Layout) Merge(v View, doc *Document, parts []Part) (*Merge, error) {
 	m := &Merge{doc: doc, view: v, layout: l, taken: map[[2]int]bool{}}
 	for _, p := range parts {
@@ -76,15 +76,14 @@ func (l *Layout) Merge(v View, doc *Document, parts []Part) (*Merge, error) {
 	return m, nil
 }
 
-// Existing is an entry that an item may be the same as.
+// Existing returns the entry with the given index.
 func (m *Merge) Existing(entry int) *Entry { return &m.doc.Entries[entry] }
 
-// Same says that an item of the draft is the same as an entry, which is to say a
-// text from now on: one item of a list with the marker "-", or what the item says
-// if it is empty. It is an error if that cannot be: the entry is not one of its
-// candidates, is the same as another item already, or has an open task that would
-// be lost. A task keeps the words that it has in the file, so it must be done, and
-// there must be no text for it.
+// Same pairs an item of the draft with an entry. The text, one list item with
+// the marker "-", replaces the entry; if text is empty, the item's own text
+// does. Same returns an error if the entry is not a candidate of the item, is
+// already paired, or contains an open task that would be lost. A task keeps its
+// words in the file, so it must be done and text must be empty.
 func (m *Merge) Same(item, entry int, text string) error {
 	if item < 0 || item >= len(m.Items) {
 		return fmt.Errorf("%w: there is no item %d", ErrDraft, item)
@@ -121,8 +120,8 @@ func (m *Merge) pair(it *MergeItem, entry int) {
 	m.taken[[2]int{entry, -1}] = true
 }
 
-// replaceable reports whether an entry can say what an item says without the loss
-// of an open task in it.
+// replaceable reports whether an item can replace an entry without the loss of
+// an open task.
 func (m *Merge) replaceable(it *MergeItem, entry int) bool {
 	e := &m.doc.Entries[entry]
 	if it.task == nil && boxed(e) || it.task != nil && (len(e.Tasks) == 0 || !e.Tasks[0].top) {
@@ -133,8 +132,9 @@ func (m *Merge) replaceable(it *MergeItem, entry int) bool {
 	})
 }
 
-// draftSections are the names that a section of a draft may have in files, that of
-// one that is made first: those with tasks are named in the configuration.
+// draftSections returns the names that a section of a draft may have in files.
+// The first name is for new sections. The names of task sections come from the
+// configuration.
 func (l *Layout) draftSections(name string) []string {
 	names, usual := l.Tasks, DefaultTasks
 	switch name {
@@ -153,8 +153,8 @@ func (l *Layout) draftSections(name string) []string {
 	return names
 }
 
-// sectionOrder is how the sections of a session's file follow each other, each
-// with the names that it may have.
+// sectionOrder returns the sections of a session's file in order, each with its
+// possible names.
 func (l *Layout) sectionOrder() (order [][]string) {
 	for _, section := range ShortTermSections {
 		order = append(order, l.draftSections(section))
@@ -162,15 +162,15 @@ func (l *Layout) sectionOrder() (order [][]string) {
 	return order
 }
 
-// inSection reports whether an entry stands in the section of an item. What has
-// the name of such a section, or counts as one, is it.
+// inSection reports whether an entry is in the section of an item, under any of
+// the section's names.
 func (m *Merge) inSection(e *Entry, item *MergeItem) bool {
 	names := fold(m.layout.draftSections(item.Section))
 	return slices.ContainsFunc(e.Sections, func(s string) bool { return slices.Contains(names, sectionName(s)) })
 }
 
-// readPart reads a part of a draft as it will stand in a file, and makes sure that
-// it is one item of a list, and says nothing else than it should.
+// readPart parses a part of a draft as part of a file. It returns an error
+// unless the result is exactly one list item with the intended content.
 func (l *Layout) readPart(path string, p *Part, section, text string) (*Entry, error) {
 	const above = "# Draft\n\n## "
 	d := l.Parse(path, []byte(above+section+"\n"+text+"\n"), Meta{})
@@ -185,7 +185,7 @@ func (l *Layout) readPart(path string, p *Part, section, text string) (*Entry, e
 	if p.task != nil {
 		tasks = 1
 	}
-	plain := l.Parse(path, []byte(text+"\n"), Meta{}) // where every item is a task, one without a box is none
+	plain := l.Parse(path, []byte(text+"\n"), Meta{}) // without the section, in which every item may be a task
 	switch {
 	case e.Block != Item || e.Comment.End > 0 || e.Given || e.Partition.Visibility != d.Own.Visibility:
 		return nil, errors.New("the text would be read as more than a text")
@@ -199,9 +199,9 @@ func (l *Layout) readPart(path string, p *Part, section, text string) (*Entry, e
 	return e, nil
 }
 
-// mergeTitle is what an item is about: its title; what stands behind "Topic" in
-// one that labels it so; or the label that a list below it has. Case and white
-// space make no difference.
+// mergeTitle returns the topic of an item for matching: its title, the text
+// after a "Topic" label, or the label above a nested list. Case and white space
+// are ignored.
 func mergeTitle(e *Entry) string {
 	head, below, _ := strings.Cut(e.Text, "\n")
 	head = strings.TrimLeft(head, " \t")
@@ -222,7 +222,7 @@ func mergeTitle(e *Entry) string {
 	return strings.ReplaceAll(Fold(plain(title)), " ", "")
 }
 
-// content is what an item says, without its marker, its box and its indentation.
+// content returns the text of an item without its marker, box and indentation.
 func content(e *Entry) string {
 	lines := strings.Split(e.Text, "\n")
 	head := strings.TrimLeft(lines[0], " \t")

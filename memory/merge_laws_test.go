@@ -12,8 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// randomDraft is a draft of what the random files are made of, and of what might
-// be taken for structure.
+// randomDraft returns a draft with texts from the random files and texts that
+// look like structure.
 func randomDraft(r *rand.Rand) *Draft {
 	text := func() string {
 		list := []string{"tea", "same", "SAME", "**Bob**: likes coffee", "[x](2026-02-01/a.md)", "[y](b.md#c)", "喝茶", "nested", "a ^b", "# h", "- [ ] x", "```", "a\n===", "|a|\n|-|", "1. x", "<div>", "[a]: b", "---", "a  \\", "`", "x\n\ty\n  z", "> q", "***", "2026-01-03: rain", "coffee (added 2026-01-02)", "_", "&amp;", "a\u2028b"}
@@ -43,9 +43,9 @@ func randomDraft(r *rand.Rand) *Draft {
 	return d
 }
 
-// mergeAtRandom merges a draft into a file, and holds what comes of it against
-// what must not be: only what the draft is about changes, all that it says is
-// there, and the same draft again changes nothing but the time.
+// mergeAtRandom merges a draft into a file and checks the invariants: only
+// entries paired with the draft change, all items of the draft are in the file,
+// and merging the same draft again changes only the time.
 func mergeAtRandom(t *testing.T, d *Document, draft *Draft, view View, source string) (*Document, error) {
 	t.Helper()
 	l := testLayout()
@@ -150,8 +150,9 @@ func FuzzMerge(f *testing.F) {
 	})
 }
 
-// Who may not read all of a file merges a draft into what is readable of it, and
-// does not notice what else there is.
+// TestMergeAsIfTheRestDidNotExist checks that a view of a part of a file can
+// merge a draft into that part, and that the result does not depend on the
+// rest.
 func TestMergeAsIfTheRestDidNotExist(t *testing.T) {
 	public, private := views(t)
 	n := uint64(1200)
@@ -162,7 +163,7 @@ func TestMergeAsIfTheRestDidNotExist(t *testing.T) {
 		chunks := randomDocument(r, PublicOK)
 		draft := randomDraft(r)
 		if slices.ContainsFunc(chunks, func(c chunk) bool { return c.heading > 0 && c.inside }) {
-			continue // what stands below a heading that is hidden itself can stand nowhere else
+			continue // text below a private heading has no other place
 		}
 		parse := func(s string) *Document { return testLayout().Parse("2026-02-04/a.md", []byte(s), testMeta) }
 		all, some := parse(join(front, chunks)), parse(join(front, readableChunks(chunks)))
@@ -186,8 +187,8 @@ func TestMergeAsIfTheRestDidNotExist(t *testing.T) {
 		written++
 		lines := func(d *Document) (list []string) {
 			for _, l := range d.Shown(public).Lines {
-				// A rule or a comment may stand below a heading that is not shown, and
-				// be anywhere but for it.
+				// A rule or a comment below a private heading may be at another
+				// position than without that heading.
 				if strings.TrimSpace(l) != "" && l != "***" && l != "<!-- note -->" && !strings.Contains(l, "generated") && l != "made up" {
 					list = append(list, l)
 				}

@@ -17,8 +17,8 @@ import (
 
 var mergeNow = time.Date(2026, 2, 5, 12, 0, 0, 0, time.UTC)
 
-// merged is a document after a draft was merged into it at some time, with what
-// has become of the items of the draft.
+// merged returns a document after a draft was merged into it, with the outcomes
+// of the draft's items.
 func merged(l *Layout, d *Document, draft *Draft, view View, source string, now time.Time) (*Document, []Outcome, error) {
 	parse := func(b []byte) *Document { return l.Parse(d.Place.Path, b, testMeta) }
 	parts, err := draft.Parts()
@@ -44,11 +44,12 @@ func merged(l *Layout, d *Document, draft *Draft, view View, source string, now 
 	return next, m.Outcomes(next), nil
 }
 
-// The archives of testdata/merge hold the files of sessions, each followed by
-// drafts and what it is after each of them, one after the other. "draft: public"
-// is one of which the source is not to be trusted, and whose reader sees what is
-// public only. The section "→ items" says what has become of its items: a plus is
-// new, a tilde changed, an equals sign the same.
+// TestMergeGolden compares results with the archives in testdata/merge. Each
+// contains sessions' files, each followed by drafts, which are merged in turn,
+// with the result after each draft. "draft: public" is a draft from an
+// untrusted source and a reader of public text only. The section "→ items"
+// contains the outcomes: a plus is a new item, a tilde a changed one, an equals
+// sign an existing one.
 func TestMergeGolden(t *testing.T) {
 	archives, err := filepath.Glob("testdata/merge/*.txtar")
 	if err != nil || len(archives) == 0 {
@@ -98,7 +99,8 @@ func TestMergeGolden(t *testing.T) {
 	}
 }
 
-// mergeCase merges a draft, and once more to see that nothing comes of it.
+// mergeCase merges a draft, and merges it again to check that the second merge
+// has no effect.
 func mergeCase(t *testing.T, l *Layout, d *Document, f txtar.File) (*Document, []string) {
 	t.Helper()
 	var draft Draft

@@ -7,15 +7,15 @@ import (
 	"time"
 )
 
-// boxed reports whether an entry is a task because it has a box. Where every item is
-// a task it need not have one.
+// boxed reports whether an entry is a task with a box. In a section where every
+// item is a task, the box is optional.
 func boxed(e *Entry) bool {
 	return len(e.Tasks) > 0 && e.Tasks[0].top && e.Tasks[0].Box.End > e.Tasks[0].Box.Start
 }
 
-// ByRules decides for every item of which nothing is decided yet, rule by rule:
-// what says the same is the same, then what has the same title, the same task,
-// and the same link, if just one entry of the section fits.
+// ByRules pairs the remaining items, rule by rule: equal texts and tasks first,
+// then equal titles, then equal links. A title or a link matches only if
+// exactly one entry of the section has it.
 func (m *Merge) ByRules() { m.decide(m.sameText, m.sameNorm, m.sameTitle, m.sameLink) }
 
 func (m *Merge) decide(rules ...func(*MergeItem) int) {
@@ -35,8 +35,7 @@ func (m *Merge) decide(rules ...func(*MergeItem) int) {
 	}
 }
 
-// free are the candidates that keep says yes to and that no other item is the
-// same as.
+// free returns the unpaired candidates for which keep returns true.
 func (m *Merge) free(it *MergeItem, keep func(e *Entry) bool) (list []int) {
 	for _, i := range it.Candidates {
 		if !m.taken[[2]int{i, -1}] && keep(&m.doc.Entries[i]) {
@@ -46,8 +45,8 @@ func (m *Merge) free(it *MergeItem, keep func(e *Entry) bool) (list []int) {
 	return list
 }
 
-// only is the one candidate that keep says yes to, if it is free and can say what
-// the item says; else -1.
+// only returns the single candidate for which keep returns true, if it is
+// unpaired and replaceable; else -1.
 func (m *Merge) only(it *MergeItem, keep func(e *Entry) bool) int {
 	fit := -1
 	for _, i := range it.Candidates {
@@ -64,8 +63,8 @@ func (m *Merge) only(it *MergeItem, keep func(e *Entry) bool) int {
 	return -1
 }
 
-// sameText finds the entry that says the same; for a task, the one that has the
-// same text.
+// sameText returns the entry with the same content or, for a task, the same
+// task text.
 func (m *Merge) sameText(it *MergeItem) int {
 	if it.task != nil {
 		return m.sameTask(it)
@@ -81,7 +80,7 @@ func first(list []int) int {
 	return list[0]
 }
 
-// sameNorm finds an entry that says the same but for case, white space and
+// sameNorm returns an entry with the same text apart from case, white space and
 // emphasis.
 func (m *Merge) sameNorm(it *MergeItem) int {
 	if it.task != nil {
@@ -90,9 +89,9 @@ func (m *Merge) sameNorm(it *MergeItem) int {
 	return first(m.free(it, func(e *Entry) bool { return e.Norm == it.entry.Norm && !boxed(e) }))
 }
 
-// sameTask finds the task of the same text: one that is as it is to be, if there
-// is one, and an item of its own before one that is part of another, of which
-// there must be just one.
+// sameTask returns the entry with a task of the same text. It prefers a task
+// that already has the wanted state, and a task that is an entry of its own to
+// a nested one. A nested task matches only if it is the only one.
 func (m *Merge) sameTask(it *MergeItem) int {
 	norm := it.entry.Tasks[0].Norm
 	var top []int
@@ -123,7 +122,8 @@ func (m *Merge) sameTask(it *MergeItem) int {
 	return -1
 }
 
-// wanted is the state of a task after the merge, given what it is: done wins.
+// wanted returns the state of a task after the merge, given its current state.
+// Done takes precedence.
 func (it *MergeItem) wanted(is TaskState) TaskState {
 	switch {
 	case it.task.Reopen:
@@ -156,8 +156,8 @@ func (m *Merge) sameLink(it *MergeItem) int {
 	return fit
 }
 
-// linkKey is where a link leads: as it is understood first, so that ../a/b.md and
-// a/b.md are one.
+// linkKey returns the target of a link for comparison. It uses the first
+// possible path, so that ../a/b.md and a/b.md are equal.
 func linkKey(l *Link) string {
 	target := l.Target
 	if len(l.Paths) > 0 {
@@ -166,8 +166,8 @@ func linkKey(l *Link) string {
 	return target + "#" + l.Anchor
 }
 
-// Revise notes what the merge changes, now. What is new, or replaced, carries the
-// source where its text comes from if that is not to be trusted.
+// Revise adds the changes of the merge to a revision. If source is not trusted,
+// new and replaced items get it as an attribute.
 func (m *Merge) Revise(r *Revision, source string, now time.Time) {
 	comment := ""
 	if FromOthers(source) {
@@ -190,8 +190,8 @@ func (m *Merge) Revise(r *Revision, source string, now time.Time) {
 	}
 }
 
-// placeOf is the section that an item is put into, by the name that it has in the
-// file, and whether it ends with a list.
+// placeOf returns the name in the file of the section for an item, and whether
+// the item would join a list there.
 func (m *Merge) placeOf(it *MergeItem) (section string, listed bool) {
 	for _, name := range m.layout.draftSections(it.Section) {
 		shown := m.doc.Own.Visibility == PublicOK
@@ -203,7 +203,7 @@ func (m *Merge) placeOf(it *MergeItem) (section string, listed bool) {
 	return it.section, false
 }
 
-// update notes what becomes of an entry that an item is the same as.
+// update adds the changes of the entry that an item is paired with.
 func (m *Merge) update(r *Revision, it *MergeItem, source string, now time.Time) {
 	e := &m.doc.Entries[it.Into]
 	it.change = Merged
@@ -233,9 +233,10 @@ func (m *Merge) update(r *Revision, it *MergeItem, source string, now time.Time)
 	r.Replace(it.Into, m.behind(text, m.doc.keptBehind(e, source, now))+m.doc.Remarks(e))
 }
 
-// keptBehind is what stays behind an entry when its text is replaced: the id that
-// others refer to it by, and its attributes. They say when it was written if they
-// said so before, and by whom if that was, or is, not to be trusted.
+// keptBehind returns the suffix that an entry keeps when its text is replaced:
+// its given anchor and its attributes. It sets the attribute updated only if
+// the entry has one, and source only if the old or the new source is not
+// trusted.
 func (d *Document) keptBehind(e *Entry, source string, now time.Time) string {
 	var attributes []Attribute
 	if FromOthers(source) || e.Untrusted() {
@@ -251,7 +252,7 @@ func (d *Document) keptBehind(e *Entry, source string, now time.Time) string {
 	return comment
 }
 
-// behind is an item with something behind its first block.
+// behind inserts a suffix after the first block of an item.
 func (m *Merge) behind(text, what string) string {
 	if what == "" {
 		return text
@@ -263,17 +264,17 @@ func (m *Merge) behind(text, what string) string {
 	return text[:at] + " " + what + text[at:]
 }
 
-// An Outcome is what has become of an item of a draft.
+// An Outcome is the result of a merge for an item of a draft.
 type Outcome struct {
 	*MergeItem
 	Change Change
-	Entry  int    // in the document, -1 if it is not seen there
-	Line   int    // of it, or of the task in it; 0 then
-	Says   string // the first line of what it says there, or of the task
+	Entry  int    // in the document, -1 if not visible there
+	Line   int    // of the entry, or of the task in it; 0 if not visible
+	Says   string // the first line of the entry there, or the task's text
 }
 
-// Outcomes are what has become of the items in a document after the merge, as its
-// reader sees it.
+// Outcomes returns the results for all items. The document after is the merged
+// file as visible to the reader.
 func (m *Merge) Outcomes(after *Document) []Outcome {
 	list := make([]Outcome, len(m.Items))
 	seen := map[int]bool{} // lines
@@ -293,8 +294,8 @@ func (m *Merge) Outcomes(after *Document) []Outcome {
 	return list
 }
 
-// in is the line on which an entry says what the item does, and its text there; 0
-// if it does not.
+// in returns the line and text of the item in an entry, or 0 if the entry does
+// not contain the item.
 func (it *MergeItem) in(e *Entry) (line int, says string) {
 	if it.task == nil {
 		if e.Norm == it.entry.Norm {

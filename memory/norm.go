@@ -10,7 +10,8 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// Fold makes texts that differ in case, width and white space equal.
+// Fold returns a form of s that ignores differences in case, width and white
+// space.
 func Fold(s string) string {
 	if b, ok := foldFast(make([]byte, 0, len(s)), s); ok {
 		return string(b)
@@ -23,9 +24,9 @@ func foldSlow(s string) string {
 	return strings.Join(strings.FieldsFunc(s, unicode.IsSpace), " ")
 }
 
-// foldFast appends the folded text to b. It knows the characters that most text
-// is made of, and gives up on others: the result is the same, without the cost
-// of normalising in general.
+// foldFast appends the folded text to b. It handles only the most common
+// characters and returns false for others. Its result equals that of foldSlow
+// without the cost of general normalisation.
 func foldFast(b []byte, s string) (out []byte, ok bool) {
 	space := false
 	for i := 0; i < len(s); {
@@ -85,9 +86,9 @@ func ascii(s string) bool {
 	return true
 }
 
-// plain drops emphasis and strike-through: runs of markers that open before a
-// word and close behind one. What has no partner, or stands inside a word
-// (snake_case, 2*3), is text.
+// plain removes emphasis and strike-through markers: runs that open before a
+// word and close after one. Unpaired runs and those inside a word (snake_case,
+// 2*3) are text.
 func plain(s string) string {
 	if !strings.ContainsAny(s, "*_~") {
 		return s
@@ -96,7 +97,7 @@ func plain(s string) string {
 		at, n int
 	}
 	var open [3][]run // by marker
-	var few [4][8]run // room for what there mostly is
+	var few [4][8]run // space for the usual number, to avoid allocations
 	for kind := range open {
 		open[kind] = few[kind][:0]
 	}
@@ -146,8 +147,8 @@ func plain(s string) string {
 }
 
 // flanks reports whether a run of markers can open or close emphasis. Inside a
-// word only asterisks can, and there only next to letters of scripts that are
-// written without spaces.
+// word only asterisks can, and only next to letters of scripts without spaces
+// between words.
 func flanks(s string, from, to int) (opens, closes bool) {
 	before, _ := utf8.DecodeLastRuneInString(s[:from])
 	after, _ := utf8.DecodeRuneInString(s[to:])
@@ -160,8 +161,8 @@ func flanks(s string, from, to int) (opens, closes bool) {
 	return !spaceAfter && (spaceBefore || !word(before) || word(after)), !spaceBefore && (spaceAfter || !word(after) || word(before))
 }
 
-// listMarkerLen is the length of a list item's marker and the space behind it
-// at the start of a line, 0 if there is none.
+// listMarkerLen returns the length of the list marker and following space at
+// the start of a line, or 0.
 func listMarkerLen(s string) int {
 	i := 0
 	for i < len(s) && i < 9 && s[i] >= '0' && s[i] <= '9' {
@@ -185,8 +186,8 @@ func listMarkerLen(s string) int {
 	return n
 }
 
-// boxLen is the length of a task's box and the space behind it, 0 if s does not
-// begin with one.
+// boxLen returns the length of a task's box and the following space at the
+// start of s, or 0.
 func boxLen(s string) int {
 	if len(s) < 4 || s[0] != '[' || s[2] != ']' || s[1] != ' ' && s[1] != 'x' && s[1] != 'X' {
 		return 0
@@ -203,7 +204,8 @@ func boxLen(s string) int {
 
 var anchorRE = regexp.MustCompile(`(?:^|\s)\^([A-Za-z0-9][A-Za-z0-9-]*)\s*$`)
 
-// anchor is the Obsidian block id at the end of a text, and the text before it.
+// anchor returns the Obsidian block id at the end of a text, and the text
+// before it.
 func anchor(s string) (id, before string) {
 	if strings.IndexByte(s, '^') < 0 {
 		return "", s
@@ -220,8 +222,8 @@ func anchor(s string) (id, before string) {
 	return t[i+1:], strings.TrimRight(t[:i], " \t\n")
 }
 
-// normText is an entry's text as duplicates are compared: without case, width,
-// white space, emphasis, markers, boxes and anchors.
+// normText returns an entry's text in the form for duplicate detection: without
+// case, width, white space, emphasis, markers, boxes and anchors.
 func normText(text string) string {
 	_, text = anchor(text)
 	if strings.IndexByte(text, '\n') < 0 {
@@ -238,7 +240,7 @@ func normText(text string) string {
 	return Fold(plain(b.String()))
 }
 
-// unmarked is a line without what makes it a quote, an item or a task.
+// unmarked returns a line without the markers of quotes, items and tasks.
 func unmarked(line string) string {
 	line = strings.TrimLeft(line, " \t>")
 	line = line[listMarkerLen(line):]
@@ -246,7 +248,7 @@ func unmarked(line string) string {
 }
 
 // Marks that task plugins add to a task: dates, priorities, recurrence, ids;
-// and the links that say when it was created or done.
+// and links with the dates of creation and completion.
 var (
 	taskMarkRE = regexp.MustCompile(`\s*(?:[➕⏳🛫📅✅❌🗓]\x{fe0f}?\s*\d{4}-\d{2}-\d{2}|[🆔⛔]\x{fe0f}?\s*[A-Za-z0-9_,-]+|` +
 		`[🔺⏫🔼🔽⏬]\x{fe0f}?|🔁\x{fe0f}?\s*[^➕⏳🛫📅✅❌🗓🆔⛔🔺⏫🔼🔽⏬#]*)`)
@@ -255,7 +257,7 @@ var (
 	addedAnyRE = regexp.MustCompile(`\s*[(（]added\s+\d{4}-\d{2}-\d{2}[)）]`)
 )
 
-// taskText is a task's text without the marks of plugins and on one line.
+// taskText returns a task's text on one line, without the marks of plugins.
 func taskText(s string) string {
 	_, s = anchor(s)
 	if !ascii(s) {
@@ -267,7 +269,8 @@ func taskText(s string) string {
 	return strings.Join(strings.Fields(s), " ")
 }
 
-// taskNorm is a task's text as copies of one task are compared.
+// taskNorm returns a task's text in the form in which copies of a task are
+// compared.
 func taskNorm(text string) string {
 	if strings.Contains(text, "added") {
 		text = addedAnyRE.ReplaceAllString(text, "")
@@ -282,13 +285,13 @@ func taskNorm(text string) string {
 	})
 }
 
-// TaskNorm is a task's text as copies of one task are compared: without what
-// [Task] leaves out of its text, and without case, width, white space, emphasis,
-// tags, the date when it was added and punctuation at the end.
+// TaskNorm returns a task's text in the form in which copies of a task are
+// compared: without the marks that [Task] omits from its text, and without
+// case, width, white space, emphasis, tags, added date and trailing
+// punctuation.
 func TaskNorm(text string) string { return taskNorm(taskText(text)) }
 
-// Undated is what the entry says, as [Entry.Norm] has it, without the date when it
-// was added.
+// Undated returns [Entry.Norm] without the added date.
 func (e *Entry) Undated() string {
 	if e.Added == "" {
 		return e.Norm

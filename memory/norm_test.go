@@ -2,7 +2,7 @@ package memory
 
 import "testing"
 
-// Copies of one task are the same task however they are written.
+// TestTaskNorm checks that differently written copies of a task are equal.
 func TestTaskNorm(t *testing.T) {
 	for _, c := range []struct{ task, want string }{
 		{"Write the docs", "write the docs"},

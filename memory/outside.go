@@ -9,12 +9,13 @@ import (
 	"unicode/utf8"
 )
 
-// Text that programs give is data: it becomes one block of a file, and says
-// nothing to those who read the file's structure. [CheckText] refuses what
-// cannot be told from structure; [Line] and [ListItem] make the rest into text.
+// Client-supplied text is data: it becomes one block of a file and must not
+// change the file's structure. [CheckText] rejects text that cannot be
+// distinguished from structure. [Line] and [ListItem] escape the rest.
 
-// CheckText says why a text from outside is not put into a file, or nil: it has
-// a comment, a tag that hides text, or a marker of ours, or it is not text.
+// CheckText returns an error if client-supplied text must not be written to a
+// file, because it contains a comment, a <private> tag, a marker of memwatchd
+// or characters that are not text.
 func CheckText(text string) error {
 	switch {
 	case !utf8.ValidString(text):
@@ -29,12 +30,12 @@ func CheckText(text string) error {
 			return fmt.Errorf("the text has the control character %U; leave it out", r)
 		}
 	}
-	flat := strings.Join(words(text), " ") // as Line would have it
+	flat := strings.Join(words(text), " ") // the form that Line returns
 	for at := range len(flat) {
 		if flat[at] != '<' {
 			continue
 		}
-		if n, _ := privateTag([]byte(flat[at:] + " >")); n > 0 { // what follows the text may close it
+		if n, _ := privateTag([]byte(flat[at:] + " >")); n > 0 { // text that follows may close the tag
 			return errors.New("the text has a <private> tag; set its visibility instead")
 		}
 	}
@@ -46,18 +47,18 @@ func CheckText(text string) error {
 	return nil
 }
 
-// markerWord is in the markers of generated text.
+// markerWord is part of the markers of generated text.
 const markerWord = "memwatchd:generated"
 
-// Line is a text from outside as one line of Markdown: what breaks lines is a
-// space, but for one behind a wide comma or the like, it begins no block but a
-// paragraph, and it ends with nothing that would name it.
+// Line returns client-supplied text as one line of Markdown. Line breaks become
+// spaces, except after wide punctuation, which needs none. The line is escaped
+// so that it can only begin a paragraph, and does not end with a block id.
 func Line(text string) string {
 	return escapeEnd(escapeStart(strings.Join(words(text), " ")))
 }
 
-// HeadingText is a text from outside as that of a heading: one line, which ends
-// with nothing that would be left out as the heading's end.
+// HeadingText returns client-supplied text as the text of a heading. It escapes
+// a closing sequence of hashes, which would not be part of the text.
 func HeadingText(text string) string {
 	words := words(text)
 	if n := len(words) - 1; n >= 0 && strings.Trim(words[n], "#") == "" {
@@ -66,16 +67,18 @@ func HeadingText(text string) string {
 	return strings.Join(words, " ")
 }
 
-// words are what white space, or a byte order mark, separates.
+// words returns the words of a text, separated by white space or byte order
+// marks.
 func words(text string) []string {
 	return strings.FieldsFunc(unbroken(text), func(r rune) bool { return unicode.IsSpace(r) || r == '\ufeff' })
 }
 
-// wideBreak is a line break behind a mark of Chinese or Japanese, which has its
-// space in itself.
+// wideBreak matches a line break after Chinese or Japanese punctuation, whose
+// wide glyph includes the space.
 var wideBreak = regexp.MustCompile(`([\x{3001}-\x{3003}\x{3008}-\x{3011}\x{3014}-\x{301F}\x{FF01}-\x{FF0F}\x{FF1A}-\x{FF20}])[ \t]*[\r\n]\s*`)
 
-// unbroken is a text without the line breaks that need no space in their place.
+// unbroken returns a text without the line breaks that need no space in their
+// place.
 func unbroken(text string) string {
 	if !strings.ContainsAny(text, "\r\n") {
 		return text
@@ -83,8 +86,8 @@ func unbroken(text string) string {
 	return wideBreak.ReplaceAllString(text, "$1")
 }
 
-// ListItem is a text from outside as one item of a list: its lines, but for
-// blank ones, are those of one paragraph in the item.
+// ListItem returns client-supplied text as one list item. Its lines, without
+// blank ones, form one paragraph in the item.
 func ListItem(text string) string {
 	var lines []string
 	for line := range strings.Lines(strings.ReplaceAll(text, "\r", "\n")) {
@@ -95,8 +98,8 @@ func ListItem(text string) string {
 	return "- " + strings.Join(lines, "\n  ")
 }
 
-// escapeStart puts a backslash before what would begin a block, or a task, at
-// the beginning of a line.
+// escapeStart escapes text that would begin a block or a task at the start of a
+// line.
 func escapeStart(s string) string {
 	if s == "" {
 		return ""
@@ -111,8 +114,7 @@ func escapeStart(s string) string {
 	return s
 }
 
-// escapeEnd puts a backslash before what would be the id of a block at the end of
-// a line.
+// escapeEnd escapes text that would be a block id at the end of a line.
 func escapeEnd(s string) string {
 	id, _ := anchor(s)
 	if id == "" {
@@ -123,7 +125,7 @@ func escapeEnd(s string) string {
 }
 
 // startsBlock reports whether a line that begins with a special character would
-// begin, or continue, something other than a paragraph.
+// begin, or continue, a block other than a paragraph.
 func startsBlock(s string) bool {
 	switch s[0] {
 	case '#':
@@ -141,17 +143,17 @@ func startsBlock(s string) bool {
 	return true
 }
 
-// CleanLine makes any text into a line that [CheckText] takes, for texts whose
-// author nobody can ask: what would be structure of ours is written so that it
-// reads the same and means nothing, and characters that cannot be seen, but
-// change how others look, are left out.
+// CleanLine converts any text to a line that [CheckText] accepts. It is for
+// texts whose author cannot correct them. It replaces structural text with text
+// that looks the same and has no effect, and removes invisible characters that
+// change the look of others.
 func CleanLine(text string) string {
 	text = strings.Map(func(r rune) rune {
 		switch {
 		case unicode.IsControl(r):
 			return ' '
 		case r >= '\u202a' && r <= '\u202e', r >= '\u2066' && r <= '\u2069', r == '\u200e', r == '\u200f':
-			return -1 // they turn the direction of what follows
+			return -1 // these change the direction of the following text
 		}
 		return r
 	}, strings.ToValidUTF8(text, "\ufffd"))

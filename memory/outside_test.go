@@ -19,8 +19,8 @@ func TestCheckText(t *testing.T) {
 	}
 }
 
-// Whatever comes from outside is one entry, wherever it is put, and nothing in
-// it is structure.
+// FuzzOutsideText checks that any client-supplied text is exactly one entry at
+// any position and contains no structure.
 func FuzzOutsideText(f *testing.F) {
 	for _, s := range append(seeds, "[ ] a", "[ ]\na", "[x]: b", "1. a", "12) ", "---", "= =", "| a |\n| - |", ":-", "a\n- b\n# c", "#", "+", "* * *", "_ _ _", "~~~", "`````", "<div>", "- [ ] x", "\\- a", "a\n\n\n    b", "|-|", "a\n|-|", "a ^b", "^b", "- ^b") {
 		f.Add(s)
@@ -48,8 +48,9 @@ func FuzzOutsideText(f *testing.F) {
 	})
 }
 
-// Whatever comes from outside, attributes that stand behind it are the entry's,
-// all of them and no others, and what stands beside it is what it was.
+// FuzzOutsideItem checks that the attributes after any client-supplied text are
+// exactly those of its entry, and that the text does not change the entries
+// around it.
 func FuzzOutsideItem(f *testing.F) {
 	for _, s := range append(seeds,
 		"a <!A", "a <?b", "a <![CDATA[", "a <a title=\"", "a ` b", "a `` b ` c", "a \\", "a [b](", "a [b]: ", "a ![b", "a ^c", "a ^c\nb", "#t [[w", "~~a", "***", "a  ", "<", "<!", "<!-", "-", "--", "->", "a <b\nc>", "|a|\n|-|",
@@ -92,7 +93,8 @@ func FuzzOutsideItem(f *testing.F) {
 	})
 }
 
-// A topic from outside is a heading and nothing else, and hides nothing below it.
+// FuzzOutsideHeading checks that any client-supplied topic is a heading and
+// nothing else, and does not hide text below it.
 func FuzzOutsideHeading(f *testing.F) {
 	for _, s := range append(seeds, "a #", "a ##", "#", "# #", "a \\#", "a {#b}", "a `", "a <!A", "a <private", "[Memory:x]", "a\n=", "**", "10:30 AM", "Tasks", "a ^b", "a\\", "<div>", "- [ ] a", "a  #  #") {
 		f.Add(s)
@@ -120,8 +122,8 @@ func FuzzOutsideHeading(f *testing.F) {
 	})
 }
 
-// A wide comma has its space in itself: where a line ends behind one, none comes in
-// the place of the break.
+// TestLineUnbroken checks that a line break after wide punctuation is removed
+// without a space, because the wide glyph includes the space.
 func TestLineUnbroken(t *testing.T) {
 	for text, want := range map[string]string{
 		"one,\ntwo":         "one, two",

@@ -8,15 +8,15 @@ import (
 	"unicode/utf8"
 )
 
-// Meta is what is known of a file beside its bytes.
+// Meta holds the properties of a file other than its content.
 type Meta struct {
 	ModTime   time.Time
-	Unsettled bool // it was read while it was being written: private throughout
+	Unsettled bool // the file was being written while it was read, so all of it is private
 }
 
-// Parse reads a file. It never fails: what is wrong becomes a [Problem], and
-// what is unsure becomes private. It keeps src, which must not be modified
-// afterwards.
+// Parse parses a file. It never fails: defects become a [Problem], and text of
+// doubtful visibility becomes private. The document keeps src, which must not
+// be modified afterwards.
 func (l *Layout) Parse(path string, src []byte, meta Meta) *Document {
 	masked := src
 	if l.Mask != nil {
@@ -27,7 +27,7 @@ func (l *Layout) Parse(path string, src []byte, meta Meta) *Document {
 	return d
 }
 
-// parse reads a file, or the excerpt of one, as it may be shown.
+// parse parses the masked source of a file, or of its excerpt.
 func (l *Layout) parse(path string, src, masked []byte, meta Meta, of *excerptOf) *Document {
 	d := &Document{Place: l.Place(path), Source: src, masked: masked}
 	p := &parse{l: l, d: d, meta: meta, of: of, text: unixText(masked), plain: utf8.Valid(src)}
@@ -72,8 +72,8 @@ func (l *Layout) parse(path string, src, masked []byte, meta Meta, of *excerptOf
 	return d
 }
 
-// readFront reads the frontmatter. What is masked of it are values, one by one:
-// the keys, and the ids that tell whose the file is, are what they are.
+// readFront parses the frontmatter. It masks values one by one and leaves keys
+// and the ids that determine the file's subject unmasked.
 func (l *Layout) readFront(src, masked []byte) (Front, int, []Problem) {
 	text := masked
 	if l.Mask != nil {
@@ -86,8 +86,8 @@ func (l *Layout) readFront(src, masked []byte) (Front, int, []Problem) {
 	return f, body, problems
 }
 
-// limits notes what of the structure could not be read, and hides it: a mark in
-// it that makes it private has not been seen.
+// limits records that a part of the structure could not be parsed, and makes
+// that part private, because a mark that makes it private may have been missed.
 func (p *parse) limits(tops []top, problem *Problem) {
 	if problem == nil {
 		return
@@ -103,9 +103,9 @@ func (p *parse) limits(tops []top, problem *Problem) {
 	p.d.Problems = append(p.d.Problems, *problem)
 }
 
-// unixText is a copy of the source in which every line ends with LF, byte for
-// byte as long; the source itself if it is so already. NUL is left: it means
-// nothing to the structure.
+// unixText returns a copy of the source, of the same length, in which every
+// line ends with LF. If the source has no CR, the result shares its memory. NUL
+// characters stay, because they do not affect the structure.
 func unixText(src []byte) []byte {
 	if bytes.IndexByte(src, '\r') < 0 {
 		return src[:len(src):len(src)]
@@ -123,41 +123,41 @@ func unixText(src []byte) []byte {
 	return out
 }
 
-// parse is the state of reading one file.
+// parse is the state of parsing one file.
 type parse struct {
 	l        *Layout
 	d        *Document
 	meta     Meta
-	of       *excerptOf // what this is an excerpt of; nil if it is none
-	text     []byte     // the source with LF line endings and nothing hidden in it
-	plain    bool       // the source can be shown as it is
-	source   string     // its body, if so: entries share it
+	of       *excerptOf // properties of the excerpt; nil for a whole file
+	text     []byte     // masked source with LF line endings, hidden text blanked
+	plain    bool       // the source is its own display form
+	source   string     // its body, if plain: entries share this string
 	ln       lines
 	body     int
 	hidden   []lineRange
 	private  privacy
 	marks    []mark
 	names    sectionNames
-	sections []section  // one a heading
-	stack    []int      // the headings that are open, outermost first
-	drafts   []draft    // one an entry
-	owner    string     // of the file's entries, as far as they are public
-	fixed    Visibility // of entries that do not say one
-	dir      string     // where the days of the root's owner are archived
+	sections []section  // by heading
+	stack    []int      // the open headings, outermost first
+	drafts   []draft    // by entry
+	owner    string     // of the file's public entries
+	fixed    Visibility // of entries without an attribute visibility
+	dir      string     // archive directory of the root's owner
 
-	dated    bool      // the path has a day
-	from, to time.Time // of that day
+	dated    bool      // the path contains a day
+	from, to time.Time // first and last second of that day
 
-	block block  // the one that is being read
-	cuts  []Span // for one entry
-	buf   []byte // for one entry
+	block block  // the current block
+	cuts  []Span // buffer for one entry
+	buf   []byte // buffer for one entry
 }
 
 func (p *parse) problem(code string, line int, message string) {
 	p.d.Problems = append(p.d.Problems, Problem{code, line, message})
 }
 
-// own decides whose the file is.
+// own determines the owner and the default visibility of the file.
 func (p *parse) own() {
 	d := p.d
 	place, subject := d.Place, d.Front.SubjectID
@@ -176,7 +176,7 @@ func (p *parse) own() {
 	p.owner = place.Owner
 	switch {
 	case place.Kind == Archive && place.Day != "":
-		switch root := place.Dir == SubjectDir(p.l.owner()); { // where what names nobody is archived
+		switch root := place.Dir == SubjectDir(p.l.owner()); { // the archive of files without a subject
 		case subject != "":
 			p.owner = subject
 		case root && place.daily():
@@ -213,8 +213,8 @@ func (p *parse) frontProblem(code, key, message string) {
 	p.problem(code, f.Line, message)
 }
 
-// partition is where text of a visibility is kept. What is private has a
-// subject: without any other it is the owner's.
+// partition returns the partition for text of a visibility. Private text always
+// has a subject: by default the owner of the root.
 func (p *parse) partition(v Visibility) Partition {
 	if v == PrivateOnly && p.owner == "" {
 		return Partition{Owner: p.l.owner(), Visibility: v}
@@ -222,7 +222,7 @@ func (p *parse) partition(v Visibility) Partition {
 	return Partition{Owner: p.owner, Visibility: v}
 }
 
-// blocks turns the blocks of the file into headings, entries and hidden lines.
+// blocks converts top-level blocks to headings, entries and hidden lines.
 func (p *parse) blocks(tops []top) {
 	entries := 0
 	for _, t := range tops {
@@ -234,7 +234,7 @@ func (p *parse) blocks(tops []top) {
 	for _, r := range p.hidden {
 		p.d.Hidden = append(p.d.Hidden, p.ln.span(r.from, r.to))
 	}
-	last := -1 // the entry that an attribute comment below it belongs to
+	last := -1 // the entry to which a following attribute comment belongs
 	for i := 0; i < len(tops); i++ {
 		t := &tops[i]
 		switch t.kind {
@@ -260,8 +260,8 @@ func (p *parse) blocks(tops []top) {
 	}
 }
 
-// emptySection reports whether the first block, a heading, has neither an entry
-// nor a heading below it.
+// emptySection reports whether the section of tops[0], a heading, contains
+// neither an entry nor a heading.
 func emptySection(tops []top) bool {
 	for _, t := range tops[1:] {
 		switch t.kind {
@@ -274,9 +274,9 @@ func emptySection(tops []top) bool {
 	return true
 }
 
-// comment reads comments that stand between entries. One with attributes
-// belongs to the entry above it, which it may hide; the others are hidden
-// lines. It returns the entry that a further comment would belong to.
+// comment reads comments between entries. One with attributes belongs to the
+// entry above it, which it may make private; the others become hidden lines. It
+// returns the index of the entry to which a further comment would belong.
 func (p *parse) comment(t *top, last int) int {
 	f := &p.block
 	f.reset()
@@ -319,10 +319,10 @@ func (p *parse) broken(from, line int) {
 	p.private.hideFrom(from)
 }
 
-// A section is what a heading says of the entries below it.
+// A section holds the properties that a heading gives to the entries below it.
 type section struct {
 	path                         []string
-	kind                         string // the type of the entries, empty for none
+	kind                         string // default type of the entries, or empty
 	tasks, followUps, commitment bool
 	hour, minute, second         int
 	clock                        bool
@@ -335,8 +335,8 @@ func (p *parse) current() int {
 	return p.stack[len(p.stack)-1]
 }
 
-// above closes the headings that one of that level ends, and returns the one
-// around it.
+// above closes the open headings of the given level or deeper, and returns the
+// innermost remaining one.
 func (p *parse) above(level int) int {
 	for len(p.stack) > 0 && p.d.Headings[p.current()].Level >= level {
 		p.stack = p.stack[:len(p.stack)-1]

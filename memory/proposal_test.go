@@ -50,7 +50,8 @@ func TestLost(t *testing.T) {
 	}
 }
 
-// A text loses nothing against itself, whatever stands around it.
+// FuzzLost checks that a text loses no words compared with itself, with any
+// text around it.
 func FuzzLost(f *testing.F) {
 	for _, s := range append(seeds, "https://a.b/c_(d)). 1,000.5 `a b` -x ^y 端口8080。") {
 		f.Add(s)

@@ -7,20 +7,19 @@ import (
 	"strings"
 )
 
-// A ProseLine is a line of a file's body as somebody reads it who wants to know
-// what it says.
+// A ProseLine is a line of a file's body for a human reader.
 type ProseLine struct {
 	Text      string
 	Entry     int  // index in Document.Entries; -1 for a heading, a comment, a rule or a blank line
-	Untrusted bool // written by others than its subject
+	Untrusted bool // its source is not the subject
 }
 
-// Prose is what a view may see of the body, without what is there for programs:
-// frontmatter, the attributes of entries, generated text, and blocks that were
-// injected into a prompt. Comments for people stay. A heading with nothing but
-// untrusted entries below it is as untrusted as they are: it came with them.
-// There are no blank lines at the ends, nor two in a row where something was
-// left out.
+// Prose returns the lines of the body that a view may read, without text for
+// programs: frontmatter, attributes of entries, generated text, and blocks
+// injected into a prompt. Other comments stay. A heading with only untrusted
+// entries below it is untrusted too, because it was written with them. The
+// result neither begins nor ends with a blank line, and omitted text does not
+// leave two blank lines in a row.
 func (d *Document) Prose(v View) []ProseLine {
 	shown := d.Shown(v)
 	entry, untrusted := d.proseEntries(shown)
@@ -35,7 +34,7 @@ func (d *Document) Prose(v View) []ProseLine {
 		}
 	}
 	out := make([]ProseLine, 0, len(shown.Lines))
-	dropped := true // at the top, too, there are no blank lines
+	dropped := true // also suppresses blank lines at the top
 	for i, text := range shown.Lines {
 		line := shown.Source(i + 1)
 		if line <= front || slices.ContainsFunc(d.hidden, func(r lineRange) bool { return r.overlaps(line, line) }) {
@@ -68,8 +67,8 @@ func (d *Document) Prose(v View) []ProseLine {
 	return out
 }
 
-// proseEntries says of each line which entry it is of, and whether it is
-// untrusted.
+// proseEntries returns, by line, the index of its entry or -1, and whether the
+// line is untrusted.
 func (d *Document) proseEntries(shown Shown) (entry []int, untrusted []bool) {
 	n := d.lines.count() + 2
 	entry, untrusted = make([]int, n), make([]bool, n)
@@ -98,13 +97,14 @@ func (d *Document) proseEntries(shown Shown) (entry []int, untrusted []bool) {
 	return entry, untrusted
 }
 
-// remark is a comment, wherever it stands; an empty one may be shorter.
+// remark matches a comment at any position; the empty comment has two shorter
+// forms.
 var remark = regexp.MustCompile(`(?s)<!-->|<!--->|<!--.*?-->`)
 
-// Remarks are the comments in an item of a list that are not its attributes, as
-// lines to stand below the text that takes its place: what a person notes beside
-// it, and nobody is shown, is not to be lost. In an item with code nothing is taken
-// for one.
+// Remarks returns the comments inside a list item that are not its attributes,
+// as lines for the end of the text that replaces it. This keeps notes of a user
+// that are never displayed. In an item with code it finds no comments, because
+// they may be part of the code.
 func (d *Document) Remarks(e *Entry) string {
 	src := d.Source[e.Span.Start:e.Span.End]
 	if bytes.Contains(src, []byte("`")) || bytes.Contains(src, []byte("~~~")) {

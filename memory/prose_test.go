@@ -8,8 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// What is there for programs is left out of the prose of a file, what is there
-// for people stays, and every line knows whose word it is.
+// TestProse checks that prose omits text for programs, keeps text for users,
+// and records whether each line is trusted.
 func TestProse(t *testing.T) {
 	for _, c := range []struct {
 		what, source string

@@ -2,4 +2,4 @@
 
 package memory
 
-const raceFactor = 20 // how much slower the race detector makes things
+const raceFactor = 20 // slowdown by the race detector

@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// blankLine reports whether nothing stands on a line.
+// blankLine reports whether a line is blank.
 func (d *Document) blankLine(line int) bool { return strings.Trim(d.line(line), " \t") == "" }
 
-// bodyLine is the first line of the body.
+// bodyLine returns the number of the first line of the body.
 func (d *Document) bodyLine() int {
 	if d.Front.Span.End > 0 {
 		return d.lines.at(d.Front.Span.End-1) + 1
@@ -17,7 +17,8 @@ func (d *Document) bodyLine() int {
 	return 1
 }
 
-// removeEntries finds the bytes of the entries that go.
+// removeEntries adds the edits that remove entries, and headings that must not
+// stay without them.
 func (w *work) removeEntries() {
 	d := w.d
 	w.drop = w.emptied()
@@ -40,7 +41,7 @@ func (w *work) removeEntries() {
 	}
 }
 
-// blankBetween reports whether nothing but blank lines is between two lines.
+// blankBetween reports whether only blank lines are between two lines.
 func (d *Document) blankBetween(from, to int) bool {
 	for line := from + 1; line < to; line++ {
 		if !d.blankLine(line) {
@@ -50,9 +51,9 @@ func (d *Document) blankBetween(from, to int) bool {
 	return true
 }
 
-// cutLines removes lines, with the blank ones on that side where there are
-// fewer: as many stay as there were at most between two neighbours. None stays
-// at the top of a file, and none that was not there at its end.
+// cutLines returns the edit that removes lines together with the blank lines on
+// the side that has fewer, so that the larger gap stays. At the top of a file
+// no blank line stays, and at its end none is added.
 func (w *work) cutLines(r lineRange) Edit {
 	d, first, n := w.d, w.d.bodyLine(), w.d.lines.count()
 	above, below := 0, 0
@@ -85,10 +86,10 @@ func (w *work) cutLines(r lineRange) Edit {
 	return Edit{s, left}
 }
 
-// emptied are the headings that go with what was below them: those that would be
-// shown to more people than before if they stayed, and those that say when it was
-// noted, which belong to it. A heading is shown with what is below it: alone, it is
-// shown to whoever may read the file.
+// emptied returns the headings to remove with the entries below them: headings
+// that would otherwise become visible to more readers, and headings with the
+// time of a removed note. A heading without entries is visible to every reader
+// of the file.
 func (w *work) emptied() map[int]bool {
 	d := w.d
 	had, left, public := make([]bool, len(d.Headings)), make([]bool, len(d.Headings)), make([]bool, len(d.Headings))
@@ -115,14 +116,14 @@ func (w *work) emptied() map[int]bool {
 	return drop
 }
 
-// noted reports whether a heading is that of a note, which says when it was, and
-// has no heading below it.
+// noted reports whether a heading is that of a note with a time of day, and has
+// no subheadings.
 func (d *Document) noted(h int) bool {
 	_, _, _, ok := headingClock(d.Headings[h].Text)
 	return ok && d.Place.Day != "" && !slices.ContainsFunc(d.Headings, func(o Heading) bool { return o.Parent == h })
 }
 
-// headingOf is the heading above an entry, -1 for none.
+// headingOf returns the heading above an entry, or -1.
 func (d *Document) headingOf(entry int) int {
 	if entry < 0 {
 		return -1

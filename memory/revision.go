@@ -10,35 +10,36 @@ import (
 	"unicode/utf8"
 )
 
-// A Revision is a set of changes to one document: meant in terms of its entries,
-// and made in terms of its bytes, of which none changes that need not.
+// A Revision is a set of changes to one document. Changes are specified in
+// terms of entries and applied as minimal changes of bytes.
 //
-// Its methods note what is wanted; [Revision.Apply] does it, or says why it
-// cannot be done. Entries and tasks are meant by their numbers in the document
-// that is revised, whatever else the revision does. The zero Revision is of no
-// use; a Revision is not safe for concurrent use.
+// The methods record changes; [Revision.Apply] applies them or returns an
+// error. Entries and tasks are identified by their indexes in the original
+// document, regardless of other changes in the revision. Create a Revision with
+// [Document.Revise]; the zero value is not usable. A Revision is not safe for
+// concurrent use.
 type Revision struct {
 	doc      *Document
 	entries  map[int]*entryChange
-	below    map[int][]string // texts, by the entry that they are put below; -1 for the top
-	sections []sectionText    // in the order of the first text of each
+	below    map[int][]string // texts by the entry above them; -1 for the top
+	sections []sectionText    // in the order in which the sections were first used
 	fields   []fieldChange
 	counters bool
-	counted  []string // fields that are only there to be counted
+	counted  []string // fields added with an initial value that SetCounters must correct
 	titles   bool
-	err      error // the first wish that cannot mean anything
+	err      error // the first invalid change
 }
 
-// An entryChange is what becomes of an entry.
+// An entryChange is the change of an entry.
 type entryChange struct {
 	remove     bool
-	replace    string // with which text; empty for none
+	replace    string // new text; empty for none
 	tasks      map[int]TaskState
 	attributes []attr
 }
 
-// A sectionText is what is put at the end of a section, or into a new one at the
-// end of the file.
+// A sectionText is a list of texts for the end of a section, or for a new
+// section at the end of the file.
 type sectionText struct {
 	path  []string
 	texts []string
@@ -46,7 +47,7 @@ type sectionText struct {
 	order [][]string
 }
 
-// Revise begins a revision of the document.
+// Revise returns an empty revision of the document.
 func (d *Document) Revise() *Revision { return &Revision{doc: d} }
 
 func (r *Revision) fail(format string, args ...any) {
@@ -55,7 +56,8 @@ func (r *Revision) fail(format string, args ...any) {
 	}
 }
 
-// entry is the change of an entry; nil, and noted, if there is no such entry.
+// entry returns the change of an entry. If there is no such entry, it records
+// an error and returns nil.
 func (r *Revision) entry(i int) *entryChange {
 	if i < 0 || i >= len(r.doc.Entries) {
 		r.fail("there is no entry %d", i)
@@ -72,9 +74,9 @@ func (r *Revision) entry(i int) *entryChange {
 	return c
 }
 
-// SetTask ticks a task of an entry or opens it again: one byte, the one in the
-// box. Where the items of a section are tasks without having boxes, a check mark
-// is put before the text, or taken away.
+// SetTask sets the state of a task. It changes one byte, the one in the box. In
+// a section whose tasks have no boxes, it adds or removes a check mark before
+// the text.
 func (r *Revision) SetTask(entry, task int, s TaskState) {
 	c := r.entry(entry)
 	if c == nil {
@@ -90,17 +92,16 @@ func (r *Revision) SetTask(entry, task int, s TaskState) {
 	c.tasks[task] = s
 }
 
-// SetField gives a key of the frontmatter a value, in one line. Only the lines
-// of that key change, a comment behind the value stays. A key that is missing is
-// added at the end of the frontmatter, and a frontmatter that is missing, at the
-// top of the file.
+// SetField sets a key of the frontmatter to a one-line value. Only the lines of
+// that key change; a comment after the value stays. A missing key is added at
+// the end of the frontmatter, and a missing frontmatter at the top of the file.
 func (r *Revision) SetField(key, value string) {
 	r.fields = append(slices.DeleteFunc(r.fields, func(f fieldChange) bool { return f.key == key }), fieldChange{key, value})
 }
 
-// SetAttribute gives an attribute of an entry a value, or takes it away if the
-// value is empty. What else stands in the entry's comment stays as it is; an
-// entry that has none gets one at the end of its first block.
+// SetAttribute sets an attribute of an entry, or removes it if value is empty.
+// The rest of the entry's comment stays the same. An entry without a comment
+// gets one at the end of its first block.
 func (r *Revision) SetAttribute(entry int, key, value string) {
 	c := r.entry(entry)
 	if c == nil {
@@ -113,18 +114,17 @@ func (r *Revision) SetAttribute(entry int, key, value string) {
 	c.attributes = append(slices.DeleteFunc(c.attributes, func(a attr) bool { return a.key == key }), attr{key: key, value: value})
 }
 
-// Remove takes an entry away: its lines, and as many of the blank lines around
-// it as nobody would leave. A heading that no longer has anything to announce
-// stays, but for one above private text only that would be shown to everybody
-// from then on.
+// Remove removes the lines of an entry and the surplus blank lines around it. A
+// heading whose section becomes empty stays, unless it would then become
+// visible to more readers or contains only the time of a removed note.
 func (r *Revision) Remove(entry int) {
 	if c := r.entry(entry); c != nil {
 		c.remove = true
 	}
 }
 
-// Replace puts a text, one block of Markdown, in the place of an entry. An
-// attribute comment of the entry is kept if the text has none.
+// Replace replaces an entry with a text, which must be one block of Markdown.
+// If the text has no attribute comment, that of the entry stays.
 func (r *Revision) Replace(entry int, text string) {
 	if c := r.entry(entry); c != nil {
 		c.replace = text
@@ -134,9 +134,9 @@ func (r *Revision) Replace(entry int, text string) {
 	}
 }
 
-// Insert puts a text, one block of Markdown, below an entry; -1 is the top of
-// the file, below its frontmatter. An item takes the marker and the indentation
-// of the list that it is put into.
+// Insert inserts a text, one block of Markdown, below an entry, or for -1 at
+// the top of the file below its frontmatter. A list item takes the marker and
+// indentation of the list around it.
 func (r *Revision) Insert(after int, text string) {
 	if after != -1 && r.entry(after) == nil {
 		return
@@ -147,10 +147,10 @@ func (r *Revision) Insert(after int, text string) {
 	r.below[after] = append(r.below[after], text)
 }
 
-// Append puts a text, one block of Markdown, at the end of a section, before
-// its first subsection. The path names the headings, outermost first, and may
-// leave out outer ones; a section that is missing is made at the end of the
-// innermost one that is there, or of the file. An empty path is the end of the
+// Append inserts a text, one block of Markdown, at the end of a section, before
+// its first subsection. The path consists of headings, outermost first, and may
+// omit outer ones. A missing section is added at the end of the innermost
+// existing section of the path, or of the file. An empty path is the end of the
 // file.
 func (r *Revision) Append(section []string, text string) {
 	for i := range r.sections {
@@ -162,11 +162,10 @@ func (r *Revision) Append(section []string, text string) {
 	r.sections = append(r.sections, sectionText{path: slices.Clone(section), texts: []string{text}})
 }
 
-// AppendSection puts texts, each one block of Markdown, below a heading of their
-// own at the very end of the file, whatever sections of that name there are:
-// every byte that is there stays, and stays where it is. The heading is of the
-// second level, or of the first where it would otherwise show to everybody the
-// title of what only some may read.
+// AppendSection adds a heading with texts, each one block of Markdown, at the
+// very end of the file, even if a section of that name exists. All existing
+// bytes keep their positions. The heading is of the second level, or of the
+// first if it would otherwise make a private title public.
 func (r *Revision) AppendSection(heading string, texts ...string) {
 	if len(texts) == 0 {
 		r.fail("the section %q has no text", heading)
@@ -174,9 +173,9 @@ func (r *Revision) AppendSection(heading string, texts ...string) {
 	r.sections = append(r.sections, sectionText{path: []string{heading}, texts: slices.Clone(texts), fresh: true})
 }
 
-// AppendInOrder is like [Revision.Append] for a section that stands in no other.
-// If it has to be made, it comes where it belongs among the sections of a template:
-// their names in order, where one of them may have several.
+// AppendInOrder is like [Revision.Append] for a top-level section. A missing
+// section is added at its position among the sections of a template. Order
+// lists those sections, each with its possible names.
 func (r *Revision) AppendInOrder(order [][]string, section, text string) {
 	r.Append([]string{section}, text)
 	for i := range r.sections {
@@ -186,12 +185,13 @@ func (r *Revision) AppendInOrder(order [][]string, section, text string) {
 	}
 }
 
-// SetCounters puts the counters of tasks and follow-ups right: those that the
-// frontmatter has and that are wrong when all else is done.
+// SetCounters corrects the counters of tasks and follow-ups after all other
+// changes. It does not add missing counters.
 func (r *Revision) SetCounters() { r.counters = true }
 
-// SetTitles puts the summary of a long-term file right when all else is done, if
-// it is ours: see [Document.Titled]. One that somebody has written stays.
+// SetTitles updates the summary of a long-term file after all other changes, if
+// the summary is generated: see [Document.Titled]. A summary written by a user
+// stays.
 func (r *Revision) SetTitles() { r.titles = r.titles || r.doc.Titled() }
 
 // Empty reports whether the revision changes nothing.
@@ -220,13 +220,13 @@ func (r *Revision) Empty() bool {
 	return len(r.below) == 0 && len(r.sections) == 0 && (!r.counters || len(r.doc.wrongCounters()) == 0)
 }
 
-// Apply makes the changes and returns the new source; that of the document
-// itself if the revision is empty. Parse must read a source as the document was
-// read, and is used to see that what was meant has happened, and nothing else:
-// every other entry says what it said, in the section where it was, with the
-// same tasks, attributes and readers, and every other field of the frontmatter
-// is what it was. Nothing ever becomes readable to more people, but an entry
-// whose attribute visibility is set.
+// Apply applies the changes and returns the new source, or the source of the
+// document if the revision is empty. The function parse must parse a source in
+// the same way as the document was parsed. Apply uses it to verify that only
+// the requested changes happened: every other entry keeps its text, section,
+// tasks, attributes and readers, and every other field of the frontmatter keeps
+// its value. No text becomes readable to more readers, except an entry whose
+// attribute visibility is set.
 func (r *Revision) Apply(parse func(source []byte) *Document) ([]byte, error) {
 	d := r.doc
 	switch {
@@ -259,9 +259,10 @@ func (r *Revision) Apply(parse func(source []byte) *Document) ([]byte, error) {
 	return d.Source, nil
 }
 
-// A pass is what of a revision can be done at once: all that is meant by the
-// numbers of the original's entries, then each section, since it may be made on
-// the way, then the summary, then what has to be counted.
+// A pass is a group of changes that can be applied together. The first pass
+// contains all changes identified by indexes of the original. Then follow one
+// pass for each section, since an earlier pass may create it, one for the
+// summary, and one for the counters.
 type pass struct {
 	entries  map[int]*entryChange
 	below    map[int][]string
@@ -288,8 +289,9 @@ func (r *Revision) passes() []pass {
 	return list
 }
 
-// apply makes a pass over a document. Where blocks would run into each other it
-// is made once more, with blank lines between them.
+// apply applies a pass to a document. If the result differs from the intended
+// one, apply retries with blank lines between blocks, which keep them from
+// merging.
 func (p *pass) apply(d *Document, parse func([]byte) *Document) (*Document, error) {
 	next, err := p.try(d, parse, false)
 	if unlike := (*unlikeError)(nil); errors.As(err, &unlike) {
@@ -316,28 +318,28 @@ func (p *pass) try(d *Document, parse func([]byte) *Document, apart bool) (*Docu
 	return next, w.check(next)
 }
 
-// work is the state of one try of a pass.
+// work is the state of one attempt of a pass.
 type work struct {
 	*pass
 	d     *Document
 	parse func([]byte) *Document
-	apart bool // put blank lines between what is put or left next to each other
+	apart bool // put blank lines between blocks that become adjacent
 
 	list  []Edit
-	gone  []lineRange       // the lines of what is removed, in order
-	drop  map[int]bool      // headings that go with their section
-	fresh map[int]*Document // what is put in the place of entries, read alone
-	spots []spot            // where texts are put, in order
+	gone  []lineRange       // removed lines, in order
+	drop  map[int]bool      // headings to remove with their section
+	fresh map[int]*Document // by entry: its replacement, parsed alone
+	spots []spot            // insertion points, in order
 }
 
-// edits finds the bytes to change.
+// edits computes the byte edits of the pass.
 func (w *work) edits() error {
 	w.fresh = map[int]*Document{}
 	for _, i := range slices.Sorted(maps.Keys(w.entries)) {
 		c, e := w.entries[i], &w.d.Entries[i]
 		switch {
 		case c.remove:
-			continue // with all others
+			continue // removeEntries handles all of them together
 		case c.replace != "":
 			if err := w.replaceEntry(i, c); err != nil {
 				return err
@@ -372,7 +374,7 @@ func (w *work) edits() error {
 	return w.insertTexts()
 }
 
-// setTask changes a box, or a check mark where there are no boxes.
+// setTask adds the edit for a box, or for a check mark if the task has no box.
 func (w *work) setTask(t *Task, s TaskState) error {
 	switch at := t.Box.Start; {
 	case t.State == s:
@@ -393,15 +395,15 @@ func (w *work) setTask(t *Task, s TaskState) error {
 	return nil
 }
 
-// A done task has a check mark where tasks have no boxes. Emoji may carry a
-// selector of their style.
+// Done tasks without boxes begin with a check mark. The emoji may be followed
+// by a variation selector.
 const (
 	checkMark  = "✅"
 	emojiStyle = "\ufe0f"
 )
 
-// wrongCounters are the counters of the frontmatter that are there and wrong,
-// with what they should be.
+// wrongCounters returns the existing but wrong counters of the frontmatter,
+// with their correct values.
 func (d *Document) wrongCounters() []fieldChange {
 	tasks, followUps := d.counters()
 	var wrong []fieldChange
@@ -413,7 +415,8 @@ func (d *Document) wrongCounters() []fieldChange {
 	return wrong
 }
 
-// WhyUnsound is the first problem for which nothing is written to the file.
+// WhyUnsound returns the message of the first problem that prevents writing to
+// the file.
 func (d *Document) WhyUnsound() string {
 	for _, p := range d.Problems {
 		switch p.Code {
@@ -425,9 +428,9 @@ func (d *Document) WhyUnsound() string {
 	return "its structure is in doubt"
 }
 
-// CompleteSession gives the frontmatter of a session's file what it should have:
-// what the head says, and what is missing. A value that is a list or a map, which
-// nobody could read as that key, stays.
+// CompleteSession completes the frontmatter of a session's file: it sets the
+// values of the head and adds missing keys. A value that is a list or a map,
+// which is invalid for these keys, stays.
 func (r *Revision) CompleteSession(h SessionHead) {
 	r.complete(h.Now, h.Summary)
 	r.give("session_id", h.SessionID)
@@ -442,8 +445,8 @@ func (r *Revision) CompleteSession(h SessionHead) {
 	r.SetCounters()
 }
 
-// CompleteLongTerm gives the frontmatter of a subject's long-term file what it
-// should have and lacks, and a summary of ours if nobody has written one.
+// CompleteLongTerm adds the missing keys of the frontmatter of a subject's
+// long-term file, and a generated summary if the file has none.
 func (r *Revision) CompleteLongTerm(subject string, now time.Time) {
 	r.complete(now, "")
 	r.set("subject_id", subject, false)
@@ -452,7 +455,7 @@ func (r *Revision) CompleteLongTerm(subject string, now time.Time) {
 	r.titles = r.titles || !ok || r.doc.Titled() || summary.scalar() && r.doc.Front.Summary == ""
 }
 
-// complete gives a frontmatter what those of all sorts have.
+// complete sets the keys that every kind of frontmatter has.
 func (r *Revision) complete(now time.Time, summary string) {
 	r.set("created_at", Timestamp(now), false)
 	r.set("updated_at", Timestamp(now), true)
@@ -463,14 +466,15 @@ func (r *Revision) complete(now time.Time, summary string) {
 	}
 }
 
-// give gives a key a value unless that is empty.
+// give sets a key unless the value is empty.
 func (r *Revision) give(key, value string) {
 	if value != "" {
 		r.set(key, value, true)
 	}
 }
 
-// set gives a key a value if it is missing, or always if that can be.
+// set sets a key if it is missing or, if always is true, also if it has a
+// scalar value.
 func (r *Revision) set(key, value string, always bool) {
 	f, ok := r.doc.Front.Field(key)
 	if !ok || always && f.scalar() {

@@ -55,9 +55,8 @@ func TestRevisionLawsOnRandomFiles(t *testing.T) {
 	}
 }
 
-// reviseAtRandom makes one change of each sort that a document allows, alone,
-// and holds it against what it must not do. It knows nothing of how the
-// revision checks itself.
+// reviseAtRandom applies one random change that the document allows and checks
+// the invariants. It is independent of the checks in Revision.
 func reviseAtRandom(t *testing.T, path string, src []byte, r *rand.Rand) (done bool) {
 	t.Helper()
 	l := testLayout()
@@ -114,7 +113,7 @@ func reviseAtRandom(t *testing.T, path string, src []byte, r *rand.Rand) (done b
 	if bytes.HasPrefix(src, bom) != bytes.HasPrefix(out, bom) {
 		fail("loses its mark")
 	}
-	// What everybody sees was seen before, or is what was put there.
+	// Public lines must have been public before, or be part of the change.
 	was, is := d.Shown(View{}), next.Shown(View{})
 	for _, line := range is.Lines {
 		if !slices.Contains(was.Lines, line) && op != 3 && op != 4 && op != 5 &&
@@ -122,7 +121,7 @@ func reviseAtRandom(t *testing.T, path string, src []byte, r *rand.Rand) (done b
 			fail("shows everybody " + line)
 		}
 	}
-	// Every line that was there is there, but for those of the entry.
+	// All lines must still exist, except those of the changed entry.
 	if op != 3 && op != 4 && op != 5 {
 		at := 0
 		for line := 1; line <= d.lines.count(); line++ {

@@ -13,12 +13,13 @@ import (
 	"golang.org/x/tools/txtar"
 )
 
-// The archives of testdata/revise hold files, each followed by revisions of it
-// and what comes of them. A revision is lines like
+// TestRevisionGolden compares results with the archives in testdata/revise.
+// Each contains files, each followed by revisions and their results. A revision
+// consists of lines like
 //
-//	task "buy milk" done          the task with that in its text
+//	task "buy milk" done          the task whose text contains this
 //	field summary "new"           a key of the frontmatter
-//	attribute "milk" pin "true"   of the entry with that in its text
+//	attribute "milk" pin "true"   of the entry whose text contains this
 //	remove "milk"
 //	replace "milk" "- tea"
 //	insert "milk" "- tea"         below it; "" is the top
@@ -27,7 +28,7 @@ import (
 //	counters
 //	titles
 //
-// The pictures for bytes that cannot be seen are those of testdata/parse.
+// The pictures for invisible bytes are those of testdata/parse.
 func TestRevisionGolden(t *testing.T) {
 	archives, err := filepath.Glob("testdata/revise/*.txtar")
 	if err != nil || len(archives) == 0 {
@@ -67,7 +68,7 @@ func TestRevisionGolden(t *testing.T) {
 	}
 }
 
-// revised is what a revision makes of a document, with pictures.
+// revised returns the result of a revision of a document, with pictures.
 func revised(t *testing.T, d *Document, script string, parse func([]byte) *Document) string {
 	t.Helper()
 	r := d.Revise()
@@ -139,7 +140,8 @@ func picture(b []byte) string {
 	return s
 }
 
-// What is not the whole file is not written, and what cannot be meant is said.
+// TestRevisionErrors checks that a revision of an excerpt fails, and that
+// invalid changes fail.
 func TestRevisionErrors(t *testing.T) {
 	l := testLayout()
 	parse := func(b []byte) *Document { return l.Parse("2026-02-04/a.md", b, testMeta) }
@@ -172,8 +174,8 @@ func TestRevisionErrors(t *testing.T) {
 	}
 }
 
-// A counter that everybody may read counts nothing that only some may: whoever
-// ticks a box, it tells nobody of others.
+// TestCountersTellOfNoPrivateTasks checks that a public counter does not count
+// private tasks. Otherwise it would reveal them when a box is ticked.
 func TestCountersTellOfNoPrivateTasks(t *testing.T) {
 	const body = "## Tasks\n- [x] a\n- [ ] b <!-- visibility=private_only -->\n- [ ] c\n"
 	for front, want := range map[string]string{

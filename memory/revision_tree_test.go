@@ -13,13 +13,13 @@ import (
 
 var treeFlag = flag.String("tree", shared, "a directory of Markdown files, which TestRevisionOnTree edits in memory")
 
-// mostEdits is how many entries and tasks of one file are tried: those of a file
-// with more are spread evenly over it.
+// mostEdits bounds the number of entries and tasks that are tested in one file.
+// In a larger file, those tested are evenly spaced.
 const mostEdits = 150
 
-// Every box of every file below a directory is ticked or opened, every entry is
-// removed, and counters are set, each alone: exactly the bytes change that were
-// meant.
+// TestRevisionOnTree toggles every box, removes every entry and sets the
+// counters of all files below a directory, each alone, and checks that exactly
+// the intended bytes change.
 func TestRevisionOnTree(t *testing.T) {
 	if _, err := os.Stat(*treeFlag); err != nil {
 		t.Skipf("no files to edit: %v; give a directory with -tree", err)
@@ -94,8 +94,9 @@ func TestRevisionOnTree(t *testing.T) {
 				continue
 			}
 			removed++
-			// What is left is what was above and what was below, with blank lines
-			// gone on one side or, to keep them apart, one added.
+			// The result consists of the text above and below, without the
+			// blank lines on one side, or with one added to separate the
+			// blocks.
 			above, below := 0, 0
 			for above < len(got) && above < e.Span.Start && got[above] == src[above] {
 				above++
@@ -141,7 +142,7 @@ func TestRevisionOnTree(t *testing.T) {
 	}
 }
 
-// spread is at most n of a list, evenly.
+// spread returns at most n elements of a list, evenly spaced.
 func spread[T any](list []T, n int) []T {
 	if len(list) <= n {
 		return list

@@ -10,32 +10,34 @@ import (
 	"strings"
 )
 
-// What [Document.Rewrite] fails with.
+// Errors of [Document.Rewrite].
 var (
-	// ErrText: the text cannot be what the file says, whatever else is in it.
+	// ErrText reports that the text is invalid for the file, regardless of the
+	// rest of the file.
 	ErrText = errors.New("the text cannot be written")
-	// ErrMasked: something is not shown as it is in a line of which the text
-	// changes a part, or which it has where it does not belong.
+	// ErrMasked reports that the text changes a part of a line with masked
+	// text, or contains such a line in a different place.
 	ErrMasked = errors.New("what is not shown in a line would be lost")
-	// ErrUnwritable: the file is never written to as it is, or what the view
-	// may not read leaves no way.
+	// ErrUnwritable reports that the file must not be written in its current
+	// state, or that no arrangement with the text outside the view is possible.
 	ErrUnwritable = errors.New("the file cannot be written")
 )
 
-// Rewrite is the source with which the file shows text to a view: what
-// [Shown.Text] gives from then on. Lines that stay the same keep every byte; new
-// ones end as those around them do, and the file ends as it did. What the view
-// may not read stays as it is, where it is, or as near as the text leaves room.
+// Rewrite returns the source for which [Shown.Text] in the view is text.
+// Unchanged lines keep every byte; new lines take the line ending of their
+// neighbours, and the end of the file keeps its form. Text that the view may
+// not read stays unchanged, at its position or as near to it as the new text
+// permits.
 //
-// Whether there is something that the view may not read makes no difference to
-// the result that it can see. For that reason a view that would not be shown the
-// private text of the file cannot give it a frontmatter, nor change whose it is,
-// and blank lines around its text are left out.
+// The visible result does not depend on whether the file contains text that the
+// view may not read. Therefore a view without access to private text of the
+// file can neither add a frontmatter nor change the file's owner, and blank
+// lines around its text are removed.
 //
-// A line in which something is not shown as it is stays, or goes as a whole. What
-// stands for it is text like any other in a new line: the caller sees to it that
-// there is none.
-// Parse must read a source as the document was read.
+// A line with masked text either stays or is removed as a whole. In a new line
+// the mask is ordinary text, so the caller must reject new lines with masks.
+// The function parse must parse a source in the same way as the document was
+// parsed.
 func (d *Document) Rewrite(v View, text string, parse func(source []byte) *Document) ([]byte, error) {
 	lines := textLines(text)
 	shown := d.Shown(v)
@@ -71,15 +73,15 @@ func (d *Document) Rewrite(v View, text string, parse func(source []byte) *Docum
 			return source, nil
 		}
 		if shown.Whole {
-			break // there is nothing to arrange
+			break // there is no unreadable text to arrange
 		}
 	}
 	return nil, fmt.Errorf("%w: %w", ErrUnwritable, last)
 }
 
-// keepsMasked says no to lines of which it cannot be told whether they are those
-// that are masked: of several that are shown alike, with something else behind
-// each mask, all stay or all go.
+// keepsMasked returns an error if it is ambiguous which masked lines the new
+// text contains. Several lines may look the same but have different text behind
+// their masks, so either all of them must stay or none.
 func (d *Document) keepsMasked(shown *Shown, lines []string, pairs []int) error {
 	if !d.Masked() {
 		return nil
@@ -92,11 +94,12 @@ func (d *Document) keepsMasked(shown *Shown, lines []string, pairs []int) error 
 	return nil
 }
 
-// Reads reports why a view would not read a text of its own, of which the
-// document was parsed, as it is written: an [ErrText], or nil.
+// Reads returns an [ErrText] if a view of the document, which must be parsed
+// from text, would not show exactly that text. So it verifies that the author
+// of a text can read all of it.
 func (d *Document) Reads(v View, text string) error { return d.reads(v, textLines(text)) }
 
-// textLines are the lines of a text, without endings.
+// textLines returns the lines of a text, without endings.
 func textLines(text string) []string {
 	text = strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\r", "\n")
 	if text = strings.TrimPrefix(text, string(bom)); text == "" {
@@ -105,7 +108,7 @@ func textLines(text string) []string {
 	return strings.Split(strings.TrimSuffix(text, "\n"), "\n")
 }
 
-// trimBlank is lines without the blank ones around them.
+// trimBlank returns lines without leading and trailing blank lines.
 func trimBlank(lines []string) []string {
 	empty := func(s string) bool { return strings.Trim(s, " \t") == "" }
 	for len(lines) > 0 && empty(lines[0]) {
@@ -117,7 +120,7 @@ func trimBlank(lines []string) []string {
 	return lines
 }
 
-// reads says why a view would not read a text of its own as it was written.
+// reads is [Document.Reads] for a list of lines.
 func (d *Document) reads(v View, lines []string) error {
 	if d.Unsound {
 		return fmt.Errorf("%w: %s", ErrText, d.WhyUnsound())
@@ -128,7 +131,9 @@ func (d *Document) reads(v View, lines []string) error {
 	return nil
 }
 
-// writable decides by the text alone whether it can be what a view is shown.
+// writable returns an error if the view must not write a text. It examines only
+// the text and the readable frontmatter, so the result does not depend on text
+// outside the view.
 func (d *Document) writable(v View, lines []string, parse func([]byte) *Document) error {
 	alone := parse([]byte(strings.Join(append(slices.Clone(lines), ""), "\n")))
 	if strings.Contains(strings.Join(lines, ""), "\x00") {
@@ -155,11 +160,11 @@ type rewrite struct {
 	d     *Document
 	v     View
 	shown *Shown
-	lines []string // what it is to show
-	pairs []int    // for each line that is shown, which of lines it is; -1 for none
+	lines []string // the intended visible lines
+	pairs []int    // by visible line: index of the same line in lines, or -1
 }
 
-// source is a line of the file, with its ending, without a byte order mark.
+// source returns a line of the file with its ending, without a byte order mark.
 func (r *rewrite) source(line int) []byte {
 	s := r.d.lines.span(line, line)
 	b := r.d.Source[s.Start:s.End]
@@ -169,21 +174,21 @@ func (r *rewrite) source(line int) []byte {
 	return b
 }
 
-// fresh is a new line, ended as the one of that number.
+// fresh returns a new line with the ending of the given line.
 func (r *rewrite) fresh(text string, line int) []byte {
 	return append([]byte(text), r.d.ending(max(line, 1))...)
 }
 
-// late keeps every line that is not shown where it is, and puts new lines where
-// old ones go, else directly above the next one that stays.
+// late keeps every unreadable line at its position. New lines replace removed
+// ones, or go directly above the next unchanged line.
 func (r *rewrite) late() [][]byte { return r.inPlace(false) }
 
-// early puts new lines directly below the last one that stays instead.
+// early is like late, but new lines go directly below the last unchanged line.
 func (r *rewrite) early() [][]byte { return r.inPlace(true) }
 
 func (r *rewrite) inPlace(early bool) (out [][]byte) {
-	next := 0                 // of the new lines
-	put := func(to, at int) { // new lines up to one, at a line of the file
+	next := 0                 // index in lines
+	put := func(to, at int) { // appends new lines up to index to, with the ending of line at
 		for ; next < to; next++ {
 			out = append(out, r.fresh(r.lines[next], at))
 		}
@@ -203,8 +208,8 @@ func (r *rewrite) inPlace(early bool) (out [][]byte) {
 			}
 			continue
 		}
-		// A line that goes: the new ones take the places of the old ones as
-		// long as both last, and the last place takes all that are left.
+		// For a run of removed lines: each new line takes the place of one
+		// removed line, and the last place takes all remaining new lines.
 		until := r.until(k)
 		if k+1 == len(r.pairs) || r.pairs[k+1] >= 0 {
 			put(until, line)
@@ -216,8 +221,8 @@ func (r *rewrite) inPlace(early bool) (out [][]byte) {
 	return out
 }
 
-// until is the new line before which those stand that come before an old one:
-// the next that stays, or the end.
+// until returns the end of the new lines that precede the old line k: the index
+// of the next unchanged line, or the number of lines.
 func (r *rewrite) until(k int) int {
 	for ; k < len(r.pairs); k++ {
 		if r.pairs[k] >= 0 {
@@ -227,8 +232,8 @@ func (r *rewrite) until(k int) int {
 	return len(r.lines)
 }
 
-// A stretch is lines of the file that are not shown, from one that is not blank
-// to another, and how many of the new lines come before them.
+// A stretch is a range of unreadable lines, which begins and ends with lines
+// that are not blank, and the number of new lines before it.
 type stretch struct{ from, to, after int }
 
 func (r *rewrite) stretches() (list []stretch) {
@@ -252,8 +257,8 @@ func (r *rewrite) stretches() (list []stretch) {
 	return list
 }
 
-// near puts what is not shown between the blocks of the text, at the blank lines
-// nearest to where it is.
+// near moves unreadable text between the blocks of the new text, to the blank
+// lines nearest to its position.
 func (r *rewrite) near() [][]byte {
 	gaps := r.gaps()
 	return r.arrange(func(s stretch) int {
@@ -269,10 +274,10 @@ func (r *rewrite) near() [][]byte {
 
 func abs(n int) int { return max(n, -n) }
 
-// end puts it at the end.
+// end moves unreadable text to the end.
 func (r *rewrite) end() [][]byte { return r.arrange(func(stretch) int { return len(r.lines) }) }
 
-// top puts it above all, but for the frontmatter.
+// top moves unreadable text to the top, below the frontmatter.
 func (r *rewrite) top() [][]byte {
 	_, _, body, _ := cutFront([]byte(strings.Join(append(slices.Clone(r.lines), ""), "\n")))
 	at := strings.Count(strings.Join(append(slices.Clone(r.lines), ""), "\n")[:body], "\n")
@@ -282,7 +287,7 @@ func (r *rewrite) top() [][]byte {
 	return r.arrange(func(stretch) int { return at })
 }
 
-// gaps are the new lines above which a block begins and a blank line is.
+// gaps returns the new lines that begin a block below a blank line.
 func (r *rewrite) gaps() (list []int) {
 	text := []byte(strings.Join(append(slices.Clone(r.lines), ""), "\n"))
 	_, _, body, _ := cutFront(text)
@@ -295,15 +300,15 @@ func (r *rewrite) gaps() (list []int) {
 	return list
 }
 
-// arrange puts each stretch of what is not shown above a new line, with blank
-// lines around it that are not shown either.
+// arrange places each stretch above a new line, with blank lines around it that
+// are not visible either.
 func (r *rewrite) arrange(place func(stretch) int) (out [][]byte) {
 	list := r.stretches()
 	at := make([]int, len(list))
 	for i, s := range list {
 		at[i] = place(s)
 		if i > 0 {
-			at[i] = max(at[i], at[i-1]) // in the order of the file
+			at[i] = max(at[i], at[i-1]) // keep the order of the file
 		}
 	}
 	old := make(map[int]int, len(r.pairs))
@@ -337,11 +342,11 @@ func (r *rewrite) arrange(place func(stretch) int) (out [][]byte) {
 	return out
 }
 
-// finish joins lines, so that all have an ending but the last one, which has
-// none if the file's last one has none.
+// finish joins lines into a source. Every line has an ending, except the last
+// one if the file does not end with one.
 func (r *rewrite) finish(out [][]byte) []byte {
 	n := r.d.lines.count()
-	b := bytes.NewBuffer([]byte{}) // not nil, which is no file
+	b := bytes.NewBuffer([]byte{}) // not nil, which means no file
 	if bytes.HasPrefix(r.d.Source, bom) {
 		b.Write(bom)
 	}
@@ -360,7 +365,7 @@ func (r *rewrite) finish(out [][]byte) []byte {
 	return b.Bytes()
 }
 
-// check compares what the file has become with what was meant.
+// check compares the parsed result with the intended one.
 func (r *rewrite) check(next *Document) error {
 	shown := next.Shown(r.v)
 	unread := func(d *Document) (list []*Entry) {
@@ -391,9 +396,9 @@ type Edit struct {
 	New  []byte
 }
 
-// Splice makes the edits, and leaves every other byte as it is. They may come in
-// any order and must not overlap; those at the same place are made in the order
-// in which they are given, insertions first.
+// Splice applies edits to a source. The edits may be in any order and must not
+// overlap. Edits at the same position are applied in the given order,
+// insertions first.
 func Splice(source []byte, edits []Edit) ([]byte, error) {
 	edits = slices.Clone(edits)
 	slices.SortStableFunc(edits, func(a, b Edit) int {

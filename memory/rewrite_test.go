@@ -10,8 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// editLines changes a text as people do: a line here and there, some lines
-// moved, or everything written anew.
+// editLines changes a text like a user: it edits single lines, moves lines, or
+// rewrites everything.
 func editLines(r *rand.Rand, text string) string {
 	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
 	fresh := func() string {
@@ -45,9 +45,9 @@ func editLines(r *rand.Rand, text string) string {
 	return strings.Join(lines, "\n") + "\n"
 }
 
-// Who may not read all of a file can write what is readable of it, and does not
-// notice what else there is: nothing of that changes, and the answer is as if it
-// were not there.
+// TestRewriteAsIfTheRestDidNotExist checks that a view of a part of a file can
+// rewrite that part, that the rest does not change, and that the result does
+// not depend on the rest.
 func TestRewriteAsIfTheRestDidNotExist(t *testing.T) {
 	files := []struct{ path, front string }{
 		{"2026-02-04/s.md", ""},
@@ -96,7 +96,7 @@ func TestRewriteAsIfTheRestDidNotExist(t *testing.T) {
 		if got := na.Shown(v).Lines; !slices.Equal(got, trimBlank(textLines(text))) {
 			t.Fatalf("seed %d: %q is shown, %q was written", seed, got, text)
 		}
-		// What is not readable is still there, every line of it.
+		// Every unreadable line still exists.
 		left := strings.Split(string(a), "\n")
 		shown := full.Shown(v)
 		for line := 1; line <= full.lines.count(); line++ {
@@ -108,7 +108,8 @@ func TestRewriteAsIfTheRestDidNotExist(t *testing.T) {
 	t.Logf("%d texts written, %d refused, %d refused for what is not readable", written, refused, differ)
 }
 
-// Lines that stay the same keep their bytes, and new ones end as the file's do.
+// TestRewriteKeepsBytes checks that unchanged lines keep their bytes and that
+// new lines take the line endings of the file.
 func TestRewriteKeepsBytes(t *testing.T) {
 	var dirs Directories
 	owner, err := dirs.View(Scope{Subject: "owner", Context: Private})
@@ -153,7 +154,7 @@ func TestRewriteKeepsBytes(t *testing.T) {
 	}
 }
 
-// What is paired is the same, and in the same order.
+// TestAlign checks that paired lines are equal and in the same order.
 func TestAlign(t *testing.T) {
 	for seed := range uint64(2000) {
 		r := rand.New(rand.NewPCG(seed, 5))

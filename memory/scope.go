@@ -5,42 +5,45 @@ import (
 	"slices"
 )
 
-// Scope is who is asking, and where the answer will be shown. The zero scope is
-// nobody in an unknown context: it sees public text without a subject.
+// Scope identifies the caller and the context of an answer. The zero scope is
+// an anonymous caller in an unknown context, who can read public text without a
+// subject.
 type Scope struct {
-	Subject string   // canonical subject; empty is nobody
-	Aliases []string // other subjects whose memory is read as well
+	Subject string   // canonical subject; empty for an anonymous caller
+	Aliases []string // other subjects whose memory the caller reads too
 	Context Context
 }
 
-// A Partition is the set of entries of one owner key and one visibility: the
-// unit in which memory is kept apart. What a request may not open does not
+// A Partition is the set of entries of one owner key and one visibility. It is
+// the unit of access control. Partitions that a request may not read do not
 // influence its answer in any way.
 //
-// Owner is a subject id; or "?" and the name of a directory below _longterms,
-// or that of a user's directory with a slash, for the files of a directory that
-// stands for a subject (see [Directories]); or empty, for public text without a
+// Owner is a subject id; or, for the files of a subject's directory (see
+// [Directories]), "?" and the name of a directory below _longterms, or "?", the
+// name of a user's directory and a slash; or empty, for public text without a
 // subject.
 //
-// Excerpt is true for the public text of files that hold private text too (see
-// [Document.Excerpt]). It is kept from those who may read the whole files.
+// Excerpt is true for the public text of files that also contain private text
+// (see [Document.Excerpt]). Views that may read the whole files do not read
+// excerpts.
 type Partition struct {
 	Owner      string
 	Visibility Visibility
 	Excerpt    bool
 }
 
-// View is what a scope may read: the zero view sees public entries without an
-// owner only. A view is immutable and safe for concurrent use.
+// View is the set of partitions that a scope may read. The zero view reads only
+// public entries without an owner. A view is immutable and safe for concurrent
+// use.
 type View struct {
-	root     string            // the subject that the private text of nobody's files belongs to
+	root     string            // the subject of private text in files without a subject
 	subjects []string          // the scope's subjects, canonical first
-	owners   map[string]string // owner keys that may be opened → the subject they stand for
+	owners   map[string]string // readable owner keys → their subject
 	private  bool
 }
 
-// Readable reports whether the view may read what is kept in p. This is the one
-// place where the rule of who may read what is written down:
+// Readable reports whether the view may read a partition. Only this method
+// implements the access rule:
 //
 //	readable = (no subject, or one of the scope's) and (public_ok, or the context is private)
 func (v View) Readable(p Partition) bool {
@@ -51,8 +54,8 @@ func (v View) Readable(p Partition) bool {
 		return false
 	}
 	if p.Owner == "" {
-		// A private entry always has a subject; one without is a mistake of
-		// ours, and stays closed.
+		// A private entry always has a subject. One without a subject is a bug,
+		// so it is not readable.
 		return p.Visibility == PublicOK
 	}
 	_, ok := v.owners[p.Owner]
@@ -69,18 +72,18 @@ func (v View) whole(owner string) bool {
 	return ok && v.private
 }
 
-// SubjectOf is the subject that a readable partition's owner key stands for in
-// this view: the id that an answer shows. It is empty for nobody's text.
+// SubjectOf returns the subject of a readable partition in this view, which is
+// the id in answers. For text without a subject it is empty.
 func (v View) SubjectOf(p Partition) string { return v.owners[p.Owner] }
 
-// Subjects are the subjects whose memory the view reads, the canonical one
-// first. It is empty for nobody.
+// Subjects returns the subjects whose memory the view reads, the canonical one
+// first. For an anonymous caller the list is empty.
 func (v View) Subjects() []string { return slices.Clone(v.subjects) }
 
 // Private reports whether the view reads private entries.
 func (v View) Private() bool { return v.private }
 
-// Partitions are all that the view may open, sorted by owner and visibility.
+// Partitions returns all readable partitions, sorted by owner and visibility.
 func (v View) Partitions() []Partition {
 	out := []Partition{{Visibility: PublicOK}}
 	if !v.whole("") {

@@ -20,7 +20,7 @@ func TestReadable(t *testing.T) {
 	}
 	for _, c := range []struct {
 		p    Partition
-		want string // the scopes that may read it
+		want string // scopes that may read it
 	}{
 		{Partition{"", PublicOK, false}, "alias nobody, alone other private public unknown zero"},
 		{Partition{"", PrivateOnly, false}, ""},
@@ -30,8 +30,7 @@ func TestReadable(t *testing.T) {
 		{Partition{"?acct_1", PrivateOnly, false}, "alias private"},
 		{Partition{"?acct_1/", PrivateOnly, false}, "alias private"},
 		{Partition{"?acct_3", PublicOK, false}, ""},
-		// What is public in a file is no document of its own to those who may
-		// read all of it.
+		// Views that may read a whole file do not read its excerpt.
 		{Partition{"", PublicOK, true}, "alias nobody, alone other private public unknown zero"},
 		{Partition{"acct:1", PublicOK, true}, "public unknown"},
 		{Partition{"acct:2", PublicOK, true}, ""},
@@ -117,7 +116,7 @@ func TestDirectories(t *testing.T) {
 		dirs.Set(d.Place, d.Claim)
 	}
 	claim("_longterms/acct_42/_index.md", "acct:42")
-	claim("_longterms/acct_42/fact.md", "acct:7") // does not map: no claim
+	claim("_longterms/acct_42/fact.md", "acct:7") // the subject does not map to this directory, so there is no claim
 	claim("acct_42/MEMORY.md", "acct_42")         // another directory
 	check("claimed", "acct:42", "acct:42")
 	check("claimed", "acct_42", "nothing")
@@ -132,7 +131,7 @@ func TestDirectories(t *testing.T) {
 		t.Errorf("conflicts (-want +got):\n%s", diff)
 	}
 
-	claim("_longterms/acct_42/project.md", "acct:42") // mended
+	claim("_longterms/acct_42/project.md", "acct:42") // conflict resolved
 	check("mended", "acct:42", "acct:42")
 	dirs.Remove("_longterms/acct_42/_index.md")
 	dirs.Remove("_longterms/acct_42/project.md")
@@ -143,7 +142,8 @@ func TestDirectories(t *testing.T) {
 	}
 }
 
-// _longterms/user-memory and user-memory belong to different subjects.
+// TestDirectoriesOfTwoSorts checks that _longterms/user-memory and user-memory
+// belong to different subjects.
 func TestDirectoriesOfTwoSorts(t *testing.T) {
 	var dirs Directories
 	v, err := dirs.View(Scope{Subject: "memory", Context: Private})

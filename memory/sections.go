@@ -8,17 +8,17 @@ import (
 	"strings"
 )
 
-// A piece is a heading or an entry, in the order of a document's lines. An empty
-// heading is both: an entry that becomes a heading with the first text below it.
+// A piece is a heading or an entry, in line order. An empty heading is both: it
+// is an entry, and becomes a plain heading when text is added below it.
 type piece struct {
 	from, to int // lines
-	entry    int // -1 for a heading with something below it
-	heading  int // in Document.Headings, -1 for an entry
+	entry    int // -1 for a heading whose section is not empty
+	heading  int // index in Document.Headings, -1 for an entry
 	level    int // of a heading, empty or not; 0 for other entries
 	path     []string
 }
 
-// outline is the pieces of a document.
+// outline returns the pieces of a document.
 func (d *Document) outline() []piece {
 	list := make([]piece, 0, len(d.Entries)+len(d.Headings))
 	h := 0
@@ -48,7 +48,7 @@ func (d *Document) outline() []piece {
 	return list
 }
 
-// headingText reads the level and the text of a heading from its source.
+// headingText parses the level and text of a heading from its source.
 func headingText(s string) (level int, text string) {
 	s = strings.TrimLeft(s, " ")
 	if level = runLen([]byte(s), '#'); level > 0 {
@@ -69,15 +69,15 @@ func headingText(s string) (level int, text string) {
 	return level, strings.Join(strings.Fields(text), " ")
 }
 
-// A wanted says which section is meant, and where it is made if it is missing.
+// A wanted specifies a section and, if it is missing, its insertion point.
 type wanted struct {
 	path  []string
-	order [][]string // of the file's sections; one may have several names
-	shown bool       // what is put there is for everybody who may read the file
+	order [][]string // sections of the file in order, each with its possible names
+	shown bool       // the text is for every reader of the file
 }
 
-// endOf is where a section ends, or where it is to be made. A heading that not
-// everybody sees is not the one of what everybody is to see.
+// endOf returns the insertion point at the end of a section, or that of a
+// missing section. For public text it ignores headings that are not public.
 func (d *Document) endOf(w wanted) (spot, error) {
 	path := w.path
 	if err := checkPath(path); err != nil {
@@ -129,9 +129,9 @@ func (d *Document) endOf(w wanted) (spot, error) {
 	return s, nil
 }
 
-// belowShown moves a spot up to below the last entry there that everybody sees, if
-// what is between them and not seen would leave other blank lines than there would be
-// without it. Items of one list may stay as they are.
+// belowShown moves an insertion point up below the last public entry, if the
+// private entries between them would change the number of blank lines that
+// public readers see. Items of the same list may stay.
 func (d *Document) belowShown(s *spot) {
 	i, items := s.beside, true
 	for ; i >= 0 && d.Entries[i].Partition.Visibility != PublicOK; i-- {
@@ -147,8 +147,8 @@ func (d *Document) belowShown(s *spot) {
 	s.line, s.beside = e.EndLine, i
 }
 
-// shownPiece reports whether everybody who reads the public text of the document
-// sees a heading or an entry.
+// shownPiece reports whether every reader of the document's public text sees a
+// heading or an entry.
 func (d *Document) shownPiece(p *piece) bool {
 	if p.level == 0 {
 		return d.Entries[p.entry].Partition.Visibility == PublicOK
@@ -156,8 +156,8 @@ func (d *Document) shownPiece(p *piece) bool {
 	return d.announces(p)
 }
 
-// inTheOpen is a line below which a heading of a level, and what stands below it,
-// is for everybody: as near as it can be to the line where it would be otherwise.
+// inTheOpen returns the line below which a heading of the given level and its
+// text would be public. The result is as near as possible to line.
 func (d *Document) inTheOpen(list []piece, line, level int, usable func(*piece) bool) int {
 	for {
 		next := d.aboveSecret(list, line, level, usable)
@@ -173,10 +173,10 @@ func (d *Document) inTheOpen(list []piece, line, level int, usable func(*piece) 
 	}
 }
 
-// aboveSecret is the last line up to one below which a heading of a level would not
-// stand in a section that may not be shown because of it.
+// aboveSecret returns the last line up to line at which a heading of the given
+// level would not be below a heading that is not public.
 func (d *Document) aboveSecret(list []piece, line, level int, usable func(*piece) bool) int {
-	var around []int // headings, outermost first
+	var around []int // enclosing headings, outermost first
 	for i, p := range list {
 		if p.from > line {
 			break
@@ -197,8 +197,8 @@ func (d *Document) aboveSecret(list []piece, line, level int, usable func(*piece
 	return line
 }
 
-// aboveClosed is the last line up to one below which a text is not private because
-// of what stands around it.
+// aboveClosed returns the last line up to line below which inserted text is
+// outside private ranges.
 func (d *Document) aboveClosed(line int) int {
 	if r := d.private.region(line); r.to > 0 {
 		return d.aboveClosed(d.lastLine(r.from - 1))
@@ -216,10 +216,10 @@ func checkPath(path []string) error {
 	return nil
 }
 
-// inOrder is the line below which a section is made, and its level, so that it
-// stands where it should among those that are there: behind the last of those
-// before it, else in front of the first of those behind it. The level is 0 if
-// there is none of them.
+// inOrder returns the insertion point and level of a new section according to
+// the order of the template: after the last existing section that precedes it,
+// else before the first existing one that follows it. If there are none, the
+// level is 0.
 func (d *Document) inOrder(list []piece, w wanted, usable func(*piece) bool) (line, level int) {
 	named := func(names []string) int {
 		for _, name := range names {
@@ -243,7 +243,7 @@ func (d *Document) inOrder(list []piece, w wanted, usable func(*piece) bool) (li
 	return 0, 0
 }
 
-// lastOf is the last line of a section, with all sections in it.
+// lastOf returns the last line of a section, including its subsections.
 func (d *Document) lastOf(list []piece, at int) int {
 	for _, p := range list[at+1:] {
 		if p.level > 0 && p.level <= list[at].level {
@@ -253,7 +253,8 @@ func (d *Document) lastOf(list []piece, at int) int {
 	return d.lastLine(d.lines.count())
 }
 
-// endOfSection is the end of the text that is directly below a heading.
+// endOfSection returns the insertion point at the end of the text directly
+// below a heading.
 func (d *Document) endOfSection(list []piece, at int, path []string, usable func(*piece) bool) spot {
 	s := spot{line: list[at].to, beside: -1, heading: true, path: path}
 	to, last := d.lines.count(), true
@@ -277,14 +278,15 @@ func (d *Document) endOfSection(list []piece, at int, path []string, usable func
 		return s
 	}
 	if last := d.lastLine(to); s.beside < 0 && last > s.line {
-		s.line, s.heading = last, false // below the comments that explain the section
+		s.line, s.heading = last, false // below comments that describe the section
 	}
 	return s
 }
 
-// foot is the line of the rule that sets apart the foot of a file from the text
-// directly below its last heading: nothing below it is an item of a list. It is 0
-// if there is none. From and to are the line of the heading and the last one below.
+// foot returns the line of the rule that separates the foot of a file from the
+// text directly below its last heading, or 0 if there is none. A foot contains
+// no list items. The lines from and to are the end of the heading and of the
+// text.
 func (d *Document) foot(below []piece, from, to int) int {
 	for line := to; line > from; line-- {
 		for len(below) > 0 && below[len(below)-1].from > line {
@@ -302,15 +304,15 @@ func (d *Document) foot(below []piece, from, to int) int {
 	return 0
 }
 
-// entryOn is the entry that has a line, -1 if none does.
+// entryOn returns the entry that contains a line, or -1.
 func (d *Document) entryOn(line int) int {
 	return slices.IndexFunc(d.Entries, func(e Entry) bool { return e.Line <= line && line <= e.EndLine })
 }
 
 var ruleRE = regexp.MustCompile(`^ {0,3}(?:(?:- *){3,}|(?:\* *){3,}|(?:_ *){3,})$`)
 
-// find is the first heading of that path, whatever its case and emphasis; else
-// the first whose path ends so; else -1.
+// find returns the first heading with the given path, ignoring case and
+// emphasis; else the first whose path ends with it; else -1.
 func find(list []piece, path []string) int {
 	return findAmong(list, path, func(*piece) bool { return true })
 }
@@ -332,8 +334,9 @@ func findAmong(list []piece, path []string, usable func(*piece) bool) int {
 	return end
 }
 
-// topLevel is the level of a section that stands in no other: that of the other
-// ones, where a single heading of the first level is the title of the file.
+// topLevel returns the level of a new top-level section: the level of the
+// existing ones, or 2. A single heading of the first level is the title of the
+// file, not a section.
 func topLevel(list []piece, usable func(*piece) bool) int {
 	titles, level := 0, 0
 	for _, p := range list {
@@ -354,8 +357,8 @@ func topLevel(list []piece, usable func(*piece) bool) int {
 	return 2
 }
 
-// lastLine is the last line up to one on which something stands, at least the
-// one above the body.
+// lastLine returns the last line up to line that is not blank, and at least the
+// line above the body.
 func (d *Document) lastLine(line int) int {
 	for line >= d.bodyLine() && d.blankLine(line) {
 		line--
@@ -363,7 +366,7 @@ func (d *Document) lastLine(line int) int {
 	return line
 }
 
-// entryUpTo is the entry that ends on a line, -1 if none does.
+// entryUpTo returns the entry that ends on a line, or -1.
 func (d *Document) entryUpTo(line int) int {
 	return slices.IndexFunc(d.Entries, func(e Entry) bool { return e.EndLine == line })
 }

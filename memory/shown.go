@@ -6,18 +6,18 @@ import (
 	"strings"
 )
 
-// Shown is what of a file a view may see. It is the same as if the rest did not
-// exist.
+// Shown is the part of a file that a view may read. It does not depend on the
+// rest of the file.
 type Shown struct {
 	Lines []string // without line endings
-	Whole bool     // all of the file, with its own line numbers
-	Total int      // the number of lines
+	Whole bool     // the view may read the whole file; line numbers are those of the file
+	Total int      // number of lines
 
-	source []int // the lines of the file that are shown, when not all are
-	found  bool  // there is something; who may read all of it sees an empty file too
+	source []int // line numbers in the file, if not Whole
+	found  bool  // there is text; a view that may read everything sees an empty file too
 }
 
-// Text is the lines joined, each ended by a line feed.
+// Text returns the lines, each ended by a line feed.
 func (s Shown) Text() string {
 	if len(s.Lines) == 0 {
 		return ""
@@ -25,7 +25,8 @@ func (s Shown) Text() string {
 	return strings.Join(s.Lines, "\n") + "\n"
 }
 
-// Line is the number under which a line of the file is shown, 0 if it is not.
+// Line returns the visible number of a line of the file, or 0 if it is not
+// visible.
 func (s Shown) Line(source int) int {
 	if s.Whole {
 		if source < 1 || source > len(s.Lines) {
@@ -47,8 +48,8 @@ func (s Shown) Line(source int) int {
 	return 0
 }
 
-// Source is the line of the file that is shown under a number, 0 if there is
-// none.
+// Source returns the line of the file for a visible line number, or 0 if there
+// is none.
 func (s Shown) Source(line int) int {
 	switch {
 	case line < 1 || line > len(s.Lines):
@@ -59,11 +60,11 @@ func (s Shown) Source(line int) int {
 	return s.source[line-1]
 }
 
-// Readable reports whether a view may see the entry.
+// Readable reports whether a view may read the entry.
 func (e *Entry) Readable(v View) bool { return v.Readable(e.Partition) }
 
-// whole reports whether a view may see all of a file: every entry, its
-// frontmatter, and whatever stands in private stretches between entries.
+// whole reports whether a view may read all of a file: every entry, the
+// frontmatter, and the private ranges between entries.
 func (d *Document) whole(v View) bool {
 	if !v.Readable(d.Own) {
 		return false
@@ -79,14 +80,17 @@ func (d *Document) whole(v View) bool {
 	return true
 }
 
-// Empty reports whether there is nothing to see, which is the same as no file.
+// Empty reports whether nothing is visible. Callers treat this like a missing
+// file.
 func (s Shown) Empty() bool { return !s.found }
 
-// Shown is what a view may see of the file: the one function that decides it.
+// Shown returns the part of the file that a view may read. No other function
+// decides this.
 //
-// Where not everything is readable, a heading is shown if an entry below it is,
-// frontmatter, comments and rules if the file's own partition is, and no more
-// blank lines are left around what is missing than there would be without it.
+// If the view may read only a part of the file, a heading is visible if an
+// entry below it is, and frontmatter, comments and rules are visible if the
+// file's own partition is readable. Around omitted lines, only as many blank
+// lines stay as there would be without those lines.
 func (d *Document) Shown(v View) Shown {
 	if d.whole(v) {
 		s := Shown{Lines: make([]string, d.lines.count()), Whole: true, Total: d.lines.count(), found: v.Readable(d.closed)}
@@ -123,16 +127,16 @@ func (d *Document) Shown(v View) Shown {
 	return s
 }
 
-// lineState is what becomes of a line that not everybody may read.
+// lineState is the visibility of a line in a partly readable file.
 type lineState uint8
 
 const (
-	lineBlank   lineState = iota // nobody's, between entries
-	lineKept                     // shown
-	lineDropped                  // not shown
+	lineBlank   lineState = iota // between entries
+	lineKept                     // visible
+	lineDropped                  // not visible
 )
 
-// readableLines says of each line what becomes of it for a view.
+// readableLines returns the state of each line for a view.
 func (d *Document) readableLines(v View) []lineState {
 	n := d.lines.count()
 	lines := make([]lineState, n+2)
@@ -170,10 +174,12 @@ func (d *Document) readableLines(v View) []lineState {
 	return lines
 }
 
-// line is a line as it is shown, without its ending and a byte order mark.
+// line returns a line in its display form, without its ending and a byte order
+// mark.
 func (d *Document) line(line int) string { return d.lineWithout(line, nil) }
 
-// lineWithout is a line as it is shown, without what of the spans is in it.
+// lineWithout returns a line in its display form, without the text in the
+// spans.
 func (d *Document) lineWithout(line int, spans []Span) string {
 	s := d.lines.span(line, line)
 	text := d.masked[s.Start:s.End]
@@ -187,8 +193,8 @@ func (d *Document) lineWithout(line int, spans []Span) string {
 	return display(text, false)
 }
 
-// Said is lines of the document as they stand in it, masked or not, each but the
-// last ended by a line feed: for comparing, never for showing.
+// Said returns unmasked lines of the document, each but the last ended by a
+// line feed. Use the result for comparisons only and never display it.
 func (d *Document) Said(from, to int) string {
 	if from < 1 || to < from || to > d.lines.count() {
 		return ""
@@ -198,19 +204,20 @@ func (d *Document) Said(from, to int) string {
 	return string(trimEnding(unixText(text)))
 }
 
-// Masked reports whether something in the document is not shown as it is: then
-// what is shown must not be taken for what it says, and its hash tells nothing.
+// Masked reports whether the document contains masked text. In that case its
+// visible text differs from its content, and a hash of the visible text does
+// not identify the content.
 func (d *Document) Masked() bool { return d.differs(Span{0, len(d.Source)}) }
 
-// MaskedLine reports whether something in a line is not shown as it is.
+// MaskedLine reports whether a line contains masked text.
 func (d *Document) MaskedLine(line int) bool { return d.differs(d.lines.span(line, line)) }
 
-// differs reports whether something in a span is not shown as it is.
+// differs reports whether a span contains masked text.
 func (d *Document) differs(s Span) bool {
 	return len(d.Source) > 0 && &d.Source[0] != &d.masked[0] && !bytes.Equal(d.Source[s.Start:s.End], d.masked[s.Start:s.End])
 }
 
-// Summary is the summary of the file, if a view may see it.
+// Summary returns the summary of the file, if a view may read it.
 func (d *Document) Summary(v View) string {
 	if !v.Readable(d.Own) {
 		return ""
@@ -218,8 +225,8 @@ func (d *Document) Summary(v View) string {
 	return d.Front.Summary
 }
 
-// Progress counts the boxes in the sections of tasks and of follow-ups that a
-// view may see.
+// Progress counts the boxes in sections of tasks and follow-ups that a view may
+// read.
 func (d *Document) Progress(v View) (tasks, followUps Progress) {
 	for i := range d.Entries {
 		e := &d.Entries[i]
@@ -230,8 +237,9 @@ func (d *Document) Progress(v View) (tasks, followUps Progress) {
 	return tasks, followUps
 }
 
-// counters are what the counters in the frontmatter should say: the boxes that
-// all may see who may see the frontmatter, so that it tells them of no others.
+// counters returns the correct counters for the frontmatter. It counts only
+// boxes that every reader of the frontmatter may read, so that the counters do
+// not reveal others.
 func (d *Document) counters() (tasks, followUps Progress) {
 	for i := range d.Entries {
 		if e := &d.Entries[i]; e.Partition.Visibility == PublicOK || d.Own.Visibility != PublicOK {
@@ -241,7 +249,7 @@ func (d *Document) counters() (tasks, followUps Progress) {
 	return tasks, followUps
 }
 
-// count adds an entry's boxes.
+// count adds an entry's boxes to the counters.
 func (e *Entry) count(tasks, followUps *Progress) {
 	for _, t := range e.Tasks {
 		switch {
@@ -260,7 +268,7 @@ func (p *Progress) add(s TaskState) {
 	}
 }
 
-// Owned reports whether a view would be shown what is private in the file, too,
-// if there is anything. What happens to text that a view would not be shown must
-// make no difference to it, so it is not told why a file cannot be changed.
+// Owned reports whether a view may read private text of the file, if there is
+// any. Errors for other views must not depend on text that they cannot read, so
+// they omit the reason why a file cannot be changed.
 func (d *Document) Owned(v View) bool { return v.Readable(d.closed) }

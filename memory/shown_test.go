@@ -14,16 +14,16 @@ import (
 type chunk struct {
 	text    string
 	private bool
-	heading int  // its level, 0 for other blocks
-	fence   bool // a line around a private stretch
-	loose   bool // it belongs to no entry: a comment or a rule
+	heading int  // level, 0 for other blocks
+	fence   bool // a tag line of a private range
+	loose   bool // outside all entries: a comment or a rule
 	item    bool
-	gap     bool // there is a blank line above it
-	inside  bool // it stands between <private> and </private>
+	gap     bool // preceded by a blank line
+	inside  bool // between <private> and </private>
 }
 
-// randomDocument makes blocks, each either for everyone or private, in every
-// way in which text can be private. Base is the file's own visibility.
+// randomDocument returns random public and private blocks, with all ways of
+// marking text as private. Base is the file's own visibility.
 func randomDocument(r *rand.Rand, base Visibility) []chunk {
 	pick := func(list ...string) string { return list[r.IntN(len(list))] }
 	words := func() string {
@@ -92,8 +92,8 @@ func randomDocument(r *rand.Rand, base Visibility) []chunk {
 	return out
 }
 
-// readableChunks is the document without what is private: without headings,
-// too, that have nothing else below them.
+// readableChunks returns the document without private blocks, and without
+// headings that have only private blocks below them.
 func readableChunks(chunks []chunk) []chunk {
 	entry := func(i int) bool { return chunks[i].heading == 0 && !chunks[i].loose && !chunks[i].fence }
 	next := func(i int) int {
@@ -119,7 +119,7 @@ func readableChunks(chunks []chunk) []chunk {
 			continue
 		}
 		n := next(i)
-		if n < 0 || chunks[n].heading > 0 && chunks[n].heading <= c.heading { // an entry itself
+		if n < 0 || chunks[n].heading > 0 && chunks[n].heading <= c.heading { // an empty heading is an entry
 			if !c.private {
 				keep(c)
 			}
@@ -156,14 +156,14 @@ func join(front string, chunks []chunk) string {
 	return b.String()
 }
 
-// What a view may see of a document is what it would see if the rest had never
-// been written.
+// TestShownAsIfTheRestDidNotExist checks that a view of a document is the same
+// as if its unreadable text had never been written.
 func TestShownAsIfTheRestDidNotExist(t *testing.T) {
 	files := []struct {
 		path, front string
-		without     string // the frontmatter that its readers see
+		without     string // the frontmatter visible to the readers
 		base        Visibility
-		readers     []Scope // who read what is public in it
+		readers     []Scope // scopes that may read only the public part
 	}{
 		{"2026-02-04/s.md", "", "", PublicOK, []Scope{{}, {Subject: "acct:1", Context: Private}, {Subject: "owner"}}},
 		{"2026-02-04/s.md", "---\nupdated_at: 2026-02-04T01:00:00Z\nsummary: s\ntags: [file]\nsubject_id: acct:1\n---\n", "---\nupdated_at: 2026-02-04T01:00:00Z\nsummary: s\ntags: [file]\nsubject_id: acct:1\n---\n", PublicOK, []Scope{{Subject: "acct:1"}, {Subject: "acct:1", Context: Public}}},
@@ -176,7 +176,7 @@ func TestShownAsIfTheRestDidNotExist(t *testing.T) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		file := files[r.IntN(len(files))]
 		chunks := randomDocument(r, file.base)
-		if file.base == PrivateOnly { // a heading without entries is as private as the file
+		if file.base == PrivateOnly { // a heading without entries has the file's visibility
 			for i := range chunks {
 				chunks[i].private = chunks[i].private || chunks[i].heading > 0 || chunks[i].loose
 			}
@@ -197,7 +197,7 @@ func TestShownAsIfTheRestDidNotExist(t *testing.T) {
 	}
 }
 
-// visible is everything that a view can learn of a document.
+// visible returns everything that a view can read or derive from a document.
 func visible(d *Document, v View) string {
 	if d = d.For(v); d == nil {
 		return "nothing"
@@ -241,15 +241,15 @@ func TestShownGolden(t *testing.T) {
 	}
 }
 
-// Nothing readable is the same as no file, for everyone who may not see all of
-// it; so is a file in which there is nothing.
+// TestShownEmpty checks that a file without readable text is treated like a
+// missing file. For views of a part of a file, so is an empty file.
 func TestShownEmpty(t *testing.T) {
 	var dirs Directories
 	nobody, _ := dirs.View(Scope{})
 	owner, _ := dirs.View(Scope{Subject: "owner", Context: Private})
 	for _, c := range []struct {
 		path, src     string
-		nobody, owner bool // see something
+		nobody, owner bool // expected to see text
 	}{
 		{"2026-02-04/s.md", "", false, true},
 		{"2026-02-04/s.md", " \n\n", false, true},

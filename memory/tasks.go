@@ -7,21 +7,21 @@ import (
 
 var entryTypes = []string{"fact", "preference", "project", "decision", "crumb", "request", "result"}
 
-// namespaceTypes are the types of the entries of item files.
+// namespaceTypes maps namespaces to the types of their entries.
 var namespaceTypes = map[string]string{
 	"profile": "fact", "preference": "preference", "fact": "fact", "project": "project", "task_state": "project",
 }
 
-// sectionName is a heading as section names are compared: folded, without
-// emphasis, pictures in front and a colon behind.
+// sectionName returns a heading in the form in which section names are
+// compared: folded, without emphasis, leading emoji and trailing colon.
 func sectionName(s string) string {
 	return strings.TrimSpace(strings.TrimFunc(Fold(plain(s)), func(r rune) bool {
 		return strings.ContainsRune(" :#✅☑🧠📝📌🎯⭐\ufe0f", r)
 	}))
 }
 
-// sectionNames are the names of the sections of tasks and of follow-ups, as
-// section names are compared.
+// sectionNames holds the names of task and follow-up sections, in the form
+// returned by [sectionName].
 type sectionNames struct{ tasks, followUps []string }
 
 var defaultNames = sectionNames{fold(DefaultTasks), fold(DefaultFollowUps)}
@@ -45,7 +45,7 @@ func (l *Layout) sectionNames() sectionNames {
 	return n
 }
 
-// section adds to what the headings around say what a heading itself says.
+// section adds the properties of a heading to those of the headings around it.
 func (n sectionNames) section(s section, heading string) section {
 	name := sectionName(heading)
 	switch {
@@ -71,7 +71,7 @@ func (n sectionNames) section(s section, heading string) section {
 	return s
 }
 
-// kind is the type of an entry that does not say one.
+// kind returns the default type of an entry without the attribute type.
 func (p *parse) kind(s section) string {
 	place := p.d.Place
 	switch {
@@ -85,10 +85,10 @@ func (p *parse) kind(s section) string {
 	return "fact"
 }
 
-// readTasks reads the boxes of an entry.
+// readTasks reads the tasks of an entry.
 func (p *parse) readTasks(e *Entry, b *block) {
 	s := p.section(e.Heading)
-	var of map[int]int // list item → its task
+	var of map[int]int // list item → index of its task
 	for i, it := range b.items {
 		if it.lead < 0 {
 			continue
@@ -107,7 +107,7 @@ func (p *parse) readTasks(e *Entry, b *block) {
 			if lead := b.items[up].lead; lead >= 0 && t.Under == "" {
 				text := p.show(b.leaves[lead].clean(0))
 				text = text[boxLen(text):]
-				if s.commitment && up == 0 { // done or not, it is the same
+				if s.commitment && up == 0 { // the task name must not depend on its state
 					text = strings.TrimPrefix(strings.TrimPrefix(text, "✅"), "\ufe0f")
 				}
 				t.Under = taskNorm(taskText(text))
@@ -122,8 +122,9 @@ func (p *parse) readTasks(e *Entry, b *block) {
 	}
 }
 
-// task reads the box at the start of a list item. In a section of commitments
-// every item of the top level is a task: done with a check mark, else open.
+// task reads the box at the start of a list item. In a section of commitments,
+// every top-level item is a task: done if it begins with a check mark, else
+// open.
 func (p *parse) task(lf *leaf, commitment bool) (Task, bool) {
 	if n := boxLen(string(lf.buf[:min(len(lf.buf), 8)])); n > 0 {
 		at := lf.pos(1)
@@ -147,7 +148,7 @@ func (p *parse) task(lf *leaf, commitment bool) (Task, bool) {
 	return t, t.Text != ""
 }
 
-// taskID is the id that a task's own line gives it.
+// taskID returns the id in the task's own line, or an empty string.
 func taskID(lf *leaf) string {
 	for _, c := range lf.comments {
 		if id, ok := attrValue(c.attrs, "id"); ok {

@@ -2,8 +2,9 @@ package memory
 
 import "testing"
 
-// What a task is a part of is the same whether that is done or not, so that
-// ticking the one does not make the other a different task.
+// TestUnderIsTheSameWhenDone checks that the parent's text in a task does not
+// depend on the parent's state. Otherwise ticking the parent would change the
+// identity of the task.
 func TestUnderIsTheSameWhenDone(t *testing.T) {
 	for open, done := range map[string]string{
 		"## Tasks\n- [ ] Move\n  - [ ] pack\n":      "## Tasks\n- [x] Move\n  - [ ] pack\n",

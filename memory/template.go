@@ -5,28 +5,29 @@ import (
 	"time"
 )
 
-// What new files begin as. The sections of a template come with the first text
-// in each: a heading with nothing below it would be found, and say nothing.
+// Initial contents of new files. A section of a template is added with its
+// first text, because an empty heading would be indexed as an entry without
+// information.
 
-// ShortTermSections are the sections of a session's file, in the order in which
-// they stand there. It must not be modified.
+// ShortTermSections lists the sections of a session's file in order. It must
+// not be modified.
 var ShortTermSections = []string{SessionSummary, TemporaryFacts, "Tasks", "Follow Ups", RelatedLinks}
 
-// The sections of a session's file that are not lists of tasks.
+// Sections of a session's file that are not task lists.
 const (
 	SessionSummary = "Session Summary"
 	TemporaryFacts = "Temporary Facts"
 	RelatedLinks   = "Related Links"
 )
 
-// The sections of a long-term file.
+// Sections of a long-term file.
 const (
 	LongTermGoals = "Long-Term Goals / Projects"
 	KeyFacts      = "Key Facts"
 )
 
-// A SessionHead is what the frontmatter of a new session's file says. What is
-// empty is left out, but for the summary.
+// A SessionHead is the frontmatter of a new session's file. Empty values are
+// omitted, except the summary.
 type SessionHead struct {
 	Day             string // YYYY-MM-DD
 	Now             time.Time
@@ -35,12 +36,12 @@ type SessionHead struct {
 	Source, Channel string
 	SubjectID       string
 	ContactID       string
-	ContactNickname string // with a contact it is there, empty or not
-	Private         bool   // what does not say otherwise is private
+	ContactNickname string // written with every contact, even if empty
+	Private         bool   // default visibility is private
 }
 
-// NewSession is the file of a session that has just begun: its frontmatter, with
-// counters for no tasks, and its title.
+// NewSession returns the file of a new session: frontmatter, with counters for
+// no tasks, and title.
 func NewSession(h SessionHead) []byte {
 	t := newTemplate(h.Now, h.Summary)
 	t.field("session_id", h.SessionID)
@@ -57,7 +58,7 @@ func NewSession(h SessionHead) []byte {
 	return t.body("# " + h.Day + shortTermTitle)
 }
 
-// NewLongTerm is the long-term file of a subject that has none.
+// NewLongTerm returns a new long-term file of a subject.
 func NewLongTerm(subject string, now time.Time) []byte {
 	t := newTemplate(now, "")
 	t.field("subject_id", subject)
@@ -66,14 +67,14 @@ func NewLongTerm(subject string, now time.Time) []byte {
 
 const longTermTitle = "# Long-Term Memory"
 
-// shortTermTitle is what the title of a session's file says behind its day.
+// shortTermTitle follows the day in the title of a session's file.
 const shortTermTitle = " Short-Term Memory"
 
-// NewMemory is a MEMORY.md.
+// NewMemory returns a new MEMORY.md.
 func NewMemory() []byte { return []byte(longTermTitle + "\n") }
 
-// NewPetMemory is the MEMORY.md of a pet: of what an agent and the one it belongs
-// to have lived through together, in Chinese.
+// NewPetMemory returns a new MEMORY.md for a pet: an agent's shared history
+// with its owner, in Chinese.
 func NewPetMemory() []byte { return []byte(petMemory) }
 
 const petMemory = `# 🧠 记忆
@@ -101,13 +102,14 @@ const petMemory = `# 🧠 记忆
 _记住重要的事，忘掉不重要的。定期整理，保持精炼。_
 `
 
-// NewDaily is the log of a day, YYYY-MM-DD.
+// NewDaily returns the log of a day, YYYY-MM-DD.
 func NewDaily(day string) []byte { return []byte("# " + day + "\n") }
 
-// Timestamp is a time as files have it: RFC 3339 in UTC, to the second.
+// Timestamp returns a time in the format of files: RFC 3339 in UTC, to the
+// second.
 func Timestamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
-// template is a file with frontmatter that is being written.
+// A template is a builder for a file with frontmatter.
 type template struct{ strings.Builder }
 
 func newTemplate(now time.Time, summary string) *template {

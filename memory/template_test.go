@@ -9,8 +9,8 @@ import (
 
 var templateNow = time.Date(2026, 2, 4, 20, 34, 56, 789, time.FixedZone("CST", 8*60*60))
 
-// New files say, byte for byte, what the templates show, and grow into the rest
-// of it.
+// TestTemplates compares new files with the templates, byte for byte, and
+// checks that appended texts produce the rest of the templates.
 func TestTemplates(t *testing.T) {
 	for _, c := range []struct {
 		path  string
@@ -150,7 +150,8 @@ _记住重要的事，忘掉不重要的。定期整理，保持精炼。_
 	}
 }
 
-// What a frontmatter is made with, it says.
+// TestNewSessionSaysWhatItWasGiven checks that the frontmatter of a new session
+// is parsed back to the same values.
 func TestNewSessionSaysWhatItWasGiven(t *testing.T) {
 	for _, s := range []string{"", "a", `"a": 'b' # c`, "12", "null", "- x", "中文：摘要", "yes", "a\nb", "{a: b}", "tg:@a", "@a", "a\\b", "#x", "*a", "a: b", "a\u2028b"} {
 		h := SessionHead{Day: "2026-02-04", Now: templateNow, Summary: s, SessionID: s, Source: s, Channel: s, ContactID: s, ContactNickname: s, SubjectID: "acct:1"}

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// timeLayouts are the spellings of ISO 8601 that people and programs use, with
-// a zone and without.
+// Accepted layouts of ISO 8601, as users and programs write them, with and
+// without a zone.
 var (
 	zonedLayouts = []string{
 		time.RFC3339Nano, "2006-01-02T15:04:05Z0700", "2006-01-02T15:04:05Z07", "2006-01-02T15:04Z07:00", "2006-01-02T15:04Z0700",
@@ -18,8 +18,8 @@ var (
 	dayLayouts   = []string{time.DateOnly, "20060102", "2006/01/02", "2006.01.02"}
 )
 
-// ParseTime reads a timestamp in any usual spelling of ISO 8601. A date without
-// a time is the start of that day in loc; a time without a zone is UTC. The
+// ParseTime parses a timestamp in any usual form of ISO 8601. A date without a
+// time is the start of that day in loc; a time without a zone is UTC. The
 // result is in UTC.
 func ParseTime(s string, loc *time.Location) (time.Time, bool) {
 	s = strings.TrimSpace(s)
@@ -50,7 +50,7 @@ func ParseTime(s string, loc *time.Location) (time.Time, bool) {
 	return time.Time{}, false
 }
 
-// dayBounds are the first and the last second of a day.
+// dayBounds returns the first and the last second of a day.
 func dayBounds(day string, loc *time.Location) (from, to time.Time, ok bool) {
 	t, err := time.ParseInLocation(time.DateOnly, day, loc)
 	if err != nil {
@@ -59,10 +59,10 @@ func dayBounds(day string, loc *time.Location) (from, to time.Time, ok bool) {
 	return t, t.AddDate(0, 0, 1).Add(-time.Second), true
 }
 
-// clockRE is the time that begins a heading of a daily note.
+// clockRE matches the time at the start of a heading in a daily note.
 var clockRE = regexp.MustCompile(`^(\d{1,2})[:：](\d{2})(?:[:：](\d{2}))?\s*([AaPp])?(\.?[Mm]\.?)?(?:$|[^\pL\pN:])`)
 
-// headingClock reads the time of day from a heading like "10:30 AM - Topic".
+// headingClock parses the time of day of a heading like "10:30 AM - Topic".
 func headingClock(text string) (h, m, s int, ok bool) {
 	text = strings.TrimLeft(text, " \t*_")
 	if text == "" || text[0] < '0' || text[0] > '9' {
@@ -91,7 +91,8 @@ func headingClock(text string) (h, m, s int, ok bool) {
 	return h, m, s, h < 24 && m < 60 && s < 60
 }
 
-// addedSuffix finds the date of "(added 2026-02-05)" at the end of a text.
+// addedSuffix returns the date of "(added 2026-02-05)" at the end of a text, or
+// an empty string.
 func addedSuffix(s string) string {
 	s = strings.TrimRight(s, " \t\n")
 	rest, ok := strings.CutSuffix(s, ")")
@@ -112,7 +113,7 @@ func addedSuffix(s string) string {
 	return day
 }
 
-// cutLeadingDate cuts a date and a colon off the beginning of a text.
+// cutLeadingDate splits a date and a colon from the start of a text.
 func cutLeadingDate(s string) (day, rest string) {
 	at := strings.TrimLeft(s, "*_ ")
 	if len(at) <= len(time.DateOnly) || at[0] < '0' || at[0] > '9' || !IsDay(at[:len(time.DateOnly)]) {
@@ -127,7 +128,8 @@ func cutLeadingDate(s string) (day, rest string) {
 	return "", s
 }
 
-// addedDate finds the date at the end or the beginning of an entry's lead.
+// addedDate returns the date at the end or the start of an entry's lead, or an
+// empty string.
 func addedDate(lead string) string {
 	if day := addedSuffix(lead); day != "" {
 		return day
@@ -136,9 +138,9 @@ func addedDate(lead string) string {
 	return day
 }
 
-// ClockHeading is the heading of what is noted at a time: the time of day, as the
-// last heading that has one writes it, 12 hours with AM and PM where there is
-// none; behind it the topic, if there is one.
+// ClockHeading returns the heading of a note: the time of day and, if there is
+// one, the topic. The time has the format of the last heading with a time, or
+// 12 hours with AM and PM if there is none.
 func (d *Document) ClockHeading(at time.Time, topic string) string {
 	format := "3:04 PM"
 	if d != nil && d.fullClock() {
@@ -151,7 +153,7 @@ func (d *Document) ClockHeading(at time.Time, topic string) string {
 	return s
 }
 
-// fullClock reports whether the last heading with a time of day counts 24 hours.
+// fullClock reports whether the last heading with a time of day uses 24 hours.
 func (d *Document) fullClock() bool {
 	for _, h := range slices.Backward(d.Headings) {
 		if _, _, _, ok := headingClock(h.Text); ok {
@@ -162,15 +164,16 @@ func (d *Document) fullClock() bool {
 	return false
 }
 
-// ParseClock reads a time of day, such as 10:30 AM or 22:30.
+// ParseClock parses a time of day, such as 10:30 AM or 22:30.
 func ParseClock(s string) (hour, minute int, ok bool) {
 	hour, minute, _, ok = headingClock(s)
 	return hour, minute, ok && clockRE.FindString(s) == s && strings.ContainsAny(s[len(s)-1:], "0123456789mM.")
 }
 
-// boundRE finds words that tie a text to a time that will pass, in English and
-// in Chinese. A weekday that comes again, as in every Friday, on Fridays or 每周五,
-// is none: that is a habit.
+// boundRE matches words that bind a text to a time, in English and Chinese. It
+// does not match recurring weekdays (every Friday, on Fridays), because they
+// describe a habit. [DateBound] skips the Chinese ones (每周五), and those of last
+// week (上周五).
 var boundRE = regexp.MustCompile(`(?i)` + strings.Join([]string{
 	`\b(?:today|tonight|tomorrow|deadline)\b`,
 	`\b(?:this|next) (?:morning|afternoon|evening|week|weekend|month|(?:mon|tues|wednes|thurs|fri|satur|sun)day)\b`,
@@ -187,11 +190,11 @@ var boundRE = regexp.MustCompile(`(?i)` + strings.Join([]string{
 
 var numbersRE = regexp.MustCompile(`\d+`)
 
-// DateBound finds the first words of a text that tie it to a time that will pass,
-// so that it is not worth remembering for long: a day relative to now, a weekday
-// to come, a deadline, so many hours or days, or a date that is today or later.
-// It is empty for a text without. It knows some English and some Chinese, and
-// nothing of what the text is about.
+// DateBound returns the first words that bind a text to a time that will pass,
+// or an empty string. Such a text is not worth storing in long-term memory. The
+// words are a day relative to now, a weekday to come, a deadline, a number of
+// hours or days, or a date that is not before today. DateBound knows some
+// English and Chinese words and ignores the topic of the text.
 func DateBound(text, today string) string {
 	for _, found := range boundRE.FindAllString(text, -1) {
 		if strings.HasPrefix(found, "每") || strings.HasPrefix(found, "上") {

@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// Files that nobody writes by hand take as long as their length lets expect: they
-// are read, and changed, a hundred times faster than in the time that is allowed
-// here, which is too short for work that grows with the square of the length.
+// TestWorstFiles checks that parsing and editing unusual files take time in
+// proportion to their length. The limit is a hundred times the usual time, and
+// still too short for quadratic work.
 func TestWorstFiles(t *testing.T) {
 	for name, unit := range map[string]string{
 		"headings":       "# H\n\ntext\n",
