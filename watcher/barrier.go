@@ -5,18 +5,19 @@ import (
 	"time"
 )
 
-// A barrier is behind all marks that were sent before it: done is called once,
-// when they have been delivered.
+// A barrier completes after every mark sent before it has been delivered. The
+// settler calls done once.
 type barrier struct {
 	seq  uint64
 	done func(error)
 }
 
-// flush makes every entry due that the newest barrier waits for and that only
-// waits to be quiet, to be closed, or for its first retry. Each costs a look at
-// the file, so flush runs once for all barriers that arrive together, and skips
-// files that were seen to be gone: an event reports their return. No event
-// reports that a file was closed.
+// flush makes each entry that the newest barrier waits for due now, if the
+// entry is only waiting for its debounce time, for its writer to close the
+// file, or for its first retry. Each entry costs a check of the file, so flush
+// runs once for all barriers that arrive together. It skips files already found
+// missing, because an event reports their return. It does not skip open files,
+// because no event reports that a file was closed.
 func (s *settler) flush(now time.Time) {
 	newest := s.barriers[len(s.barriers)-1].seq
 	for _, e := range s.entries {
@@ -26,7 +27,7 @@ func (s *settler) flush(now time.Time) {
 		case !e.gone.IsZero() && !e.fresh:
 			continue
 		case e.tries > 1 && e.err == nil && !e.busy:
-			continue // it could not be read, more than once
+			continue // reading has failed more than once
 		}
 		if s.check(now, e) {
 			e.now = true
@@ -35,7 +36,7 @@ func (s *settler) flush(now time.Time) {
 	}
 }
 
-// pass lets the barriers through that have nothing left to wait for.
+// pass completes the barriers that no longer wait for any path.
 func (s *settler) pass() {
 	if len(s.barriers) == 0 {
 		return
@@ -55,8 +56,8 @@ func (s *settler) pass() {
 	})
 }
 
-// fail tells the barriers that wait for what was marked at seq that it will not
-// be delivered.
+// fail completes, with err, the barriers sent after the mark with sequence
+// number seq, which will not be delivered.
 func (s *settler) fail(seq uint64, err error) {
 	s.barriers = slices.DeleteFunc(s.barriers, func(b *barrier) bool {
 		if b.seq < seq {
@@ -67,7 +68,9 @@ func (s *settler) fail(seq uint64, err error) {
 	})
 }
 
-// oldest is when the first of the paths was marked that a barrier waits for.
+// oldest returns the lowest sequence number of the batch's paths, without
+// Verify paths, which no barrier waits for. It returns never for an empty or
+// nil batch.
 func (b *batch) oldest() uint64 {
 	oldest := uint64(never)
 	if b != nil {

@@ -8,21 +8,21 @@ import (
 	"time"
 )
 
-// quietly is how often the same failure of the sink is logged.
+// quietly is the interval at which a repeated sink failure is logged.
 const quietly = time.Minute
 
-// failing is the sink's last error, and when it was logged.
+// failing holds the sink's last error and the time it was logged.
 type failing struct {
 	err  string
 	when time.Time
 }
 
-// deliver gives a batch to the sink, unless it is held.
+// deliver passes a batch to the sink, unless hold keeps the batch back.
 func (w *Watcher) deliver(ctx context.Context, b batch) ([]string, error) {
 	if b.why == Gone {
 		all, gone := 0, b.paths
 		if len(b.paths) >= massive {
-			gone = nil // of those that anything is known of
+			gone = nil // only paths that the sink knows count
 			for path := range w.Sink.Known() {
 				all++
 				if _, ok := slices.BinarySearch(b.paths, path); ok {
@@ -55,7 +55,7 @@ func (w *Watcher) deliver(ctx context.Context, b batch) ([]string, error) {
 	return again, err
 }
 
-// look is how the settler looks at a path.
+// look reports the state of a path to the settler.
 func (w *Watcher) look(path string) seen {
 	switch open, err := w.Disk.Writing(path); {
 	case errors.Is(err, fs.ErrNotExist):

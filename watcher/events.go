@@ -12,9 +12,9 @@ import (
 	"github.com/memwatchd/memwatchd/memory"
 )
 
-// events turns what the notifier says into marks. A directory that appears is
-// watched and read at once, before the next event, so that a cookie that
-// arrives later is later than everything in it.
+// events turns notifier events into marks. It watches and reads a new directory
+// at once, before the next event, so that the event of a later cookie follows
+// every entry of the directory.
 func (w *Watcher) events(ctx context.Context) {
 	var events chan fsnotify.Event
 	var group sync.WaitGroup
@@ -36,7 +36,7 @@ func (w *Watcher) events(ctx context.Context) {
 				continue
 			}
 			w.event(ctx, buf, ev)
-			for range len(events) { // what has arrived already
+			for range len(events) { // drain the events that have already arrived
 				w.event(ctx, buf, <-events)
 			}
 		case marks := <-w.inject:
@@ -54,14 +54,14 @@ func (w *Watcher) events(ctx context.Context) {
 	}
 }
 
-// A buffer holds marks until the settler takes them.
+// A buffer holds marks until the settler receives them.
 type buffer struct {
 	marks []mark
-	moved map[string]bool // directories below which everything that is known must be looked at
+	moved map[string]bool // directories whose known files must all be rechecked
 }
 
-// event takes note of one event. What kind it is matters little: a file that
-// was renamed may exist.
+// event records one event. The kind of event matters little: a path that was
+// renamed may still exist.
 func (w *Watcher) event(ctx context.Context, buf *buffer, ev fsnotify.Event) {
 	if name, ok := w.cookieName(ev.Name); ok {
 		switch {
@@ -69,7 +69,8 @@ func (w *Watcher) event(ctx context.Context, buf *buffer, ev fsnotify.Event) {
 			w.watches.lostCookies()
 			w.syncs.arrivedAll()
 		case name != "" && ev.Has(fsnotify.Create):
-			// If events were lost before this one, that has been heard of now.
+			// The failures goroutine must first process any overflow that
+			// preceded this event.
 			select {
 			case w.heard <- struct{}{}:
 			case <-ctx.Done():
@@ -96,13 +97,14 @@ func (w *Watcher) event(ctx context.Context, buf *buffer, ev fsnotify.Event) {
 		}
 		w.appeared(ctx, buf, path)
 	case ev.Has(fsnotify.Remove):
-		// It was empty; unless it was another one, that had been moved away.
+		// The removed directory was empty, unless another directory had been
+		// moved away from this path.
 		if w.watches.forget(path, false) {
 			buf.move(path)
 			w.appeared(ctx, buf, path)
 		}
 	case ev.Has(fsnotify.Chmod) && w.watches.lostSight(path):
-		w.scans.request(false) // what is in it can be read no longer
+		w.scans.request(false) // its entries are no longer readable
 	case ev.Has(fsnotify.Chmod) && !w.watches.covers(path):
 		buf.move(path)
 		w.appeared(ctx, buf, path) // it may be readable now
@@ -112,7 +114,7 @@ func (w *Watcher) event(ctx context.Context, buf *buffer, ev fsnotify.Event) {
 	}
 }
 
-// appeared watches and reads what may be a directory.
+// appeared watches and reads path dir if it is a directory.
 func (w *Watcher) appeared(ctx context.Context, buf *buffer, dir string) {
 	if w.Disk.Skips(dir, true) != "" {
 		return
@@ -133,8 +135,8 @@ func (w *Watcher) appeared(ctx context.Context, buf *buffer, dir string) {
 	}
 }
 
-// failures reads the notifier's errors. It must not wait for anything: the
-// notifier holds its lock while it tells of some of them.
+// failures reads the notifier's errors. It must not block on anything else: the
+// notifier holds its lock while it sends some of them.
 func (w *Watcher) failures(ctx context.Context, failures <-chan error) {
 	for {
 		select {
@@ -151,23 +153,25 @@ func (w *Watcher) failures(ctx context.Context, failures <-chan error) {
 	}
 }
 
-// lost is told that events were lost.
+// lost handles a notifier error. Unless err is harmless, lost requests a scan,
+// because events may have been lost.
 func (w *Watcher) lost(err error) {
 	switch {
 	case errors.Is(err, syscall.EINVAL):
-		return // a watch that was to be removed was gone with its directory
+		return // the watch to remove had already gone with its directory
 	case !errors.Is(err, fsnotify.ErrEventOverflow):
 		w.Logger.Warn("notifier failed, looking at every file", "err", err)
 	case w.scans.overflowed():
 		w.Logger.Warn("events were lost, looking at every file", "err", err)
 	}
 	w.scans.request(false)
-	// Cookies may be among what was lost. Who waits for one waits for the scan.
+	// The lost events may include those of cookies. The callers that wait for a
+	// cookie then wait for the scan.
 	w.syncs.arrivedAll()
 }
 
-// cookieName is the name in the cookies' directory of an event, "" for the
-// directory itself.
+// cookieName returns the name of an event inside the cookie directory, or ""
+// for the directory itself, and reports whether the event belongs there.
 func (w *Watcher) cookieName(name string) (string, bool) {
 	rest, ok := strings.CutPrefix(name, w.CookieDir)
 	if !ok || w.CookieDir == "" || rest != "" && rest[0] != '/' {
@@ -176,7 +180,8 @@ func (w *Watcher) cookieName(name string) (string, bool) {
 	return strings.TrimPrefix(rest, "/"), true
 }
 
-// move notes that a directory is not what it was.
+// move records that a directory moved or changed identity, so that below
+// rechecks the files known in it.
 func (b *buffer) move(dir string) {
 	if b.moved == nil {
 		b.moved = make(map[string]bool)
@@ -184,7 +189,7 @@ func (b *buffer) move(dir string) {
 	b.moved[dir] = true
 }
 
-// below marks everything that is known below the directories that moved.
+// below marks every known path below the directories that moved.
 func (w *Watcher) below(buf *buffer) {
 	for _, dir := range w.watches.met() {
 		buf.move(dir)

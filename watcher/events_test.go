@@ -31,7 +31,7 @@ func TestEvents(t *testing.T) {
 	}
 }
 
-// Files in directories that are milliseconds old.
+// TestNewDirectories checks files in directories that are milliseconds old.
 func TestNewDirectories(t *testing.T) {
 	r := started(t)
 	const rounds, depth = 500, 3
@@ -49,8 +49,8 @@ func TestNewDirectories(t *testing.T) {
 	r.wantDisk()
 }
 
-// What is known follows directories that move, and what happens elsewhere is
-// not taken for something that happens here.
+// TestMovedDirectories checks that the index follows directories that move, and
+// that changes to a directory outside the root have no effect.
 func TestMovedDirectories(t *testing.T) {
 	r := started(t)
 	for _, path := range []string{"2026-02-04/s.md", "2026-02-04/sub/deep/t.md", "2026-02-05/s.md", "other/x.md"} {
@@ -66,7 +66,7 @@ func TestMovedDirectories(t *testing.T) {
 	r.want("2026-02-04/s.md", "")
 	r.wantDisk()
 
-	// A new directory takes the name of one that moved.
+	// A new directory takes the name of a moved one.
 	r.rename("2026-02-06", "2026-02-07")
 	r.write("2026-02-06/sub/deep/t.md", "another")
 	r.write("2026-02-07/sub/deep/t.md", "moved")
@@ -75,7 +75,7 @@ func TestMovedDirectories(t *testing.T) {
 	r.want("2026-02-07/sub/deep/t.md", "moved")
 	r.wantDisk()
 
-	// Two change places.
+	// Two directories swap names.
 	r.rename("2026-02-06", "swap")
 	r.rename("2026-02-07", "2026-02-06")
 	r.rename("swap", "2026-02-07")
@@ -84,7 +84,7 @@ func TestMovedDirectories(t *testing.T) {
 	r.sync()
 	r.wantDisk()
 
-	// Out of the root, where it goes on changing, and in again.
+	// A directory leaves the root, changes outside it, and returns.
 	away := filepath.Join(r.dir, "away")
 	r.must(os.Rename(r.path("2026-02-06"), away))
 	r.write("../away/sub/deep/t.md", "outside")
@@ -111,7 +111,8 @@ func TestMovedDirectories(t *testing.T) {
 	}
 }
 
-// Hidden and ignored directories are not watched, links are not followed.
+// TestNotWatched checks that hidden and ignored directories are not watched and
+// that links are not followed.
 func TestNotWatched(t *testing.T) {
 	r := newRig(t)
 	r.write("../outside/x.md", "outside")
@@ -131,7 +132,7 @@ func TestNotWatched(t *testing.T) {
 	}
 	r.wantDisk()
 
-	// Patterns are obeyed as soon as they change.
+	// Changed patterns take effect at once.
 	r.write(memory.IgnoreFile, "a\n")
 	r.sync()
 	if s := r.Status(); s.Directories != 2 || r.index.len() != 2 {
@@ -142,7 +143,7 @@ func TestNotWatched(t *testing.T) {
 	r.wantDisk()
 }
 
-// Names that are not of interest wake nobody.
+// TestOtherNames checks that events of excluded names do not reach the sink.
 func TestOtherNames(t *testing.T) {
 	r := started(t)
 	r.write("d/a.md", "a")
@@ -158,8 +159,8 @@ func TestOtherNames(t *testing.T) {
 	}
 }
 
-// Each way of saving ends in exactly the new content, and nothing half-written
-// is ever taken for it.
+// TestWaysOfSaving checks that each way of saving ends in exactly the new
+// content, and that no partial content is ever taken for it.
 func TestWaysOfSaving(t *testing.T) {
 	ways := map[string]func(r *rig, name string, text []byte) error{
 		"truncate": func(r *rig, name string, text []byte) error { return os.WriteFile(name, text, 0o600) },
@@ -190,7 +191,7 @@ func TestWaysOfSaving(t *testing.T) {
 			f, err := os.OpenFile(name, os.O_WRONLY|os.O_TRUNC, 0)
 			r.must(err)
 			for piece := range slices.Chunk(text, len(text)/6) {
-				time.Sleep(20 * time.Millisecond) // part of what is tested
+				time.Sleep(20 * time.Millisecond) // the slow write is part of the test
 				_, err := f.Write(piece)
 				r.must(err)
 			}
@@ -230,8 +231,8 @@ func TestWaysOfSaving(t *testing.T) {
 	}
 }
 
-// A file that is appended to without pause is known all the same, and whole
-// when that ends.
+// TestAppender checks that a file under constant appends is indexed all the
+// same, and completely once the appends end.
 func TestAppender(t *testing.T) {
 	r := started(t)
 	r.write("log.md", "start\n")
@@ -256,8 +257,7 @@ func TestAppender(t *testing.T) {
 	r.wantDisk()
 }
 
-// mischief does random things to a tree. Many of them fail, which is as good as
-// anything.
+// mischief performs random operations on a tree and ignores their errors.
 func (r *rig) mischief(rng *rand.Rand, steps int, name string) {
 	dir := func() string {
 		var parts []string
@@ -292,8 +292,8 @@ func (r *rig) mischief(rng *rand.Rand, steps int, name string) {
 	}
 }
 
-// forMischief returns a watcher of a tree in which half of everything is never
-// gone at once, and random numbers.
+// forMischief returns a watcher of a tree with so many permanent files that
+// mischief never triggers the hold, and a random generator.
 func forMischief(t *testing.T) (*rig, *rand.Rand) {
 	r := newRig(t)
 	r.Vanish = 5 * time.Millisecond
@@ -306,7 +306,8 @@ func forMischief(t *testing.T) (*rig, *rand.Rand) {
 	return r, rand.New(rand.NewPCG(seed, 0))
 }
 
-// Whatever is done to a tree: after a sync what is known is what is there.
+// TestAnything checks that after random operations and a sync the index matches
+// the tree.
 func TestAnything(t *testing.T) {
 	r, rng := forMischief(t)
 	for round := range 100 {
@@ -319,7 +320,8 @@ func TestAnything(t *testing.T) {
 	r.healthy()
 }
 
-// The same, by several at once, while others sync and scans are made.
+// TestAnythingAtOnce repeats TestAnything with concurrent operations, syncs and
+// scans.
 func TestAnythingAtOnce(t *testing.T) {
 	r, rng := forMischief(t)
 	for round := range 10 {
@@ -345,7 +347,7 @@ func TestAnythingAtOnce(t *testing.T) {
 	r.healthy()
 }
 
-// One goroutine saves and asks while others keep the tree busy.
+// TestSyncUnderLoad saves and syncs while other goroutines change the tree.
 func TestSyncUnderLoad(t *testing.T) {
 	r := newRig(t)
 	r.Vanish = 5 * time.Millisecond

@@ -4,7 +4,7 @@ package watcher_test
 
 import "os"
 
-// exchange swaps what is at two paths, not at once.
+// exchange swaps the files at two paths, but not atomically.
 func exchange(a, b string) error {
 	if err := os.Rename(a, a+".x"); err != nil {
 		return err

@@ -12,9 +12,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// alone runs the rest of a test in a process with limits and mounts of its own,
-// so that the machine and other tests see nothing of it. In the process that was
-// started it returns true.
+// alone runs the rest of a test in a new process with its own limits and
+// mounts, to isolate it from the machine and from other tests. It returns true
+// in the new process.
 func alone(t *testing.T) bool {
 	t.Helper()
 	if os.Getenv("WATCHER_TEST_ALONE") == t.Name() {
@@ -43,7 +43,7 @@ func alone(t *testing.T) bool {
 	return false
 }
 
-// limit sets a limit of the process's own.
+// limit sets a limit of the process's own namespace.
 func limit(t *testing.T, name string, n int) {
 	t.Helper()
 	if err := os.WriteFile("/proc/sys/user/"+name, fmt.Append(nil, n), 0o644); err != nil {
@@ -59,14 +59,14 @@ func (r *rig) mount(from, to string) {
 	r.t.Cleanup(func() { unix.Unmount(to, unix.MNT_DETACH) })
 }
 
-// unmount fails if somebody holds a directory there open.
+// unmount fails if a process keeps a directory of the file system open.
 func (r *rig) unmount(at string) {
 	r.t.Helper()
-	r.eventually("unmounted", func() bool { return unix.Unmount(at, 0) == nil }) // a walk may be under way
+	r.eventually("unmounted", func() bool { return unix.Unmount(at, 0) == nil }) // a walk may be in progress
 }
 
-// Directories that cannot be watched are polled, and told of until that is
-// over.
+// TestTooManyDirectories checks that directories that cannot be watched are
+// polled, and reported as long as the problem lasts.
 func TestTooManyDirectories(t *testing.T) {
 	if !alone(t) {
 		return
@@ -108,7 +108,7 @@ func TestTooManyDirectories(t *testing.T) {
 	r.wantDisk()
 }
 
-// Without any notifier everything is polled.
+// TestNoNotifier checks that everything is polled if there is no notifier.
 func TestNoNotifier(t *testing.T) {
 	if !alone(t) {
 		return
@@ -139,7 +139,8 @@ func TestNoNotifier(t *testing.T) {
 	}
 }
 
-// A disk that is unmounted can be, and nothing on it is forgotten.
+// TestUnmountedRoot checks that the disk of the root can be unmounted and that
+// its files stay known.
 func TestUnmountedRoot(t *testing.T) {
 	if !alone(t) {
 		return
@@ -165,8 +166,8 @@ func TestUnmountedRoot(t *testing.T) {
 	}
 }
 
-// A disk that is mounted somewhere in the root tells of nothing when it comes
-// and goes; a scan sees it, and then it is watched.
+// TestMountBelowRoot checks that a disk mounted inside the root is found by a
+// scan and then watched. Mounting and unmounting cause no events.
 func TestMountBelowRoot(t *testing.T) {
 	if !alone(t) {
 		return
@@ -196,7 +197,8 @@ func TestMountBelowRoot(t *testing.T) {
 	r.healthy()
 }
 
-// A directory that is at two places is watched at one and polled at the other.
+// TestMountedTwice checks that a directory mounted at two paths is watched at
+// one and polled at the other.
 func TestMountedTwice(t *testing.T) {
 	if !alone(t) {
 		return

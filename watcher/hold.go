@@ -7,21 +7,24 @@ import (
 	"time"
 )
 
-// massive is the number of files that, if it is half of all, is a disk that was
-// unmounted rather than files that were deleted, until a second scan agrees.
+// massive is the smallest number of missing files that can trigger a hold. If
+// at least massive files, and at least half of all known files, are missing, a
+// disk was probably unmounted, so they count as deleted only once a second scan
+// agrees.
 const massive = 20
 
-// hold keeps back what seems to be gone because a disk is.
+// hold keeps back the paths that are probably missing because a disk was
+// unmounted.
 type hold struct {
 	mu    sync.Mutex
 	paths map[string]bool
 	since time.Time
-	scan  time.Time // when the last scan of everything began
+	scan  time.Time // start of the last full scan
 }
 
-// scanned takes note of a scan of everything and of what it did not find. What
-// it did find is not held any more; scanned returns how many files were, if that
-// ends the hold.
+// scanned records the start of a full scan and the sorted paths it did not
+// find. It releases the held paths that the scan found. If that ends the hold,
+// scanned returns the number of paths that were held, otherwise 0.
 func (h *hold) scanned(began time.Time, gone []string) (back int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -37,23 +40,24 @@ func (h *hold) scanned(began time.Time, gone []string) (back int) {
 	return held
 }
 
-// due reports whether it is time for the second scan.
+// due reports whether the second scan is due.
 func (h *hold) due(now time.Time, after time.Duration) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return len(h.paths) > 0 && now.Sub(h.since) >= after && h.scan.Sub(h.since) < after
 }
 
-// len is how many files are held.
+// len returns the number of held files.
 func (h *hold) len() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return len(h.paths)
 }
 
-// check decides about files that are gone, of all that are known: whether they
-// are held, and whether that is new. A scan agrees if it began some time after
-// they were first missed.
+// check decides whether to hold the missing files in gone, where all is the
+// number of known files. It returns held as true for files that must be held,
+// and news as true if they start a hold. A scan confirms that files are gone if
+// it began at least after past the start of the hold.
 func (h *hold) check(now time.Time, gone []string, all int, after time.Duration) (held, news bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -6,10 +6,10 @@ import (
 	"math"
 )
 
-// never is later than everything that has been marked.
+// never exceeds every sequence number of a mark.
 const never = math.MaxUint64
 
-// A queue holds each path once, in the order in which they were first added.
+// A queue holds each path once, in the order of the first insertion.
 type queue struct {
 	items  []queued
 	member map[string]bool
@@ -35,7 +35,7 @@ func (q *queue) pop() (string, uint64) {
 	first := q.items[0]
 	q.items = q.items[1:]
 	if len(q.items) == 0 {
-		*q = queue{} // give the memory back
+		*q = queue{} // release the memory
 	} else {
 		delete(q.member, first.path)
 	}
@@ -51,10 +51,10 @@ func (q *queue) oldest() uint64 {
 	return q.items[0].seq
 }
 
-// dueHeap has the entry first that is due first.
+// dueHeap is a min-heap of entries ordered by due time, then by path.
 type dueHeap []*entry
 
-// put adds an entry, or moves it to where it belongs now.
+// put inserts an entry, or restores its position after its due time changed.
 func (h *dueHeap) put(e *entry) {
 	if e.index < 0 {
 		heap.Push(h, e)
@@ -63,14 +63,14 @@ func (h *dueHeap) put(e *entry) {
 	}
 }
 
-// remove takes an entry out, if it is in.
+// remove deletes an entry, if the heap contains it.
 func (h *dueHeap) remove(e *entry) {
 	if e.index >= 0 {
 		heap.Remove(h, e.index)
 	}
 }
 
-// Len is part of [heap.Interface], as are the others.
+// Len implements [heap.Interface], as do the other methods.
 func (h dueHeap) Len() int { return len(h) }
 
 func (h dueHeap) Less(i, j int) bool {
@@ -89,7 +89,7 @@ func (h *dueHeap) Push(x any) {
 	*h = append(*h, e)
 }
 
-// Pop removes the last entry.
+// Pop removes and returns the last entry.
 func (h *dueHeap) Pop() any {
 	last := len(*h) - 1
 	e := (*h)[last]

@@ -10,7 +10,7 @@ import (
 	"github.com/memwatchd/memwatchd/watcher"
 )
 
-// fill writes n files and returns what counts those of them that are known.
+// fill writes n files and returns a function that counts the known ones.
 func (r *rig) fill(dir string, n int) (known func() int) {
 	r.t.Helper()
 	for i := range n {
@@ -27,13 +27,13 @@ func (r *rig) fill(dir string, n int) (known func() int) {
 	}
 }
 
-// state waits until the root is in a state.
+// state waits until the root is in state want.
 func (r *rig) state(want string) {
 	r.t.Helper()
 	r.eventually("root "+want, func() bool { return r.Status().Root == want })
 }
 
-// healthy checks that there is nothing that a person should know.
+// healthy checks that the status contains no problem.
 func (r *rig) healthy() {
 	r.t.Helper()
 	if s := r.Status(); s.Root != watcher.RootWatched || s.Held != 0 || len(s.Polled) != 0 || len(s.Warnings) != 0 {
@@ -41,7 +41,8 @@ func (r *rig) healthy() {
 	}
 }
 
-// A root that is missing is waited for, and nothing is forgotten meanwhile.
+// TestRootMissing checks that the watcher waits for a missing root and keeps
+// the known files.
 func TestRootMissing(t *testing.T) {
 	r := newRig(t)
 	away := r.root + ".away"
@@ -52,7 +53,7 @@ func TestRootMissing(t *testing.T) {
 	}
 	r.must(os.Rename(away, r.root))
 	r.write("d/x.md", "here at last")
-	r.sync() // finds the root by itself
+	r.sync() // the sync finds the root
 	r.want("d/x.md", "here at last")
 	r.healthy()
 	for i := range 3 {
@@ -75,7 +76,7 @@ func TestRootMissing(t *testing.T) {
 	}
 }
 
-// Another directory takes the root's place.
+// TestRootReplaced replaces the root by another directory.
 func TestRootReplaced(t *testing.T) {
 	r := newRig(t)
 	r.write("a.md", "first")
@@ -98,7 +99,8 @@ func TestRootReplaced(t *testing.T) {
 	r.healthy()
 }
 
-// A link as the root is what was configured, and may lead elsewhere any time.
+// TestRootIsLink checks that the root may be a link and that its target may
+// change at any time.
 func TestRootIsLink(t *testing.T) {
 	r := newRig(t)
 	r.must(os.Remove(r.root))
@@ -121,8 +123,8 @@ func TestRootIsLink(t *testing.T) {
 	r.healthy()
 }
 
-// Half of everything gone at once is held until a second scan agrees, which
-// must not be too soon.
+// TestHold checks that half of all files missing at once are held until a
+// second scan agrees, and that the second scan must not be too soon.
 func TestHold(t *testing.T) {
 	r := newRig(t)
 	known := r.fill("most", 30)
@@ -166,7 +168,8 @@ func TestHoldEnds(t *testing.T) {
 	}
 }
 
-// Few files, or less than half, are deleted.
+// TestNotHeld checks that few files, or less than half of all, are deleted at
+// once.
 func TestNotHeld(t *testing.T) {
 	r := newRig(t)
 	few := r.fill("few", 19)
@@ -187,12 +190,12 @@ func TestNotHeld(t *testing.T) {
 	r.healthy()
 }
 
-// The root is removed with everything in it, and made anew.
+// TestRootRemoved removes the root with all its files and creates it again.
 func TestRootRemoved(t *testing.T) {
 	r := newRig(t)
 	known := r.fill("d", 30)
 	r.start()
-	r.must(os.Rename(r.root, r.root+".away")) // at once, unlike RemoveAll
+	r.must(os.Rename(r.root, r.root+".away")) // atomic, unlike RemoveAll
 	r.state(watcher.RootMissing)
 	r.must(os.RemoveAll(r.root + ".away"))
 	r.sync()

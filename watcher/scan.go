@@ -12,45 +12,46 @@ import (
 )
 
 const (
-	// share is how much more time passes between scans than scans take: they
-	// may use a thousandth of one processor, and keep nearly two busy.
+	// share is the ratio of the time between scans to the duration of a scan.
+	// It limits scans to a thousandth of one processor, as a scan keeps nearly
+	// two busy.
 	share = 2000
-	// pollShare is the same for polling, where it is the only way to learn of a
-	// change.
+	// pollShare is the same ratio for polling, which is the only source of
+	// changes in directories that cannot be watched.
 	pollShare = 20
-	// asleep is the gap between two ticks from which on the machine must have
-	// slept, or this process been stopped, and events may be stale.
+	// asleep is the excess gap between two ticks above which the machine must
+	// have slept, or the process been stopped, so that events may be stale.
 	asleep = 30 * time.Second
 )
 
-// scans is what the scanner is asked for and what it has done.
+// scans holds the scans requested of the scanner and their results.
 type scans struct {
-	kick chan struct{} // something was requested
+	kick chan struct{} // a scan was requested
 	root chan struct{} // the root may have changed
 
 	mu        sync.Mutex
-	requested uint64 // scans asked for
-	done      uint64 // the last request that a finished scan answers
+	requested uint64 // number of scans requested
+	done      uint64 // the last request that a finished scan has satisfied
 	finished  chan struct{}
 	verify    bool
-	lost      bool // events were lost and the scan for it has not begun
+	lost      bool // events were lost and the scan for them has not begun
 	overflows int
-	last      time.Time     // when the last scan ended
-	dir       memory.FileID // the root as it was scanned last; zero if it was missing
+	last      time.Time     // end of the last scan
+	dir       memory.FileID // the root at the last scan; zero if it was missing
 	state     string        // of the root
-	cause     string        // why it is missing
-	failed    int           // scans in a row that could not look at everything
-	missed    uint64        // how often something could not be looked at, also by walks of a part
-	before    uint64        // the same when the scan under way began
-	unread    bool          // something was missed and has not been delivered since
-	retry     *time.Timer   // of the scan after one that failed
+	cause     string        // why the root is missing
+	failed    int           // consecutive scans that could not read everything
+	missed    uint64        // number of failed reads, including walks of a part
+	before    uint64        // missed at the start of the current scan
+	unread    bool          // missed files have not been delivered since
+	retry     *time.Timer   // timer of the scan after a failed one
 }
 
 // States of the root.
 const (
-	RootStarting = "starting" // not yet scanned
+	RootStarting = "starting" // not scanned yet
 	RootWatched  = "watched"
-	RootMissing  = "missing" // waited for; what is known of its files stays
+	RootMissing  = "missing" // the watcher waits for it and keeps the known files
 )
 
 func (s *scans) init() {
@@ -60,8 +61,8 @@ func (s *scans) init() {
 	s.state = RootStarting
 }
 
-// request asks for a scan of everything, now, because changes may have been
-// missed: Sync waits for it.
+// request requests a full scan now because changes may have been missed. Sync
+// waits for this scan.
 func (s *scans) request(verify bool) {
 	s.mu.Lock()
 	s.requested++
@@ -69,7 +70,8 @@ func (s *scans) request(verify bool) {
 	s.ask(verify)
 }
 
-// ask asks for a scan of everything because it is time for one.
+// ask schedules a full scan that Sync does not wait for, such as a periodic
+// one.
 func (s *scans) ask(verify bool) {
 	s.mu.Lock()
 	s.verify = s.verify || verify
@@ -77,17 +79,18 @@ func (s *scans) ask(verify bool) {
 	signal(s.kick)
 }
 
-// keep puts back what a scan that failed did not do.
+// keep restores the verify flag after a failed scan, so that the next scan
+// verifies.
 func (s *scans) keep(verify bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.verify = s.verify || verify
 }
 
-// touched asks for a look at the root itself.
+// touched requests a check of the root directory itself.
 func (s *scans) touched() { signal(s.root) }
 
-// overflowed counts an overflow, and reports whether it is the first since the
+// overflowed counts an overflow and reports whether it is the first since the
 // last scan began.
 func (s *scans) overflowed() bool {
 	s.mu.Lock()
@@ -98,7 +101,8 @@ func (s *scans) overflowed() bool {
 	return first
 }
 
-// take returns what the next scan answers.
+// take returns the number of the last request and whether to verify, and clears
+// the state that the next scan covers.
 func (s *scans) take() (request uint64, verify bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -107,8 +111,8 @@ func (s *scans) take() (request uint64, verify bool) {
 	return request, verify
 }
 
-// finish takes note of the end of a scan, and reports whether the state of the
-// root has changed.
+// finish records the end of a scan and reports whether the state of the root
+// changed.
 func (s *scans) finish(request uint64, root memory.FileID, state, cause string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -123,8 +127,8 @@ func (s *scans) finish(request uint64, root memory.FileID, state, cause string) 
 	return news
 }
 
-// miss records that part of the root could not be looked at, and requests a scan
-// unless one is scheduled for that.
+// miss records that part of the root could not be read. It requests a scan,
+// unless a retry is already scheduled.
 func (s *scans) miss() {
 	s.mu.Lock()
 	s.missed++
@@ -136,10 +140,10 @@ func (s *scans) miss() {
 	}
 }
 
-// walked records the end of the walk of a scan. If anything was missed since the
-// scan began, another scan is scheduled. Otherwise walked returns the function to
-// be called when the marks of the scan have been delivered, or nil if there is no
-// need for one.
+// walked records the end of the walk of a scan. If any read failed since the
+// scan began, walked schedules another scan and returns nil. Otherwise it
+// returns the function to call after the scan's marks have been delivered, or
+// nil if none is needed.
 func (s *scans) walked(failed bool) (delivered func(error)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -167,7 +171,7 @@ func (s *scans) walked(failed bool) (delivered func(error)) {
 	}
 }
 
-// retryLocked schedules a scan, later each time in a row.
+// retryLocked schedules a scan with exponential backoff.
 func (s *scans) retryLocked() {
 	after := min(firstRetry<<min(s.failed, 16), lastRetry)
 	s.failed++
@@ -177,15 +181,15 @@ func (s *scans) retryLocked() {
 	s.retry = time.AfterFunc(after, func() { s.ask(false) })
 }
 
-// scanned is the root as it was scanned last, zero if it was missing, and
-// whether it has been scanned at all.
+// scanned returns the root at the last scan, or zero if it was missing, and
+// reports whether a scan has finished yet.
 func (s *scans) scanned() (memory.FileID, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.dir, s.state != RootStarting
 }
 
-// wait returns when every scan that has been asked for by now is done.
+// wait blocks until every scan requested before the call has finished.
 func (s *scans) wait(ctx context.Context) error {
 	s.mu.Lock()
 	for request := s.requested; s.done < request; {
@@ -209,7 +213,7 @@ func signal(c chan struct{}) {
 	}
 }
 
-// scanner scans the whole root when asked to and every now and then, and the
+// scanner runs full scans on request and periodically, and polls the
 // directories that cannot be watched more often.
 func (w *Watcher) scanner(ctx context.Context) {
 	start := time.Now()
@@ -222,7 +226,7 @@ func (w *Watcher) scanner(ctx context.Context) {
 			return
 		case <-w.scans.kick:
 			began := time.Now()
-			w.noteSleep(lastTick, began) // this scan covers it
+			w.noteSleep(lastTick, began) // this scan covers a sleep
 			w.scan(ctx)
 			now := time.Now()
 			took := now.Sub(began)
@@ -253,7 +257,7 @@ func (w *Watcher) scanner(ctx context.Context) {
 	}
 }
 
-// noteSleep reports, and logs, whether the machine slept between two ticks.
+// noteSleep logs and reports whether the machine slept between two ticks.
 func (w *Watcher) noteSleep(last, now time.Time) bool {
 	is := slept(last, now, w.Poll)
 	if is {
@@ -262,14 +266,15 @@ func (w *Watcher) noteSleep(last, now time.Time) bool {
 	return is
 }
 
-// slept reports whether much more time has passed between two ticks than there
-// should. The wall clock goes on while the machine sleeps, the monotonic clock
-// cannot be set.
+// slept reports whether far more time than expected passed between two ticks.
+// It compares both clocks: the wall clock advances while the machine sleeps,
+// and the monotonic clock cannot be set.
 func slept(last, now time.Time, tick time.Duration) bool {
 	return max(now.Round(0).Sub(last.Round(0)), now.Sub(last)) > tick+asleep
 }
 
-// checkRoot asks for a scan if the root is not the directory that was scanned.
+// checkRoot requests a scan if the root is no longer the directory that was
+// scanned.
 func (w *Watcher) checkRoot() {
 	scanned, ok := w.scans.scanned()
 	if id, err := w.Disk.Root(); ok && id != scanned && !exhausted(err) {
@@ -277,7 +282,7 @@ func (w *Watcher) checkRoot() {
 	}
 }
 
-// scan compares the whole root with what is known.
+// scan compares the whole root with the files known to the sink.
 func (w *Watcher) scan(ctx context.Context) {
 	request, verify := w.scans.take()
 	began := time.Now()
@@ -299,7 +304,7 @@ func (w *Watcher) scan(ctx context.Context) {
 		time.AfterFunc(w.Poll, func() { signal(w.scans.kick) })
 		return
 	case err != nil:
-		// Nothing is known of any file: they stay as they were.
+		// No file could be read, so all known files keep their state.
 		w.watches.reset()
 		w.scans.keep(verify)
 		if w.scans.finish(request, memory.FileID{}, RootMissing, err.Error()) {
@@ -337,15 +342,15 @@ func (w *Watcher) scan(ctx context.Context) {
 	}
 }
 
-// exhausted reports whether an error says that we, or the machine, have too many
-// files open: nothing of the root.
+// exhausted reports whether err means that this process or the machine has too
+// many open files. Such an error contains no information about the root.
 func exhausted(err error) bool {
 	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE)
 }
 
-// poll looks at what cannot be watched. There may be very many directories, each
-// of which would be compared with all that is known: one look at the directory
-// that they are all in costs less.
+// poll compares the directories that cannot be watched with the known files.
+// There may be very many of them, and comparing each with all known files costs
+// more than one comparison of their common parent directory.
 func (w *Watcher) poll(ctx context.Context) {
 	unwatched := w.watches.unwatched()
 	if len(unwatched) == 0 {
@@ -360,7 +365,7 @@ func (w *Watcher) poll(ctx context.Context) {
 	w.compareDir(ctx, dir)
 }
 
-// compareDir compares one directory with what is known of it.
+// compareDir compares one directory with the files known in it.
 func (w *Watcher) compareDir(ctx context.Context, dir string) {
 	tree, err := w.Disk.Walk(ctx, dir, w.watches.enter)
 	if err != nil {
@@ -377,7 +382,7 @@ func (w *Watcher) compareDir(ctx context.Context, dir string) {
 	w.send(ctx, w.marks, []mark{{why: Scan, among: among}})
 }
 
-// unseen records that a walk of a part of the root failed: the root may be
+// unseen records that a walk of part of the root failed: the root may be
 // missing, or too many files are open.
 func (w *Watcher) unseen(err error) {
 	if !errors.Is(err, context.Canceled) {
@@ -385,8 +390,9 @@ func (w *Watcher) unseen(err error) {
 	}
 }
 
-// compare tells which files are not as they are known, and which are known, or
-// about to be, and not there. What could not be looked at is neither.
+// compare returns the files whose stamps differ from the known ones, and the
+// known or in-flight files that are missing. Files that could not be read are
+// in neither list.
 func (w *Watcher) compare(tree *memory.Tree, inFlight []string) (differ, gone []string) {
 	known := make(map[string]memory.Stamp)
 	for _, path := range inFlight {

@@ -18,8 +18,8 @@ import (
 	"github.com/memwatchd/memwatchd/watcher"
 )
 
-// silently changes a file without an event in the root: through another name
-// that it has outside.
+// silently changes a file without an event in the root, through a hard link
+// outside it.
 func (r *rig) silently(path, text string) {
 	r.t.Helper()
 	outside := filepath.Join(r.dir, "other-name")
@@ -32,8 +32,8 @@ func (r *rig) silently(path, text string) {
 	r.must(os.Chtimes(outside, time.Time{}, before.ModTime())) // as if restored from a backup
 }
 
-// verified waits until the files that were there at the start are verified, so
-// that nothing is looked at any more without a reason.
+// verified waits until the files present at the start are verified, so that
+// later checks have another cause.
 func (r *rig) verified() {
 	r.t.Helper()
 	r.eventually("verified at the start", func() bool {
@@ -41,8 +41,8 @@ func (r *rig) verified() {
 	})
 }
 
-// What nobody tells of is found by the next scan, even if size and time are as
-// before.
+// TestScanFindsSilentChanges checks that the next scan finds changes without
+// events, even if size and time are unchanged.
 func TestScanFindsSilentChanges(t *testing.T) {
 	r := newRig(t)
 	r.write("x.md", "before")
@@ -50,7 +50,7 @@ func TestScanFindsSilentChanges(t *testing.T) {
 	r.verified()
 	r.silently("x.md", "behind")
 	r.sync()
-	r.want("x.md", "before") // nothing was heard: else this tests nothing
+	r.want("x.md", "before") // no event arrived; otherwise the test is void
 	r.Rescan()
 	r.sync()
 	r.want("x.md", "behind")
@@ -68,8 +68,8 @@ func TestReconcile(t *testing.T) {
 	r.eventually("another scan", func() bool { return r.Status().LastReconcile.After(last) })
 }
 
-// Every file is verified at the start, what is known already too, and whenever
-// that is asked for.
+// TestVerify checks that every file is verified at the start, even if it is
+// known, and on each request.
 func TestVerify(t *testing.T) {
 	r := newRig(t)
 	r.Watcher.Verify = time.Second
@@ -97,7 +97,7 @@ func TestVerify(t *testing.T) {
 	r.eventually("verified in time", verified)
 }
 
-// A slowDisk lets no event through while it is held up.
+// A slowDisk blocks event processing while mu is locked.
 type slowDisk struct {
 	*vault.Vault
 	mu sync.RWMutex
@@ -109,7 +109,8 @@ func (d *slowDisk) Skips(path string, dir bool) string {
 	return d.Vault.Skips(path, dir)
 }
 
-// More events than the kernel keeps: every file is found, and one line says so.
+// TestOverflow checks that after more events than the kernel queues every file
+// is found, and that the loss is logged once.
 func TestOverflow(t *testing.T) {
 	limit, err := os.ReadFile("/proc/sys/fs/inotify/max_queued_events")
 	if err != nil || strings.TrimSpace(string(limit)) != "16384" {
@@ -126,7 +127,7 @@ func TestOverflow(t *testing.T) {
 	for i := range files {
 		r.write(fmt.Sprintf("d/%05d.md", i), "x")
 	}
-	r.rename("d/moves", "moved") // is not heard of
+	r.rename("d/moves", "moved") // its event is lost
 	r.write("moved/y.md", "y")
 	done := make(chan struct{})
 	go func() { r.sync(); close(done) }() // its cookie is lost
@@ -190,7 +191,7 @@ func TestSyncEnds(t *testing.T) {
 	r.must(<-waiting)
 	short, stop := context.WithCancel(t.Context())
 	stop()
-	r.index.mu.Lock() // the sink does not answer
+	r.index.mu.Lock() // the sink blocks
 	r.write("x.md", "x")
 	if err := r.Sync(short); !errors.Is(err, context.Canceled) {
 		t.Errorf("sync past its time: %v", err)
@@ -199,14 +200,15 @@ func TestSyncEnds(t *testing.T) {
 	cancel()
 	r.index.mu.Unlock()
 	<-done
-	// It was in time, or it was not; but it has ended, as does every later one.
+	// The sync may or may not have been in time, but it has ended, as does
+	// every later one.
 	<-waiting
 	if err := r.Sync(t.Context()); err == nil || err.Error() != "sync: watcher has stopped" {
 		t.Errorf("sync after the end: %v", err)
 	}
 }
 
-// Without cookies a sync looks at every file.
+// TestWithoutCookies checks that a sync without cookies compares every file.
 func TestWithoutCookies(t *testing.T) {
 	for name, change := range map[string]func(*rig){
 		"none":    func(r *rig) { r.CookieDir = "" },
@@ -243,7 +245,7 @@ func TestCookieDirectory(t *testing.T) {
 		return fmt.Sprint(entries)
 	}
 	r.eventually("cookies removed", func() bool { return names() == "[- other]" })
-	// It goes and comes back.
+	// The directory disappears and returns.
 	for i := range 3 {
 		r.must(os.RemoveAll(r.CookieDir))
 		r.write("x.md", fmt.Sprint("without ", i))
@@ -253,12 +255,13 @@ func TestCookieDirectory(t *testing.T) {
 		r.write("x.md", fmt.Sprint("with ", i))
 		r.sync()
 		r.want("x.md", fmt.Sprint("with ", i))
-		r.Rescan() // begins to watch it again
+		r.Rescan() // starts watching it again
 		r.sync()
 	}
 }
 
-// A directory that cannot be read is not empty.
+// TestUnreadableDirectory checks that an unreadable directory does not count as
+// empty.
 func TestUnreadableDirectory(t *testing.T) {
 	if os.Geteuid() == 0 {
 		t.Skip("root may read everything; run as an ordinary user")
@@ -283,7 +286,8 @@ func TestUnreadableDirectory(t *testing.T) {
 	r.want("d/x.md", "z")
 }
 
-// A blind disk cannot look at a directory for a while, as when a read fails.
+// A blindDisk fails to read a directory while blind is set, as after a read
+// error.
 type blindDisk struct {
 	*vault.Vault
 	dir   string
@@ -308,8 +312,8 @@ func (d *blindDisk) Walk(ctx context.Context, from string, enter func(memory.Dir
 	return tree, err
 }
 
-// newBlindRig returns a rig with a file in the directory "a", which cannot be
-// read, and one in "b".
+// newBlindRig returns a rig with a file in the unreadable directory "a" and a
+// file in "b".
 func newBlindRig(t *testing.T) (*rig, *blindDisk) {
 	r := newRig(t)
 	disk := &blindDisk{Vault: r.vault, dir: "a"}
@@ -320,8 +324,9 @@ func newBlindRig(t *testing.T) (*rig, *blindDisk) {
 	return r, disk
 }
 
-// A directory that could not be read is looked at again soon, not with the next
-// regular scan, and status reports it until its files are known.
+// TestUnreadDirectory checks that a directory that could not be read is retried
+// soon, before the next regular scan, and that the status reports it until its
+// files are known.
 func TestUnreadDirectory(t *testing.T) {
 	r, disk := newBlindRig(t)
 	r.start()
@@ -336,7 +341,7 @@ func TestUnreadDirectory(t *testing.T) {
 		t.Errorf("afterwards the status is %+v", s)
 	}
 
-	// The files that are known of a directory stay when it cannot be read any more.
+	// The known files of a directory stay known when it becomes unreadable.
 	disk.blind.Store(true)
 	r.Rescan()
 	r.sync()
@@ -345,8 +350,8 @@ func TestUnreadDirectory(t *testing.T) {
 	}
 }
 
-// A directory that cannot be read for long, and a sink that fails, do not keep
-// the scanner busy.
+// TestUnreadForLong checks that a directory that stays unreadable and a failing
+// sink do not keep the scanner busy.
 func TestUnreadForLong(t *testing.T) {
 	r, disk := newBlindRig(t)
 	r.start()
@@ -373,8 +378,9 @@ func TestUnreadForLong(t *testing.T) {
 	r.want("a/one.md", "one")
 }
 
-// A directory that appears behind the back of a scan, and cannot be read at
-// first, is not forgotten when that scan ends well.
+// TestUnreadAppears checks that a directory that appears after a scan has
+// passed it, and is unreadable at first, is retried even though that scan
+// succeeds.
 func TestUnreadAppears(t *testing.T) {
 	r := newRig(t)
 	disk := &blindDisk{Vault: r.vault, dir: "a"}

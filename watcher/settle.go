@@ -8,20 +8,20 @@ import (
 )
 
 const (
-	// burst is how many paths may be changing at once for each to be taken on
-	// its own. More of them are a checkout or an import, and wait for each
-	// other, to be one batch.
+	// burst is the number of simultaneously changing paths up to which each
+	// path is delivered on its own. A higher number indicates a checkout or an
+	// import, whose paths are delivered in one batch.
 	burst = 16
-	// chunk is how many paths found by a scan are named at once. Between chunks
-	// whatever has just been saved goes first.
+	// chunk is the number of scanned paths in one batch. Between chunks, newly
+	// saved files go first.
 	chunk = 1000
-	// The shortest and longest wait before a path is named again that could not
-	// be read.
+	// firstRetry and lastRetry are the shortest and longest delays before the
+	// retry of a path that could not be read.
 	firstRetry = 250 * time.Millisecond
 	lastRetry  = time.Minute
-	// closing is how long a barrier waits for a changed file that is open for
-	// writing. A process that saves a file in one thread and starts a program in
-	// another leaves the file open in the child until that has called exec, also
+	// closing is the time a barrier waits for a changed file that is open for
+	// writing. If a process saves a file in one thread and starts a program in
+	// another, the child holds the file open until it calls exec, which may be
 	// after the save has returned.
 	closing = 50 * time.Millisecond
 )
@@ -30,72 +30,72 @@ const (
 type mark struct {
 	path string
 	why  Why
-	// among, if not nil, returns the paths that are meant in path's place. It is
-	// called when the mark is taken note of, with the paths that are being taken
-	// over at that time: the sink may hold something for them in a moment.
+	// among, if not nil, returns the paths that replace path. The settler calls
+	// it when it processes the mark, and passes the paths being delivered at
+	// that time, because the sink may be about to know them.
 	among   func(inFlight []string) []string
 	barrier *barrier
 }
 
-// seen is what a look at a path says about whether it has stopped changing.
+// seen is the result of a check of a path: whether it has stopped changing.
 type seen uint8
 
 const (
-	ready   seen = iota // nobody is writing it
-	writing             // somebody has it open for writing
-	gone                // there is no such file
+	ready   seen = iota // no process has it open for writing
+	writing             // a process has it open for writing
+	gone                // the file does not exist
 )
 
-// A batch is the paths that are named together, sorted.
+// A batch holds the paths of one delivery, sorted.
 type batch struct {
 	why     Why
 	paths   []string
-	entries []*entry // of the paths
+	entries []*entry // the entries of paths
 }
 
-// settler collects marks, waits until the paths have stopped changing, and
-// delivers them. It knows nothing of where marks come from; all its times are
-// those of the time package.
+// settler collects marks, debounces their paths and delivers them. It is
+// independent of the source of the marks and uses only times of the time
+// package.
 type settler struct {
 	settle, maxWait, vanish time.Duration
 
 	look    func(path string) seen
-	deliver func(context.Context, batch) (again []string, err error) // never called twice at the same time
+	deliver func(context.Context, batch) (again []string, err error) // never called concurrently
 
-	pending atomic.Int64 // paths that are known to differ and not yet delivered
+	pending atomic.Int64 // paths known to differ and not yet delivered
 
 	seq      uint64
 	entries  map[string]*entry
-	due      dueHeap // the same entries
-	fresh    int     // entries with a change that has not been looked at
+	due      dueHeap // a heap of the same entries
+	fresh    int     // entries whose latest change has not been checked
 	lastMark time.Time
-	bursting time.Time // since when more than burst of them are fresh
-	scanned  queue     // found by scans, not yet looked at
-	verify   queue     // to be compared by content
+	bursting time.Time // since when more than burst entries are fresh
+	scanned  queue     // paths found by scans, not yet checked
+	verify   queue     // paths to compare by content
 	barriers []*barrier
 	inFlight *batch
 }
 
-// An entry is a path that has changed, or that must be given again.
+// An entry is a path that has changed or that must be delivered again.
 type entry struct {
 	path  string
 	seq   uint64
 	why   Why
 	fresh bool
-	first time.Time // of the changes that have not been delivered
-	last  time.Time // of them, except those after a barrier that waits for it
-	gone  time.Time // since when it has been seen to be gone
+	first time.Time // time of the first undelivered change
+	last  time.Time // time of the last one, not counting changes after a barrier that waits for the entry
+	gone  time.Time // since when checks have found it missing
 	due   time.Time
-	index int   // in the heap
-	now   bool  // has just been looked at
-	busy  bool  // somebody was writing it then
-	late  bool  // that has been waited for long enough
-	free  bool  // no barrier waits for it: it stays open for writing, or it could not be read
-	tries int   // how often it has been given in vain
-	err   error // why, if that was an error
+	index int   // in the heap; -1 if not in it
+	now   bool  // has just been checked and may be delivered
+	busy  bool  // that check found it open for writing
+	late  bool  // it has been open for longer than maxWait
+	free  bool  // no barrier waits for it: it stays open for writing or could not be read
+	tries int   // number of failed deliveries
+	err   error // error of the last delivery, if it returned one
 }
 
-// run works until ctx is done.
+// run processes marks and deliveries until ctx is done.
 func (s *settler) run(ctx context.Context, in <-chan []mark) {
 	s.entries = make(map[string]*entry)
 	results := make(chan func())
@@ -139,7 +139,7 @@ func (s *settler) run(ctx context.Context, in <-chan []mark) {
 	}
 }
 
-// mark takes note of a hint.
+// mark records one mark.
 func (s *settler) mark(now time.Time, m mark) {
 	if m.among != nil {
 		var inFlight []string
@@ -178,7 +178,7 @@ func (s *settler) mark(now time.Time, m mark) {
 		s.lastMark = now
 		e.why, e.now, e.late, e.free, e.tries, e.err = Event, false, false, false, 0, nil
 		if n := len(s.barriers); n > 0 && e.seq <= s.barriers[n-1].seq {
-			s.schedule(e, now) // whoever waits for it does not wait for it to be quiet
+			s.schedule(e, now) // a barrier that waits for the entry skips the debounce
 		} else {
 			e.last = now
 			s.schedule(e, earlier(now.Add(s.settle), e.first.Add(s.maxWait)))
@@ -186,7 +186,7 @@ func (s *settler) mark(now time.Time, m mark) {
 	}
 }
 
-// entry returns the entry of a path, a new one if it has none.
+// entry returns the entry of a path and creates it if necessary.
 func (s *settler) entry(path string, seq uint64) *entry {
 	e := s.entries[path]
 	if e == nil {
@@ -196,8 +196,8 @@ func (s *settler) entry(path string, seq uint64) *entry {
 	return e
 }
 
-// check looks at a path and reports whether it may be named now. If not, it
-// schedules the next look.
+// check checks a path and reports whether it may be delivered now. If not,
+// check schedules the next check.
 func (s *settler) check(now time.Time, e *entry) bool {
 	if e.fresh {
 		e.fresh = false
@@ -225,7 +225,7 @@ func (s *settler) check(now time.Time, e *entry) bool {
 		limit := e.first.Add(s.maxWait)
 		switch {
 		case e.late:
-			// What it is so far has been taken already.
+			// The current content has been delivered already.
 			s.schedule(e, now.Add(s.maxWait))
 			return false
 		case now.Before(limit):
@@ -244,7 +244,7 @@ func (s *settler) check(now time.Time, e *entry) bool {
 	}
 }
 
-// collect returns the paths that are due, or how long to wait.
+// collect returns the next batch of due paths, or the time to wait.
 func (s *settler) collect(now time.Time) (*batch, time.Duration) {
 	if s.fresh > burst && len(s.barriers) == 0 {
 		if until := earlier(s.lastMark.Add(s.settle), s.bursting.Add(s.maxWait)); now.Before(until) {
@@ -257,7 +257,7 @@ func (s *settler) collect(now time.Time) (*batch, time.Duration) {
 	for len(s.due) > 0 && !now.Before(s.due[0].due) {
 		e := s.due[0]
 		if !e.now && !s.check(now, e) {
-			continue // it has another time now
+			continue // check has rescheduled it
 		}
 		s.due.remove(e)
 		switch {
@@ -269,7 +269,7 @@ func (s *settler) collect(now time.Time) (*batch, time.Duration) {
 			ready = append(ready, e)
 		}
 	}
-	// What is still being written is a batch of its own, and so is what is gone.
+	// Overdue files form a batch of their own, and so do missing files.
 	first := late
 	for _, rest := range [][]*entry{ready, gone} {
 		if len(first) == 0 {
@@ -300,7 +300,8 @@ func (s *settler) collect(now time.Time) (*batch, time.Duration) {
 	return nil, time.Hour
 }
 
-// chunk takes paths from a queue. Those that are not ready become entries.
+// chunk moves paths from a queue to the batch. Paths that are not ready become
+// entries.
 func (s *settler) chunk(now time.Time, b *batch, why Why, q *queue) {
 	for len(b.paths) < chunk && q.len() > 0 {
 		path, seq := q.pop()
@@ -316,8 +317,9 @@ func (s *settler) chunk(now time.Time, b *batch, why Why, q *queue) {
 	}
 }
 
-// sighted is told that a scan names a path that has an entry. If it could not be
-// read it is worth another try, for which barriers wait.
+// sighted handles a scanned path that already has an entry. If the path could
+// not be read before, sighted schedules another attempt, which barriers wait
+// for.
 func (s *settler) sighted(now time.Time, e *entry, why Why, seq uint64) {
 	e.why, e.seq = min(e.why, why), min(e.seq, seq)
 	if e.tries > 0 && !e.late {
@@ -341,7 +343,7 @@ func (s *settler) take(b *batch, e *entry) {
 	b.why = min(b.why, why)
 }
 
-// remove forgets an entry.
+// remove deletes an entry.
 func (s *settler) remove(e *entry) {
 	delete(s.entries, e.path)
 	s.due.remove(e)
@@ -356,7 +358,7 @@ func (s *settler) schedule(e *entry, due time.Time) {
 	s.due.put(e)
 }
 
-// delivered takes note of how a delivery ended.
+// delivered records the result of a delivery.
 func (s *settler) delivered(now time.Time, again []string, err error) {
 	b := s.inFlight
 	s.inFlight = nil
@@ -376,14 +378,15 @@ func (s *settler) delivered(now time.Time, again []string, err error) {
 	}
 	for _, path := range again {
 		e := given[path]
-		if e == nil { // the sink has looked at more than it was given
+		if e == nil { // the sink checked more paths than the batch contained
 			e = &entry{path: path, why: Scan}
 		}
 		s.again(now, e, nil)
 	}
 }
 
-// again schedules what was given in vain, unless it has changed meanwhile.
+// again schedules a retry for a path that was not delivered, unless the path
+// has changed since.
 func (s *settler) again(now time.Time, old *entry, err error) {
 	if s.entries[old.path] != nil {
 		return
@@ -397,7 +400,7 @@ func (s *settler) again(now time.Time, old *entry, err error) {
 	s.schedule(e, now.Add(min(firstRetry<<min(old.tries, 16), lastRetry)))
 }
 
-// count publishes how much there is to do.
+// count publishes the number of pending paths.
 func (s *settler) count() {
 	n := len(s.entries) + s.scanned.len()
 	if s.inFlight != nil && s.inFlight.why != Verify {

@@ -16,8 +16,8 @@ import (
 
 const ms = time.Millisecond
 
-// A bench runs a settler in fake time. What it delivers is written down with
-// the time since the beginning.
+// A bench runs a settler in fake time and logs its deliveries with the time
+// since the start.
 type bench struct {
 	*settler
 	in    chan []mark
@@ -25,9 +25,9 @@ type bench struct {
 
 	mu      sync.Mutex
 	files   map[string]seen // ready if absent
-	refused map[string]bool // returned to be given again
+	refused map[string]bool // paths that a delivery returns for a retry
 	err     error           // returned by every delivery
-	slow    time.Duration   // how long a delivery takes
+	slow    time.Duration   // duration of a delivery
 	looks   int
 	log     []string
 }
@@ -39,10 +39,10 @@ func (b *bench) set(change func()) {
 	change()
 }
 
-// is makes a look at a path say something else.
+// is sets the result of later checks of a path.
 func (b *bench) is(path string, s seen) { b.set(func() { b.files[path] = s }) }
 
-// settling runs a test with a settler of the usual times.
+// settling runs a test with a settler that uses the default times.
 func settling(t *testing.T, test func(t *testing.T, b *bench)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -81,7 +81,7 @@ func settling(t *testing.T, test func(t *testing.T, b *bench)) {
 
 func (b *bench) now() time.Duration { return time.Since(b.start) }
 
-// event marks paths as the notifier does.
+// event sends marks for paths as the notifier does.
 func (b *bench) event(paths ...string) { b.mark(Event, paths...) }
 
 func (b *bench) mark(why Why, paths ...string) {
@@ -93,7 +93,7 @@ func (b *bench) mark(why Why, paths ...string) {
 	synctest.Wait()
 }
 
-// sync sends a barrier, and writes down when it is let through.
+// sync sends a barrier and logs its completion.
 func (b *bench) sync(name string) {
 	b.in <- []mark{{barrier: &barrier{done: func(err error) {
 		line := fmt.Sprintf("%v %s synced", b.now(), name)
@@ -105,7 +105,7 @@ func (b *bench) sync(name string) {
 	synctest.Wait()
 }
 
-// until waits until so much time has passed since the beginning.
+// until sleeps until the time d after the start.
 func (b *bench) until(d time.Duration) {
 	time.Sleep(d - b.now())
 	synctest.Wait()
@@ -125,7 +125,7 @@ func TestSettleQuiet(t *testing.T) {
 	settling(t, func(t *testing.T, b *bench) {
 		b.event("b", "a")
 		b.until(20 * ms)
-		b.event("a") // begins anew
+		b.event("a") // restarts the debounce
 		b.until(49 * ms)
 		b.want(t, "30ms event b")
 		b.until(time.Hour)
@@ -133,7 +133,8 @@ func TestSettleQuiet(t *testing.T) {
 	})
 }
 
-// A path that is never quiet is named all the same.
+// TestSettleMaxWait checks that a constantly changing path is delivered all the
+// same.
 func TestSettleMaxWait(t *testing.T) {
 	settling(t, func(t *testing.T, b *bench) {
 		for b.now() < 2500*ms {
@@ -145,7 +146,8 @@ func TestSettleMaxWait(t *testing.T) {
 	})
 }
 
-// Somebody who has the file open postpones it, up to the maximum.
+// TestSettleWriter checks that an open file delays its delivery, up to the
+// maximum.
 func TestSettleWriter(t *testing.T) {
 	settling(t, func(t *testing.T, b *bench) {
 		b.is("a", writing)
@@ -159,12 +161,12 @@ func TestSettleWriter(t *testing.T) {
 		b.set(func() { b.refused["a"] = true })
 		b.event("a")
 		b.until(10 * time.Second)
-		b.want(t, "2s overdue a") // read while being written, and not again while that goes on
+		b.want(t, "2s overdue a") // read while being written, and not again while the write lasts
 		b.event("a")
 		b.until(10500 * ms)
 		b.want(t)
 		b.until(20 * time.Second)
-		b.want(t, "11s overdue a") // unless it changes
+		b.want(t, "11s overdue a") // unless the file changes
 		b.is("a", ready)
 		b.set(func() { delete(b.refused, "a") })
 		b.until(time.Hour)
@@ -172,18 +174,19 @@ func TestSettleWriter(t *testing.T) {
 	})
 }
 
-// A path is gone when it has been gone for a while.
+// TestSettleVanish checks that a path counts as gone after it has been missing
+// for a while.
 func TestSettleVanish(t *testing.T) {
 	settling(t, func(t *testing.T, b *bench) {
 		b.is("a", gone)
 		b.is("b", gone)
 		b.event("a", "b")
 		b.until(100 * ms)
-		b.is("a", ready) // an editor has written it anew
+		b.is("a", ready) // an editor has rewritten it
 		b.event("a")
 		b.until(time.Second)
 		b.want(t, "130ms event a", "530ms gone b")
-		// It comes back unheard, in the last moment.
+		// It returns without an event, just before the limit.
 		b.is("a", gone)
 		b.event("a")
 		b.until(1500 * ms)
@@ -201,7 +204,8 @@ func many(prefix string, n int) []string {
 	return paths
 }
 
-// A checkout is one batch, and one that does not end is cut.
+// TestSettleBurst checks that a checkout forms one batch, and that an endless
+// one is cut.
 func TestSettleBurst(t *testing.T) {
 	settling(t, func(t *testing.T, b *bench) {
 		paths := many("x", 2000)
@@ -221,7 +225,7 @@ func TestSettleBurst(t *testing.T) {
 	})
 }
 
-// Few paths do not wait for each other.
+// TestSettleApart checks that few paths are delivered independently.
 func TestSettleApart(t *testing.T) {
 	settling(t, func(t *testing.T, b *bench) {
 		b.event(many("x", burst-1)...)
@@ -232,7 +236,8 @@ func TestSettleApart(t *testing.T) {
 	})
 }
 
-// While a batch is being taken over the next one gathers.
+// TestSettleGathers checks that the next batch collects paths during a
+// delivery.
 func TestSettleGathers(t *testing.T) {
 	settling(t, func(t *testing.T, b *bench) {
 		b.set(func() { b.slow = 100 * ms })
@@ -246,7 +251,8 @@ func TestSettleGathers(t *testing.T) {
 	})
 }
 
-// Scans are taken in pieces, and what has just been saved goes between.
+// TestSettleScan checks that scanned paths are delivered in chunks, with newly
+// saved files between them.
 func TestSettleScan(t *testing.T) {
 	settling(t, func(t *testing.T, b *bench) {
 		b.set(func() { b.slow = 100 * ms })
@@ -266,7 +272,8 @@ func TestSettleScan(t *testing.T) {
 	})
 }
 
-// What a scan misses must stay gone for as long as anything.
+// TestSettleScanGone checks that a path that a scan misses must stay missing as
+// long as any other.
 func TestSettleScanGone(t *testing.T) {
 	settling(t, func(t *testing.T, b *bench) {
 		b.is("a", gone)
@@ -280,7 +287,7 @@ func TestSettleScanGone(t *testing.T) {
 	})
 }
 
-// A barrier skips the quiet time only.
+// TestSettleBarrier checks that a barrier skips only the debounce.
 func TestSettleBarrier(t *testing.T) {
 	settling(t, func(t *testing.T, b *bench) {
 		b.sync("nothing")
@@ -298,15 +305,16 @@ func TestSettleBarrier(t *testing.T) {
 	})
 }
 
-// A barrier waits 50 ms for a changed file that is open for writing. Changes
-// after the barrier do not make it wait longer.
+// TestSettleBarrierOpen checks that a barrier waits 50 ms for a changed file
+// that is open for writing, and that changes after the barrier do not prolong
+// the wait.
 func TestSettleBarrierOpen(t *testing.T) {
 	settling(t, func(t *testing.T, b *bench) {
 		b.is("a", writing)
 		b.event("a")
 		b.sync("closed")
 		b.until(40 * ms)
-		b.is("a", ready) // no event reports that
+		b.is("a", ready) // no event reports the close
 		b.until(time.Second)
 		b.want(t, "50ms event a", "50ms closed synced")
 
@@ -332,9 +340,9 @@ func TestSettleBarrierOpen(t *testing.T) {
 	})
 }
 
-// Barriers that arrive while many files are changing or gone do not cause a look
-// at each file for each barrier: on a busy machine, barriers would arrive faster
-// than they pass.
+// TestSettleManyBarriers checks that barriers that arrive while many files are
+// changing or missing do not each check every file. On a busy machine, barriers
+// would arrive faster than they complete.
 func TestSettleManyBarriers(t *testing.T) {
 	settling(t, func(t *testing.T, b *bench) {
 		const files, barriers = 1000, 50
@@ -352,7 +360,7 @@ func TestSettleManyBarriers(t *testing.T) {
 		}
 		b.in <- marks
 		synctest.Wait()
-		for n := range barriers { // while half of the files are not believed gone yet
+		for n := range barriers { // half of the missing files do not count as gone yet
 			b.sync(fmt.Sprint(n))
 		}
 		b.set(func() {
@@ -367,7 +375,8 @@ func TestSettleManyBarriers(t *testing.T) {
 	})
 }
 
-// Further changes of a path do not hold up a barrier.
+// TestSettleBarrierBusy checks that further changes of a path do not delay a
+// barrier.
 func TestSettleBarrierBusy(t *testing.T) {
 	settling(t, func(t *testing.T, b *bench) {
 		b.is("gone", gone)
@@ -394,8 +403,8 @@ func TestSettleBarrierBusy(t *testing.T) {
 	})
 }
 
-// A barrier waits for what is being taken over and for what a scan has found,
-// but not for what is only to be verified.
+// TestSettleBarrierBehind checks that a barrier waits for the current delivery
+// and for scanned paths, but not for paths that are only to be verified.
 func TestSettleBarrierBehind(t *testing.T) {
 	settling(t, func(t *testing.T, b *bench) {
 		b.set(func() { b.slow = 100 * ms })
@@ -409,7 +418,7 @@ func TestSettleBarrierBehind(t *testing.T) {
 	})
 }
 
-// A burst does not hold up a barrier.
+// TestSettleBarrierInBurst checks that a burst does not delay a barrier.
 func TestSettleBarrierInBurst(t *testing.T) {
 	settling(t, func(t *testing.T, b *bench) {
 		b.event(many("x", 100)...)
@@ -420,8 +429,8 @@ func TestSettleBarrierInBurst(t *testing.T) {
 	})
 }
 
-// What could not be taken over is given again, later and later; a barrier says
-// so, and makes it be tried at once.
+// TestSettleError checks that failed paths are retried with growing delays,
+// that a barrier reports the error, and that it retries them at once.
 func TestSettleError(t *testing.T) {
 	settling(t, func(t *testing.T, b *bench) {
 		b.set(func() { b.err = errors.New("disk full") })
@@ -444,7 +453,8 @@ func TestSettleError(t *testing.T) {
 	})
 }
 
-// What could not be read is given again, and nobody waits for it.
+// TestSettleAgain checks that unreadable paths are retried and that barriers do
+// not wait for them.
 func TestSettleAgain(t *testing.T) {
 	settling(t, func(t *testing.T, b *bench) {
 		b.set(func() { b.refused["a"] = true })
@@ -454,7 +464,7 @@ func TestSettleAgain(t *testing.T) {
 		b.sync("it")
 		b.want(t, "1s it synced")
 		b.set(func() { delete(b.refused, "a") })
-		b.event("a") // is news
+		b.event("a") // a new change
 		b.until(time.Hour)
 		b.want(t, "1.03s event a")
 	})
@@ -485,8 +495,8 @@ func TestSlept(t *testing.T) {
 		{start, false},
 		{start.Add(tick), false},
 		{start.Add(tick + asleep), false},
-		{start.Add(tick + asleep + 1), true},    // stopped: both clocks went on
-		{start.Round(0).Add(time.Hour), true},   // slept: only the wall clock did
+		{start.Add(tick + asleep + 1), true},    // stopped: both clocks advanced
+		{start.Round(0).Add(time.Hour), true},   // slept: only the wall clock advanced
 		{start.Round(0).Add(-time.Hour), false}, // the wall clock was set back
 	} {
 		if got := slept(start, tt.now, tick); got != tt.want {

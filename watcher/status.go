@@ -5,28 +5,29 @@ import (
 	"time"
 )
 
-// Status is how the watcher is doing.
+// Status describes the state of the watcher.
 type Status struct {
 	Root          string      `json:"root"`        // [RootStarting], [RootWatched] or [RootMissing]
-	Directories   int         `json:"directories"` // that are watched
-	Limit         int         `json:"limit"`       // how many may be, by all of this user's programs; 0 if unknown
+	Directories   int         `json:"directories"` // number of watched directories
+	Limit         int         `json:"limit"`       // limit of watches for all programs of this user; 0 if unknown
 	Polled        []Unwatched `json:"polled"`
-	Overflows     int         `json:"overflows"`      // how often events were lost
-	LastReconcile time.Time   `json:"last_reconcile"` // when the last scan of everything ended
-	Pending       int         `json:"pending"`        // paths that may have changed and have not been taken over
-	Held          int         `json:"held"`           // files that seem gone and are not believed to be
-	Unread        bool        `json:"unread"`         // a scan missed files that have not been delivered since
-	Warnings      []string    `json:"warnings"`       // what a person should know, until it is over
+	Overflows     int         `json:"overflows"`      // number of times events were lost
+	LastReconcile time.Time   `json:"last_reconcile"` // end of the last full scan
+	Pending       int         `json:"pending"`        // paths that may have changed and are not delivered
+	Held          int         `json:"held"`           // missing files that are held back
+	Unread        bool        `json:"unread"`         // files missed by a scan have not been delivered since
+	Warnings      []string    `json:"warnings"`       // current problems that need the user's attention
 }
 
-// Unwatched is a directory that cannot be watched, and is polled with all that
-// is below it.
+// Unwatched is a directory that cannot be watched and is polled with all
+// directories below it.
 type Unwatched struct {
 	Path   string `json:"path"` // empty for the root
 	Reason string `json:"reason"`
 }
 
-// Status may be called at any time.
+// Status returns the current state of the watcher. It may be called at any
+// time.
 func (w *Watcher) Status() Status {
 	w.init()
 	s := Status{

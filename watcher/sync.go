@@ -14,27 +14,28 @@ import (
 const (
 	// cookiePrefix begins the name of every cookie.
 	cookiePrefix = "cookie-"
-	// cookieWait is how long a cookie may take, which takes some microseconds.
-	// After that cookies are not to be relied on.
+	// cookieWait limits the time a cookie may take; its event normally takes
+	// some microseconds. After a timeout Sync compares every file instead.
 	cookieWait = time.Second
 )
 
-// errStopped: the watcher has stopped.
+// errStopped is the error of a Sync after the watcher has stopped.
 var errStopped = errors.New("watcher has stopped")
 
-// syncs is the calls of Sync that are waiting. Those that come while a cookie
-// is under way share the next one.
+// syncs holds the pending calls of Sync. Calls that arrive while a cookie is
+// pending share the next cookie.
 type syncs struct {
 	wake chan struct{}
 
 	mu      sync.Mutex
-	next    *round // not yet begun
+	next    *round // not started
 	stopped bool
-	cookies map[string]chan struct{} // under way
+	cookies map[string]chan struct{} // pending cookies, by name
 	made    int
 }
 
-// A round is one or more calls of Sync that began before its cookie was made.
+// A round is one or more calls of Sync that began before the round's cookie was
+// created.
 type round struct {
 	done chan struct{}
 	err  error // valid when done is closed
@@ -45,14 +46,13 @@ func (s *syncs) init() {
 	s.cookies = make(map[string]chan struct{})
 }
 
-// Sync returns when the sink has been given every change that was complete
-// before the call. It does not wait for paths to be quiet. It waits for a
-// vanished file until the file is believed gone, and for up to 50 ms until a
-// changed file that is open for writing is closed. A file that stays open is
-// not complete.
+// Sync blocks until the sink has received every change that was complete before
+// the call. It skips the debounce of paths. It waits for a missing file until
+// the file counts as gone, and for up to 50 ms until a changed file that is
+// open for writing is closed. A file that stays open is not complete.
 //
-// The error is the context's, the sink's, or says that the watcher has stopped.
-// Before Run is called, Sync waits for it.
+// Sync returns the error of the context or the sink, or an error that the
+// watcher has stopped. A call before Run waits for Run.
 func (w *Watcher) Sync(ctx context.Context) error {
 	w.init()
 	r := w.syncs.join()
@@ -67,7 +67,7 @@ func (w *Watcher) Sync(ctx context.Context) error {
 	}
 }
 
-// join returns the round that begins next.
+// join returns the round that starts next.
 func (s *syncs) join() *round {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -81,7 +81,7 @@ func (s *syncs) join() *round {
 	return s.next
 }
 
-// take begins the round that is next.
+// take starts the next round and returns it, or returns nil if there is none.
 func (s *syncs) take() *round {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -90,7 +90,7 @@ func (s *syncs) take() *round {
 	return r
 }
 
-// end ends all rounds, those to come too.
+// end ends the next round and all later ones with errStopped.
 func (s *syncs) end() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -105,7 +105,7 @@ func (r *round) end(err error) {
 	close(r.done)
 }
 
-// syncer runs one round after the other up to its barrier.
+// syncer runs the rounds one after the other, each until its barrier is sent.
 func (w *Watcher) syncer(ctx context.Context) {
 	w.removeCookies()
 	for {
@@ -132,12 +132,12 @@ func (w *Watcher) syncer(ctx context.Context) {
 	}
 }
 
-// catchUp returns when everything that happened before the call has been
-// marked. The error is the context's.
+// catchUp blocks until everything that happened before the call has been
+// marked. It returns only the context's error.
 func (w *Watcher) catchUp(ctx context.Context) error {
 	cookie := w.watches.hasCookies() && w.cookie(ctx)
 	w.checkRoot()
-	// If events were lost, or nothing is known yet, a scan is under way.
+	// If events were lost, or no scan has finished yet, a scan is pending.
 	if err := w.scans.wait(ctx); err != nil {
 		return err
 	}
@@ -149,14 +149,14 @@ func (w *Watcher) catchUp(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// cookie makes a name in the cookies' directory, and waits for its event: all
-// earlier ones have arrived by then.
+// cookie creates an entry in the cookie directory and waits for its event. All
+// earlier events have arrived by then. It reports whether the event arrived.
 func (w *Watcher) cookie(ctx context.Context) bool {
 	name, arrived := w.syncs.bake()
 	defer w.syncs.arrived(name)
 	path := filepath.Join(w.CookieDir, name)
-	// A link that leads nowhere is made and removed by one call each, and needs
-	// no room for content on a full disk.
+	// A dangling symbolic link takes one call each to create and remove, and
+	// needs no content blocks, so it works on a full disk.
 	if err := os.Symlink("cookie", path); err != nil {
 		w.watches.lostCookies()
 		return false
@@ -174,7 +174,8 @@ func (w *Watcher) cookie(ctx context.Context) bool {
 	}
 }
 
-// bake names a cookie and returns what is closed when it arrives.
+// bake returns the name of a new cookie and a channel that is closed when the
+// cookie's event arrives.
 func (s *syncs) bake() (string, chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -185,7 +186,7 @@ func (s *syncs) bake() (string, chan struct{}) {
 	return name, arrived
 }
 
-// arrived takes note of a cookie's event.
+// arrived records a cookie's event.
 func (s *syncs) arrived(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -195,7 +196,7 @@ func (s *syncs) arrived(name string) {
 	}
 }
 
-// arrivedAll lets go of all cookies, whose events may be lost.
+// arrivedAll completes all pending cookies, because their events may be lost.
 func (s *syncs) arrivedAll() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -205,7 +206,7 @@ func (s *syncs) arrivedAll() {
 	clear(s.cookies)
 }
 
-// removeCookies removes what a process left that was killed.
+// removeCookies removes the cookies left by a killed process.
 func (w *Watcher) removeCookies() {
 	if w.CookieDir == "" {
 		return

@@ -2,5 +2,6 @@
 
 package watcher
 
-// Remote is not known here.
+// Remote returns "", because this system has no detection of remote file
+// systems.
 func Remote(string) string { return "" }

@@ -2,8 +2,8 @@ package watcher
 
 import "golang.org/x/sys/unix"
 
-// Remote says why changes on the file system of a directory are not all heard
-// of, or "".
+// Remote returns the reason why events for a directory's file system are
+// incomplete, or "".
 func Remote(dir string) string {
 	var st unix.Statfs_t
 	if unix.Statfs(dir, &st) == nil && st.Flags&unix.MNT_LOCAL == 0 {

@@ -9,12 +9,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ordered: inotify has one queue for all watches of an instance, so what
-// happened first arrives first.
+// ordered reports whether events arrive in order. inotify has one queue for all
+// watches of an instance, so they do.
 const ordered = true
 
-// remotes are the file systems on which things happen that this machine's
-// kernel does not hear of.
+// remotes maps the magic numbers of file systems that other machines can
+// change, without events from this machine's kernel, to their names.
 var remotes = map[uint32]string{
 	unix.NFS_SUPER_MAGIC:   "NFS",
 	unix.SMB_SUPER_MAGIC:   "SMB",
@@ -33,8 +33,8 @@ var remotes = map[uint32]string{
 	0x47504653:             "GPFS",
 }
 
-// Remote says why changes on the file system of a directory are not all heard
-// of, or "".
+// Remote returns the reason why events for a directory's file system are
+// incomplete, or "".
 func Remote(dir string) string {
 	var st unix.Statfs_t
 	if unix.Statfs(dir, &st) != nil {
@@ -46,8 +46,8 @@ func Remote(dir string) string {
 	return ""
 }
 
-// watchLimit is how many directories this user's programs may watch, 0 if that
-// is not known.
+// watchLimit returns the number of directories that this user's programs may
+// watch, or 0 if it is unknown.
 func watchLimit() int {
 	text, err := os.ReadFile("/proc/sys/fs/inotify/max_user_watches")
 	if err != nil {

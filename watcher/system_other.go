@@ -2,9 +2,9 @@
 
 package watcher
 
-// ordered: kqueue has no queue; events of different directories come in any
-// order.
+// ordered reports whether events arrive in order. kqueue has no queue, so
+// events of different directories arrive in any order.
 const ordered = false
 
-// watchLimit is not known: each watch is an open file.
+// watchLimit returns 0 for unknown: each watch is an open file.
 func watchLimit() int { return 0 }

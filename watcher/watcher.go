@@ -1,11 +1,11 @@
-// Package watcher is time: it says which paths may have changed, once they have
-// stopped changing, and never what happened to them.
+// Package watcher reports which paths may have changed, once they have stopped
+// changing. It does not report the kind of change.
 //
-// Events of the operating system are an accelerator and nothing more. They are
-// lost, merged, renamed and repeated; so every event is only a hint to look
-// again, and the guarantee is the scan that compares the whole tree with what
-// is known of it. Start-up, lost events, a moved directory, a root that came
-// back: all the same case.
+// Operating system events only make the watcher faster. The system loses,
+// merges, renames and repeats them, so each event is only a hint to recheck a
+// path. The guarantee comes from the scan, which compares the whole tree with
+// the files known to the sink. Start-up, lost events, a moved directory and a
+// root that returns are all handled by a scan.
 package watcher
 
 import (
@@ -19,58 +19,58 @@ import (
 	"github.com/memwatchd/memwatchd/memory"
 )
 
-// Disk is how the watcher looks at files. A *vault.Vault is one.
+// Disk gives the watcher access to the files. A *vault.Vault implements Disk.
 type Disk interface {
-	// Root identifies the directory that is the root now.
+	// Root returns the identity of the current root directory.
 	Root() (memory.FileID, error)
-	// Walk looks at every file below a directory, "" for all, and calls enter
-	// with each directory before its entries are read.
+	// Walk visits every file below a directory, "" for the root, and calls
+	// enter with each directory before reading its entries.
 	Walk(ctx context.Context, from string, enter func(memory.Directory)) (*memory.Tree, error)
-	// Directory identifies the directory at path and reports whether there is
-	// one.
+	// Directory returns the identity of the directory at path and reports
+	// whether path is a directory.
 	Directory(path string) (memory.FileID, bool)
-	// Skips says why a path is not of interest, by its name alone, or "".
+	// Skips returns the reason why a path is excluded by its name alone, or "".
 	Skips(path string, dir bool) string
-	// Writing reports whether a file is open for writing. fs.ErrNotExist is the
-	// only error by which a file is gone.
+	// Writing reports whether a file is open for writing. Only fs.ErrNotExist
+	// means that the file does not exist.
 	Writing(path string) (bool, error)
 }
 
-// Sink is what is made from the files: an index.
+// Sink is the consumer of changed paths, such as an index.
 type Sink interface {
-	// Known lists every path that it holds something for, with the stamp of the
-	// file that this was made from. It may be called while Changed runs.
+	// Known yields every path that the sink holds data for, with the stamp of
+	// the file at the time it was read. It may be called while Changed runs.
 	Known() iter.Seq2[string, memory.Stamp]
-	// Changed looks at each of the paths, which may be new, changed, gone or
-	// just as before, and returns when what is made from them matches. It is
-	// never called twice at the same time.
+	// Changed processes the paths, which may be new, changed, missing or
+	// unchanged, and returns once the sink's data matches the files. It is
+	// never called concurrently.
 	//
-	// Paths that could not be read for the moment are returned, to be given
-	// again after a while. So are those that were being written when they were
-	// read, unless they are [Overdue], and those that do not exist, unless they
-	// are [Gone]: what is known of them stays as it was. An error means that all
-	// of them are.
+	// Changed returns the paths that could not be read, for a later retry. It
+	// also returns the paths that were being written while they were read,
+	// unless why is [Overdue], and the paths that do not exist, unless why is
+	// [Gone]. The sink keeps its data for the returned paths. An error applies
+	// to all paths.
 	Changed(ctx context.Context, paths []string, why Why) (again []string, err error)
 }
 
-// Why says what made the watcher name a path.
+// Why is the reason why the watcher delivers a path.
 type Why uint8
 
-// The reasons.
+// Reasons for a delivery.
 const (
-	Event   Why = iota // something happened to it
-	Scan               // a scan saw something else than what is known
-	Verify             // nothing: it is time to compare contents, even where stamps are equal
-	Overdue            // somebody has it open for writing, and has for so long that it is to be taken as it is
-	Gone               // it has been gone for so long that it is to be forgotten if it still is
+	Event   Why = iota // an event named the path
+	Scan               // a scan found a difference from the known state
+	Verify             // the periodic comparison of contents is due, even where stamps are equal
+	Overdue            // the file has been open for writing for so long that its current content is used
+	Gone               // the file has been missing for so long that the sink drops it if it is still missing
 )
 
-// String is the reason's name in logs.
+// String returns the reason's name in logs.
 func (w Why) String() string {
 	return [...]string{"event", "scan", "verify", "overdue", "gone"}[min(w, Gone)]
 }
 
-// Defaults of the watcher's times.
+// Default durations of a Watcher.
 const (
 	DefaultSettle    = 30 * time.Millisecond
 	DefaultMaxWait   = time.Second
@@ -80,41 +80,41 @@ const (
 	DefaultPoll      = 2 * time.Second
 )
 
-// A Watcher watches one root. Set the fields before the first call; a time that
-// is zero is its default. All methods are safe for concurrent use.
+// A Watcher watches one root. Set the fields before the first call; a zero
+// duration selects the default. All methods are safe for concurrent use.
 type Watcher struct {
 	Dir  string // the root, as Disk knows it
 	Disk Disk
 	Sink Sink
 
-	Settle    time.Duration // how long a path must have been quiet
-	MaxWait   time.Duration // after its first change a path is named at the latest
-	Vanish    time.Duration // how long a path must be gone to be believed gone: editors move a file away before they write it anew
-	Reconcile time.Duration // from one scan to the next, if the scan is fast
-	Verify    time.Duration // from one comparison of all contents to the next
-	Poll      time.Duration // from one look at what cannot be watched to the next, and at the root itself
+	Settle    time.Duration // debounce time: how long a path must not change
+	MaxWait   time.Duration // upper limit of the debounce, from a path's first change
+	Vanish    time.Duration // how long a path must be missing to count as gone: editors move a file away before they rewrite it
+	Reconcile time.Duration // interval of full scans, if they are fast
+	Verify    time.Duration // interval of comparisons of all contents
+	Poll      time.Duration // interval of checks of the root and of directories that cannot be watched
 
-	// CookieDir is a directory outside the root in which Sync makes and removes
-	// names, to learn that every earlier event has arrived. If it is empty or
-	// cannot be used, Sync looks at every file instead.
+	// CookieDir is a directory outside the root in which Sync creates and
+	// removes entries, to learn that every earlier event has arrived. If
+	// CookieDir is empty or unusable, Sync compares every file instead.
 	CookieDir string
 
-	Logger *slog.Logger // none if nil
+	Logger *slog.Logger // nil disables logging
 
 	once    sync.Once
 	watches watches
 	settler settler
 	scans   scans
 	hold    hold
-	failing failing // only deliver uses it
+	failing failing // used only by deliver
 	syncs   syncs
 
 	marks  chan []mark   // to the settler
-	inject chan []mark   // to the settler, behind all events that have arrived
-	heard  chan struct{} // taken when all of the notifier's errors have been heard of
+	inject chan []mark   // to the settler, after all events that have arrived
+	heard  chan struct{} // failures receives from it after handling the earlier notifier errors
 }
 
-// init fills in what was left out. It runs once, from whatever is called first.
+// init sets the defaults. The first exported method called runs it once.
 func (w *Watcher) init() {
 	w.once.Do(func() {
 		for _, d := range []struct {
@@ -144,15 +144,13 @@ func (w *Watcher) init() {
 	})
 }
 
-// Run watches until ctx is done, and returns its error. It owns every goroutine
-// that works for the watcher; when it returns they have ended. It may be called
-// once.
+// Run watches until ctx is done and returns the context's error. When Run
+// returns, all goroutines of the watcher have ended. Run may be called once.
 func (w *Watcher) Run(ctx context.Context) error {
 	w.init()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	// Watches are placed by the first scan, each directory's before the
-	// directory is read.
+	// The first scan adds the watches, each before it reads the directory.
 	w.scans.request(true)
 	var group sync.WaitGroup
 	for _, run := range []func(context.Context){w.events, w.scanner, w.syncer} {
@@ -165,21 +163,21 @@ func (w *Watcher) Run(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// Rescan asks for a scan of the whole root now, whatever has been heard. It
-// does not wait for it; Sync does.
+// Rescan requests a full scan now, regardless of events. It does not wait for
+// the scan; Sync does.
 func (w *Watcher) Rescan() {
 	w.init()
 	w.scans.request(false)
 }
 
-// VerifyNow asks for a scan of the whole root in which every file is named with
-// the reason [Verify].
+// VerifyNow requests a full scan that delivers every file with the reason
+// [Verify].
 func (w *Watcher) VerifyNow() {
 	w.init()
 	w.scans.request(true)
 }
 
-// Name gives paths to the sink as if a scan had found that they differ. A Sync
+// Name delivers paths to the sink as if a scan had found a difference. A Sync
 // that begins after Name has returned waits for them.
 func (w *Watcher) Name(ctx context.Context, paths []string) {
 	w.init()
@@ -190,7 +188,7 @@ func (w *Watcher) Name(ctx context.Context, paths []string) {
 	w.send(ctx, w.marks, marks)
 }
 
-// send gives marks to the settler.
+// send sends marks to the settler.
 func (w *Watcher) send(ctx context.Context, to chan []mark, marks []mark) {
 	if len(marks) == 0 {
 		return
@@ -201,7 +199,7 @@ func (w *Watcher) send(ctx context.Context, to chan []mark, marks []mark) {
 	}
 }
 
-// absolute is the path by which the notifier reports a directory.
+// absolute returns the path under which the notifier reports a directory.
 func absolute(dir string) string {
 	if dir == "" {
 		return ""

@@ -23,8 +23,8 @@ import (
 	"github.com/memwatchd/memwatchd/watcher"
 )
 
-// An index is the simplest sink: the content of every file, as the vault reads
-// it.
+// An index is the simplest sink: it holds the content of every file as read by
+// the vault.
 type index struct {
 	vault *vault.Vault
 
@@ -32,7 +32,7 @@ type index struct {
 	files map[string]vault.File
 	calls []call
 	fail  error                   // returned by Changed
-	read  map[string][]vault.File // everything that was ever taken over
+	read  map[string][]vault.File // every file ever read
 }
 
 type call struct {
@@ -89,7 +89,8 @@ func (x *index) content(path string) (string, bool) {
 	return string(f.Data), ok
 }
 
-// settledContents is what was ever taken for the whole content of a file.
+// settledContents returns every content ever taken for the complete content of
+// a file.
 func (x *index) settledContents(path string) []string {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -123,7 +124,7 @@ func (x *index) take() []call {
 	return calls
 }
 
-// A rig is a watcher at work on a directory of its own.
+// A rig is a running watcher on a directory of its own.
 type rig struct {
 	*watcher.Watcher
 	t     *testing.T
@@ -134,7 +135,7 @@ type rig struct {
 	logs  *logs
 }
 
-// logs keeps the messages of a level that people read.
+// logs keeps the messages at level Info and above.
 type logs struct {
 	slog.Handler
 	mu    sync.Mutex
@@ -162,8 +163,8 @@ func (l *logs) count(line string) int {
 	return n
 }
 
-// newRig returns a watcher that is not yet running. Its times are so long that a
-// test which needs events fails without them.
+// newRig returns a watcher that is not running yet. Its times are so long that
+// a test that needs events fails without them.
 func newRig(t *testing.T) *rig {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
@@ -198,7 +199,7 @@ func (r *rig) start() {
 	r.sync()
 }
 
-// started returns a watcher at work.
+// started returns a running watcher.
 func started(t *testing.T) *rig {
 	t.Helper()
 	r := newRig(t)
@@ -206,8 +207,7 @@ func started(t *testing.T) *rig {
 	return r
 }
 
-// TestMain checks, when all tests are over, that no watcher has left anything
-// running.
+// TestMain checks after all tests that no goroutine of a watcher is left.
 func TestMain(m *testing.M) {
 	code := m.Run()
 	if left := goroutines(); left != "" {
@@ -217,7 +217,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// goroutines returns the stacks of those that work for a watcher.
+// goroutines returns the stacks of the goroutines that belong to a watcher.
 func goroutines() string {
 	buf := make([]byte, 1<<20)
 	var left []string
@@ -229,7 +229,7 @@ func goroutines() string {
 	return strings.Join(left, "\n\n")
 }
 
-// path is where a file below the root is.
+// path returns the path of a file below the root.
 func (r *rig) path(path string) string { return filepath.Join(r.root, path) }
 
 func (r *rig) write(path, text string) {
@@ -259,7 +259,7 @@ func (r *rig) sync() {
 	}
 }
 
-// want checks the content that is known of a file; "" is no file.
+// want checks the indexed content of a file; "" means no file.
 func (r *rig) want(path, text string) {
 	r.t.Helper()
 	got, ok := r.index.content(path)
@@ -278,7 +278,7 @@ func (r *rig) eventually(what string, cond func() bool) {
 	}
 }
 
-// wantDisk checks that what is known is what is there.
+// wantDisk checks that the index matches the disk.
 func (r *rig) wantDisk() {
 	r.t.Helper()
 	tree, err := r.vault.Walk(r.t.Context(), "", nil)

@@ -17,41 +17,41 @@ import (
 	"github.com/memwatchd/memwatchd/memory"
 )
 
-// watches are the directories that the operating system tells us of, and those
-// that it does not and which must be polled.
+// watches holds the directories watched through the operating system and those
+// that cannot be watched and must be polled.
 //
-// A watch belongs to a directory, not to its path: one that was moved goes on
-// reporting under the path it had. So each watch is kept with the identity of
-// its directory, a directory is never watched under two paths, and what was
-// watched below a path is forgotten before the path is watched anew.
+// A watch belongs to a directory, not to its path: after a move it keeps
+// reporting the old path. Therefore each watch is stored with the identity of
+// its directory, no directory is watched under two paths, and the watches below
+// a path are removed before the path is watched again.
 type watches struct {
 	dir     string // the root
 	cookies string
 	lookup  func(string) (memory.FileID, bool)
-	opened  chan *fsnotify.Watcher // each notifier as it is opened
+	opened  chan *fsnotify.Watcher // receives each notifier when it is opened
 
 	mu     sync.Mutex
-	fsn    *fsnotify.Watcher // nil while there is none to be had
+	fsn    *fsnotify.Watcher // nil while none is available
 	byPath map[string]watched
 	byID   map[memory.FileID]string
 	polled map[string]failure // directories that, with all below, cannot be watched
-	remote map[uint64]string  // device → why nothing on it can be
-	walk   int                // number of the walk that is under way or was last
+	remote map[uint64]string  // device → why nothing on it can be watched
+	walk   int                // number of the current or last walk
 	told   map[string]bool    // reasons that have been logged
-	moved  []string           // directories that were met elsewhere
-	ahead  map[string]int     // directories that are not watched, but of which files are known already → number of the walk
-	cookie bool               // the cookies' directory is watched
-	lost   bool               // that it is not has been logged
+	moved  []string           // directories found at another path
+	ahead  map[string]int     // unwatched directories with files that are already known → number of the walk
+	cookie bool               // the cookie directory is watched
+	lost   bool               // the failure to watch the cookie directory has been logged
 }
 
 type watched struct {
 	id   memory.FileID
-	walk int // the last walk that came by
+	walk int // the last walk that visited the directory
 }
 
-// A failure to watch holds until a later walk of the whole root is through: it
-// tries again, and what it finds there must have been told before nobody polls
-// any more.
+// A failure to watch stays recorded until a later full walk is complete. That
+// walk retries the watch, and polling ends only after its differences have been
+// delivered.
 type failure struct {
 	reason string
 	walk   int
@@ -66,8 +66,8 @@ func (w *watches) init(dir, cookies string, lookup func(string) (memory.FileID, 
 	w.ahead = make(map[string]int)
 }
 
-// begin prepares a walk of the whole root: what could not be watched before is
-// tried again.
+// begin prepares a full walk, which retries the directories that could not be
+// watched.
 func (w *watches) begin() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -81,7 +81,7 @@ func (w *watches) begin() {
 	}
 }
 
-// open asks for a notifier.
+// open creates a notifier.
 func (w *watches) open() {
 	fsn, err := fsnotify.NewBufferedWatcher(1024)
 	if err != nil {
@@ -92,8 +92,8 @@ func (w *watches) open() {
 	w.opened <- fsn
 }
 
-// end finishes a walk of the whole root, when everything that differed has been
-// told. What it did not come by is not to be watched any more.
+// end finishes a full walk after its differences have been sent to the settler.
+// It removes the watches of directories that the walk did not visit.
 func (w *watches) end() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -106,9 +106,10 @@ func (w *watches) end() {
 	maps.DeleteFunc(w.ahead, func(_ string, walk int) bool { return walk != w.walk })
 }
 
-// taking is told of paths before they are taken over. A directory in which one
-// of them is and which is not watched has an event that is still to come. If it
-// is gone by then, what was taken over would stay for ever.
+// taking records the paths of a delivery before it starts. If a path lies in a
+// directory that is not watched, the event of that directory is still to come.
+// If the directory is gone by then, ahead records that the sink knows files in
+// it; otherwise they would stay known for ever.
 func (w *watches) taking(paths []string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -119,7 +120,8 @@ func (w *watches) taking(paths []string) {
 	}
 }
 
-// enter watches a directory, and is called before its entries are read.
+// enter watches a directory. The walk calls it before reading the directory's
+// entries.
 func (w *watches) enter(d memory.Directory) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -138,8 +140,8 @@ func (w *watches) enter(d memory.Directory) {
 			w.fail(d.Path, fmt.Sprintf("the same directory as %q", other))
 			return
 		}
-		// It was moved, and its event is still to come: by then nobody would know
-		// that it was watched there.
+		// The directory was moved, and the event of the move is still to come.
+		// By then the record of the watch at the old path would be lost.
 		w.forgetTree(other)
 		w.moved = append(w.moved, other)
 	}
@@ -153,7 +155,8 @@ func (w *watches) enter(d memory.Directory) {
 		w.byPath[d.Path] = watched{d.ID, w.walk}
 		w.byID[d.ID] = d.Path
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
-		// Gone again. If it was moved, its new place will be reported.
+		// The directory is gone again. If it was moved, an event reports its
+		// new path.
 	default:
 		w.fail(d.Path, cannotWatch(err))
 	}
@@ -161,9 +164,9 @@ func (w *watches) enter(d memory.Directory) {
 
 func (w *watches) fail(path, reason string) { w.polled[path] = failure{reason, w.walk} }
 
-// forget forgets a directory and reports whether something may be known of
-// files in it. With below, everything below it is forgotten too: it has been
-// moved.
+// forget removes the record of a directory and reports whether the sink may
+// know files in it. If below is set, forget also removes everything below the
+// directory, because it was moved.
 func (w *watches) forget(path string, below bool) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -178,8 +181,8 @@ func (w *watches) forget(path string, below bool) bool {
 	return ok || ahead
 }
 
-// met returns the directories that were met at another path than before, since
-// the last call.
+// met returns the old paths of the directories found at another path since the
+// last call.
 func (w *watches) met() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -188,7 +191,7 @@ func (w *watches) met() []string {
 	return moved
 }
 
-// reset forgets everything: the root is another directory, or missing.
+// reset removes all watches: the root is another directory, or missing.
 func (w *watches) reset() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -204,7 +207,8 @@ func (w *watches) forgetTree(dir string) {
 	}
 }
 
-// drop forgets one watch. That the notifier has forgotten it already is well.
+// drop removes one watch. It ignores the error if the notifier has already
+// removed the watch.
 func (w *watches) drop(path string) {
 	if w.fsn != nil {
 		w.fsn.Remove(w.abs(path))
@@ -216,7 +220,7 @@ func (w *watches) drop(path string) {
 	}
 }
 
-// lostSight reports whether a directory is watched, but cannot be read any more.
+// lostSight reports whether a directory is watched but no longer readable.
 func (w *watches) lostSight(path string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -237,7 +241,7 @@ func (w *watches) covered(path string) bool {
 }
 
 // isPolled reports whether a directory is among those that cannot be watched.
-// Those that the walk under way has not tried again do not count.
+// Failures that the current walk has not retried do not count.
 func (w *watches) isPolled(path string) bool {
 	for len(w.polled) > 0 {
 		if f, ok := w.polled[path]; ok && f.walk == w.walk {
@@ -251,7 +255,8 @@ func (w *watches) isPolled(path string) bool {
 	return false
 }
 
-// remoteFS says why nothing on the directory's file system can be watched.
+// remoteFS returns the reason why nothing on the directory's file system can be
+// watched, or "".
 func (w *watches) remoteFS(d memory.Directory) string {
 	why, ok := w.remote[d.ID.Device]
 	if !ok {
@@ -261,7 +266,7 @@ func (w *watches) remoteFS(d memory.Directory) string {
 	return why
 }
 
-// unwatched lists the directories that must be polled, and why.
+// unwatched returns the directories that must be polled, with the reasons.
 func (w *watches) unwatched() []Unwatched {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -276,8 +281,8 @@ func (w *watches) list() []Unwatched {
 	return list
 }
 
-// news returns one of the directories that cannot be watched for each reason
-// that has not been told before and still holds.
+// news returns one polled directory for each current reason that has not been
+// logged before.
 func (w *watches) news() []Unwatched {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -299,16 +304,16 @@ func (w *watches) len() int {
 	return len(w.byPath)
 }
 
-// hasCookies reports whether cookies can be used: whether all events of one
-// notifier arrive in the order in which they happened, and it is told of the
-// cookies' directory.
+// hasCookies reports whether cookies work: all events of one notifier must
+// arrive in the order in which they happened, and the cookie directory must be
+// watched.
 func (w *watches) hasCookies() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return ordered && w.cookie
 }
 
-// cookiesLost reports, once, that the cookies' directory is not watched.
+// cookiesLost reports, once, that the cookie directory is not watched.
 func (w *watches) cookiesLost() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -318,8 +323,8 @@ func (w *watches) cookiesLost() bool {
 	return news
 }
 
-// lostCookies is called when the cookies' directory is gone or they do not
-// arrive; the next walk watches it again.
+// lostCookies disables cookies because their directory is missing or their
+// events do not arrive. The next walk watches the directory again.
 func (w *watches) lostCookies() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -339,7 +344,8 @@ func (w *watches) close() {
 
 func (w *watches) abs(path string) string { return filepath.Join(w.dir, filepath.FromSlash(path)) }
 
-// rel is the path below the root of an event's name.
+// rel returns the path of an event relative to the root, and reports whether
+// the event is inside the root.
 func (w *watches) rel(name string) (string, bool) {
 	if name == w.dir {
 		return "", true
@@ -352,7 +358,7 @@ func (w *watches) rel(name string) (string, bool) {
 	return filepath.ToSlash(path), ok
 }
 
-// cannotWatch says why a directory cannot be watched, and what can be done.
+// cannotWatch describes why a directory cannot be watched and how to fix it.
 func cannotWatch(err error) string {
 	switch {
 	case errors.Is(err, syscall.ENOSPC):
@@ -363,12 +369,12 @@ func cannotWatch(err error) string {
 	return err.Error()
 }
 
-// within reports whether path is dir or below it; everything is within "".
+// within reports whether path is dir or below it; every path is within "".
 func within(path, dir string) bool {
 	return dir == "" || strings.HasPrefix(path, dir) && (len(path) == len(dir) || path[len(dir)] == '/')
 }
 
-// parent is the directory that a path is in, "" for the root.
+// parent returns the directory of a path, or "" for the root.
 func parent(path string) string {
 	return path[:max(0, strings.LastIndexByte(path, '/'))]
 }
