@@ -7,37 +7,38 @@ import (
 	"strings"
 )
 
-// A Catalogue is what every box was when it was last seen. The zero value has
-// seen nothing. It is not safe for concurrent use.
+// A Catalogue holds the last seen state of every box. The zero value is an
+// empty catalogue. A Catalogue is not safe for concurrent use.
 type Catalogue struct {
-	// Since is the first day of which everything was seen. What is older is
-	// learnt without a conclusion.
+	// Since is the first day with complete records. Completed boxes of earlier
+	// days are recorded but complete no other box.
 	Since string
 	files map[string]*File
 }
 
-// File is what is known of a file, nil for nothing. It must not be modified.
+// File returns the known state of a file, or nil if the file is unknown. The
+// caller must not modify it.
 func (c *Catalogue) File(path string) *File { return c.files[path] }
 
-// Files lists what is known, by path.
+// Files returns all known files, sorted by path.
 func (c *Catalogue) Files() []*File {
 	return slices.SortedFunc(maps.Values(c.files), byPath)
 }
 
 func byPath(a, b *File) int { return strings.Compare(a.Path, b.Path) }
 
-// clone is a catalogue that can be changed without changing this one.
+// clone returns a copy that can be changed independently.
 func (c *Catalogue) clone() *Catalogue { return &Catalogue{c.Since, maps.Clone(c.files)} }
 
-// Learn makes the catalogue match what files are now; they are not modified. Of
-// one that is gone nothing is needed but its path, and that it is gone. It
-// returns what became done, in the order of paths and lines, and where files
-// went that have moved.
+// Learn updates the catalogue with the current state of files, which it does
+// not modify. A removed file needs only its path and Gone. Learn returns the
+// newly completed boxes, ordered by path and line, and a map from the old to
+// the new paths of moved files.
 //
-// The result depends on the files alone, not on their order. A box that becomes
-// what one of the wishes wanted is ticked, and completes nothing else. Nor does
-// anything in files that are again what they once were, if there are several:
-// that is an older state of all that has been brought back, as by git.
+// The result depends only on the files, not on their order. A box that reaches
+// the state requested by a wish becomes Ticked and completes no other box. If
+// several files return to former versions, an older state of the tree was
+// restored, for example by git, and their boxes complete nothing either.
 func (c *Catalogue) Learn(files []*File, wishes []Wish, r *Rules) (done []Copy, moved map[string]string) {
 	if c.files == nil {
 		c.files = map[string]*File{}
@@ -58,7 +59,7 @@ func (c *Catalogue) Learn(files []*File, wishes []Wish, r *Rules) (done []Copy, 
 	for _, list := range l.lost {
 		slices.SortFunc(list, byPath)
 	}
-	// Each is compared with what was known before any of them was learnt.
+	// Compare each file with the state before any of the files was learnt.
 	before := make([]*File, len(files))
 	again := 0
 	for i, f := range files {
@@ -83,13 +84,13 @@ func (c *Catalogue) Learn(files []*File, wishes []Wish, r *Rules) (done []Copy, 
 	return l.done, l.moved
 }
 
-// Forget drops what is older than a day.
+// Forget removes the files of days before first.
 func (c *Catalogue) Forget(first string) {
 	maps.DeleteFunc(c.files, func(_ string, f *File) bool { return f.Day != "" && f.Day < first })
 	c.Since = max(c.Since, first)
 }
 
-// untick makes the boxes of a file open again that wishes ticked.
+// untick reopens the boxes of a file that wishes ticked.
 func (c *Catalogue) untick(path string, wishes []Wish, r *Rules) {
 	f := c.files[path]
 	if f == nil {
@@ -107,20 +108,21 @@ func (c *Catalogue) untick(path string, wishes []Wish, r *Rules) {
 	c.files[path] = &now
 }
 
-// A learning is one change of the catalogue.
+// A learning is the state of one call of Learn.
 type learning struct {
 	*Catalogue
 	wishes []Wish
 	rules  *Rules
-	lost   map[Digest][]*File // what is gone, by content, then by path
-	left   []*File            // what has just gone, by path
+	lost   map[Digest][]*File // known missing files, by content, then by path
+	left   []*File            // files that this call found missing, by path
 	moved  map[string]string  // from → to
 	done   []Copy
 
-	broughtBack bool // several files are what they once were
+	broughtBack bool // several files returned to former versions
 }
 
-// gone keeps what a file was: it may come back, or turn up elsewhere.
+// gone keeps the last state of a missing file: the file may return or appear at
+// another path.
 func (l *learning) gone(path string) {
 	if f := l.files[path]; f != nil && !f.Gone {
 		was := *f
@@ -130,9 +132,11 @@ func (l *learning) gone(path string) {
 	}
 }
 
-// origin is what a file was: what was here; else, what was the same byte for byte
-// and is gone, or the same session and has just gone. What has just gone, and
-// was the same byte for byte, comes first: it was moved over what was here.
+// origin returns the previous state of a file, or nil. It prefers a file with
+// the same content that this call found missing, because that file was moved
+// over the present path. Next is the state at the same path. Last are any
+// missing file with the same content and a newly missing file of the same
+// session.
 func (l *learning) origin(f *File) *File {
 	here := l.files[f.Path]
 	byHash := func(list []*File) *File {
@@ -187,15 +191,16 @@ func (l *learning) learn(f, was *File) {
 	}
 }
 
-// past is how many versions of a file are known again.
+// past is the number of former versions kept per file.
 const past = 8
 
-// once reports whether a file is what it was some time before it was last seen.
+// once reports whether a file has returned to a version older than its previous
+// one.
 func (f *File) once(was *File) bool {
 	return was != nil && was.Hash != f.Hash && slices.Contains(was.Past, f.Hash)
 }
 
-// pastOf is what a file was before, given what it was last.
+// pastOf returns the former versions of a file, given its previous state.
 func pastOf(f, was *File) []Digest {
 	switch {
 	case was == nil:
@@ -208,16 +213,16 @@ func pastOf(f, was *File) []Digest {
 	return list[max(0, len(list)-past):]
 }
 
-// wished reports whether a box has become what a wish wanted.
+// wished reports whether a box has reached the state requested by a wish.
 func (l *learning) wished(f *File, box int) bool {
 	c := f.Copy(box)
 	return slices.ContainsFunc(l.wishes, func(w Wish) bool { return w.Path == f.Path && l.rules.Same(&w.Done, &c) })
 }
 
-// compare gives the boxes of a file the states that they had, and returns those
-// that are done and were not. A box is known again by all that is known of it, else by its
-// id, its words and where they stand, or its words. Of boxes that are alike, as many as
-// were done are not news.
+// compare gives the boxes of a file their previous states and returns the newly
+// completed ones. It matches a box by all its properties, then by id, then by
+// text and position, then by text alone. Of identical boxes, as many as were
+// done before are not new.
 func compare(now, was *File) (news []int) {
 	if was == nil {
 		was = &File{}
@@ -241,7 +246,7 @@ func compare(now, was *File) (news []int) {
 				old[k] = append(old[k], i)
 			}
 		}
-		// First those that are as they were, then those that are not.
+		// Match boxes with an unchanged state first, then the others.
 		for _, same := range []bool{true, false} {
 			for i := range now.Boxes {
 				b := &now.Boxes[i]

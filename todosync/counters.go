@@ -7,9 +7,9 @@ import (
 	"github.com/memwatchd/memwatchd/vault"
 )
 
-// MendCounters makes the counters that a file's frontmatter has agree with its
-// boxes, and changes nothing else of it. The change says the path, the cause and
-// who waits for it.
+// MendCounters corrects the counters in a file's frontmatter to match its boxes
+// and changes nothing else. The change c sets the path, the cause and whether a
+// caller waits for the write.
 func MendCounters(ctx context.Context, w Writer, parse func(vault.File) *memory.Document, c vault.Change) (vault.Written, error) {
 	c.Reason = "counters put right"
 	c.Edit = func(old *vault.File) ([]byte, error) {

@@ -6,11 +6,11 @@ import (
 	"github.com/memwatchd/memwatchd/memory"
 )
 
-// Parse reads a version of a file that does not exist yet.
+// Parse parses a version of a file that is not written yet.
 type Parse func(source []byte) *memory.Document
 
-// Tick is a document with what wishes want ticked in it, and with counters that
-// agree. It is nil if none of them fits any more.
+// Tick returns the source of a document with the boxes of wishes ticked and
+// matching counters. It returns nil if no wish applies any more.
 func (r *Rules) Tick(doc *memory.Document, wishes []Wish, parse Parse) ([]byte, error) {
 	f := FileOf(doc)
 	revision := doc.Revise()
@@ -23,8 +23,9 @@ func (r *Rules) Tick(doc *memory.Document, wishes []Wish, parse Parse) ([]byte, 
 	return apply(revision, parse)
 }
 
-// Set is a document in which boxes are open, or done: those that are what they
-// are said to be, in entries that may be changed. It is nil if they are.
+// Set returns the source of a document with the given boxes set to state. It
+// changes only boxes that still match their copies, in entries that may allows.
+// It returns nil if no box changes.
 func Set(doc *memory.Document, boxes []Copy, state memory.TaskState, may func(*memory.Entry) bool, parse Parse) ([]byte, error) {
 	f := FileOf(doc)
 	revision := doc.Revise()
@@ -38,15 +39,17 @@ func Set(doc *memory.Document, boxes []Copy, state memory.TaskState, may func(*m
 	return apply(revision, parse)
 }
 
-// Candidates are the boxes of a file that a wish may mean.
+// Candidates returns the indexes of the boxes of a file that a wish may refer
+// to.
 func (r *Rules) Candidates(f *File, w Wish) []int { return r.candidates(f, &w.Done) }
 
-// is reports whether two boxes are the same, done or not.
+// is reports whether two boxes are the same, regardless of their state.
 func (b *Box) is(other *Box) bool {
 	return b.ID == other.ID && b.Text == other.Text && b.Under == other.Under && b.Section == other.Section && b.Owner == other.Owner
 }
 
-// apply makes a change, and the counters agree with it.
+// apply updates the counters and applies a revision. It returns nil if the
+// revision is empty.
 func apply(revision *memory.Revision, parse Parse) ([]byte, error) {
 	if revision.Empty() {
 		return nil, nil
@@ -55,7 +58,8 @@ func apply(revision *memory.Revision, parse Parse) ([]byte, error) {
 	return revision.Apply(parse)
 }
 
-// Holding are the boxes of a file whose completion a wish comes from.
+// Holding returns the index of the completed box in a file that caused a wish,
+// or nil.
 func (f *File) Holding(w Wish) []int {
 	for i := range f.Boxes {
 		if b := &f.Boxes[i]; b.State.done() && b.is(&w.Done.Box) {

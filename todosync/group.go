@@ -2,9 +2,9 @@ package todosync
 
 import "slices"
 
-// Group puts copies of one task together: each with the first group of which it
-// goes with every member. It returns their numbers; groups and members are in
-// the order of the copies.
+// Group groups copies of the same task. It adds each copy to the first group in
+// which it matches every member. It returns the groups as indexes of copies;
+// groups and members keep the order of the copies.
 func (r *Rules) Group(copies []Copy) [][]int {
 	var groups [][]int
 	texts, ids := map[Digest][]int{}, map[string][]int{} // → groups with such a member

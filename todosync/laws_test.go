@@ -12,8 +12,8 @@ import (
 	"github.com/memwatchd/memwatchd/memory"
 )
 
-// A tale is a random tree, and what people do to it. Its files hold few
-// different tasks, so that there are many copies.
+// A tale is a random tree and the random changes that users make to it. Its
+// files contain few different tasks, so that many copies exist.
 type tale struct{ *rand.Rand }
 
 func (r tale) pick(list ...string) string { return list[r.IntN(len(list))] }
@@ -23,7 +23,7 @@ func (r tale) path() string {
 	return r.pick(day+"/a.md", day+"/b.md", "memory/"+day+".md", "alice/memory/"+day+".md", "MEMORY.md", "_longterms/anna/_index.md", "notes/x.md")
 }
 
-// file is the text of a random file.
+// file returns the text of a random file.
 func (r tale) file() string {
 	var b strings.Builder
 	eol := r.pick("\n", "\n", "\n", "\r\n")
@@ -62,13 +62,13 @@ func (r tale) file() string {
 	return out
 }
 
-// edit is a file after somebody was at it.
+// edit returns a file after a random change by a user.
 func (r tale) edit(text []byte) []byte {
 	lines := bytes.SplitAfter(text, []byte("\n"))
 	i := r.IntN(len(lines))
 	switch r.IntN(5) {
 	case 0, 1, 2:
-		for range len(lines) { // some box or other
+		for range len(lines) { // the next box from line i on
 			if l := lines[i]; bytes.Contains(l, []byte("[ ]")) {
 				lines[i] = bytes.Replace(l, []byte("[ ]"), []byte("[x]"), 1)
 				break
@@ -86,8 +86,8 @@ func (r tale) edit(text []byte) []byte {
 	return bytes.Join(lines, nil)
 }
 
-// tickAll is a file with what wishes want ticked in it; nil if it cannot be
-// written.
+// tickAll returns a file with the boxes of wishes ticked, or nil if the file
+// cannot be written.
 func (w *world) tickAll(path string, wishes []Wish) []byte {
 	doc := w.parse(path)
 	if doc.Unsound {
@@ -102,8 +102,8 @@ func (w *world) tickAll(path string, wishes []Wish) []byte {
 	return out
 }
 
-// step is what a daemon does about files that changed: it returns those that it
-// wrote.
+// step performs a daemon's work for the changed files and returns the files
+// that it wrote.
 func (w *world) step(changed []string) []string {
 	wishes, _ := w.plan(changed)
 	byFile := map[string][]Wish{}
@@ -124,8 +124,8 @@ func (w *world) step(changed []string) []string {
 	return wrote
 }
 
-// checkWritten is what may become of files: boxes that were open are done, each
-// with a twin that is done; counters change with them; nothing else does.
+// checkWritten checks the allowed changes of files: open boxes become done,
+// each with a done copy, and the counters follow. Nothing else changes.
 func (w *world) checkWritten(was map[string][]byte) {
 	for path, before := range was {
 		after := w.files[path]
@@ -176,12 +176,12 @@ func (w *world) copyOf() *world {
 	return v
 }
 
-// FuzzLaws is what holds on every tree, whatever people do:
+// FuzzLaws checks the laws that hold for every tree and all changes by users:
 //
-//   - planning again on the result plans nothing, and it is not touched again
+//   - planning again on the result plans nothing and writes nothing
 //   - the order in which files are seen does not matter
-//   - the bytes written depend on the bytes read alone
-//   - only boxes and counters change, from open to done, and with a twin
+//   - the bytes written depend only on the bytes read
+//   - only boxes and counters change, from open to done, and with a done copy
 //   - a box that was ticked and then unticked by hand stays open
 func FuzzLaws(f *testing.F) {
 	for seed := range uint64(300) {
@@ -218,7 +218,7 @@ func FuzzLaws(f *testing.F) {
 				}
 			}
 		}
-		// A person has the last word.
+		// Boxes unticked by hand stay open.
 		for _, path := range sortedKeys(ticked) {
 			c := ticked[path]
 			if !w.untick(&c) {
@@ -237,8 +237,8 @@ func FuzzLaws(f *testing.F) {
 	})
 }
 
-// untick unticks a box by hand, if it still is what reconciliation ticked, and
-// the only one of its kind.
+// untick unticks a box by hand, if the box is still ticked by reconciliation
+// and is the only one of its kind. It reports whether it did.
 func (w *world) untick(c *Copy) bool {
 	text, ok := w.files[c.Path]
 	f := w.catalogue.File(c.Path)
@@ -262,7 +262,7 @@ func (w *world) untick(c *Copy) bool {
 	return found == 1
 }
 
-// people change some files, and returns which.
+// people changes some files at random and returns their paths.
 func (r tale) people(w *world) []string {
 	changed := map[string]bool{}
 	for range 1 + r.IntN(3) {
@@ -274,7 +274,7 @@ func (r tale) people(w *world) []string {
 		}
 		changed[path] = true
 	}
-	if paths := sortedKeys(w.files); len(paths) > 0 && r.IntN(6) == 0 { // one moves
+	if paths := sortedKeys(w.files); len(paths) > 0 && r.IntN(6) == 0 { // one file moves
 		from, to := paths[r.IntN(len(paths))], r.path()
 		w.save(to, w.files[from])
 		if from != to {
@@ -297,10 +297,10 @@ func sameFiles(t *testing.T, what string, a, b *world) {
 	}
 }
 
-// FuzzTwo is two daemons on two copies of a tree. People work on either; the
-// copies are synchronised by hand, as a program does it that carries over the
-// newer file. What both have changed is the same, or it is a conflict that
-// people settle: here, the second copy's.
+// FuzzTwo runs two daemons on two copies of a tree. Users change both copies,
+// and synchronise copies the newer files between them, as a sync program does.
+// Files changed in both are either equal or in conflict; users resolve a
+// conflict in favour of the second copy.
 func FuzzTwo(f *testing.F) {
 	for seed := range uint64(300) {
 		f.Add(seed, seed)
@@ -331,8 +331,8 @@ func FuzzTwo(f *testing.F) {
 	})
 }
 
-// synchronise carries over what changed since the last time, and lets both
-// daemons do their work. It is false if nothing happened.
+// synchronise copies the files changed since the last call and runs both
+// daemons. It reports whether any file changed.
 func synchronise(here, there *world, base map[string][]byte) bool {
 	var toHere, toThere []string
 	all := map[string]bool{}

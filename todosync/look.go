@@ -9,12 +9,12 @@ import (
 	"time"
 )
 
-// catchUpTime is the longest time that a look waits for earlier saves.
+// catchUpTime limits the time that a look waits for earlier saves.
 const catchUpTime = 5 * time.Second
 
-// look learns the present content of files, and wishes what follows. A completion
-// acts once, on all that is known: so if there is one, files that were saved before
-// it and have not been read since are read first.
+// look records the current content of files and creates the resulting wishes. A
+// completion acts once, on the known state. If there is a completion, look
+// therefore first reads the files that were saved earlier and not read since.
 func (s *Syncer) look(paths []string) {
 	rules := s.Rules()
 	files := s.readAll(paths, rules)
@@ -34,7 +34,7 @@ func (s *Syncer) look(paths []string) {
 	s.learn(files, rules)
 }
 
-// completes reports whether a task was done in one of the files.
+// completes reports whether the files contain a newly completed task.
 func (s *Syncer) completes(files []*File, rules *Rules) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -42,8 +42,8 @@ func (s *Syncer) completes(files []*File, rules *Rules) bool {
 	return len(done) > 0
 }
 
-// readAll takes the hints of files and reads them. It omits files that cannot be
-// read for the moment.
+// readAll clears the hints of files and reads them. It omits files that cannot
+// be read at present.
 func (s *Syncer) readAll(paths []string, rules *Rules) []*File {
 	var files []*File
 	for _, path := range paths {
@@ -64,7 +64,7 @@ func (s *Syncer) readAll(paths []string, rules *Rules) []*File {
 		}
 		s.mu.Lock()
 		if o, ok := s.ours[path]; ok && !f.Gone && f.Hash == o.before && s.now().Sub(o.at) < hindsight {
-			s.hintLocked(path) // once more, in a while
+			s.hintLocked(path) // read again later
 			f = nil
 		} else {
 			delete(s.ours, path)
@@ -77,9 +77,10 @@ func (s *Syncer) readAll(paths []string, rules *Rules) []*File {
 	return files
 }
 
-// anewLocked gives a file that has changed a new chance. One that says what it
-// did has it only if it was refused, which may have been for its owner or mode:
-// a try that fails at its last step is a change of the file too.
+// anewLocked resets the retry state of a file that has changed. If its content
+// is unchanged, anewLocked resets the state only after a refused write, because
+// the owner or mode may have changed. Other failed writes may themselves have
+// touched the file at their last step.
 func (s *Syncer) anewLocked(path string, f *File) {
 	known, a := s.catalogue.files[path], s.at[path]
 	if a == nil || !a.refused && f != nil && known != nil && f.Gone == known.Gone && f.Hash == known.Hash {
@@ -88,14 +89,16 @@ func (s *Syncer) anewLocked(path string, f *File) {
 	delete(s.at, path)
 }
 
-// A file that cannot be read, as while it is being saved, is tried again so often,
-// after so long. Then it is left to whoever tells that it has changed.
+// tries and tryAgain bound the attempts to read a file that is unreadable, for
+// example during a save. After the last attempt the file waits for the next
+// change report.
 const (
 	tries    = 5
 	tryAgain = 50 * time.Millisecond
 )
 
-// read is what is compared of a file; nil if it cannot be told, or is too old.
+// read returns the parsed state of a file, or nil if the file cannot be read or
+// is too old.
 func (s *Syncer) read(path string, rules *Rules) *File {
 	doc, err := s.Files.Load(path)
 	for n := 1; n < tries && err != nil && !errors.Is(err, fs.ErrNotExist); n++ {
@@ -114,7 +117,7 @@ func (s *Syncer) read(path string, rules *Rules) *File {
 	return nil
 }
 
-// learn takes note of files, and wishes what follows.
+// learn records files and creates the resulting wishes.
 func (s *Syncer) learn(files []*File, rules *Rules) {
 	s.mu.Lock()
 	s.catalogue.Forget(rules.First)
@@ -124,7 +127,7 @@ func (s *Syncer) learn(files []*File, rules *Rules) {
 	}
 	s.mu.Unlock()
 	if len(done) > 0 {
-		s.save(true) // it must not be seen for the first time again
+		s.save(true) // saved at once, so that a restart does not see the completion as new
 	}
 }
 

@@ -7,22 +7,23 @@ import (
 	"strings"
 )
 
-// A Planned is a box that would be ticked, and what it waits for.
+// A Planned is a box to tick and the reason for its delay.
 type Planned struct {
 	Wish
-	Reason string // why it was not possible so far; empty if it was not tried
+	Reason string // why the last attempt failed; empty if there was none
 }
 
-// A Plan is what reconciliation would do as things are, by path.
+// A Plan lists the changes that reconciliation would make now, by path.
 type Plan struct {
-	Waiting []Planned // is going to be done
-	Unclear []Wish    // is left alone: more than one box of the file fits equally
-	Known   []Wish    // is left alone: it was that way when it was first seen, or was changed by hand since
-	Off     bool      // nothing is done
-	Problem string    // why nothing can be done
+	Waiting []Planned // boxes to tick
+	Unclear []Wish    // not ticked: more than one box of the file matches equally
+	Known   []Wish    // not ticked: unchanged since first seen, or changed by hand since
+	Off     bool      // reconciliation is off
+	Problem string    // why reconciliation cannot run
 }
 
-// Plan says what would be done as things are, without doing it.
+// Plan returns the changes that reconciliation would make now, without making
+// them.
 func (s *Syncer) Plan() Plan {
 	s.mu.Lock()
 	paths := slices.Sorted(maps.Keys(s.hints))
@@ -65,23 +66,23 @@ func (s *Syncer) Plan() Plan {
 	return p
 }
 
-// Status is how reconciliation is doing.
+// Status describes the state of reconciliation.
 type Status struct {
-	Planned int       // boxes that are going to be ticked
-	Waiting []Waiting // files that could not be written so far, by path
-	Unclear int       // boxes that are left alone because another of their file fits equally
-	Known   int       // boxes that are left alone because they were open when their task was first seen done
+	Planned int       // boxes to tick
+	Waiting []Waiting // files not written so far, by path
+	Unclear int       // boxes not ticked because another box of their file matches equally
+	Known   int       // boxes not ticked because they were open when their task was first seen done
 	Off     bool
 	Problem string
 }
 
-// Waiting is a file that could not be written so far, and why.
+// Waiting is a file that could not be written so far, with the reason.
 type Waiting struct {
 	Path   string
 	Reason string
 }
 
-// Status says how reconciliation is doing.
+// Status returns the current state of reconciliation.
 func (s *Syncer) Status() Status {
 	p := s.Plan()
 	st := Status{Planned: len(boxes(p.wishes())), Unclear: len(boxes(p.Unclear)), Known: len(boxes(p.Known)), Off: p.Off, Problem: p.Problem, Waiting: []Waiting{}}
@@ -101,7 +102,7 @@ func (p *Plan) wishes() []Wish {
 	return list
 }
 
-// boxes are wishes, one for each box that they are about.
+// boxes returns one wish for each target box.
 func boxes(list []Wish) []Wish {
 	same := func(a, b Wish) int {
 		return cmp.Or(strings.Compare(a.Path, b.Path), strings.Compare(a.Done.ID, b.Done.ID), slices.Compare(a.Done.Text[:], b.Done.Text[:]),
@@ -111,8 +112,8 @@ func boxes(list []Wish) []Wish {
 	return slices.CompactFunc(list, func(a, b Wish) bool { return same(a, b) == 0 })
 }
 
-// ByHand reports whether a box was done by hand, as far as is known: it is not
-// one that reconciliation ticked.
+// ByHand reports whether a box was done by hand, that is, not known to be
+// ticked by reconciliation.
 func (s *Syncer) ByHand(c *Copy) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

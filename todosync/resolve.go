@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// A Wish is that a box be ticked in a file, because its task was done elsewhere.
+// A Wish is a request to tick a box in the file at Path, because its task was
+// done elsewhere.
 type Wish struct {
 	Done Copy   `json:"done"`
 	Path string `json:"path"`
@@ -18,9 +19,9 @@ func (w Wish) compare(v Wish) int {
 		strings.Compare(w.Done.Owner, v.Done.Owner))
 }
 
-// Resolve says what completions complete elsewhere, given all that is known.
-// Where more than one box of a file may be meant, none is: that is ambiguous.
-// Both lists are sorted, and do not depend on the order of the completions.
+// Resolve returns the wishes that completions cause in the known files. If
+// several boxes of a file match, the wish is ambiguous and ticks none of them.
+// Both lists are sorted and independent of the order of the completions.
 func (c *Catalogue) Resolve(done []Copy, r *Rules) (wishes, ambiguous []Wish) {
 	if len(done) == 0 {
 		return nil, nil
@@ -40,14 +41,14 @@ func (c *Catalogue) Resolve(done []Copy, r *Rules) (wishes, ambiguous []Wish) {
 	return merge(wishes, nil), merge(ambiguous, nil)
 }
 
-// merge is two lists as one, sorted, each wish once.
+// merge returns the sorted union of two lists.
 func merge(a, b []Wish) []Wish {
 	list := slices.Concat(a, b)
 	slices.SortFunc(list, Wish.compare)
 	return slices.CompactFunc(list, func(a, b Wish) bool { return a.compare(b) == 0 })
 }
 
-// Standing are the wishes that still make sense, given all that is known.
+// Standing returns the wishes that are still valid for the known files.
 func (c *Catalogue) Standing(wishes []Wish, r *Rules) []Wish {
 	if len(wishes) == 0 {
 		return nil
@@ -56,7 +57,7 @@ func (c *Catalogue) Standing(wishes []Wish, r *Rules) []Wish {
 	return slices.DeleteFunc(slices.Clone(wishes), func(w Wish) bool { return c.judge(w, r, x) != wanted })
 }
 
-// Completed are all boxes that count as done by hand.
+// Completed returns all boxes that count as done by hand.
 func (c *Catalogue) Completed() []Copy {
 	var list []Copy
 	for _, f := range c.Files() {
@@ -69,19 +70,20 @@ func (c *Catalogue) Completed() []Copy {
 	return list
 }
 
-// A verdict is what there is to be said of a wish.
+// A verdict is the result of judging a wish.
 type verdict uint8
 
 const (
 	unwanted verdict = iota
-	unclear          // more than one box fits equally
+	unclear          // more than one box matches equally
 	wanted
 )
 
-// judge decides whether a completion ticks a box of a file: one that is open,
-// within the days, on the same day or an earlier one, and that no person has
-// unticked; if the completion is still there, and no copy of an earlier day was
-// done by hand, because then the task is done again and again.
+// judge decides whether a completion ticks a box of a file. The box must be
+// open, within the days of the rules, on the same day as the completion or
+// earlier, and not unticked by hand. The completion must still exist. No copy
+// of an earlier day may have been done by hand, because then the task is a
+// repeated one.
 func (c *Catalogue) judge(w Wish, r *Rules, x *boxIndex) verdict {
 	f, source := c.files[w.Path], c.files[w.Done.Path]
 	switch {
@@ -116,14 +118,14 @@ func (c *Catalogue) judge(w Wish, r *Rules, x *boxIndex) verdict {
 	return wanted
 }
 
-// holds reports whether a box is still done.
+// holds reports whether a box is still done in the file.
 func (f *File) holds(d *Copy) bool {
 	return slices.ContainsFunc(f.Boxes, func(b Box) bool {
 		return b.State == Done && b.is(&d.Box)
 	})
 }
 
-// A boxIndex finds the files that may hold copies of a task.
+// A boxIndex finds the files that may contain copies of a task.
 type boxIndex struct {
 	texts map[Digest][]*File
 	ids   map[string][]*File
@@ -148,7 +150,8 @@ func newIndex(c *Catalogue) *boxIndex {
 	return x
 }
 
-// files are those with a box of the same words or the same id, by path.
+// files returns the files that have a box with the same text or id, sorted by
+// path.
 func (x *boxIndex) files(c *Copy) []*File {
 	list := slices.Concat(x.texts[c.Text], x.ids[c.ID])
 	slices.SortFunc(list, byPath)

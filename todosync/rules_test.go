@@ -20,11 +20,11 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-// The archives of testdata/rules are stories. Their files are what people save,
-// a path without a text what they delete; then, behind "→", stands what
-// reconciliation does about it, which is done before the story goes on. Before
-// the first "→" it only records. The comment may set today and days; a file
-// called "forget" loses the state.
+// TestRules replays the archives in testdata/rules. Their files are saves by
+// users, and a path without text is a deletion. The text after "→" is the
+// expected reconciliation, which is performed before the replay continues.
+// Before the first "→", files are only recorded. The comment may set today;
+// days is ignored. A file named "forget" deletes the state.
 func TestRules(t *testing.T) {
 	archives, err := filepath.Glob("testdata/rules/*.txtar")
 	if err != nil || len(archives) == 0 {
@@ -69,7 +69,7 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// A world is a directory, and what reconciliation knows of it.
+// A world is a directory with its catalogue.
 type world struct {
 	t         testing.TB
 	layout    memory.Layout
@@ -104,7 +104,7 @@ func (w *world) seen(path string) *File {
 	return FileOf(w.parse(path))
 }
 
-// plan learns files and says what is to be done about them.
+// plan learns files and returns the resulting wishes.
 func (w *world) plan(paths []string) (wishes, unclear []Wish) {
 	first := w.catalogue == nil
 	if first {
@@ -123,7 +123,8 @@ func (w *world) plan(paths []string) (wishes, unclear []Wish) {
 	return w.catalogue.Resolve(done, &w.rules)
 }
 
-// reconcile plans, does what was planned, and says what that was.
+// reconcile plans and ticks the boxes of changed files, and returns a
+// description of the changes.
 func (w *world) reconcile(paths []string) string {
 	wishes, unclear := w.plan(paths)
 	var b strings.Builder
@@ -154,7 +155,7 @@ func (w *world) reconcile(paths []string) string {
 	return b.String()
 }
 
-// tick is a file with what a wish is about ticked.
+// tick returns a file with the box of a wish ticked.
 func (w *world) tick(wish Wish) []byte {
 	out, err := w.rules.Tick(w.parse(wish.Path), []Wish{wish}, func(source []byte) *memory.Document {
 		return w.layout.Parse(wish.Path, source, memory.Meta{})

@@ -10,17 +10,18 @@ import (
 	"github.com/memwatchd/memwatchd/vault"
 )
 
-// An Outcome is what became of one file that was asked to be changed.
+// An Outcome is the result of a requested change of one file.
 type Outcome struct {
 	Path    string
-	Changed bool  // false if it was so already
-	Err     error // of [Writer]
+	Changed bool  // false if the file already had the requested state
+	Err     error // from [Writer]
 }
 
-// Set opens or ticks boxes because somebody asked for it, in entries that may be
-// changed, and then does what follows from that elsewhere. The outcomes are by
-// path; together they are one change in the journal. Of copies on several days
-// those of the last count as done by hand, the others as ticked with them.
+// Set opens or ticks boxes at a caller's request, in entries that may allows,
+// and then ticks the resulting copies elsewhere. It returns the outcomes by
+// path; together they are one change in the journal. Of copies on several days,
+// those of the last day count as done by hand, and the others as ticked with
+// them.
 func (s *Syncer) Set(ctx context.Context, boxes []Copy, state memory.TaskState, may func(*memory.Entry) bool) []Outcome {
 	boxes = slices.SortedFunc(slices.Values(boxes), func(a, b Copy) int { return strings.Compare(a.Path, b.Path) })
 	all := boxes
@@ -52,10 +53,11 @@ func (s *Syncer) Set(ctx context.Context, boxes []Copy, state memory.TaskState, 
 	return outcomes
 }
 
-// maxWith is how many boxes are remembered of days that are not known any more.
+// maxWith limits the number of boxes remembered from days outside the
+// catalogue.
 const maxWith = 1000
 
-// along notes which boxes were ticked with those of a later day.
+// along records which boxes were ticked together with boxes of a later day.
 func (s *Syncer) along(boxes []Copy) {
 	last := slices.MaxFunc(boxes, func(a, b Copy) int { return strings.Compare(a.Day, b.Day) })
 	s.mu.Lock()
@@ -71,8 +73,8 @@ func (s *Syncer) along(boxes []Copy) {
 	}
 }
 
-// edit makes an edit of a file that is there from a change to a document. What
-// cannot be done to a file as it is, is refused.
+// edit converts a document change to an edit of an existing file. If the change
+// fails, the edit returns a *vault.RefusedError.
 func (s *Syncer) edit(path string, change func(*memory.Document, Parse) ([]byte, error)) func(*vault.File) ([]byte, error) {
 	return func(old *vault.File) ([]byte, error) {
 		if old == nil {

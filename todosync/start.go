@@ -9,24 +9,24 @@ import (
 	"github.com/memwatchd/memwatchd/vault"
 )
 
-// Start compares all files with what was known of them when the last process
-// ended. It is called when every file was found, and may be called again. What
-// it finds for the first time ever is noted and nothing more.
+// Start compares all files with the state saved by the last process. Call it
+// once every file has been found; it may be called again. Without a saved
+// state, Start only records the files.
 func (s *Syncer) Start(ctx context.Context) error {
 	s.turn.Lock()
 	defer s.turn.Unlock()
 	return s.survey(ctx)
 }
 
-// ahead reports whether the clock was ahead when files were last seen: then those
-// of all days until now were too old to be remembered.
+// ahead reports whether the clock was ahead when files were last seen. In that
+// case the files of all days until now were too old to be kept.
 func (s *Syncer) ahead(r *Rules) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.catalogue.Since > r.Last
 }
 
-// survey compares all files with what is known of them.
+// survey compares all files with their known state.
 func (s *Syncer) survey(ctx context.Context) error {
 	first := s.recall()
 	rules := s.Rules()
@@ -75,8 +75,8 @@ func (s *Syncer) survey(ctx context.Context) error {
 	return nil
 }
 
-// recall reads what was known when the last process ended. It reports whether
-// that was nothing.
+// recall loads the state saved by the last process and reports whether there
+// was none.
 func (s *Syncer) recall() (first bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

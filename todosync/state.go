@@ -9,12 +9,12 @@ import (
 	"github.com/memwatchd/memwatchd/vault"
 )
 
-// stateVersion changes whenever boxes of an older state would not be known
-// again. A state of another version counts as lost.
+// stateVersion changes whenever the boxes of an older state would no longer
+// match. A state of another version counts as lost.
 const stateVersion = 2
 
-// A state is what must outlast the process: what was seen, and what is to come
-// of it.
+// A state is the persistent part of a Syncer: the files seen and the pending
+// wishes.
 type state struct {
 	Version int     `json:"version"`
 	Root    string  `json:"root"`
@@ -48,8 +48,8 @@ func decodeState(root string, data []byte) (c *Catalogue, wishes []Wish, err err
 	return c, s.Wishes, nil
 }
 
-// save writes what must not be forgotten, now or when it has waited for long
-// enough. It reports whether it is on the disk.
+// save writes unsaved state, either now or once saveAfter has passed. It
+// reports whether all state is on disk.
 func (s *Syncer) save(now bool) bool {
 	s.mu.Lock()
 	t := s.now()

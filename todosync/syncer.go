@@ -13,9 +13,9 @@ import (
 	"github.com/memwatchd/memwatchd/vault"
 )
 
-// Files gives the files of memory as they are now. An error that is
-// fs.ErrNotExist says that there is none of that name; any other, that it cannot
-// be told at this moment.
+// Files loads memory files as they are now. An error matching fs.ErrNotExist
+// means that there is no such file; any other error means that the file is
+// temporarily unreadable.
 type Files interface {
 	Load(path string) (*memory.Document, error)
 }
@@ -25,110 +25,111 @@ type Writer interface {
 	Write(context.Context, vault.Change) (vault.Written, error)
 }
 
-// Listed is a file of which it is known what it says.
+// Listed is a file with known content.
 type Listed struct {
 	Path string
-	Day  string   // empty if it has none
+	Day  string   // empty if the file has none
 	Hash [32]byte // SHA-256 of its bytes
 }
 
-// What a [Syncer] does if it is not told otherwise.
+// Default settings of a [Syncer].
 const (
 	DefaultDays   = 7
 	DefaultGather = time.Second
 )
 
 const (
-	// saveAfter is how long what was merely seen is not on the disk: if it is
-	// lost, it is seen again.
+	// saveAfter is the delay before observations are saved. Lost observations
+	// are simply made again.
 	saveAfter = 10 * time.Second
-	// hindsight is how long a file that says what it said before we wrote it may
-	// be one that somebody has looked at before we did.
+	// hindsight is how long content from before the Syncer's own write may come
+	// from a read that started before the write.
 	hindsight = 2 * time.Second
-	// maxGather is how many times longer than usual it takes to gather what
-	// changes without pause.
+	// maxGather limits the debounce of files that change continuously, in
+	// multiples of Gather.
 	maxGather = 10
 )
 
-// A Syncer keeps tasks in step for as long as it runs. It is told which files may
-// have changed, looks at them when nothing has changed for a moment, so that
-// what changed together is seen together, and ticks what is to be ticked.
+// A Syncer keeps the copies of tasks in step while it runs. It receives hints
+// about changed files, reads them after a debounce, so that files changed
+// together are compared together, and ticks the resulting boxes.
 //
-// Set the fields before the first call; all methods are safe for concurrent use.
+// Set the fields before the first call; all methods are safe for concurrent
+// use.
 type Syncer struct {
 	Files  Files
 	Writer Writer
-	// List gives every file with tasks of which it is known what it says.
+	// List returns every file with tasks whose content is known.
 	List func() []Listed
-	// Parse is what a file says.
+	// Parse parses a file.
 	Parse func(vault.File) *memory.Document
-	// Subject is the subject behind an owner key; the key itself if nil.
+	// Subject returns the subject of an owner key; nil uses the key itself.
 	Subject func(owner string) string
-	// State is the path of the file in which is kept what must not be forgotten.
+	// State is the path of the file that holds the persistent state.
 	State string
-	// Root names the directory of the files: the state of another is not ours.
+	// Root names the directory of the files; a state of another root is not
+	// used.
 	Root string
-	// Days is how old files may be that are ticked; [DefaultDays] if zero.
+	// Days is the maximum age of files that are ticked; 0 means [DefaultDays].
 	Days     int
 	Location *time.Location // of days; UTC if nil
-	// Off says that nothing is ticked. What happens is noted all the same, so
-	// that nothing that is old by then is new when it is turned on.
+	// Off disables ticking. Changes are still recorded, so that old completions
+	// are not new when ticking is enabled.
 	Off bool
-	// Gather is how long files must not have changed before they are looked at;
-	// [DefaultGather] if zero. It should be longer than it takes until a file
-	// that has vanished is believed to be gone, or one that was moved seems to be
-	// a new one.
+	// Gather is the debounce time of files; 0 means [DefaultGather]. It should
+	// exceed the time until a missing file counts as gone, because otherwise a
+	// moved file appears to be a new one.
 	Gather time.Duration
-	// CatchUp returns when Changed has been called for every earlier save. It may
-	// be nil.
+	// CatchUp blocks until Changed has been called for every earlier save. It
+	// may be nil.
 	CatchUp func(context.Context) error
-	Logger  *slog.Logger     // the default one if nil
-	Now     func() time.Time // time.Now if nil
+	Logger  *slog.Logger     // nil means the default logger
+	Now     func() time.Time // nil means time.Now
 
-	turn sync.Mutex // whoever looks, writes or saves
+	turn sync.Mutex // held while reading, writing or saving
 
 	mu        sync.Mutex
 	wake      chan struct{}
 	started   bool
 	catalogue *Catalogue
-	first     bool   // nothing was known of it before this process
+	first     bool   // the process started without a saved state
 	wishes    []Wish // sorted
 	hints     map[string]bool
-	since     time.Time // the first hint
-	last      time.Time // the last one
+	since     time.Time // time of the first hint
+	last      time.Time // time of the last hint
 	at        map[string]*attempt
 	ours      map[string]own
 	ticks     map[string]ticks
-	takenBack map[string][]Wish // by path: wishes whose write was taken back
-	with      []Copy            // boxes that were ticked with others because somebody asked for it
-	dirty     time.Time         // since when there is something to save; zero if there is not
-	unsaved   error             // why it could not be saved
-	retry     time.Time         // when it is worth another try
+	takenBack map[string][]Wish // by path: wishes whose write was reverted
+	with      []Copy            // boxes that a request ticked together with later ones
+	dirty     time.Time         // since when there is unsaved state; zero if there is none
+	unsaved   error             // error of the last save
+	retry     time.Time         // earliest time of the next save after a failure
 }
 
-// An attempt is what became of the last try to write a file.
+// An attempt is the result of the last attempt to write a file.
 type attempt struct {
 	reason  string
-	after   time.Time     // when it is tried again
-	wait    time.Duration // before the next try
-	refused bool          // it is not written as it is
+	after   time.Time     // time of the next attempt
+	wait    time.Duration // backoff before the next attempt
+	refused bool          // the file cannot be written in its current state
 }
 
-// own is what a file said before we wrote it.
+// own records the content of a file before the Syncer's own write.
 type own struct {
 	before Digest
 	at     time.Time
 }
 
-// ticks are the wishes that a write of a file made come true.
+// ticks holds the wishes that a write of a file fulfilled.
 type ticks struct {
 	wishes []Wish
 	at     time.Time
 }
 
-// TakenBack notes that a write of a file that was made has been taken back,
-// because a person saved the file at the same moment: the wishes stand again.
-// It may be called while the Syncer writes. See [vault.Writer.TakenBack].
+// TakenBack restores the wishes of a write that was reverted because the user
+// saved the file at the same moment. It may be called while the Syncer writes.
+// See [vault.Writer.TakenBack].
 func (s *Syncer) TakenBack(path string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -166,7 +167,7 @@ func (s *Syncer) gather() time.Duration {
 	return DefaultGather
 }
 
-// Rules are those of today.
+// Rules returns the rules for today.
 func (s *Syncer) Rules() *Rules {
 	days, loc := s.Days, s.Location
 	if days <= 0 {
@@ -180,7 +181,7 @@ func (s *Syncer) Rules() *Rules {
 	return r
 }
 
-// wakeLocked is the channel that wakes Run.
+// wakeLocked returns the channel that wakes Run and creates it if necessary.
 func (s *Syncer) wakeLocked() chan struct{} {
 	if s.wake == nil {
 		s.wake = make(chan struct{}, 1)
@@ -188,9 +189,10 @@ func (s *Syncer) wakeLocked() chan struct{} {
 	return s.wake
 }
 
-// Changed notes that a file has changed. The document, nil if the file is gone,
-// tells whether it concerns us; what it says is read when its turn comes, since
-// by then it may say something else. It takes next to no time.
+// Changed records that a file has changed. Pass nil as the document if the file
+// is gone. The document only determines whether the file is relevant; the
+// Syncer reads the file later, because it may have changed again by then.
+// Changed returns quickly.
 func (s *Syncer) Changed(path string, doc *memory.Document) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -216,9 +218,9 @@ func (s *Syncer) concernsLocked(path string, doc *memory.Document) bool {
 	return doc != nil && Concerns(doc.Place.Kind) && slices.ContainsFunc(doc.Entries, func(e memory.Entry) bool { return len(e.Tasks) > 0 })
 }
 
-// knownLocked reports whether a file says what it was last seen to say, as when it
-// was written by a request that has looked at it itself: there is nothing to wait for.
-// One that could not be written has another chance.
+// knownLocked reports whether a file still has its last seen content, for
+// example because the request that wrote the file has already read it. It
+// returns false for a file whose write failed, so that the write is retried.
 func (s *Syncer) knownLocked(path string, doc *memory.Document) bool {
 	if doc == nil || s.catalogue == nil || s.hints[path] || s.at[path] != nil {
 		return false
@@ -234,9 +236,9 @@ func (s *Syncer) wakeUpLocked() {
 	}
 }
 
-// Request looks at files at once, with those that it is time for, and does what
-// follows without gathering more. It returns the boxes that it ticked, by path, in
-// the order in which they stand.
+// Request reads the files at paths and all due files at once, without the
+// debounce, and ticks the resulting boxes. It returns the ticked boxes, ordered
+// by path and position.
 func (s *Syncer) Request(ctx context.Context, paths ...string) []Copy {
 	s.turn.Lock()
 	defer s.turn.Unlock()
@@ -250,14 +252,14 @@ func (s *Syncer) Request(ctx context.Context, paths ...string) []Copy {
 	return s.write(ctx)
 }
 
-// Started reports whether every file was seen.
+// Started reports whether every file has been seen.
 func (s *Syncer) Started() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.started
 }
 
-// Run does what is to be done until the context ends.
+// Run processes hints and wishes until the context ends, and returns its error.
 func (s *Syncer) Run(ctx context.Context) error {
 	s.mu.Lock()
 	wake := s.wakeLocked()
@@ -284,7 +286,8 @@ func (s *Syncer) Run(ctx context.Context) error {
 	}
 }
 
-// Work does what is due, and says whether and when there is more.
+// Work does all due work. It reports whether more is pending, and returns the
+// time until then.
 func (s *Syncer) Work(ctx context.Context) (wait time.Duration, more bool) {
 	s.turn.Lock()
 	defer s.turn.Unlock()
@@ -302,7 +305,7 @@ func (s *Syncer) Work(ctx context.Context) (wait time.Duration, more bool) {
 	return s.next()
 }
 
-// ripe are the files to be looked at now.
+// ripe returns the files whose debounce has ended.
 func (s *Syncer) ripe() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -320,7 +323,8 @@ func (s *Syncer) ripeAtLocked() time.Time {
 	return at
 }
 
-// next is when there is something to be done.
+// next returns the time until the next pending work and reports whether there
+// is any.
 func (s *Syncer) next() (wait time.Duration, more bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -21,18 +21,17 @@ import (
 	"github.com/memwatchd/memwatchd/vault"
 )
 
-// A disk is a directory in which time passes as a test wants it to. It stands in
-// for the files, and for the one who writes them: a file that a person has saved
-// is not written for a while.
+// A disk is a directory with controlled time. It implements both the files and
+// their writer: a file saved by a user is not written for a while.
 type disk struct {
 	*world
 	syncer *Syncer
 	quiet  time.Duration
 	saved  map[string]time.Time
-	locked map[string]error // what a write of the file answers
-	unread map[string]int   // how often the file cannot be read
-	failed func(string)     // what happens then
-	blank  map[string]bool  // the file is as a program leaves it for a moment that saves it: once
+	locked map[string]error // the error of a write to the file
+	unread map[string]int   // how many reads of the file fail
+	failed func(string)     // called when a write fails
+	blank  map[string]bool  // the next write sees an empty file, as during a save by a program
 	writes []string
 }
 
@@ -42,12 +41,12 @@ func newDisk(t *testing.T) *disk {
 	return d
 }
 
-// boot makes another process of it.
+// boot simulates a restart of the process.
 func (d *disk) boot(state string) {
 	d.syncer = &Syncer{
 		Files: d, Writer: d, List: d.list, Parse: d.parseFile, Subject: d.rules.Subject, State: state,
 		Logger: slog.New(slog.DiscardHandler),
-		Now:    func() time.Time { return time.Now().AddDate(26, 1, 5) }, // in a synctest bubble it is 2000-01-01
+		Now:    func() time.Time { return time.Now().AddDate(26, 1, 5) }, // a synctest bubble starts at 2000-01-01
 	}
 }
 
@@ -106,7 +105,7 @@ func (d *disk) Write(_ context.Context, c vault.Change) (vault.Written, error) {
 	return vault.Written{ID: fmt.Sprint(len(d.writes)), Changed: true}, nil
 }
 
-// person saves a file; without a text it is removed.
+// person saves a file, or removes it if text is empty.
 func (d *disk) person(path, text string) {
 	d.save(path, []byte(text))
 	d.saved[path] = time.Now()
@@ -114,7 +113,7 @@ func (d *disk) person(path, text string) {
 	d.syncer.Changed(path, doc)
 }
 
-// run lets some time pass with a process.
+// run runs the syncer for the given time.
 func (d *disk) run(t *testing.T, passes time.Duration) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -154,7 +153,7 @@ const (
 )
 
 func TestSyncer(t *testing.T) {
-	// begin has two open copies, and has noted them.
+	// begin returns a disk with two open copies, already recorded.
 	begin := func(t *testing.T) *disk {
 		d := newDisk(t)
 		d.save(before, []byte(openTask))
@@ -226,7 +225,7 @@ func TestSyncer(t *testing.T) {
 			d.person(before, openTask+"- [ ] More\n")
 			d.person(today, doneTask)
 			d.run(t, 9*time.Second+900*time.Millisecond)
-			d.person(today, openTask) // when it could be written it is not known yet what this says
+			d.person(today, openTask) // the file becomes writable before this change is read
 			d.run(t, time.Hour)
 			d.wrote(t)
 		},
@@ -366,7 +365,7 @@ func TestSyncer(t *testing.T) {
 			d.run(t, time.Hour)
 			d.person("2026-02-06/c.md", doneTask)
 			d.run(t, time.Hour)
-			d.is(t, "2026-02-03/a.md", openTask) // a person unticked it, wherever it is
+			d.is(t, "2026-02-03/a.md", openTask) // a user unticked it, at another path
 			d.wrote(t, before)
 		},
 		"a restart while it waits": func(t *testing.T, d *disk) {
@@ -433,7 +432,7 @@ func TestSyncer(t *testing.T) {
 			d.locked[before] = vault.ErrBusy
 			d.person(today, doneTask)
 			d.run(t, time.Minute)
-			// The file was written, but not what is known of it.
+			// The file was written, but the state was not saved.
 			state, err := vault.ReadState(d.syncer.State)
 			if err != nil {
 				t.Fatal(err)
@@ -448,7 +447,7 @@ func TestSyncer(t *testing.T) {
 			d.boot(d.syncer.State)
 			d.run(t, time.Hour)
 			d.wrote(t, "2026-02-03/c.md")
-			d.person(before, openTask) // what was ticked is known as such
+			d.person(before, openTask) // the tick is recorded as such
 			d.run(t, time.Hour)
 			d.person("2026-02-06/c.md", doneTask)
 			d.run(t, time.Hour)
@@ -469,7 +468,7 @@ func TestSyncer(t *testing.T) {
 			tries := 0
 			d.failed = func(path string) {
 				tries++
-				d.syncer.Changed(path, d.parse(path)) // it was there, and is away again
+				d.syncer.Changed(path, d.parse(path)) // the file was briefly away
 			}
 			d.person(today, doneTask)
 			d.run(t, time.Hour)
@@ -486,7 +485,7 @@ func TestSyncer(t *testing.T) {
 			d.person(today, doneTask)
 			d.run(t, time.Hour)
 			d.wrote(t)
-			delete(d.locked, before) // which is no event of the file
+			delete(d.locked, before) // without an event of the file
 			d.run(t, 10*time.Minute)
 			d.wrote(t, before)
 		},
@@ -496,7 +495,7 @@ func TestSyncer(t *testing.T) {
 			d.run(t, time.Minute)
 			d.person(today, doneTask)
 			d.run(t, time.Hour)
-			d.boot(d.syncer.State) // and on again
+			d.boot(d.syncer.State) // enabled again
 			d.run(t, time.Hour)
 			d.wrote(t)
 		},
@@ -518,7 +517,7 @@ func TestSyncer(t *testing.T) {
 			d.syncer.Days = 60
 			d.run(t, time.Hour)
 			d.wrote(t)
-			d.person("2026-01-12/a.md", "## Tasks\n- [x] Old\n") // of days that are not known well
+			d.person("2026-01-12/a.md", "## Tasks\n- [x] Old\n") // the catalogue is incomplete for this day
 			d.run(t, time.Hour)
 			d.wrote(t)
 		},
@@ -528,7 +527,7 @@ func TestSyncer(t *testing.T) {
 			d.person(before, openTask+"- [ ] More\n")
 			d.run(t, time.Hour)
 			d.syncer.Now = now
-			d.person("2026-02-05/c.md", "## Tasks\n- [x] More\n") // of days that are not known any more
+			d.person("2026-02-05/c.md", "## Tasks\n- [x] More\n") // the catalogue has dropped this day
 			d.run(t, time.Hour)
 			d.wrote(t)
 			d.person(today, doneTask)
@@ -555,14 +554,14 @@ func TestSyncer(t *testing.T) {
 		},
 		"asked for": func(t *testing.T, d *disk) {
 			d.person("2026-02-05/c.md", openTask)
-			d.person(today, openTask+"\n") // a moment ago, which an answer does not wait for
+			d.person(today, openTask+"\n") // just changed, which a request ignores
 			d.run(t, 5*time.Second)
 			for _, o := range d.syncer.Set(t.Context(), []Copy{FileOf(d.parse(today)).Copy(0)}, memory.Done, func(*memory.Entry) bool { return true }) {
 				if o.Err != nil || !o.Changed {
 					t.Errorf("%+v", o)
 				}
 			}
-			// What follows from it is done at once where it can be.
+			// Resulting ticks are made at once where possible.
 			d.wrote(t, today, before)
 			d.run(t, time.Hour)
 			d.wrote(t, "2026-02-05/c.md")
@@ -594,8 +593,8 @@ func TestSyncer(t *testing.T) {
 	}
 }
 
-// What somebody has seen of a file just before it was written says nothing about
-// what a person does afterwards.
+// TestSyncerHindsight checks that a read from just before the Syncer's own
+// write does not affect later manual changes.
 func TestSyncerHindsight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDisk(t)
@@ -621,9 +620,8 @@ func TestSyncerHindsight(t *testing.T) {
 	})
 }
 
-// What is requested is done at once: neither that its own file is told to have
-// changed meanwhile, as it did before, nor that others have some time ago, keeps it
-// waiting.
+// TestSyncerRequest checks that a request acts at once, even if its own file is
+// reported as changed during the request, or other files changed some time ago.
 func TestSyncerRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const first = "2026-02-03/a.md"
@@ -652,7 +650,8 @@ func TestSyncerRequest(t *testing.T) {
 	})
 }
 
-// Ten thousand files take little time, and what they say is not kept.
+// TestSyncerState checks that the state survives encoding and decoding, and
+// contains no text of the files.
 func TestSyncerState(t *testing.T) {
 	c := &Catalogue{}
 	w := newWorld(t, "2026-02-06", 7)
@@ -688,7 +687,8 @@ func TestSyncerState(t *testing.T) {
 	}
 }
 
-// What fits a file as it is decides, not what fitted it when it was planned.
+// TestTickUnclear checks that a tick depends on the current content of a file,
+// not on the content at planning time.
 func TestTickUnclear(t *testing.T) {
 	w := newWorld(t, "2026-02-06", 7)
 	w.save(today, []byte(doneTask))
@@ -703,7 +703,8 @@ func TestTickUnclear(t *testing.T) {
 	}
 }
 
-// Ten thousand files take little memory and little time.
+// BenchmarkTenThousandFiles measures the memory and time for ten thousand
+// files.
 func BenchmarkTenThousandFiles(b *testing.B) {
 	w := newWorld(b, "2026-02-06", 7)
 	var files []*File

@@ -12,8 +12,8 @@ import (
 	"github.com/memwatchd/memwatchd/memory"
 )
 
-// A Digest stands for a text: enough to know it again, not to read it. The zero
-// digest is that of the empty text.
+// A Digest identifies a text without revealing it. The zero digest stands for
+// the empty text.
 type Digest [12]byte
 
 func digest(s string) (d Digest) {
@@ -24,7 +24,7 @@ func digest(s string) (d Digest) {
 	return d
 }
 
-// HashDigest is the digest of bytes with that SHA-256.
+// HashDigest returns the digest of data with the given SHA-256.
 func HashDigest(sum [32]byte) Digest { return Digest(sum[:len(Digest{})]) }
 
 // MarshalText implements [encoding.TextMarshaler].
@@ -49,67 +49,68 @@ func (d *Digest) UnmarshalText(text []byte) error {
 	return err
 }
 
-// A Section is the sort of section that a task stands in.
+// A Section is the kind of section that contains a task.
 type Section uint8
 
-// The sorts of sections. A task in any other is known by its id alone.
+// Kinds of sections. A task Elsewhere matches only by its id.
 const (
 	Elsewhere Section = iota
 	Tasks
 	FollowUps
 )
 
-// State is what is known of a box.
+// State is the known state of a box.
 type State uint8
 
-// The states of a box.
+// States of a box.
 const (
 	Open   State = iota
-	Done         // by a person or a program, as far as we know
-	Ticked       // by reconciliation: it completes nothing else
-	Kept         // open, because a person unticked what reconciliation had ticked
+	Done         // by a person or a program, as far as known
+	Ticked       // by reconciliation; completes no other box
+	Kept         // open, because the user unticked a box that reconciliation had ticked
 )
 
 func (s State) done() bool { return s == Done || s == Ticked }
 
-// A Box is a task in a file, as it is compared with those of others.
+// A Box is a task in a file, in the form used for comparison.
 type Box struct {
 	ID      string  `json:"id,omitempty"`
 	Text    Digest  `json:"text,omitzero"`  // normalised
-	Under   Digest  `json:"under,omitzero"` // the list item around it
+	Under   Digest  `json:"under,omitzero"` // the enclosing list item
 	Section Section `json:"section,omitempty"`
-	Owner   string  `json:"owner,omitempty"` // whose it is: an owner key of [memory.Partition]
+	Owner   string  `json:"owner,omitempty"` // owner key of a [memory.Partition]
 	Private bool    `json:"private,omitempty"`
-	Apart   bool    `json:"apart,omitempty"` // it recurs, or is masked so that others look the same: it has no copies
+	Apart   bool    `json:"apart,omitempty"` // has no copies: it recurs, or masking hides its differences from others
 	State   State   `json:"state,omitempty"`
 
-	Entry, Task int `json:"-"` // where it stands in the document
+	Entry, Task int `json:"-"` // position in the document
 }
 
-// A File is what is compared of a file.
+// A File is the state of a file that is compared.
 type File struct {
 	Path    string   `json:"path"`
 	Day     string   `json:"day,omitempty"` // empty for long-term files
 	Contact string   `json:"contact,omitempty"`
 	Session string   `json:"session,omitempty"`
 	Hash    Digest   `json:"hash"`
-	Past    []Digest `json:"past,omitempty"` // what the hash was before, the last one last
-	Gone    bool     `json:"gone,omitempty"` // it is not there any more
+	Past    []Digest `json:"past,omitempty"` // former hashes, the latest last
+	Gone    bool     `json:"gone,omitempty"` // the file does not exist any more
 	Boxes   []Box    `json:"boxes"`
 }
 
-// Concerns reports whether files of a kind hold tasks that may have copies.
+// Concerns reports whether files of a kind contain tasks that may have copies.
 func Concerns(k memory.Kind) bool {
 	return k == memory.Session || k == memory.Daily || k == memory.Longterm
 }
 
-// FileOf is what is compared of a document: all of its boxes, in their order. Of
-// one that does not concern us it is as if it were gone.
+// FileOf returns the comparable state of a document with all its boxes in
+// order. For a document of an irrelevant kind it returns a File with Gone set.
 func FileOf(doc *memory.Document) *File {
 	if !Concerns(doc.Place.Kind) {
 		return &File{Path: doc.Place.Path, Gone: true}
 	}
-	// Strings are copied: they may be parts of the file's text, which is not kept.
+	// Clone strings: they may be parts of the file's text, which must not stay
+	// in memory.
 	f := &File{
 		Path: doc.Place.Path, Day: doc.Place.Day, Contact: strings.Clone(doc.Front.ContactID),
 		Session: strings.Clone(cmp.Or(doc.Front.SessionID, doc.Place.Session)), Hash: HashDigest(sha256.Sum256(doc.Source)),
@@ -138,10 +139,10 @@ func FileOf(doc *memory.Document) *File {
 	return f
 }
 
-// recurring is the tag of tasks that are done again and again.
+// recurring is the tag of repeated tasks.
 const recurring = "#recurring"
 
-// recurs reports whether a task, or one that it is a part of, has that tag.
+// recurs reports whether a task or one of its parents has the recurring tag.
 func recurs(e *memory.Entry, task int) bool {
 	for ; task >= 0; task = e.Tasks[task].Parent {
 		for _, word := range strings.Fields(e.Tasks[task].Text) {
@@ -153,7 +154,7 @@ func recurs(e *memory.Entry, task int) bool {
 	return false
 }
 
-// A Copy is one box with what is known of its file.
+// A Copy is one box with the properties of its file.
 type Copy struct {
 	Path    string `json:"path"`
 	Day     string `json:"day,omitempty"`
@@ -161,17 +162,17 @@ type Copy struct {
 	Box
 }
 
-// TextOf is the digest by which a task with such a text is known.
+// TextOf returns the digest that identifies a task with the given text.
 func TextOf(text string) Digest { return digest(memory.TaskNorm(text)) }
 
-// Copy is one of the file's boxes.
+// Copy returns one of the file's boxes with the properties of the file.
 func (f *File) Copy(box int) Copy { return Copy{f.Path, f.Day, f.Contact, f.Boxes[box]} }
 
-// Rules decide which copies are of the same task, and which may be ticked.
+// Rules decide which boxes are copies of one task and which may be ticked.
 type Rules struct {
-	// Subject is the subject behind an owner key; the key itself if nil.
+	// Subject returns the subject of an owner key; nil uses the key itself.
 	Subject func(owner string) string
-	// First and Last are the days within which tasks are ticked.
+	// First and Last bound the days whose tasks are ticked.
 	First, Last string
 }
 
@@ -182,8 +183,8 @@ func (r *Rules) subject(owner string) string {
 	return r.Subject(owner)
 }
 
-// window are the days within so many of today, and one more: it may be tomorrow
-// elsewhere already.
+// window returns the period from days before today to one day after today: it
+// may already be tomorrow in another time zone.
 func window(today string, days int) (first, last string) {
 	t, err := time.Parse(time.DateOnly, today)
 	if err != nil {
@@ -192,7 +193,7 @@ func window(today string, days int) (first, last string) {
 	return t.AddDate(0, 0, -days).Format(time.DateOnly), t.AddDate(0, 0, 1).Format(time.DateOnly)
 }
 
-// A fit is how well two boxes go together.
+// A fit is the quality of a match of two boxes.
 type fit uint8
 
 const (
@@ -204,14 +205,14 @@ const (
 // Same reports whether two boxes are copies of one task.
 func (r *Rules) Same(a, b *Copy) bool { return r.fit(a, b) != different }
 
-// fit is the rule of what the same task is. It is not transitive: what is
-// nobody's goes with one person's and with another's.
+// fit decides whether two boxes are copies of one task. It is not transitive: a
+// box without an owner matches the boxes of two different owners.
 //
 //	same task = same section, item around it and text, and the same audience
 //	          | same id, and the same audience
 //	audience  = subject and contact, each equal or absent in one
 //
-// With a long-term task it has to be the same id, and the same subject.
+// A long-term task requires the same id and the same subject.
 func (r *Rules) fit(a, b *Copy) fit {
 	sameID := a.ID != "" && a.ID == b.ID
 	sameText := a.Section == b.Section && a.Text == b.Text && a.Under == b.Under && a.Text != Digest{}
@@ -232,9 +233,9 @@ func (r *Rules) fit(a, b *Copy) fit {
 
 func absentOrEqual(a, b string) bool { return a == "" || b == "" || a == b }
 
-// candidates are the boxes of a file that a completion may mean, open or not.
-// What is private never means what is public, which would tell of it; and what
-// is public means what is public, whatever else there is.
+// candidates returns the indexes of the boxes that a completion may refer to,
+// open or not. A private completion never matches a public box, because the
+// tick would disclose it. A public completion prefers public boxes.
 func (r *Rules) candidates(f *File, of *Copy) []int {
 	if !of.Private {
 		if list := r.among(f, of, false); len(list) > 0 {
@@ -244,8 +245,8 @@ func (r *Rules) candidates(f *File, of *Copy) []int {
 	return r.among(f, of, true)
 }
 
-// among are the boxes of a file that fit best, of those that are private or of
-// those that are not.
+// among returns the indexes of the best matching boxes among the private or the
+// public ones.
 func (r *Rules) among(f *File, of *Copy, private bool) []int {
 	var list []int
 	best := different
@@ -253,7 +254,7 @@ func (r *Rules) among(f *File, of *Copy, private bool) []int {
 		c := f.Copy(i)
 		switch how := r.fit(of, &c); {
 		case how == different || how < best || c.Private != private:
-		case how == byText && c.Section == Elsewhere: // any list of boxes may have such words in it
+		case how == byText && c.Section == Elsewhere: // other sections may contain the same words by chance
 		case how > best:
 			best, list = how, append(list[:0], i)
 		default:

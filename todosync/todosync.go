@@ -1,17 +1,17 @@
-// Package todosync keeps the copies of one task in step: when a task is seen to
-// become done in one file, its open copies in other files are ticked.
+// Package todosync keeps the copies of one task in step: when a task becomes
+// done in one file, its open copies in other files are ticked.
 //
-// It remembers what every box was when it was last seen ([Catalogue]). What
-// became done since is a completion, and acts once: it is compared with all that
-// is known, and what it completes elsewhere becomes a wish ([Resolve]), which
-// waits until its file may be written. Only boxes change, from open to done, and
-// only where exactly one box of a file can be meant. Whatever a person does
-// meanwhile, or afterwards, holds.
+// A [Catalogue] holds the last seen state of every box. A box that has become
+// done since is a completion and acts once. [Catalogue.Resolve] compares the
+// completion with all known boxes and returns wishes for the matching copies,
+// which wait until their files may be written. Only boxes change, from open to
+// done, and only if exactly one box of a file matches. Manual changes always
+// take precedence.
 //
-// All of that is pure: files in, wishes out. The [Syncer] is the part that lives
-// in time.
+// These parts are pure: they turn files into wishes. The [Syncer] adds timing,
+// reading and writing.
 //
-// What is private ticks nothing that is public: a tick that appears would tell
-// those who may not read it that it is done. The other way round there is nothing
-// to tell.
+// A private completion never ticks a public box, because the tick would
+// disclose the completion to other readers. A public completion may tick a
+// private box.
 package todosync

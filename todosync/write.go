@@ -14,24 +14,25 @@ import (
 )
 
 const (
-	minWait = time.Second     // before a file is tried again
-	maxWait = 5 * time.Minute // at the most
+	minWait = time.Second     // first delay before a retry
+	maxWait = 5 * time.Minute // longest delay before a retry
 )
 
 // Cause is the cause of every write of this package.
 const Cause = "todo"
 
-// write ticks what is due, one file after the other, and returns what it ticked.
+// write ticks the boxes of due wishes, one file after the other, and returns
+// the ticked boxes.
 func (s *Syncer) write(ctx context.Context) (ticked []Copy) {
 	s.mu.Lock()
-	if len(s.wishes) > 0 { // a day may have passed
+	if len(s.wishes) > 0 { // the day may have changed
 		s.wishes = merge(s.catalogue.Standing(s.wishes, s.Rules()), nil)
 	}
 	s.mu.Unlock()
 	group := ""
 	for path, wishes := range s.due() {
-		// What is done about a wish must not be taken for a person's doing, so it
-		// is on the disk before.
+		// Save the wish before acting on it, so that a restart does not take
+		// the tick for a manual change.
 		if ctx.Err() != nil || !s.save(true) {
 			return ticked
 		}
@@ -48,7 +49,8 @@ func (s *Syncer) write(ctx context.Context) (ticked []Copy) {
 	return ticked
 }
 
-// due are the wishes that can be tried now, by file and in the order of paths.
+// due yields the wishes that can be attempted now, grouped by file in the order
+// of paths.
 func (s *Syncer) due() func(yield func(string, []Wish) bool) {
 	return func(yield func(string, []Wish) bool) {
 		last := ""
@@ -62,8 +64,8 @@ func (s *Syncer) due() func(yield func(string, []Wish) bool) {
 	}
 }
 
-// dueAfter is the first file after a path for which there are wishes that can be
-// tried.
+// dueAfter returns the first path after last that has wishes to attempt now,
+// with these wishes.
 func (s *Syncer) dueAfter(last string) (path string, list []Wish) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -78,8 +80,8 @@ func (s *Syncer) dueAfter(last string) (path string, list []Wish) {
 	return path, list
 }
 
-// dueLocked is when a wish can be tried; not at all, as things are, if it has to
-// wait for a change, or for a look at one of its files.
+// dueLocked returns the earliest time to attempt a wish. It reports false if
+// the wish must first wait until one of its files is read.
 func (s *Syncer) dueLocked(w *Wish) (at time.Time, ok bool) {
 	a := s.at[w.Path]
 	switch {
@@ -91,7 +93,7 @@ func (s *Syncer) dueLocked(w *Wish) (at time.Time, ok bool) {
 	return laterOf(at, s.retry), true
 }
 
-// tick makes wishes come true in one file.
+// tick fulfils wishes in one file.
 func (s *Syncer) tick(ctx context.Context, path string, wishes []Wish, group string) (id string, ticked []Copy, err error) {
 	rules := s.Rules()
 	var before, after *File
@@ -132,11 +134,11 @@ func (s *Syncer) tick(ctx context.Context, path string, wishes []Wish, group str
 	return written.ID, ticked, nil
 }
 
-// settledAfter is long after the moment at which a write may be taken back.
+// settledAfter is well above the time within which a write may be reverted.
 const settledAfter = time.Hour
 
-// rememberLocked notes which wishes a write made come true, in case it is taken
-// back.
+// rememberLocked records the wishes that a write fulfilled, in case the write
+// is reverted.
 func (s *Syncer) rememberLocked(path string, wishes []Wish) {
 	if s.ticks == nil {
 		s.ticks = map[string]ticks{}
@@ -146,11 +148,11 @@ func (s *Syncer) rememberLocked(path string, wishes []Wish) {
 	s.ticks[path] = ticks{wishes, now}
 }
 
-// errOther is returned by tick for a file that has nothing to be ticked: a person
-// has saved it since it was last read, or is saving it.
+// errOther is the error of tick if the file has no box to tick: the user has
+// saved it since it was last read, or is saving it.
 var errOther = errors.New("it has changed since it was last read")
 
-// reasonOf says to a person why a file is changed.
+// reasonOf returns the reason for a change, as shown to the user.
 func reasonOf(wishes []Wish) string {
 	others := map[string]bool{}
 	for _, w := range wishes {
@@ -163,7 +165,7 @@ func reasonOf(wishes []Wish) string {
 	return reason
 }
 
-// drop forgets the wishes for a file: they have come true.
+// drop removes the fulfilled wishes of a file.
 func (s *Syncer) drop(path string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -177,7 +179,7 @@ func (s *Syncer) drop(path string) {
 	delete(s.at, path)
 }
 
-// note remembers how a try ended, and when there is to be another.
+// note records the result of an attempt and schedules the next one.
 func (s *Syncer) note(path string, err error) {
 	if err == nil {
 		return
@@ -200,12 +202,12 @@ func (s *Syncer) note(path string, err error) {
 	a.refused = isRefused
 	switch {
 	case isRefused:
-		wait, a.reason = maxWait, refused.Reason // it may be what is around the file that changes
+		wait, a.reason = maxWait, refused.Reason // the cause may lie outside the file, so try again
 	case isLater:
-		wait, a.reason = max(later.For, minWait/10), later.Reason // it says when
+		wait, a.reason = max(later.For, minWait/10), later.Reason // the error contains the time
 	case other:
-		// The next look decides whether the wishes stand. A file that was moved
-		// away for a moment may be back unchanged.
+		// The next read decides whether the wishes still stand. A file that was
+		// briefly moved away may return unchanged.
 		a.reason = errOther.Error()
 		s.hintLocked(path)
 		s.wakeUpLocked()
