@@ -12,10 +12,10 @@ import (
 	"github.com/memwatchd/memwatchd/vault"
 )
 
-// errFull: a file of an archive is large enough.
+// errFull reports that an archive file has reached its maximum size.
 var errFull = errors.New("the archive is continued in another file")
 
-// A move takes what a plan names from one file to its archive.
+// A move transfers the entries of a plan from one file to its archive.
 type move struct {
 	*Compactor
 	terms   Terms
@@ -23,16 +23,16 @@ type move struct {
 	plan    *Plan
 	asked   bool
 	dir     string          // of the archive
-	subject string          // that the archive has to name
-	group   string          // of the changes
-	where   []string        // files of the archive that may hold copies
-	said    map[string]bool // what the entries say, normalised
+	subject string          // subject to write into new archive files
+	group   string          // journal group of the changes
+	where   []string        // archive files that may hold copies
+	said    map[string]bool // normalised text of the planned entries
 }
 
-// apply does what is planned: it copies the entries to the archive, and then
-// removes from the file those that are safely there. It returns how many have
-// gone. What a crash or an error leaves in between is a copy too many, which the
-// next run finds.
+// apply executes a plan. It copies the entries to the archive and then removes
+// from the file those that are safely there. It returns the number of removed
+// entries. A crash or an error in between leaves a duplicate copy, which the
+// next run detects.
 func (c *Compactor) apply(ctx context.Context, doc *memory.Document, plan *Plan, terms Terms, asked bool) (int, error) {
 	m := &move{Compactor: c, terms: terms, doc: doc, plan: plan, asked: asked}
 	var err error
@@ -47,7 +47,7 @@ func (c *Compactor) apply(ctx context.Context, doc *memory.Document, plan *Plan,
 			m.where = append(m.where, p)
 		}
 	}
-	for n := 1; ; n++ { // what was made a moment ago may not be among all files yet
+	for n := 1; ; n++ { // Paths may not contain recently created files yet
 		p := c.archiveName(m.dir, terms.Now, n)
 		if _, err := c.Disk.Read(p); err != nil {
 			break
@@ -62,9 +62,10 @@ func (c *Compactor) apply(ctx context.Context, doc *memory.Document, plan *Plan,
 	return m.remove(ctx)
 }
 
-// copy writes what is planned into the archive, as far as it is not there yet.
-// Of those that are the same to the byte, as items are that were said twice, the
-// archive has one: the copy of a run that was cut short cannot be told from it.
+// copy writes the planned entries into the archive, unless they are already
+// there. Of entries with identical bytes, such as repeated items, the archive
+// keeps one, because a repeated entry looks the same as the copy of an
+// interrupted run.
 func (m *move) copy(ctx context.Context) error {
 	m.said = map[string]bool{}
 	for _, s := range m.plan.Steps {
@@ -100,7 +101,7 @@ func (m *move) copy(ctx context.Context) error {
 	return nil
 }
 
-// extend is a file of the archive with copies added.
+// extend returns an archive file with copies added.
 func (m *move) extend(path string, old *vault.File, steps []Step) ([]byte, error) {
 	if old == nil {
 		old = &vault.File{Path: path, Data: newArchive(m.subject), ModTime: m.terms.Now}
@@ -117,7 +118,8 @@ func (m *move) extend(path string, old *vault.File, steps []Step) ([]byte, error
 	})
 }
 
-// have is what the archive has of the entries at this moment, on the disk.
+// have returns the origins of the planned entries that the archive files on
+// disk hold.
 func (m *move) have() map[origin]bool {
 	have := map[origin]bool{}
 	for _, p := range m.where {
@@ -137,8 +139,9 @@ func (m *move) have() map[origin]bool {
 	return have
 }
 
-// remove removes what is planned, as far as it is still the plan for what the
-// file says now, and the archive holds it.
+// remove removes the planned entries from the file. It keeps entries that a
+// plan of the current file content does not contain or that the archive does
+// not hold. It returns the number of removed entries.
 func (m *move) remove(ctx context.Context) (int, error) {
 	gone := 0
 	_, err := m.Writer.Write(ctx, vault.Change{
@@ -146,7 +149,7 @@ func (m *move) remove(ctx context.Context) (int, error) {
 		Reason: fmt.Sprintf("%s moved to %s", count(len(m.plan.Steps)), m.dir),
 		Edit: func(old *vault.File) (text []byte, err error) {
 			if old == nil {
-				return nil, nil // it is gone, and the archive has a copy too many
+				return nil, nil // the file is gone and the archive keeps a duplicate
 			}
 			text, gone, err = m.without(*old)
 			return text, err
@@ -158,7 +161,8 @@ func (m *move) remove(ctx context.Context) (int, error) {
 	return gone, nil
 }
 
-// without is a file without what is archived of it.
+// without returns a file without its archived entries, and the number of
+// removed entries.
 func (m *move) without(old vault.File) (text []byte, gone int, err error) {
 	doc, plan := m.doc, m.plan
 	if !bytes.Equal(old.Data, doc.Source) {
@@ -180,8 +184,9 @@ func (m *move) without(old vault.File) (text []byte, gone int, err error) {
 	return text, len(entries) - len(stuck), nil
 }
 
-// takeOut is a file without some of its entries, nil if none can go, and those
-// that cannot: without them others would become something else.
+// takeOut returns a file without the given entries, or nil if none can be
+// removed. It also returns the entries that cannot be removed, because their
+// removal would change the meaning of others.
 func (c *Compactor) takeOut(doc *memory.Document, entries []int) (text []byte, stuck []int) {
 	parse := func(b []byte) *memory.Document { return c.Parse(vault.File{Path: doc.Place.Path, Data: b}) }
 	entries, stuck = separators(doc, entries)
@@ -211,9 +216,9 @@ func (c *Compactor) takeOut(doc *memory.Document, entries []int) (text []byte, s
 	return text, stuck
 }
 
-// separators parts the entries into those that can go and those that cannot,
-// because they keep a paragraph from a block of code, which it would introduce
-// if it came to stand above it.
+// separators splits the entries into those that can be removed and those that
+// cannot. An entry between a paragraph and a code block cannot, because the
+// paragraph would then introduce the code.
 func separators(doc *memory.Document, entries []int) (free, stuck []int) {
 	going := map[int]bool{}
 	for _, i := range entries {

@@ -15,28 +15,28 @@ import (
 	"github.com/memwatchd/memwatchd/vault"
 )
 
-// The attributes that an archived entry has beside its own.
+// Attributes that an archived entry has in addition to its own.
 const (
-	attrFrom      = "from"      // path of the file that it comes from
-	attrSection   = "section"   // its section there: see sectionText
-	attrArchived  = "archived"  // when it was archived
-	attrInherited = "inherited" // which of its other attributes say what its file said for it
+	attrFrom      = "from"      // path of the source file
+	attrSection   = "section"   // source section: see sectionText
+	attrArchived  = "archived"  // time of archiving
+	attrInherited = "inherited" // names of the attributes that hold settings inherited from the file
 )
 
-// maxArchive is the size from which an archive is continued in another file: it
-// is read as a whole whenever something is added.
+// maxArchive is the size in bytes from which an archive continues in another
+// file. Each addition reads the whole file.
 const maxArchive = 512 << 10
 
-// An origin is what tells archived entries apart: where an entry comes from and
-// its lines there, byte for byte.
+// An origin identifies an archived entry by its source and its exact lines
+// there.
 type origin struct{ from, section, lines string }
 
-// originOf is the origin of an entry that is going to be archived.
+// originOf returns the origin of an entry to archive.
 func originOf(doc *memory.Document, e *memory.Entry) origin {
 	return origin{doc.Place.Path, sectionText(e.Sections), string(linesOf(doc, e))}
 }
 
-// linesOf are an entry's lines, each ended by a line feed.
+// linesOf returns an entry's lines, each ended by a line feed.
 func linesOf(doc *memory.Document, e *memory.Entry) []byte {
 	b := bytes.TrimPrefix(doc.Source[e.Span.Start:e.Span.End], []byte("\ufeff"))
 	b = bytes.ReplaceAll(b, []byte("\r\n"), []byte("\n"))
@@ -47,8 +47,8 @@ func linesOf(doc *memory.Document, e *memory.Entry) []byte {
 	return b
 }
 
-// sectionText is a section path as an attribute has it: its names, separated by
-// slashes.
+// sectionText returns a section path as an attribute value: the escaped names,
+// separated by slashes.
 func sectionText(sections []string) string {
 	escape := strings.NewReplacer("%", "%25", "/", "%2F")
 	names := make([]string, len(sections))
@@ -72,9 +72,9 @@ func sectionPath(text string) []string {
 	return names
 }
 
-// heading is the section of an archive in which entries of a section are kept:
-// the same, so that what they mean does not change. Those without a section are
-// kept under the name of their file.
+// heading returns the archive section for entries of a section. It is the same
+// section, so that the entries keep their meaning. For entries without a
+// section it is the name of their file.
 func heading(from string, section []string) []string {
 	if len(section) == 0 {
 		return []string{from}
@@ -82,8 +82,8 @@ func heading(from string, section []string) []string {
 	return section
 }
 
-// alone reads lines as a file that has nothing else in it. The lines must be one
-// entry.
+// alone parses lines as a file of their own. The lines must form exactly one
+// item.
 func (c *Compactor) alone(lines []byte, modified time.Time) (*memory.Document, error) {
 	doc := c.Parse(vault.File{Path: "_longterms/x/_archive/alone.md", Data: lines, ModTime: modified})
 	if doc.Unsound || len(doc.Problems) > 0 && doc.Problems[0].Code == "comment_unclosed" || len(doc.Entries) != 1 || doc.Entries[0].Block != memory.Item ||
@@ -93,10 +93,10 @@ func (c *Compactor) alone(lines []byte, modified time.Time) (*memory.Document, e
 	return doc, nil
 }
 
-// copyOf is an entry as it is written into an archive: its lines, with
-// attributes that say where it comes from, when it was archived, and what was
-// said of it by the file around it. It is checked that the lines can be had back
-// byte for byte: an error says why the entry stays where it is.
+// copyOf returns an entry as written to an archive: its lines with attributes
+// for the source, the time of archiving and the settings inherited from the
+// file. It checks that originals restores the exact lines. An error describes
+// why the entry cannot be archived.
 func (c *Compactor) copyOf(doc *memory.Document, e *memory.Entry, now time.Time) ([]byte, error) {
 	lines := linesOf(doc, e)
 	alone, err := c.alone(lines, e.Time)
@@ -150,7 +150,8 @@ func (c *Compactor) copyOf(doc *memory.Document, e *memory.Entry, now time.Time)
 	return copied, nil
 }
 
-// placeable checks that a copy means in an archive what the entry means.
+// placeable checks that a copy has the same meaning in an archive as in its
+// file.
 func (c *Compactor) placeable(copied []byte, from string, e *memory.Entry) error {
 	parse := func(b []byte) *memory.Document {
 		return c.Parse(vault.File{Path: "_longterms/x/_archive/alone.md", Data: b, ModTime: e.Time})
@@ -166,7 +167,7 @@ func (c *Compactor) placeable(copied []byte, from string, e *memory.Entry) error
 	return nil
 }
 
-// originals are the lines that an archived entry had.
+// originals returns the lines of an archived entry before it was archived.
 func (c *Compactor) originals(copied []byte) ([]byte, error) {
 	doc, err := c.alone(copied, time.Time{})
 	if err != nil {
@@ -186,8 +187,8 @@ func (c *Compactor) originals(copied []byte) ([]byte, error) {
 	return r.Apply(func(b []byte) *memory.Document { return c.Parse(vault.File{Path: doc.Place.Path, Data: b}) })
 }
 
-// archived is the origin of an entry of an archive; false for one that was not
-// archived by itself.
+// archived returns the origin of an entry in an archive. It reports false for
+// an entry that was not archived individually.
 func (c *Compactor) archived(archive *memory.Document, e *memory.Entry) (origin, bool) {
 	from := e.Attributes[attrFrom]
 	if from == "" {
@@ -200,13 +201,14 @@ func (c *Compactor) archived(archive *memory.Document, e *memory.Entry) (origin,
 	return origin{from, e.Attributes[attrSection], string(lines)}, true
 }
 
-// archiveOf is the directory of the archive for a file's entries, and the
-// subject that its files have to name; empty where the directory says it.
+// archiveOf returns the directory of the archive for a file's entries, and the
+// subject to write into the archive files, which is empty if the directory
+// determines it.
 //
-// What lies below _longterms has its archive in its own directory. The owner's
-// and a user's MEMORY.md have it in the directory of their subject. That of a
-// user's directory which does not name its subject is not known: it could be
-// somebody else's.
+// Files below _longterms have their archive in their own directory. For the
+// MEMORY.md of the owner or a user it is the directory of their subject. A
+// user's directory without a named subject has no archive, because the entries
+// could belong to another subject.
 func archiveOf(doc *memory.Document) (dir, subject string, err error) {
 	below, longterm := strings.CutPrefix(doc.Place.Path, "_longterms/")
 	switch {
@@ -224,7 +226,8 @@ func archiveOf(doc *memory.Document) (dir, subject string, err error) {
 	return "_longterms/" + memory.SubjectDir(subject) + "/_archive", subject, nil
 }
 
-// contested reports whether the directory of an archive is another subject's.
+// contested reports whether the directory of an archive belongs to another
+// subject.
 func (c *Compactor) contested(dir, subject string) bool {
 	for _, p := range c.Paths() {
 		if subject == "" || !strings.HasPrefix(p, path.Dir(dir)+"/") {
@@ -237,8 +240,9 @@ func (c *Compactor) contested(dir, subject string) bool {
 	return false
 }
 
-// archiveName is the n-th file, from 1, of a month in an archive. The host is in
-// it so that two machines that share a directory never write the same one.
+// archiveName returns the path of the n-th file, from 1, of the month of now in
+// an archive. The name contains the host, so that two machines that share a
+// directory never write the same file.
 func (c *Compactor) archiveName(dir string, now time.Time, n int) string {
 	name := now.In(cmp.Or(c.Location, time.UTC)).Format("2006-01") + "." + HostName(c.Host)
 	if n > 1 {
@@ -247,11 +251,11 @@ func (c *Compactor) archiveName(dir string, now time.Time, n int) string {
 	return dir + "/" + name + ".md"
 }
 
-// newArchive is a file of an archive with nothing in it yet.
+// newArchive returns the content of an empty archive file.
 func newArchive(subject string) []byte {
 	if subject == "" {
 		return []byte{}
 	}
-	quoted, _ := json.Marshal(subject) // a string of JSON is one of YAML too
+	quoted, _ := json.Marshal(subject) // a JSON string is also a YAML string
 	return fmt.Appendf(nil, "---\nsubject_id: %s\n---\n", quoted)
 }

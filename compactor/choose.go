@@ -9,7 +9,7 @@ import (
 	"github.com/memwatchd/memwatchd/memory"
 )
 
-// choose says what goes.
+// choose selects the entries to remove.
 func (p *planner) choose() {
 	p.size, p.plan.Steps = p.plan.Before, p.plan.Steps[:0]
 	p.room = max(1, int(p.MaxLoss*float64(p.size.Items)))
@@ -20,8 +20,8 @@ func (p *planner) choose() {
 	p.trim()
 }
 
-// unstick finds what cannot be taken out after all, so that it has to be chosen
-// anew.
+// unstick protects the selected entries that cannot be removed after all. It
+// reports whether there are any, so that the selection must be repeated.
 func (p *planner) unstick() bool {
 	if p.Stuck == nil || len(p.plan.Steps) == 0 {
 		return false
@@ -39,7 +39,7 @@ func (p *planner) unstick() bool {
 	return len(stuck) > 0
 }
 
-// gather lists the items with what there is to say of each.
+// gather lists the items of the file with their scores and reasons.
 func (p *planner) gather() {
 	superseded := p.superseded()
 	for i := range p.doc.Entries {
@@ -69,10 +69,10 @@ func (p *planner) gather() {
 	p.protect()
 }
 
-// protect says which of the pinned and important items may not go: pinned ones
-// first, then the more important, the higher score, the newer, the line. Beyond
-// half of the limit, and where one does not fit into that, they are items like
-// others: whoever marks everything as important has marked nothing.
+// protect marks the pinned and important items that must stay. It orders them
+// by pin, importance, score, time and line, and protects at most half of the
+// limit. Items beyond that half are treated like others: if everything is
+// marked as important, the marks carry no information.
 func (p *planner) protect() {
 	var order []*candidate
 	for i := range p.items {
@@ -103,21 +103,21 @@ func (p *planner) protect() {
 	}
 }
 
-// shielded reports whether an entry says that it is not to go.
+// shielded reports whether an entry is pinned or important.
 func shielded(e *memory.Entry) bool { return e.Pin || e.Importance >= important }
 
 func hasOpen(e *memory.Entry) bool {
 	return slices.ContainsFunc(e.Tasks, func(t memory.Task) bool { return t.State == memory.Open })
 }
 
-// completed reports whether an entry is itself a task, and it and those in it
-// are done.
+// completed reports whether an entry is itself a task and contains no open
+// task.
 func completed(e *memory.Entry) bool {
 	return len(e.Tasks) > 0 && e.Tasks[0].Line == e.Line && !hasOpen(e)
 }
 
-// superseded maps the id of an entry to that of another in the file which says
-// that it takes its place.
+// superseded maps the ids of superseded entries to the ids of the entries in
+// the file that supersede them.
 func (p *planner) superseded() map[string]string {
 	by := map[string]*memory.Entry{}
 	target := func(e *memory.Entry) string {
@@ -131,17 +131,17 @@ func (p *planner) superseded() map[string]string {
 	out := map[string]string{}
 	for i := range p.doc.Entries {
 		e := &p.doc.Entries[i]
-		if other := by[e.ID]; other != nil && target(e) != other.ID { // two that name each other say nothing
+		if other := by[e.ID]; other != nil && target(e) != other.ID { // two entries that supersede each other are ignored
 			out[e.ID] = other.ID
 		}
 	}
 	return out
 }
 
-// merge takes out what says the same as a newer item of its section, to the same
-// people. The dates when they were added tell them apart, and are no part of what
-// they say. Titles play no part either: many items of one section may be about the
-// same thing.
+// merge removes items that have the same text and readers as a newer item of
+// their section. Texts are compared without the date on which they were added.
+// Titles are not compared either: many items of one section may have the same
+// title.
 func (p *planner) merge() {
 	type sameness struct {
 		heading   int
@@ -150,7 +150,7 @@ func (p *planner) merge() {
 	}
 	newest := map[sameness]*candidate{}
 	key := func(c *candidate) sameness { return sameness{c.e.Heading, c.e.Undated(), c.e.Type, c.e.Partition} }
-	alone := func(c *candidate) bool { return hasOpen(c.e) || c.e.Undated() == "" || c.e.Masked } // one mask may stand for two things
+	alone := func(c *candidate) bool { return hasOpen(c.e) || c.e.Undated() == "" || c.e.Masked } // one mask may stand for two texts
 	for i := range p.items {
 		c := &p.items[i]
 		if alone(c) {
@@ -168,7 +168,7 @@ func (p *planner) merge() {
 	}
 }
 
-// trim takes out items until the file is within its limit.
+// trim removes items until the file is within its limit.
 func (p *planner) trim() {
 	var first, rest []*candidate
 	for i := range p.items {
@@ -187,7 +187,7 @@ func (p *planner) trim() {
 			p.take(c, Trim, c.reason)
 		}
 	}
-	times := 1 // how far over the limit something goes for its score alone
+	times := 1 // multiple of the limit above which scores alone decide
 	if !p.learned {
 		times = 2
 	}
@@ -213,7 +213,7 @@ func (p *planner) trim() {
 	}
 }
 
-// fixed is how much of the file may not go.
+// fixed returns the size of the part of the file that must stay.
 func (p *planner) fixed() Size {
 	s := p.size
 	for i := range p.items {
@@ -229,7 +229,8 @@ func byScore(a, b *candidate) int {
 	return cmp.Or(cmp.Compare(a.score.Total, b.score.Total), a.e.Time.Compare(b.e.Time), cmp.Compare(a.entry, b.entry))
 }
 
-// take takes an item out, if there is room for that and the archive can hold it.
+// take selects an item for removal, if the run's quota and the archive allow
+// it.
 func (p *planner) take(c *candidate, action Action, reason string) {
 	if p.room == 0 {
 		return

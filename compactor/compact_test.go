@@ -10,8 +10,8 @@ import (
 	"golang.org/x/tools/txtar"
 )
 
-// unpicture makes visible what an archive cannot hold: ␍ is a carriage return, ␤
-// at the end means no final newline.
+// unpicture decodes the bytes that an archive cannot represent: ␍ is a carriage
+// return, and ␤ at the end means no final newline.
 func unpicture(b []byte) []byte {
 	return []byte(strings.NewReplacer("␍\n", "\r\n", "␤\n", "").Replace(string(b)))
 }
@@ -24,9 +24,9 @@ func picture(s string) string {
 	return s
 }
 
-// The archives of testdata/compact are the files of a root, then the same after
-// one run (with → behind their names), and after everything that went was
-// brought back (with ← behind).
+// TestCompactGolden checks the archives in testdata/compact. They contain the
+// files of a root, the result of one run (names with →), and the result of
+// restoring all moved items (names with ←).
 func TestCompactGolden(t *testing.T) {
 	names, err := filepath.Glob("testdata/compact/*.txtar")
 	if err != nil || len(names) == 0 {

@@ -1,22 +1,22 @@
-// Package compactor makes room in long-term memory.
+// Package compactor keeps long-term memory within its limits.
 //
-// What is long remembered is read at the start of every session, so it must
-// stay short. From time to time the compactor looks at the long-term files, and
-// moves what is done, superseded, said twice, or hardly ever used into an
-// archive, from where it can be brought back as it was.
+// Long-term memory is read at the start of every session, so it must stay
+// short. The compactor periodically moves completed, superseded, duplicate and
+// rarely used items of long-term files to an archive, from which they can be
+// restored unchanged.
 //
-// The rules of it:
+// Its rules:
 //
-//   - Every step is planned first, by a pure function of the file, the limits
-//     and the counts ([PlanFile]); a dry run is the plan.
-//   - Only top-level list items ever go. Paragraphs, tables, code and quotes
-//     are left as they are, and so are files that no limit names.
-//   - Nothing goes before its copy is safely in the archive. A copy that does
-//     not give back the very bytes is none: such an item stays.
-//   - A run takes at most a quarter of a file's items, and what it takes can be
-//     undone as one.
-//   - How often something is used decides what goes, and nothing else: no
-//     search and no answer depends on it.
+//   - A pure function of the file, the limits and the counts ([PlanFile]) plans
+//     every step; a dry run returns the plan.
+//   - Only top-level list items are moved. Paragraphs, tables, code and quotes
+//     stay, and so do files without a limit.
+//   - An item is removed only once its copy is safely in the archive. An item
+//     whose copy does not restore the exact bytes stays.
+//   - A run removes at most a quarter of a file's items, and its changes can be
+//     undone together.
+//   - Usage counts only affect which items are moved. No search and no answer
+//     depends on them.
 package compactor
 
 import (
@@ -33,77 +33,77 @@ import (
 	"github.com/memwatchd/memwatchd/vault/journal"
 )
 
-// Files gives files of memory as they are now, or as they last were. An error
-// that is fs.ErrNotExist says that there is none.
+// Files loads memory files in their current or last known state. An error
+// matching fs.ErrNotExist means that there is no such file.
 type Files interface {
 	Load(path string) (*memory.Document, error)
 }
 
-// Disk reads a file as it is at this moment, and nothing else in its place.
+// Disk reads the current content of a file, never a cached one.
 type Disk interface {
 	Read(path string) (vault.File, error)
 }
 
-// A Writer makes changes to files.
+// A Writer changes files.
 type Writer interface {
 	Write(context.Context, vault.Change) (vault.Written, error)
 }
 
-// A Compactor makes room in the long-term files of one root. Its fields must not
+// A Compactor compacts the long-term files of one root. Its fields must not
 // change while it is in use; its methods are safe for concurrent use.
 type Compactor struct {
 	Files  Files
 	Disk   Disk
 	Writer Writer
 	Parse  func(vault.File) *memory.Document
-	Paths  func() []string // of all files of memory, in any order
-	Uses   *Uses           // nil: nothing is counted, and nothing goes for its score alone unless a file is twice over its limit
+	Paths  func() []string // returns the paths of all memory files, in any order
+	Uses   *Uses           // nil: no counts, and scores alone remove items only from files over twice their limit
 	Logger *slog.Logger
 
-	// Links counts the links from anywhere to the entries of a file, by the id
-	// of the entry; nil if they are not counted.
+	// Links returns the number of links to the entries of a file, by entry id.
+	// Nil disables the count.
 	Links func(context.Context, *memory.Document) (map[string]int, error)
 
-	Host    string  // the name of this machine, which stands in the names of archives: see [HostName]
-	Limits  []Limit // the first that a path matches counts; DefaultLimits when nil
-	Soft    []Limit // those that only lead to hints; SoftLimits when nil
-	MaxLoss float64 // the share of a file's items that one run may take; one may always go, and no more does when this is zero
+	Host    string  // name of this machine, used in the names of archives: see [HostName]
+	Limits  []Limit // the first match applies; DefaultLimits when nil
+	Soft    []Limit // limits that only cause hints; SoftLimits when nil
+	MaxLoss float64 // maximum share of a file's items removed by one run; always allows one item, and only one when zero
 
-	Location *time.Location   // of the months of archives; UTC when nil
+	Location *time.Location   // time zone of the months of archives; UTC when nil
 	Now      func() time.Time // time.Now when nil
 
-	// Moved, if not nil, is told what has gone from a file to which archive.
+	// Moved, if not nil, is called after items have moved from a file to an
+	// archive.
 	Moved func(path, archive string, items int)
-	// Claim is called before anything is changed, if it is not nil. See
-	// [Host.Claim].
+	// Claim, if not nil, is called before any change. See [Host.Claim].
 	Claim func(ctx context.Context, asked bool) error
 
 	fills fills
 }
 
-// A Request asks for a run.
+// A Request describes a run.
 type Request struct {
-	Path    string // only files of this path, below this directory, or matching this pattern; empty for all
-	DryRun  bool   // plan, and change nothing
-	Explain bool   // with every score, and what stays
-	Asked   bool   // by somebody who waits for it, not by the clock
+	Path    string // a file, a directory or a pattern; empty for all files
+	DryRun  bool   // plan without changing files
+	Explain bool   // include all scores and the items that stay
+	Asked   bool   // a caller waits for the run, which is not a scheduled one
 }
 
-// A Report says what a run did.
+// A Report is the result of a run.
 type Report struct {
-	Time    time.Time     // that ages were counted from
-	Plans   []*Plan       // of the files that are not simply within their limits, by path
-	Since   time.Time     // since when uses are counted; zero if they are not
-	Applied int           // items that have gone to an archive
-	Wait    time.Duration // after which it is worth another try, where somebody was at a file; zero if nobody was
+	Time    time.Time     // reference time for ages
+	Plans   []*Plan       // plans of the files that are not simply within their limits, by path
+	Since   time.Time     // start of counting; zero without counts
+	Applied int           // items moved to an archive
+	Wait    time.Duration // delay before another attempt, if a file was in use; otherwise zero
 }
 
-// ErrUnlimited: no limit says how large a file may be.
+// ErrUnlimited reports that no limit matches a path.
 var ErrUnlimited = errors.New("no limit in compactor.limits is for a long-term file of that path")
 
-// Compact makes one run over the files with a limit. What cannot be done with
-// one file is said in its plan, and keeps nobody from the others. Runs that
-// change something share a [Turn].
+// Compact makes one run over the files with a limit. A failure in one file is
+// recorded in its plan and does not stop the run. Runs that change files must
+// share a [Turn].
 func (c *Compactor) Compact(ctx context.Context, r Request) (*Report, error) {
 	report := &Report{Time: c.now().UTC().Truncate(time.Second), Plans: []*Plan{}}
 	if c.Uses != nil {
@@ -122,7 +122,7 @@ func (c *Compactor) Compact(ctx context.Context, r Request) (*Report, error) {
 		}
 		doc, err := c.Files.Load(path)
 		if err != nil || doc.Place.Kind != memory.Longterm {
-			continue // it has gone, or it is another kind of file that a wide pattern names
+			continue // the file is gone, or a wide pattern matches a file of another kind
 		}
 		found = true
 		terms, err := c.terms(ctx, doc, limit, report.Time)
@@ -144,7 +144,7 @@ func (c *Compactor) Compact(ctx context.Context, r Request) (*Report, error) {
 	return report, nil
 }
 
-// asked reports whether a path is meant.
+// asked reports whether a request's pattern includes a path.
 func asked(pattern, path string) bool {
 	if pattern == "" || path == pattern || strings.HasPrefix(path, strings.TrimSuffix(pattern, "/")+"/") {
 		return true
@@ -153,8 +153,8 @@ func asked(pattern, path string) bool {
 	return ok
 }
 
-// carryOut does what a plan says. Only that nothing may be written at all is an
-// error.
+// carryOut executes a plan, or computes its diff for a dry run. It records a
+// failure in the plan and returns an error only if the run must stop.
 func (c *Compactor) carryOut(ctx context.Context, doc *memory.Document, plan *Plan, terms Terms, r Request, report *Report) error {
 	if len(plan.Steps) == 0 {
 		return nil
@@ -199,7 +199,7 @@ func (c *Compactor) carryOut(ctx context.Context, doc *memory.Document, plan *Pl
 	return nil
 }
 
-// terms are those on which a file is planned.
+// terms returns the terms for planning a file.
 func (c *Compactor) terms(ctx context.Context, doc *memory.Document, limit Limit, now time.Time) (Terms, error) {
 	t := Terms{
 		Limit: limit, MaxLoss: c.MaxLoss, Now: now,

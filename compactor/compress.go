@@ -12,30 +12,30 @@ import (
 	"github.com/memwatchd/memwatchd/memory"
 )
 
-// CompressTerms are what [PlanCompress] goes by, beside the files.
+// CompressTerms are the inputs of [PlanCompress] besides the files.
 type CompressTerms struct {
-	Before string         // days before this one are summed up, YYYY-MM-DD
+	Before string         // days before this one are summarized, YYYY-MM-DD
 	Layout *memory.Layout // of the root
 
-	// Archive is a file of the archive that is there already; nil for none.
+	// Archive returns an existing archive file, or nil.
 	Archive func(path string) *memory.Document
-	// Contested reports whether the directory of a subject below _longterms is
-	// another's.
+	// Contested reports whether a subject's directory below _longterms belongs
+	// to another subject.
 	Contested func(subject string) bool
-	// Summarizer says what it is known to say of some notes; nobody is asked for
-	// it by planning.
+	// Summarizer supplies the summaries it already has; planning requests no
+	// new ones.
 	Summarizer *Summarizer
 }
 
-// A CompressPlan says which sessions and daily notes are summed up and archived,
-// in the order of days and paths, and what stays although it is as old.
+// A CompressPlan lists the sessions and daily notes to summarize and archive,
+// ordered by day and path, and the equally old files that stay.
 type CompressPlan struct {
 	Files []Compressed
 	Stay  []DayStay
 }
 
-// Compressed is one file that is summed up. What is summed up moves to the
-// archive; if there is an open task in the file, the entries with one stay.
+// Compressed is one file to summarize. The summarized entries move to the
+// archive. Entries with open tasks stay in the file.
 type Compressed struct {
 	Day   string
 	From  string
@@ -43,40 +43,40 @@ type Compressed struct {
 	Part  bool // entries with open tasks stay
 	Lines []SummaryLine
 
-	archived, stays []byte // the two files that it becomes, if it is parted
-	subject         string // whose summary it goes into
+	archived, stays []byte // the two files that result from a split
+	subject         string // subject whose summary receives the lines
 }
 
-// A SummaryLine is what is said of the entries of one file with one project, or
-// with none, that the same people may read.
+// A SummaryLine is the summary of those entries of one file that share a
+// project, or have none, and have the same readers.
 type SummaryLine struct {
-	Path       string // of the summary
+	Path       string // of the summary file
 	Project    string
 	Visibility string
 	Text       string // the sentences
 	Evidence   []string
-	Model      bool // the sentences are a model's
+	Model      bool // a model wrote the sentences
 
 	summary memory.Summary
-	notes   []string // that a model may be asked about
+	notes   []string // input for a model
 }
 
-// inPrivate is the same line for fewer people.
+// inPrivate returns the same line with private visibility.
 func (s SummaryLine) inPrivate() SummaryLine {
 	s.summary.Visibility = memory.PrivateOnly
 	s.Visibility = memory.PrivateOnly.String()
 	return s
 }
 
-// PlanCompress plans what is summed up. It is a pure function of the files, in
-// any order; only sessions and daily notes are looked at.
+// PlanCompress plans the summaries. It is a pure function of the files, in any
+// order; it uses only sessions and daily notes.
 //
-// A summary is made of sentences that stand in the file, at most three of those
-// entries that have the same #project: tag, or none, and the same readers:
-// decisions first, then the more important, then the newer, then in the order of
-// the file. Projects are summed up in the subject's project.md, the rest in its
-// profile.md; the subject is the one that the file names, else the owner. What
-// somebody else has said of these entries is used in place of their sentences.
+// A summary contains at most three sentences of the entries that share a
+// #project: tag, or have none, and have the same readers. It takes decisions
+// first, then sorts by importance, by time from the newest, and by position.
+// Summaries of projects belong to the subject's project.md, others to its
+// profile.md. The subject is the one named by the file, or the owner. If the
+// Summarizer has a summary of these entries, the plan uses it instead.
 func PlanCompress(docs []*memory.Document, t CompressTerms) CompressPlan {
 	docs = slices.DeleteFunc(slices.Clone(docs), func(d *memory.Document) bool {
 		return d.Place.Kind != memory.Session && d.Place.Kind != memory.Daily || d.Place.Day >= t.Before
@@ -98,7 +98,8 @@ func PlanCompress(docs []*memory.Document, t CompressTerms) CompressPlan {
 	return plan
 }
 
-// compressFile plans one file.
+// compressFile plans one file, where taken holds the archive paths that earlier
+// files use. An error describes why the file stays.
 func compressFile(d *memory.Document, t CompressTerms, taken map[string]bool) (*Compressed, error) {
 	f := &Compressed{Day: d.Place.Day, From: d.Place.Path, subject: d.Front.SubjectID}
 	if memory.ValidSubject(f.subject) != nil {
@@ -140,7 +141,7 @@ func compressFile(d *memory.Document, t CompressTerms, taken map[string]bool) (*
 	return f, nil
 }
 
-// without is a file without some of its entries.
+// without returns a file without some of its entries.
 func without(d *memory.Document, entries []int, l *memory.Layout) ([]byte, error) {
 	r := d.Revise()
 	for _, i := range entries {
@@ -150,8 +151,8 @@ func without(d *memory.Document, entries []int, l *memory.Layout) ([]byte, error
 	return r.Apply(func(source []byte) *memory.Document { return l.Parse(d.Place.Path, source, memory.Meta{}) })
 }
 
-// place finds the place of a file in the archive. One that is parted may have
-// been put there already, by a run that was ended before it was done.
+// place returns the path of a file in the archive. An interrupted run may
+// already have written the archived part of a split file there.
 func (f *Compressed) place(d *memory.Document, t CompressTerms, taken map[string]bool) (string, error) {
 	to, err := archivedAt(d, t.Layout)
 	if err != nil {
@@ -172,7 +173,7 @@ func (f *Compressed) place(d *memory.Document, t CompressTerms, taken map[string
 	}
 }
 
-// summaryLines sums up some entries of a file.
+// summaryLines returns the summary lines for some entries of a file.
 func summaryLines(d *memory.Document, entries []int, subject string, t CompressTerms) ([]SummaryLine, error) {
 	type about struct {
 		project    string
@@ -230,8 +231,8 @@ func summaryLines(d *memory.Document, entries []int, subject string, t CompressT
 	return lines, nil
 }
 
-// summaryLine makes a line of what some entries come to, and checks that it says
-// what it is meant to say.
+// summaryLine returns the summary line for some entries and checks that its
+// text parses as intended.
 func summaryLine(d *memory.Document, entries []int, text, subject, project string, v memory.Visibility, l *memory.Layout) (SummaryLine, error) {
 	s := SummaryLine{
 		Path: "_longterms/" + memory.SubjectDir(subject) + "/profile.md", Project: project, Visibility: v.String(), Text: text,
@@ -257,7 +258,7 @@ func summaryLine(d *memory.Document, entries []int, text, subject, project strin
 			updated = e.Time
 		}
 		evidence := d.Place.Path
-		if e.Given { // others have another id when they lie elsewhere
+		if e.Given { // derived ids change when the entry moves to another file
 			evidence += "#" + e.ID
 		}
 		if !slices.Contains(s.Evidence, evidence) {

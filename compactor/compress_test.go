@@ -17,7 +17,7 @@ import (
 	"github.com/memwatchd/memwatchd/vault"
 )
 
-// compressing sums up what is before 2026-02-03 in a tree.
+// compressing returns a Compress for the files of a tree before 2026-02-03.
 func compressing(tr *tree) *Compress {
 	return &Compress{
 		Files: tr, Disk: tr, Writer: tr, Mover: tr, Parse: tr.parse, Paths: tr.paths, Layout: tr.layout,
@@ -54,8 +54,7 @@ func TestCompressGolden(t *testing.T) {
 	})
 }
 
-// texts counts what stands in a tree, entry by entry, but for what is in the
-// summaries.
+// texts counts the entries of a tree, except those in summaries.
 func (tr *tree) texts() map[string]int {
 	count := map[string]int{}
 	for _, path := range tr.paths() {
@@ -113,7 +112,8 @@ func TestCompressLosesNothing(t *testing.T) {
 	}
 }
 
-// Nobody reads more than before, in what moves and in the summaries.
+// TestCompressShowsNobodyMore checks that no reader gains access through moved
+// files or summaries.
 func TestCompressShowsNobodyMore(t *testing.T) {
 	tr := treeOf(t, "testdata/compress/days.txtar")
 	tr.files["2026-01-01/secrets.md"] = "- public\n- #project:x canary one. <!-- visibility=private_only -->\n<private>\ncanary two.\n</private>\n"
@@ -150,7 +150,7 @@ func TestCompressMeanwhile(t *testing.T) {
 				}
 			}
 			c := compressing(tr)
-			c.Files = treeOf(t, "testdata/compress/days.txtar") // as it was
+			c.Files = treeOf(t, "testdata/compress/days.txtar") // the earlier state
 			report, err := c.Run(t.Context(), 0, false)
 			if err != nil || len(report.Left) != 1 || !strings.Contains(report.Left[0].Reason, test.want) {
 				t.Errorf("left %+v, %v", report.Left, err)
@@ -188,7 +188,7 @@ func TestSentences(t *testing.T) {
 		"- e.g. this, i.e. that. 3.14 is pi.":     {"e.g. this, i.e. that.", "3.14 is pi."},
 		"一句。两句！三句？四":                              {"一句。", "两句！", "三句？", "四"},
 		"- a\n  continued\n  - nested\n  - [x] b": {"a continued", "nested", "b"},
-		"1. numbered\n2. next":                    {"numbered"}, // the second is another entry
+		"1. numbered\n2. next":                    {"numbered"}, // the second line is another entry
 		"> quoted\n> text":                        {"quoted text"},
 		"- with `code`. Without.":                 {"Without."},
 		"- has\n  ```\n  code\n  ```\n  more":     {"has", "more"},
@@ -277,7 +277,8 @@ func TestEvidence(t *testing.T) {
 	}
 }
 
-// What a summary is based on is there, before the file moves and after.
+// TestCompressEvidenceHolds checks that the evidence of summaries is readable
+// before and after the file moves.
 func TestCompressEvidenceHolds(t *testing.T) {
 	tr := treeOf(t, "testdata/compress/days.txtar")
 	plan, err := compressing(tr).Plan(t.Context(), 0)
@@ -308,8 +309,8 @@ func TestCompressEvidenceHolds(t *testing.T) {
 	}
 }
 
-// A plan does not depend on the order in which files are seen, and whatever is
-// in a file, what is summed up of it is one line that can be read back.
+// FuzzCompress checks that any file can be summarized without losing an entry
+// and that a second run does nothing.
 func FuzzCompress(f *testing.F) {
 	for _, a := range []string{"- a. B!\n- [ ] open\n", "para\n\n- x <!-- id=1 -->\n", "<private>\n- x\n</private>\n- *b*. **c\n", "- [link](a b) ] **\n", "#project:a/b c\n\n> q\n", "- 字。\\\n  x", "- an anchor ^abc\n"} {
 		f.Add(a, "x")

@@ -15,44 +15,44 @@ import (
 	"github.com/memwatchd/memwatchd/vault"
 )
 
-// DefaultCutoff is how old sessions and daily notes are when they are summed up,
-// if nothing else is said.
+// DefaultCutoff is the default age from which sessions and daily notes are
+// summarized.
 const DefaultCutoff = 48 * time.Hour
 
-// Compress sums up old sessions and daily notes in the files of their subjects,
-// and archives them. Its fields must not change while it is in use.
+// Compress summarizes old sessions and daily notes in the files of their
+// subjects and archives them. Its fields must not change while it is in use.
 //
-// For each file, the lines of the summary are written first, and the file moves
-// when they are safely there. So whatever ends a run, nothing is lost, and the
-// next one finds the lines and does the rest.
+// For each file, Compress writes the summary lines first and moves the file
+// once they are safely stored. An interrupted run therefore loses nothing, and
+// the next run finds the lines and completes the work.
 type Compress struct {
 	Files      Files
 	Disk       Disk
 	Writer     Writer
 	Mover      Mover
 	Parse      func(vault.File) *memory.Document
-	Paths      func() []string // of all files of memory, in any order
+	Paths      func() []string // returns the paths of all memory files, in any order
 	Layout     *memory.Layout
-	Claim      func(ctx context.Context, asked bool) error // before anything is written, if it is not nil; see [Host.Claim]
-	Summarizer *Summarizer                                 // asked what entries come to; nil for their own sentences
+	Claim      func(ctx context.Context, asked bool) error // called before any write, if not nil; see [Host.Claim]
+	Summarizer *Summarizer                                 // writes the summaries; nil uses sentences of the entries
 	Cutoff     time.Duration                               // DefaultCutoff if zero
-	Location   *time.Location                              // of days; UTC if nil
+	Location   *time.Location                              // time zone of days; UTC if nil
 	Now        func() time.Time                            // time.Now if nil
 }
 
-// A CompressReport says what became of a plan.
+// A CompressReport is the result of a run.
 type CompressReport struct {
 	Plan    CompressPlan
-	Applied int       // files that were summed up and archived
-	Left    []DayStay // what could not be, this time
+	Applied int       // files summarized and archived
+	Left    []DayStay // files that could not be processed this time
 }
 
-// errOtherwise: what was planned does not hold any more.
+// errOtherwise reports that the file no longer matches the plan.
 var errOtherwise = errors.New("it has changed meanwhile")
 
-// Plan says what would be summed up now; of what is older than a cutoff, or than
-// the usual one if that is zero. If there is a summarizer, it is asked for what it
-// has not said yet.
+// Plan returns the plan for files older than cutoff, or than the configured
+// cutoff if it is zero. If there is a summarizer, Plan requests the missing
+// summaries from it.
 func (c *Compress) Plan(ctx context.Context, cutoff time.Duration) (CompressPlan, error) {
 	now := time.Now
 	if c.Now != nil {
@@ -67,7 +67,7 @@ func (c *Compress) Plan(ctx context.Context, cutoff time.Duration) (CompressPlan
 		if p := c.Layout.Place(path); p.Kind != memory.Session && p.Kind != memory.Daily || p.Day >= before {
 			continue
 		}
-		if doc, err := c.Files.Load(path); err == nil { // what is gone meanwhile is not missed
+		if doc, err := c.Files.Load(path); err == nil { // files deleted since the listing are skipped
 			docs = append(docs, doc)
 		}
 	}
@@ -88,7 +88,7 @@ func (c *Compress) terms(before string) CompressTerms {
 			case errors.Is(err, fs.ErrNotExist):
 				return nil
 			case err != nil:
-				return &memory.Document{} // there is something
+				return &memory.Document{} // the path is occupied
 			default:
 				return c.Parse(file)
 			}
@@ -102,7 +102,8 @@ func (c *Compress) terms(before string) CompressTerms {
 	}
 }
 
-// contested reports whether a file in a subject's directory is another's.
+// contested reports whether a file in a subject's directory belongs to another
+// subject.
 func (c *Compress) contested(subject string) bool {
 	dir := "_longterms/" + memory.SubjectDir(subject) + "/"
 	return slices.ContainsFunc(c.Paths(), func(path string) bool {
@@ -114,9 +115,9 @@ func (c *Compress) contested(subject string) bool {
 	})
 }
 
-// Run sums up what is old, as one group of changes. What cannot be done now is in
-// the report; it is tried again the next time. An error is that of the context,
-// that of the claim, or that nothing may be written at all.
+// Run summarizes old files as one group of changes. Files that fail are in the
+// report and are retried by the next run. Run returns an error only from the
+// context or the claim, or if writing is disabled altogether.
 func (c *Compress) Run(ctx context.Context, cutoff time.Duration, asked bool) (*CompressReport, error) {
 	plan, err := c.Plan(ctx, cutoff)
 	if err != nil {
@@ -145,7 +146,7 @@ func (c *Compress) Run(ctx context.Context, cutoff time.Duration, asked bool) (*
 	return report, nil
 }
 
-// A compression is one run.
+// A compression is the state of one run.
 type compression struct {
 	*Compress
 	ctx   context.Context
@@ -153,7 +154,7 @@ type compression struct {
 	group string
 }
 
-// file sums up one file and archives it.
+// file summarizes and archives one file.
 func (c *compression) file(f *Compressed) error {
 	var targets []string
 	for _, l := range f.Lines {
@@ -177,7 +178,7 @@ func (c *compression) file(f *Compressed) error {
 	}
 	if err := c.write(f.To, "what was summed up of "+f.From, func(old *vault.File) ([]byte, error) {
 		if old != nil {
-			return nil, nil // it was put there by a run that was ended, else nothing is taken out of the file below
+			return nil, nil // written by an interrupted run; if not, the comparison below stops the removal
 		}
 		return f.archived, c.stillThere(f)
 	}); err != nil {
@@ -206,13 +207,13 @@ func (c *compression) write(path, reason string, edit func(*vault.File) ([]byte,
 	return c.did(c.Writer.Write(c.ctx, c.change(path, reason, edit)))
 }
 
-// did notes the group of the first change that was made.
+// did records the group of the first change and returns err.
 func (c *compression) did(w vault.Written, err error) error {
 	c.group = cmp.Or(c.group, w.ID)
 	return err
 }
 
-// sumUp is a summary with the lines of a file that it does not have yet.
+// sumUp returns a summary file with the missing lines of f added.
 func (c *compression) sumUp(f *Compressed, target string, old *vault.File) ([]byte, error) {
 	if err := c.stillThere(f); err != nil {
 		return nil, err
@@ -240,8 +241,8 @@ func (c *compression) sumUp(f *Compressed, target string, old *vault.File) ([]by
 	}
 	source, err := withLines(doc, missing, parse)
 	if err != nil {
-		// What is public cannot stand there without showing a heading that only
-		// some may read now: then only they read it.
+		// A public line would expose a heading that is visible only to some
+		// readers. Make the lines private instead.
 		for i := range missing {
 			missing[i] = missing[i].inPrivate()
 		}
@@ -252,7 +253,7 @@ func (c *compression) sumUp(f *Compressed, target string, old *vault.File) ([]by
 	return source, err
 }
 
-// withLines is a summary with further lines.
+// withLines returns a summary file with additional lines.
 func withLines(doc *memory.Document, lines []SummaryLine, parse func([]byte) *memory.Document) ([]byte, error) {
 	r := doc.Revise()
 	for i := range lines {
@@ -261,7 +262,7 @@ func withLines(doc *memory.Document, lines []SummaryLine, parse func([]byte) *me
 	return r.Apply(parse)
 }
 
-// stillThere says why the file is not any more what was planned for.
+// stillThere returns an error if the file on disk no longer matches the plan.
 func (c *compression) stillThere(f *Compressed) error {
 	file, err := c.Disk.Read(f.From)
 	if err != nil {
@@ -270,8 +271,7 @@ func (c *compression) stillThere(f *Compressed) error {
 	return c.asPlanned(f, &file)
 }
 
-// asPlanned says why a file, as it is now, is not what was planned for: what
-// would be planned for it now is something else.
+// asPlanned returns an error if a new plan for the current file differs from f.
 func (c *compression) asPlanned(f *Compressed, now *vault.File) error {
 	if now == nil || now.Unsettled {
 		return errOtherwise

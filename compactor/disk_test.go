@@ -14,8 +14,8 @@ import (
 	"github.com/memwatchd/memwatchd/vault"
 )
 
-// What is done on a disk, by the writer that people's files are changed by, is
-// what the plan says, and is undone as one.
+// TestOnDisk checks that a run on disk through vault.Writer has the planned
+// result and can be undone as one group.
 func TestOnDisk(t *testing.T) {
 	for _, test := range []struct {
 		name string
@@ -74,7 +74,7 @@ func TestOnDisk(t *testing.T) {
 	}
 }
 
-// A disk is a tree in a directory.
+// A disk is a tree stored in a directory.
 type disk struct {
 	*vault.Vault
 	t      *testing.T

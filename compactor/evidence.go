@@ -10,25 +10,25 @@ import (
 	"github.com/memwatchd/memwatchd/memory"
 )
 
-// Evidence looks up what a summary is based on. Its fields must not change while
+// Evidence checks the evidence of summaries. Its fields must not change while
 // it is in use; it is safe for concurrent use.
 type Evidence struct {
 	Files  Files
 	Layout *memory.Layout
-	View   memory.View // of whoever writes the summary
+	View   memory.View // view of the summary's author
 }
 
-// ErrNoEvidence: a summary names nothing that it is based on.
+// ErrNoEvidence reports that a summary has no evidence.
 var ErrNoEvidence = errors.New("a summary names what it is based on: give the paths, path#id or URLs as evidence")
 
-// ErrNotThere: there is nothing that can be read where a piece of evidence is
-// said to be.
+// ErrNotThere reports that a piece of evidence does not exist or is not
+// readable.
 var ErrNotThere = errors.New("there is no such file or entry")
 
-// Check says why a summary based on this is refused: it is based on nothing, or
-// on something that is not there. Each piece is a URL; or the path of a file of
-// memory, wherever it lies since its day was archived; or such a path, # and the
-// id of an entry. What the view cannot read is not there.
+// Check returns an error if there is no evidence or a piece does not exist. A
+// piece is a URL, the path of a memory file, or such a path with # and an entry
+// id. Check also finds files that have been archived since. Files and entries
+// that the view cannot read count as missing.
 func (v *Evidence) Check(pieces []string) error {
 	if len(pieces) == 0 {
 		return ErrNoEvidence
@@ -52,9 +52,9 @@ func (v *Evidence) check(piece string) error {
 	for _, p := range v.places(path) {
 		doc, err := v.Files.Load(p)
 		if err != nil {
-			continue // whatever is wrong with it: it cannot be looked at
+			continue // the file cannot be checked, for any reason
 		}
-		if doc = doc.For(v.View); doc == nil { // from here on, there is nothing in it that the view cannot read
+		if doc = doc.For(v.View); doc == nil { // doc now contains only entries that the view can read
 			continue
 		}
 		if !entry {
@@ -67,7 +67,7 @@ func (v *Evidence) check(piece string) error {
 	return ErrNotThere
 }
 
-// places lists where a file may be, which may have been archived.
+// places returns the path of a file and its possible paths in archives.
 func (v *Evidence) places(path string) []string {
 	list := []string{path}
 	place := v.Layout.Place(path)

@@ -8,15 +8,15 @@ import (
 	"github.com/memwatchd/memwatchd/memory"
 )
 
-// follow takes the counts of entries over to what the entries have become. An id
-// that nobody wrote is made of what the entry says, so an edited entry has
-// another one. It is then
+// follow transfers the counts of edited entries to their new ids. A generated
+// id depends on the entry's text, so an edit changes it. The edited entry is
 //
-//   - the one entry of the same section with the same title, if nothing else had it,
-//   - or else the one that stands between the same two neighbours.
+//   - the only entry of the same section with the same title, if its id has no
+//     count,
+//   - or else the entry between the same two neighbours.
 //
-// What fits neither keeps its count under the old id until that fades: the edit
-// may be taken back.
+// Without a match, the count stays under the old id until it fades: the edit
+// may be reverted.
 func (f *usedFile) follow(doc *memory.Document) {
 	at := make(map[string]int, len(doc.Entries))
 	for i := range doc.Entries {
@@ -43,7 +43,7 @@ func (f *usedFile) follow(doc *memory.Document) {
 	}
 }
 
-// know notes by what an entry is known.
+// know records the properties that identify an entry after an edit.
 func (u *usedEntry) know(doc *memory.Document, i int) {
 	e := &doc.Entries[i]
 	u.Title, u.Within = "", within(e)
@@ -53,10 +53,11 @@ func (u *usedEntry) know(doc *memory.Document, i int) {
 	u.Before, u.After = idAt(doc, i-1), idAt(doc, i+1)
 }
 
-// within is an entry's section as one text.
+// within returns an entry's section path as one string.
 func within(e *memory.Entry) string { return strings.Join(e.Sections, "\x1f") }
 
-// idAt is the id of an entry; at the ends there is a mark that no entry has.
+// idAt returns the id of entry i, or "-", which no entry has, beyond either
+// end.
 func idAt(doc *memory.Document, i int) string {
 	if i < 0 || i >= len(doc.Entries) {
 		return "-"
@@ -64,8 +65,8 @@ func idAt(doc *memory.Document, i int) string {
 	return doc.Entries[i].ID
 }
 
-// titled is the id of the one entry of a section with a title; empty if there
-// are none or several.
+// titled returns the id of the only entry of a section with a title, or "" if
+// there are none or several.
 func titled(doc *memory.Document, title, section string) string {
 	found := ""
 	for i := range doc.Entries {
@@ -90,7 +91,7 @@ func (u *usedEntry) byTitle(doc *memory.Document, counted map[string]*usedEntry)
 }
 
 func (u *usedEntry) byPlace(doc *memory.Document, at map[string]int, counted map[string]*usedEntry) string {
-	if u.Before == "" { // it was never seen in its place
+	if u.Before == "" { // the entry has never been seen in a document
 		return ""
 	}
 	i := 0

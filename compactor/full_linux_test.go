@@ -14,9 +14,10 @@ import (
 	"golang.org/x/tools/txtar"
 )
 
-// A disk that is full at any step of a run: the archive does not fit, or it does
-// and the file does not. Nothing is lost, and with room it is made as if nothing had
-// been.
+// TestCompactOnAFullDisk fills the disk at each step of a run: before the
+// archive is written, or between the archive and the file. It checks that
+// nothing is lost, and that with free space the later runs complete the work
+// without duplicates.
 func TestCompactOnAFullDisk(t *testing.T) {
 	if os.Getenv("FAULTS") == "" {
 		t.Skip("set FAULTS=1 to mount a small disk and fill it")
@@ -77,7 +78,7 @@ func TestCompactOnAFullDisk(t *testing.T) {
 	}
 }
 
-// fill makes a file that leaves so many bytes of its disk.
+// fill creates a file that leaves spare bytes free on its disk.
 func fill(t *testing.T, path string, spare int64) {
 	t.Helper()
 	var st unix.Statfs_t

@@ -12,8 +12,9 @@ import (
 	"github.com/memwatchd/memwatchd/vault"
 )
 
-// Whatever a long-term file says: what is planned can be copied, removed and put
-// back, no byte of a line changes on the way, and nobody reads more than before.
+// FuzzArchive checks for arbitrary long-term files that planned items can be
+// copied, removed and restored, that every byte of their lines survives, and
+// that no reader gains access.
 func FuzzArchive(f *testing.F) {
 	for _, pattern := range []string{"testdata/compact/*.txtar", "testdata/plan/*.txtar"} {
 		names, _ := filepath.Glob(pattern)
@@ -93,7 +94,7 @@ func FuzzArchive(f *testing.F) {
 			t.Fatalf("%d items are left, and %d were planned", again.Before.Items, plan.After.Items)
 		}
 
-		// And back.
+		// Back into the file.
 		for _, s := range plan.Steps {
 			e := &doc.Entries[s.entry]
 			b := &back{Compactor: c, origin: originOf(doc, e), archive: path, visibility: e.Partition.Visibility}

@@ -13,29 +13,28 @@ import (
 	"github.com/memwatchd/memwatchd/vault"
 )
 
-// Several machines may share a memory, through a tool that copies what changes.
-// If two of them tidied up at the same time, that tool would find that both have
-// changed the same files. So one of them does, and the others leave it to that
-// one: the machine that is named to them, or else the one that was first to have
-// something to do.
+// Several machines may share a memory through a sync tool. If two of them ran
+// maintenance at the same time, both would change the same files and cause
+// conflicts. Therefore only one machine runs maintenance: the configured one,
+// or else the first that had maintenance to do.
 
-// ClaimPath is the file in which the machine that tidies up says so to the
-// others. It is made when there is something to tidy up for the first time.
-// What stands in it is not memory: it has no entries.
+// ClaimPath is the file in which the machine that runs maintenance announces
+// itself to the others. It is created before the first maintenance. It is not
+// memory and contains no entries.
 const ClaimPath = "_longterms/_host.md"
 
-// A Claim is what that file says. The zero value is no claim.
+// A Claim is the content of the claim file. The zero value is no claim.
 type Claim struct {
-	Host    string // as [HostName] makes it
-	Renewed string // the day when it last said so, YYYY-MM-DD in UTC
+	Host    string // in the form of [HostName]
+	Renewed string // day of the last renewal, YYYY-MM-DD in UTC
 }
 
 const (
-	// renewAfter is how many days a claim is left as it is: a file that changes
-	// every day is a nuisance to whoever looks at what changes.
+	// renewAfter is the number of days after which a claim is renewed. A file
+	// that changes every day would clutter the history of changes.
 	renewAfter = 7
-	// staleAfter is after how many days another machine may take over. It is
-	// longer than most holidays.
+	// staleAfter is the number of days after which another machine may take
+	// over. It exceeds most holidays.
 	staleAfter = 30
 )
 
@@ -44,7 +43,7 @@ const (
 	claimRenewed = "- renewed: "
 )
 
-// Source is the file that says so, to people and to other machines.
+// Source returns the content of the claim file, for users and other machines.
 func (c Claim) Source() []byte {
 	return fmt.Appendf(nil, `%s
 One machine tidies up this memory for all that share it:
@@ -58,8 +57,8 @@ compactor.host in the configuration of each.
 `, memory.GeneratedOpen, claimHost, c.Host, claimRenewed, c.Renewed, staleAfter, memory.GeneratedClose)
 }
 
-// ParseClaim reads such a file. One that does not say both things, or that a
-// tool has merged so that it says one of them twice, is no claim.
+// ParseClaim parses a claim file. If a field is missing, or duplicated by a
+// merge, ParseClaim returns no claim.
 func ParseClaim(src []byte) Claim {
 	var c Claim
 	for line := range bytes.Lines(src) {
@@ -82,17 +81,17 @@ func ParseClaim(src []byte) Claim {
 	return c
 }
 
-// A Duty says which machine tidies up.
+// A Duty describes which machine runs maintenance.
 type Duty struct {
-	Ours  bool   // this one does
-	Host  string // the one that does
-	Claim bool   // it is ours, and has to be written into the file before anything else
+	Ours  bool   // this machine runs maintenance
+	Host  string // the machine that runs maintenance
+	Claim bool   // this machine must write its claim before any other change
 }
 
-// DutyOf decides which machine tidies up: the configured one; else the one whose
-// claim was renewed within 30 days; else this one. Neither name needs to be as
-// [HostName] makes it. A claim from more than 30 days in the future is one of a
-// wrong clock, and does not count either.
+// DutyOf decides which machine runs maintenance: the configured one, or else
+// the one whose claim was renewed within 30 days, or else this one. DutyOf
+// normalises both names with [HostName]. It ignores a claim more than 30 days
+// in the future, which comes from a wrong clock.
 func DutyOf(configured, self string, c Claim, now time.Time) Duty {
 	self = HostName(self)
 	age := staleAfter + 1
@@ -109,9 +108,9 @@ func DutyOf(configured, self string, c Claim, now time.Time) Duty {
 	return Duty{Ours: true, Host: self, Claim: c.Host != self || !fresh(renewAfter)}
 }
 
-// HostName is a machine's name as it stands in claims and in the names of
-// archives: the first label, in lower case, of letters, digits and underscores.
-// A dash or a dot would look like a continued archive, or a conflict copy.
+// HostName normalises a machine name for claims and names of archives: the
+// first label in lower case, with only letters, digits and underscores. A dash
+// or a dot would look like a continued archive or a conflict copy.
 func HostName(name string) string {
 	name, _, _ = strings.Cut(strings.ToLower(strings.TrimSpace(name)), ".")
 	name = strings.Map(func(r rune) rune {
@@ -126,24 +125,25 @@ func HostName(name string) string {
 	return name
 }
 
-// A PassiveError says that another machine tidies up.
+// A PassiveError reports that another machine runs maintenance.
 type PassiveError struct{ Host string }
 
 func (e *PassiveError) Error() string {
 	return fmt.Sprintf("%s tidies up this memory; to choose this machine, set compactor.host here and there", e.Host)
 }
 
-// A Host knows whether this machine is the one that tidies up. Its fields must
-// not change while it is in use; its methods are safe for concurrent use.
+// A Host determines whether this machine runs maintenance. Its fields must not
+// change while it is in use; its methods are safe for concurrent use.
 type Host struct {
 	Name       string // of this machine
-	Configured string // the machine that does it; empty: the first
+	Configured string // the machine to run maintenance; empty selects the first
 	Disk       Disk
 	Writer     Writer
 	Now        func() time.Time // time.Now if nil
 }
 
-// Duty says which machine tidies up, as far as is known here.
+// Duty returns which machine runs maintenance, according to the claim file on
+// this machine.
 func (h *Host) Duty() (Duty, error) {
 	file, err := h.Disk.Read(ClaimPath)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -163,9 +163,9 @@ func (h *Host) now() time.Time {
 	return time.Now()
 }
 
-// Claim makes sure that it is this machine, and says so to the others where they
-// do not know. It is called before anything is changed, when there is something
-// to change. The error is a [*PassiveError] if it is another one.
+// Claim checks that this machine runs maintenance and writes the claim file if
+// necessary. It must be called before any change, and only if there is a change
+// to make. It returns a [*PassiveError] if another machine runs maintenance.
 func (h *Host) Claim(ctx context.Context, asked bool) error {
 	d, err := h.Duty()
 	if err != nil {

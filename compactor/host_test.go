@@ -91,11 +91,11 @@ func TestHostName(t *testing.T) {
 	}
 }
 
-// A shelf is one file, and who writes it.
+// A shelf holds one file and implements its writer.
 type shelf struct {
 	data    []byte // nil for none
 	changes []vault.Change
-	between func() // before the change is made
+	between func() // called before the change is made
 	err     error
 }
 
@@ -171,8 +171,8 @@ func TestHostClaims(t *testing.T) {
 	}
 }
 
-// What has something to do asks first whether it may, and what has not asks
-// nobody.
+// TestRunsClaim checks that a run with changes calls Claim first and that a run
+// without changes does not call it.
 func TestRunsClaim(t *testing.T) {
 	passive := &PassiveError{"laptop"}
 	asked := 0

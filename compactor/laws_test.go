@@ -21,8 +21,8 @@ var (
 	chinese = strings.Fields("护照 三月 到期 里斯本 自行车 姐姐 喜欢 绿茶 每周 跑步 上海 搬家 项目 上线 数据库 迁移 医生 预约 周五")
 )
 
-// longtermFile is a long-term file of some items, with everything else that may
-// stand in one.
+// longtermFile returns a random long-term file with the given number of items
+// and all other kinds of content.
 func longtermFile(r *rand.Rand, items int, words []string) string {
 	var b strings.Builder
 	sep := " "
@@ -75,7 +75,7 @@ func longtermFile(r *rand.Rand, items int, words []string) string {
 		case n == 9:
 			item = "**" + text(1) + "**: " + item
 		case n == 10 && last != "":
-			item = last // said twice
+			item = last // repeated
 		case n == 11:
 			item += fmt.Sprintf(" (added 2025-%02d-%02d)", 1+r.IntN(12), 1+r.IntN(28))
 		case n == 12 && i > 20:
@@ -89,8 +89,8 @@ func longtermFile(r *rand.Rand, items int, words []string) string {
 	return b.String()
 }
 
-// marker is that of a list; what is nested in an item is indented for the
-// shortest.
+// marker returns a random list marker. A multi-line item gets the shortest one,
+// because its nested lines are indented for that.
 func marker(item string, r *rand.Rand) string {
 	if strings.Contains(item, "\n") {
 		return "- "
@@ -98,7 +98,7 @@ func marker(item string, r *rand.Rand) string {
 	return []string{"- ", "- ", "- ", "* ", "1. "}[r.IntN(5)]
 }
 
-// parts are the items of a file, and everything else in it, as it is written.
+// parts returns the items of a file, counted, and all other content as written.
 func parts(doc *memory.Document) (items map[string]int, rest []string) {
 	items = map[string]int{}
 	for i := range doc.Entries {
@@ -114,12 +114,12 @@ func parts(doc *memory.Document) (items map[string]int, rest []string) {
 	return items, rest
 }
 
-// said is an item with what it means: its type, and who may read it.
+// said returns an item with its type and visibility.
 func said(e *memory.Entry, section, lines string) string {
 	return fmt.Sprintf("%s %s %q %s", e.Type, e.Partition.Visibility, section, lines)
 }
 
-// archivedParts are the items of the archives as they were.
+// archivedParts returns the items of the archives in their original form.
 func (r *room) archivedParts() map[string]int {
 	r.t.Helper()
 	items := map[string]int{}
@@ -152,7 +152,7 @@ func (r *room) archivedParts() map[string]int {
 	return items
 }
 
-// sum adds up counted things.
+// sum adds two sets of counts.
 func sum(a, b map[string]int) map[string]int {
 	out := map[string]int{}
 	for _, m := range []map[string]int{a, b} {
@@ -172,7 +172,7 @@ func (r *room) index() *memory.Document {
 	return doc
 }
 
-// protectedIn counts the items that must never go.
+// protectedIn returns the number of items that must stay.
 func protectedIn(doc *memory.Document) (n int) {
 	for i := range doc.Entries {
 		if e := &doc.Entries[i]; e.Block == memory.Item && (hasOpen(e) || shielded(e)) {
@@ -191,7 +191,7 @@ func TestLargeFilesComeWithinTheirLimits(t *testing.T) {
 			t.Run(fmt.Sprint(n, " ", language), func(t *testing.T) {
 				random := rand.New(rand.NewPCG(uint64(n), uint64(len(words))))
 				r := newRoom(t, t.TempDir(), []txtar.File{{Name: indexPath, Data: []byte(longtermFile(random, n, words))}})
-				// As many characters are in paragraphs that never go.
+				// Add the characters of the content that is never removed.
 				_, text := parts(r.index())
 				r.Limits = []Limit{{Pattern: "_longterms/*/_index.md", Items: 100, Characters: 8000 + len(strings.Join(text, ""))}}
 				first := r.index()
@@ -252,8 +252,8 @@ func TestLargeFilesComeWithinTheirLimits(t *testing.T) {
 	}
 }
 
-// whole reports whether everything is still there, and nothing of it more often.
-// What was said twice may be there once.
+// whole reports whether every item still exists and none more often than
+// before. Repeated items may have become one.
 func whole(got, all map[string]int) bool {
 	for k, n := range all {
 		if got[k] < 1 || got[k] > n {
@@ -263,8 +263,9 @@ func whole(got, all map[string]int) bool {
 	return len(got) == len(all)
 }
 
-// Whatever is written fails, or the process dies there: nothing is lost, and the
-// next run neither loses nor doubles anything.
+// TestFailuresLoseNothing fails each write in turn, before or after it takes
+// effect. It checks that nothing is lost and that later runs neither lose nor
+// duplicate items.
 func TestFailuresLoseNothing(t *testing.T) {
 	failure := errors.New("no space left on device")
 	for failing := range 4 {
@@ -278,7 +279,7 @@ func TestFailuresLoseNothing(t *testing.T) {
 					if writes++; writes-1 != failing {
 						return nil
 					}
-					if after { // it is made, but nobody learns of that
+					if after { // the write takes effect but returns an error
 						if _, err := r.writer.Write(t.Context(), c); err != nil {
 							t.Fatal(err)
 						}
@@ -316,7 +317,8 @@ func TestFailuresLoseNothing(t *testing.T) {
 	}
 }
 
-// A run follows another before what that one made is known to everybody.
+// TestFreshArchivesAreKnown checks a run that starts before Paths contains the
+// archive of the previous run.
 func TestFreshArchivesAreKnown(t *testing.T) {
 	r := newRoom(t, t.TempDir(), []txtar.File{{Name: indexPath, Data: []byte("- one\n- two\n- [x] three\n")}})
 	r.Limits, r.Paths = []Limit{{Pattern: "**/_index.md", Items: 2}}, func() []string { return []string{indexPath} }
@@ -336,7 +338,7 @@ func TestFreshArchivesAreKnown(t *testing.T) {
 	}
 }
 
-// Somebody saves the file between the archiving and the removal.
+// TestWhatChangesMeanwhileStays saves the file between archiving and removal.
 func TestWhatChangesMeanwhileStays(t *testing.T) {
 	const text = "- one\n- two\n- three\n- [x] four\n- five\n"
 	for _, test := range []struct{ name, now, want string }{
@@ -378,8 +380,8 @@ func TestWhatChangesMeanwhileStays(t *testing.T) {
 	})
 }
 
-// A run of a month later goes into another file, and so does what no longer fits
-// into the first.
+// TestArchivesAreContinued checks that a run one month later uses another
+// archive file, and so do entries that no longer fit into the first file.
 func TestArchivesAreContinued(t *testing.T) {
 	long := strings.Repeat("many words ", maxArchive/4/11)
 	text := fmt.Sprintf("- 1 %s\n- 2 %s\n- 3 %s\n- 4 %s\n- 5 %s\n- 6 %s\n- 7\n", long, long, long, long, long, long)

@@ -7,29 +7,29 @@ import (
 	"time"
 )
 
-// Maintenance is the work of a night, in the order in which it is done. Only the
-// machine whose turn it is does more than the first step.
+// Maintenance runs the nightly tasks in order. A machine that is not on duty
+// only runs the first task.
 type Maintenance struct {
 	Host      *Host
 	Compactor *Compactor
-	Compress  *Compress // nil if old days are not summed up
-	Days      *OldDays  // nil if old days are not archived
+	Compress  *Compress // nil disables summaries of old days
+	Days      *OldDays  // nil disables archiving of old days
 	Logger    *slog.Logger
 
-	Enabled  bool                        // files may be changed without being asked
+	Enabled  bool                        // files may be changed without a request
 	Prune    func() error                // deletes old records of the journal
 	Counters func(context.Context) error // corrects counters in frontmatter
 }
 
-// Compaction is tried again while a file is being written, since the next night is
-// a day away.
+// maxAttempts and longestWait bound the retries of a compaction while a file is
+// in use. Without retries the file would wait until the next night.
 const (
 	maxAttempts = 3
 	longestWait = time.Minute
 )
 
-// Run does the work once. A step that fails does not keep the others from being
-// done; the error joins those of all steps.
+// Run runs all tasks once. A failed task does not stop the others; Run returns
+// the joined errors.
 func (m *Maintenance) Run(ctx context.Context) error {
 	if !m.Enabled {
 		return nil
@@ -55,7 +55,7 @@ func (m *Maintenance) Run(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// compact makes room in long-term files.
+// compact runs the compactor and retries while files are in use.
 func (m *Maintenance) compact(ctx context.Context) error {
 	for n := 1; ; n++ {
 		report, err := m.Compactor.Compact(ctx, Request{})

@@ -13,24 +13,24 @@ import (
 	"github.com/memwatchd/memwatchd/memory"
 )
 
-// nearShare is from when on a file is near its limit, and nearlyFull from when
-// on it is worth saying so with more weight.
+// nearShare is the share of a limit from which a file is near it, and
+// nearlyFull the share from which the hint is more urgent.
 const (
 	nearShare  = 0.80
 	nearlyFull = 0.95
 )
 
-// A Fill is how full a limited file is.
+// A Fill describes how full a limited file is.
 type Fill struct {
 	Path  string  `json:"path"`
 	Size  Size    `json:"size"`
 	Limit Limit   `json:"limit"`
-	Soft  bool    `json:"soft,omitempty"` // nothing is ever trimmed for this limit
+	Soft  bool    `json:"soft,omitempty"` // this limit never causes trimming
 	Share float64 `json:"share"`          // 1 is at the limit
 }
 
-// Hint says it to whoever may tidy up, or is empty if the file is not near its
-// limit. It does not name the file, which may tell whose it is.
+// Hint returns a hint for users who may tidy up the file, or "" if the file is
+// not near its limit. It omits the path, which may reveal the subject.
 func (f Fill) Hint() string {
 	var how string
 	switch {
@@ -57,7 +57,7 @@ func (f Fill) Hint() string {
 	return fmt.Sprintf("long-term memory is %s (%s): tidy it up, or %s", how, strings.Join(of, ", "), what)
 }
 
-// fills remembers how full files are.
+// fills caches the files near their limits.
 type fills struct {
 	mu sync.Mutex
 	of map[string]Fill
@@ -77,15 +77,14 @@ func (c *Compactor) soft() []Limit {
 	return SoftLimits()
 }
 
-// Limited reports whether a path falls under a limit, if only one that leads to
-// hints.
+// Limited reports whether a hard or soft limit applies to a path.
 func (c *Compactor) Limited(path string) bool {
 	_, hard := matching(c.limits(), path)
 	_, soft := matching(c.soft(), path)
 	return hard || soft
 }
 
-// FillOf is how full a file is; false if it has no limit.
+// FillOf returns how full a file is. It reports false if the file has no limit.
 func (c *Compactor) FillOf(doc *memory.Document) (Fill, bool) {
 	if doc.Place.Kind != memory.Longterm {
 		return Fill{}, false
@@ -102,8 +101,8 @@ func (c *Compactor) FillOf(doc *memory.Document) (Fill, bool) {
 	return Fill{Path: path, Size: size, Limit: limit, Soft: soft, Share: limit.share(size)}, true
 }
 
-// Changed tells what a file says now, or that it is gone: nil. It takes next to
-// no time for files without a limit.
+// Changed updates the fill and the usage counts of a file. A nil doc means that
+// the file is gone. Changed returns quickly for files without a limit.
 func (c *Compactor) Changed(path string, doc *memory.Document) {
 	if !c.Limited(path) {
 		return
@@ -129,8 +128,8 @@ func (c *Compactor) measure(path string, doc *memory.Document) {
 	}
 }
 
-// Survey looks at all limited files, as is needed once, when nothing has
-// changed them since the daemon was started.
+// Survey measures all limited files. Call it once after the start of the
+// daemon, because Changed has not been called for unchanged files.
 func (c *Compactor) Survey(ctx context.Context) error {
 	for _, path := range c.Paths() {
 		if err := ctx.Err(); err != nil {
@@ -148,7 +147,7 @@ func (c *Compactor) Survey(ctx context.Context) error {
 	return nil
 }
 
-// Near lists the files that are near their limit or over it, the fullest first.
+// Near returns the files near or over their limit, the fullest first.
 func (c *Compactor) Near() []Fill {
 	c.fills.mu.Lock()
 	defer c.fills.mu.Unlock()

@@ -13,15 +13,15 @@ import (
 	"github.com/memwatchd/memwatchd/vault"
 )
 
-// DayTerms are what [PlanDays] goes by, beside the files.
+// DayTerms are the inputs of [PlanDays] besides the files.
 type DayTerms struct {
-	Before string                 // days before this one go, YYYY-MM-DD
+	Before string                 // days before this one move, YYYY-MM-DD
 	Layout *memory.Layout         // of the root
-	Taken  func(path string) bool // whether there is something at a path already
+	Taken  func(path string) bool // reports whether a path is occupied
 }
 
-// A DayPlan says which files of old days move to the archive, in the order of
-// days and paths, and what stays although it is as old.
+// A DayPlan lists the files of old days that move to the archive, ordered by
+// day and path, and the equally old files that stay.
 type DayPlan struct {
 	Moves []DayMove `json:"moves"`
 	Stay  []DayStay `json:"stay"`
@@ -34,20 +34,19 @@ type DayMove struct {
 	To   string `json:"to"`
 }
 
-// A DayStay is one file that stays, and why.
+// A DayStay is one file that stays, with the reason.
 type DayStay struct {
 	Day    string
 	Path   string
-	Reason string // for a person
+	Reason string // for users
 }
 
-// PlanDays plans what moves to the archive. It is a pure function of the files,
-// in any order; only sessions and daily notes are looked at.
+// PlanDays plans the moves to the archive. It is a pure function of the files,
+// in any order; it uses only sessions and daily notes.
 //
-// Days move as a whole: one with an open task anywhere stays. So does, by itself,
-// a file that could not be read, that is never written to, that would take the
-// place of another, or that others would be able to read in the archive than can
-// read it where it is.
+// Days move as a whole: a day with an open task stays. A single file stays if
+// it is unreadable or unsound, if it has no distinct place in the archive, if
+// its target exists, or if the archive would give it other readers.
 func PlanDays(docs []*memory.Document, t DayTerms) DayPlan {
 	docs = slices.DeleteFunc(slices.Clone(docs), func(d *memory.Document) bool {
 		return d.Place.Kind != memory.Session && d.Place.Kind != memory.Daily || d.Place.Day >= t.Before
@@ -55,7 +54,7 @@ func PlanDays(docs []*memory.Document, t DayTerms) DayPlan {
 	slices.SortFunc(docs, func(a, b *memory.Document) int {
 		return cmp.Or(strings.Compare(a.Place.Day, b.Place.Day), strings.Compare(a.Place.Path, b.Place.Path))
 	})
-	open := map[string]string{} // by day, a file with an open task
+	open := map[string]string{} // day → a file with an open task
 	for _, d := range slices.Backward(docs) {
 		if slices.ContainsFunc(d.Entries, func(e memory.Entry) bool { return hasOpen(&e) }) {
 			open[d.Place.Day] = d.Place.Path
@@ -84,7 +83,8 @@ func PlanDays(docs []*memory.Document, t DayTerms) DayPlan {
 	return plan
 }
 
-// archivedAt is where a file lies in the archive, or why it cannot.
+// archivedAt returns the path of a file in the archive, or an error if it
+// cannot move there.
 func archivedAt(d *memory.Document, l *memory.Layout) (string, error) {
 	to := l.Archived(d.Place, d.Front.SubjectID)
 	switch {
@@ -100,8 +100,8 @@ func archivedAt(d *memory.Document, l *memory.Layout) (string, error) {
 	return to, nil
 }
 
-// sameReaders reports whether two files of the same text are read by the same
-// people, entry by entry.
+// sameReaders reports whether two files with the same text have the same
+// readers, entry by entry.
 func sameReaders(a, b *memory.Document) bool {
 	if a == nil || b == nil {
 		return a == b
@@ -111,34 +111,34 @@ func sameReaders(a, b *memory.Document) bool {
 		sameReaders(a.Excerpt(), b.Excerpt())
 }
 
-// A Mover moves files: whole, or not at all, and never over another one.
+// A Mover moves files atomically and never overwrites another file.
 type Mover interface {
 	Move(ctx context.Context, from, to string, c vault.Change) (vault.Written, error)
 }
 
-// OldDays moves days to the archive when they are old. Its fields must not change
-// while it is in use.
+// OldDays moves old days to the archive. Its fields must not change while it is
+// in use.
 type OldDays struct {
 	Files    Files
-	Paths    func() []string // of all files of memory, in any order
+	Paths    func() []string // returns the paths of all memory files, in any order
 	Layout   *memory.Layout
 	Parse    func(vault.File) *memory.Document
 	Mover    Mover
-	Claim    func(ctx context.Context, asked bool) error // before anything moves, if it is not nil; see [Host.Claim]
-	After    time.Duration                               // how old a day is then; none ever if zero
-	Location *time.Location                              // of days; UTC if nil
+	Claim    func(ctx context.Context, asked bool) error // called before any move, if not nil; see [Host.Claim]
+	After    time.Duration                               // minimum age of an archived day; zero disables archiving
+	Location *time.Location                              // time zone of days; UTC if nil
 	Now      func() time.Time                            // time.Now if nil
 }
 
-// A DayReport says what became of a plan.
+// A DayReport is the result of a run.
 type DayReport struct {
 	Plan  DayPlan   `json:"plan"`
 	Moved []string  `json:"moved"` // the new paths
-	Left  []DayStay `json:"left"`  // what could not be moved, this time
+	Left  []DayStay `json:"left"`  // files that could not be moved this time
 }
 
-// Plan says what would move now. A day with a file that cannot be read at this
-// moment stays until the next time.
+// Plan returns the current plan. A day with an unreadable file stays until the
+// next run.
 func (o *OldDays) Plan(ctx context.Context) (DayPlan, error) {
 	if o.After <= 0 {
 		return DayPlan{Moves: []DayMove{}, Stay: []DayStay{}}, nil
@@ -162,7 +162,7 @@ func (o *OldDays) Plan(ctx context.Context) (DayPlan, error) {
 			continue
 		}
 		doc, err := o.Files.Load(path)
-		if err != nil { // whether there is an open task in it is not known
+		if err != nil { // it may contain an open task
 			unread = append(unread, DayStay{o.Layout.Place(path).Day, path, "it cannot be read now"})
 			continue
 		}
@@ -179,9 +179,9 @@ func (o *OldDays) Plan(ctx context.Context) (DayPlan, error) {
 	return plan, nil
 }
 
-// Run moves what is old, as one group of changes. What cannot be moved now is in
-// the report; it is tried again the next time. An error is that of the context,
-// that of the claim, or that nothing may be written at all.
+// Run moves old files as one group of changes. Files that fail are in the
+// report and are retried by the next run. Run returns an error only from the
+// context or the claim, or if writing is disabled altogether.
 func (o *OldDays) Run(ctx context.Context, asked bool) (*DayReport, error) {
 	plan, err := o.Plan(ctx)
 	if err != nil {
@@ -214,8 +214,8 @@ func (o *OldDays) Run(ctx context.Context, asked bool) (*DayReport, error) {
 	return report, nil
 }
 
-// asPlanned gives back the text of a file that is about to move, if it still
-// should.
+// asPlanned returns the content of a file about to move, or an error if the
+// plan no longer applies.
 func (o *OldDays) asPlanned(m DayMove, old *vault.File) ([]byte, error) {
 	if old == nil {
 		return nil, errors.New("it is gone")
@@ -230,7 +230,7 @@ func (o *OldDays) asPlanned(m DayMove, old *vault.File) ([]byte, error) {
 	return old.Data, nil
 }
 
-// days is a duration for a person.
+// days formats a duration for users.
 func days(d time.Duration) string {
 	if d%(24*time.Hour) == 0 {
 		return fmt.Sprintf("%d days", d/(24*time.Hour))

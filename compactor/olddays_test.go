@@ -16,7 +16,7 @@ import (
 	"github.com/memwatchd/memwatchd/vault"
 )
 
-// oldDays moves what is before 2026-02-03 in a tree.
+// oldDays returns an OldDays for the files of a tree before 2026-02-03.
 func oldDays(tr *tree) *OldDays {
 	return &OldDays{
 		Files: tr, Paths: tr.paths, Layout: tr.layout, Parse: tr.parse, Mover: tr, After: 90 * 24 * time.Hour,
@@ -41,7 +41,8 @@ func TestPlanDays(t *testing.T) {
 	})
 }
 
-// What people read is the same before and after, and everything comes back.
+// TestOldDaysMove checks that every reader sees the same entries before and
+// after, and that an undo restores everything.
 func TestOldDaysMove(t *testing.T) {
 	for _, a := range archives(t, "testdata/olddays/*.txtar") {
 		tr := newTree(a.Files[:len(a.Files)-1])
@@ -64,7 +65,8 @@ func TestOldDaysMove(t *testing.T) {
 	}
 }
 
-// A file that cannot be read may have an open task: its day stays as it is.
+// TestOldDaysThatCannotBeRead checks that the day of an unreadable file stays,
+// because the file may contain an open task.
 func TestOldDaysThatCannotBeRead(t *testing.T) {
 	tr := newTree([]txtar.File{{Name: "2026-01-01/a.md", Data: []byte("- one\n")}, {Name: "2026-01-02/b.md", Data: []byte("- two\n")}})
 	days := oldDays(tr)
@@ -81,7 +83,8 @@ func TestOldDaysThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// Killed at any move, nothing is lost, and the next run does the rest.
+// TestOldDaysKilled checks that a run killed at any move loses nothing and that
+// the next run completes it.
 func TestOldDaysKilled(t *testing.T) {
 	for _, a := range archives(t, "testdata/olddays/*.txtar") {
 		whole := newTree(a.Files[:len(a.Files)-1])
@@ -110,7 +113,8 @@ func TestOldDaysKilled(t *testing.T) {
 	}
 }
 
-// Links lead to what has moved, and from it to what has not.
+// TestLinksFollowOldDays checks that links resolve to moved files, and from
+// moved files to others.
 func TestLinksFollowOldDays(t *testing.T) {
 	tr := treeOf(t, "testdata/olddays/days.txtar")
 	if _, err := oldDays(tr).Run(t.Context(), false); err != nil {
@@ -118,7 +122,7 @@ func TestLinksFollowOldDays(t *testing.T) {
 	}
 	for from, want := range map[string]string{
 		"MEMORY.md":                                    "_longterms/owner/_archive/2026-01-01/cli.md _longterms/owner/_archive/2026-01-01/2026-01-01.md",
-		"_longterms/owner/profile.md":                  "", // the session names acct:42, and its link does not
+		"_longterms/owner/profile.md":                  "", // the session belongs to acct:42 and its link does not
 		"_longterms/acct_42/_index.md":                 "_longterms/acct_42/_archive/2026-01-01/work.md",
 		"_longterms/owner/_archive/2026-01-01/chat.md": "_longterms/owner/_archive/2026-01-01/cli.md",
 		"_longterms/owner/_archive/2026-02-02/last.md": "2026-02-03/first.md",
@@ -150,8 +154,8 @@ func TestLinksFollowOldDays(t *testing.T) {
 	}
 }
 
-// Nothing moves that would be read by others afterwards, whatever the
-// configuration says of daily notes.
+// TestOldDaysOfPrivateNotes checks that no file moves to other readers,
+// regardless of the configured visibility of daily notes.
 func TestOldDaysOfPrivateNotes(t *testing.T) {
 	tr := treeOf(t, "testdata/olddays/days.txtar")
 	private := memory.PrivateOnly

@@ -10,28 +10,27 @@ import (
 	"github.com/memwatchd/memwatchd/memory"
 )
 
-// A placing is an entry that is put at the end of a section. Its lines end with
-// line feeds, and are written as they are, but for the endings.
+// A placing is an entry to append to a section. Its lines end with line feeds;
+// only the line endings are adapted to the file.
 type placing struct {
 	section []string
 	lines   []byte
 }
 
-// place puts entries into a file, each at the end of its section, and checks
-// that they are then what they are meant to be, and that everything else says
-// what it said. A section that is missing is made, at the end of what is there
-// of the sections around it.
+// place appends entries to their sections in a file and checks the result: each
+// entry keeps its meaning, and the rest of the file is unchanged. It creates a
+// missing section at the end of its innermost existing parent.
 //
-// Unlike [memory.Revision], which makes a text fit the list that it is put into,
-// it does not touch a byte of the lines: what comes back from an archive is what
-// went there.
+// Unlike [memory.Revision], which adapts text to the surrounding list, place
+// keeps every byte of the lines, so that a restored entry equals the archived
+// one.
 func place(doc *memory.Document, list []placing, parse func([]byte) *memory.Document) ([]byte, error) {
 	if doc.Unsound {
 		return nil, errors.New("something in the file cannot be read for sure: see check")
 	}
-	// Lists may run into each other: then blank lines keep them apart, or, for
-	// an item that is indented, a comment. Below what has no end, as a block of
-	// code may, there is no place: then it is above everything.
+	// Adjacent lists may merge. Separate them with blank lines or, for an
+	// indented item, a comment. If nothing can follow the content, as with an
+	// unterminated code block, insert at the top.
 	for _, top := range []bool{false, true} {
 		for _, gap := range []spacing{{}, {comment: true}, {blank: true}, {blank: true, comment: true}} {
 			gap.top = top
@@ -47,10 +46,11 @@ func place(doc *memory.Document, list []placing, parse func([]byte) *memory.Docu
 	return nil, errors.New("it would not be the same there")
 }
 
-// spacing is how entries are kept apart from each other and from the rest.
+// spacing describes how inserted entries are separated from the surrounding
+// text.
 type spacing struct{ blank, comment, top bool }
 
-// placeAll writes the entries, and the sections that are missing, into the file.
+// placeAll returns the file with the entries and missing sections inserted.
 func placeAll(doc *memory.Document, list []placing, gap spacing) ([]byte, error) {
 	var spots []*spot
 	for _, p := range list {
@@ -64,7 +64,8 @@ func placeAll(doc *memory.Document, list []placing, gap spacing) ([]byte, error)
 		}
 		spots[i].add(p.section[len(s.section):], p.lines)
 	}
-	// Where one section ends within another, the inner one comes first.
+	// If a nested section ends where its parent ends, the nested one comes
+	// first.
 	slices.SortStableFunc(spots, func(a, b *spot) int {
 		return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(len(b.section), len(a.section)))
 	})
@@ -83,7 +84,7 @@ func placeAll(doc *memory.Document, list []placing, gap spacing) ([]byte, error)
 		if before := doc.Source[:s.at]; s.at > len("\ufeff") && !bytes.ContainsAny(before[len(before)-1:], "\r\n") {
 			text = append(bytes.Clone(end), text...)
 			if n == len(spots)-1 {
-				text = bytes.TrimSuffix(text, end) // a missing last ending stays missing
+				text = bytes.TrimSuffix(text, end) // keep a missing final line ending
 			}
 		}
 		edits = append(edits, memory.Edit{Span: memory.Span{Start: s.at, End: s.at}, New: text})
@@ -91,7 +92,7 @@ func placeAll(doc *memory.Document, list []placing, gap spacing) ([]byte, error)
 	return memory.Splice(doc.Source, edits)
 }
 
-// ending is how the lines of a file end.
+// ending returns the line ending of a file.
 func ending(source []byte) []byte {
 	switch i := bytes.IndexAny(source, "\r\n"); {
 	case i < 0 || source[i] == '\n':
@@ -102,8 +103,8 @@ func ending(source []byte) []byte {
 	return []byte("\r")
 }
 
-// placed reports whether a file is another with entries put into it, and nothing
-// else.
+// placed reports whether now equals old with exactly the listed entries
+// inserted.
 func placed(old, now *memory.Document, list []placing) bool {
 	if now.Unsound || now.Own != old.Own || len(now.Problems) > len(old.Problems)+len(list) {
 		return false

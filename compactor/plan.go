@@ -9,120 +9,121 @@ import (
 	"github.com/memwatchd/memwatchd/vault/journal"
 )
 
-// An Action is what a plan does with an entry.
+// An Action is the treatment of an entry in a plan.
 type Action string
 
-// The actions.
+// Actions of a plan.
 const (
 	Keep  Action = "keep"
-	Trim  Action = "trim"  // to the archive, to make room
-	Merge Action = "merge" // to the archive, because a newer entry says the same
+	Trim  Action = "trim"  // to the archive, to reduce the size
+	Merge Action = "merge" // to the archive, because a newer entry has the same text
 )
 
-// A State is how a file is doing after a plan.
+// A State is the state of a file after a plan.
 type State string
 
-// The states.
+// States of a file.
 const (
 	Within    State = "within"     // within its limit
-	Near      State = "near"       // within, but not by much
-	More      State = "more"       // over its limit: one run takes only so much, the next goes on
-	Waiting   State = "waiting"    // over its limit, and too little is known of what is used to choose
-	OverLimit State = "over_limit" // over its limit, and all that is left is protected
-	LeftAlone State = "left_alone" // nothing is ever taken out of it as it is
+	Near      State = "near"       // within its limit, but close to it
+	More      State = "more"       // over its limit: the next run continues
+	Waiting   State = "waiting"    // over its limit, without enough usage data to choose
+	OverLimit State = "over_limit" // over its limit, and the rest is protected
+	LeftAlone State = "left_alone" // no item may be removed in its current state
 )
 
-// A Plan says what goes from one file, and why.
+// A Plan lists the entries to remove from one file, with reasons.
 type Plan struct {
 	Path    string
-	Archive string // where it goes, as far as is known before
+	Archive string // expected target; the actual one after a run
 	State   State
-	Problem string // why it is left alone, or why something could not be done
+	Problem string // why the file is left alone or an operation failed
 	Limit   Limit
 	Before  Size
 	After   Size
 
-	Steps []Step // what goes, in the order of lines
-	Kept  []Step // the items that stay, when that is asked for
+	Steps []Step // entries to remove, in the order of lines
+	Kept  []Step // entries that stay, if Explain is set
 
-	Hunks []journal.Hunk // of a dry run: what would change in the file
+	Hunks []journal.Hunk // of a dry run: the diff of the file
 }
 
-// A Step is what becomes of one entry.
+// A Step is the treatment of one entry.
 type Step struct {
 	ID      string // path#id
 	Line    int
 	EndLine int
 	Section []string
-	Text    string // as it is written, without comments
+	Text    string // as written, without comments
 	Action  Action
-	Reason  string // for a person
+	Reason  string // for users
 	Score   *Score
 
 	entry int    // in the document
-	copy  []byte // as it is written into an archive
+	copy  []byte // as written to an archive
 }
 
-// Terms are what a plan is made on, beside the file.
+// Terms are the inputs of a plan besides the file.
 type Terms struct {
 	Limit   Limit
-	MaxLoss float64   // the share of a file's items that one plan may take; one may always go
-	Now     time.Time // that ages are counted from
+	MaxLoss float64   // maximum share of a file's items removed by one plan; always allows one
+	Now     time.Time // reference time for ages
 
-	Since time.Time           // since when uses are counted; zero if they are not
-	Uses  func(id string) Use // of an entry of the file; nil for none
-	Links func(id string) int // to an entry of the file; nil for none
+	Since time.Time           // start of counting; zero without counts
+	Uses  func(id string) Use // use of an entry of the file; nil without counts
+	Links func(id string) int // number of links to an entry of the file; nil without counts
 
-	// Copy is what the archive is given of an entry; an error is why it cannot go
-	// there. Nil: everything can.
+	// Copy returns an entry as written to the archive, or an error if the entry
+	// cannot be archived. Nil accepts all entries.
 	Copy func(*memory.Document, *memory.Entry) ([]byte, error)
-	// Stuck says which of some entries cannot be taken out of the file without
-	// changing what is left. Nil: none.
+	// Stuck returns those of the given entries that cannot be removed without
+	// changing the rest of the file. Nil means none.
 	Stuck func(*memory.Document, []int) []int
 
-	Explain bool // list what stays, with every score
+	Explain bool // include the entries that stay, and all scores
 }
 
 const (
-	// learn is how long uses are counted before anything goes for not being
-	// used, unless a file is more than twice over its limit.
+	// learn is the minimum counting period before low use alone removes
+	// entries, unless a file is over twice its limit.
 	learn = 14 * 24 * time.Hour
 	// important is the importance from which an entry is protected.
 	important = 0.8
 )
 
-// A planner makes one plan.
+// A planner computes one plan.
 type planner struct {
 	Terms
 	doc     *memory.Document
 	items   []candidate // the top-level list items, in the order of lines
 	size    Size
-	room    int // how many may still go
+	room    int // number of items that may still be removed
 	learned bool
 	plan    *Plan
 }
 
-// A candidate is an item that may go.
+// A candidate is an item that may be removed.
 type candidate struct {
 	entry     int
 	e         *memory.Entry
 	score     Score
-	reason    string // completed or superseded: goes first
-	protected string // why it may not go
+	reason    string // completed or superseded: removed first
+	protected string // why it must stay
 	copy      []byte // for the archive
 	gone      bool
 }
 
-// PlanFile plans what goes from a long-term file. It is a pure function: the
-// same file on the same terms gives the same plan.
+// PlanFile plans the removals from a long-term file. It is a pure function: the
+// same file and terms give the same plan.
 //
-// Items that say the same as a newer one in the same section go first. While
-// the file is then over its limit, completed tasks and superseded items go, then
-// those with the lowest score ([Score]); of equal ones the older, then the one
-// further up. What holds an open task never goes; nor does what is pinned or has
-// an importance of 0.8 or more, as far as that makes up no more than half of
-// the limit. Where what may not go is over the limit by itself, nothing goes for
-// its score alone: that would be lost on it.
+// Items with the same text as a newer one in the same section are removed
+// first. While the file is over its limit, PlanFile then removes completed
+// tasks and superseded items, and then the items with the lowest [Score], on
+// ties the older one and then the one further up. Items with an open task stay.
+// Pinned items and items with an importance of 0.8 or more stay as long as they
+// use no more than half of the limit. If the protected content alone exceeds
+// the limit, no item is removed for its score, because that could not bring the
+// file within its limit.
 func PlanFile(doc *memory.Document, t Terms) *Plan {
 	p := &planner{Terms: t, doc: doc, size: Measure(doc)}
 	p.plan = &Plan{Path: doc.Place.Path, Limit: t.Limit, Before: p.size, After: p.size, Steps: []Step{}, State: LeftAlone}
@@ -155,8 +156,8 @@ func (p *planner) step(c *candidate, action Action, reason string) Step {
 	return s
 }
 
-// explain lists what stays: those that would go next first, the protected ones
-// last.
+// explain lists the items that stay, the next candidates first and the
+// protected ones last.
 func (p *planner) explain() {
 	var stay []*candidate
 	for i := range p.items {

@@ -22,17 +22,17 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 
 var layout = &memory.Layout{Mask: secrets.Mask, Users: func(dir string) bool { return dir == "alice" || dir == "bob" }}
 
-// oldTime is when the files of tests were last changed, if they do not say.
+// oldTime is the default modification time of test files.
 var oldTime = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
 func parse(f vault.File) *memory.Document {
 	return layout.Parse(f.Path, f.Data, memory.Meta{ModTime: f.ModTime})
 }
 
-// The archives of testdata/plan each hold files and, behind each, what is
-// planned for it. Their comments say on which terms: items, characters, loss,
-// now, since, explain, and "use <id> <count>" and "link <id> <count>" a line
-// each.
+// TestPlanGolden checks the archives in testdata/plan, which contain files,
+// each followed by its plan. Their comments set the terms: items, characters,
+// loss, now, since, explain, and "use <id> <count>" and "link <id> <count>",
+// one per line.
 func TestPlanGolden(t *testing.T) {
 	names, err := filepath.Glob("testdata/plan/*.txtar")
 	if err != nil || len(names) == 0 {

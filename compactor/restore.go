@@ -11,21 +11,22 @@ import (
 	"github.com/memwatchd/memwatchd/vault"
 )
 
-// Restored is where an entry is that was brought back from an archive.
+// Restored is the position of an entry restored from an archive.
 type Restored struct {
 	Path string
 	Line int
-	ID   string // of the entry there
+	ID   string // of the entry in its file
 }
 
-// ErrNotArchived: an entry was not archived by itself, or is not in an archive.
+// ErrNotArchived reports that an entry was not archived individually or is not
+// in an archive.
 var ErrNotArchived = errors.New("no entry of an archive that says where it comes from")
 
-// Restore brings an archived entry back to where it comes from: at the end of
-// its section, as it was, byte for byte, and visible to the same people. A file
-// or a section that is gone is made again. The entry then leaves the archive;
-// both changes can be undone as one. What is in its place already leaves the
-// archive only.
+// Restore moves an archived entry back to its source file: to the end of its
+// section, with the same bytes and readers. It recreates a missing file or
+// section. It then removes the entry from the archive; both changes can be
+// undone together. If the entry is already in its file, Restore only removes it
+// from the archive.
 func (c *Compactor) Restore(ctx context.Context, archive, id string) (*Restored, error) {
 	fail := func(err error) (*Restored, error) { return nil, fmt.Errorf("restore %s#%s: %w", archive, id, err) }
 	file, err := c.Disk.Read(archive)
@@ -57,12 +58,12 @@ func (c *Compactor) Restore(ctx context.Context, archive, id string) (*Restored,
 	return &b.restored, nil
 }
 
-// A back is an entry on its way back.
+// A back is an entry being restored.
 type back struct {
 	*Compactor
 	origin
 	archive    string
-	id         string // of the entry there
+	id         string // of the entry in the archive
 	visibility memory.Visibility
 	restored   Restored
 }
@@ -76,7 +77,7 @@ func entryOf(doc *memory.Document, id string) *memory.Entry {
 	return nil
 }
 
-// insert is the file with the entry in its section.
+// insert returns the source file with the entry in its section.
 func (b *back) insert(old *vault.File) ([]byte, error) {
 	if old == nil {
 		old = &vault.File{Path: b.from, Data: []byte{}, ModTime: b.now()}
@@ -85,13 +86,13 @@ func (b *back) insert(old *vault.File) ([]byte, error) {
 		return b.Parse(vault.File{Path: b.from, Data: data, ModTime: old.ModTime})
 	}
 	doc := parse(old.Data)
-	// The entry says itself where it comes from: that must be a file whose
-	// archive this is.
+	// The source path comes from the entry itself, so check that this is the
+	// archive of that file.
 	if dir, _, err := archiveOf(doc); err != nil || doc.Place.Kind != memory.Longterm || dir != path.Dir(b.archive) {
 		return nil, fmt.Errorf("it says that it comes from %s, whose archive this is not", b.from)
 	}
 	if e := b.find(doc); e != nil && e.Partition.Visibility == b.visibility {
-		// It was brought back by a process that was killed, or never went.
+		// A killed process restored the entry, or it was never removed.
 		b.restored = Restored{Path: b.from, Line: e.Line, ID: e.ID}
 		return old.Data, nil
 	}
@@ -103,7 +104,7 @@ func (b *back) insert(old *vault.File) ([]byte, error) {
 	doc = parse(text)
 	e := b.find(doc)
 	if e.Partition.Visibility != b.visibility {
-		// The file says another visibility than it did.
+		// The file now sets another visibility.
 		r := doc.Revise()
 		r.SetAttribute(slices.IndexFunc(doc.Entries, func(o memory.Entry) bool { return o.Line == e.Line }), "visibility", b.visibility.String())
 		if text, err = r.Apply(parse); err != nil {
@@ -125,8 +126,8 @@ func (b *back) insert(old *vault.File) ([]byte, error) {
 	return text, nil
 }
 
-// find finds the entry in its file: the last one of its section with the same
-// lines.
+// find returns the entry in its file: the last one of its section with the same
+// lines, or nil.
 func (b *back) find(doc *memory.Document) *memory.Entry {
 	for i := len(doc.Entries) - 1; i >= 0; i-- {
 		if e := &doc.Entries[i]; originOf(doc, e) == b.origin {
@@ -136,7 +137,8 @@ func (b *back) find(doc *memory.Document) *memory.Entry {
 	return nil
 }
 
-// takeOut is the archive without the entry.
+// takeOut returns the archive without the entry, or nil if the entry is not
+// there.
 func (b *back) takeOut(old *vault.File) ([]byte, error) {
 	if old == nil {
 		return nil, nil
@@ -147,7 +149,7 @@ func (b *back) takeOut(old *vault.File) ([]byte, error) {
 	doc := parse(old.Data)
 	for _, same := range []func(*memory.Entry) bool{
 		func(e *memory.Entry) bool { return e.ID == b.id },
-		func(*memory.Entry) bool { return true }, // somebody has changed the archive, and with it the id
+		func(*memory.Entry) bool { return true }, // an edit of the archive may have changed the id
 	} {
 		for i := range doc.Entries {
 			if e := &doc.Entries[i]; same(e) && e.Attributes[attrFrom] == b.from {
@@ -159,5 +161,5 @@ func (b *back) takeOut(old *vault.File) ([]byte, error) {
 			}
 		}
 	}
-	return nil, nil // somebody else has taken it out
+	return nil, nil // the entry is already gone
 }

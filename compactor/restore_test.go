@@ -75,7 +75,8 @@ func TestRestore(t *testing.T) {
 	}
 }
 
-// The entry is back, and cannot be taken out of the archive.
+// TestRestoreHalfDone checks a restore that returns the entry to its file but
+// cannot remove it from the archive.
 func TestRestoreHalfDone(t *testing.T) {
 	const in = "# Key Facts\n\n- one <!-- id=one from=_longterms/acct_42/_index.md -->\n"
 	r := newRoom(t, t.TempDir(), []txtar.File{{Name: archivePath, Data: []byte(in)}, {Name: indexPath, Data: []byte("- two\n")}})
@@ -94,8 +95,9 @@ func TestRestoreHalfDone(t *testing.T) {
 	}
 }
 
-// The archive of what is in MEMORY.md lies in a directory that is its subject's
-// by name; if its files say that it is somebody else's, nothing goes there.
+// TestNothingGoesToAnothersArchive checks the archive directory of MEMORY.md,
+// which is named after the subject. If its files name another subject, no entry
+// is archived there.
 func TestNothingGoesToAnothersArchive(t *testing.T) {
 	r := newRoom(t, t.TempDir(), []txtar.File{
 		{Name: "MEMORY.md", Data: []byte("---\nsubject_id: acct:42\n---\n- one\n- two\n")},
@@ -122,8 +124,9 @@ const (
 	restoredOf = "_longterms/owner/_archive/2026-02.desk.md"
 )
 
-// An entry that came back, and is still in the archive because the process was
-// killed at that moment, leaves the archive when it is asked for again.
+// TestRestoreAfterACrash repeats the restore of an entry that is back in its
+// file but, after a crash, still in the archive. The entry then leaves the
+// archive.
 func TestRestoreAfterACrash(t *testing.T) {
 	const index = "# Facts\n\n- keep\n"
 	r := newRoom(t, t.TempDir(), []txtar.File{

@@ -20,7 +20,7 @@ import (
 	"github.com/memwatchd/memwatchd/vault/journal"
 )
 
-// A room is a compactor on a root of its own, with all that it writes through.
+// A room is a compactor on a root of its own, with its journal and writer.
 type room struct {
 	*Compactor
 	t       *testing.T
@@ -28,10 +28,11 @@ type room struct {
 	journal *journal.Journal
 	writer  *vault.Writer
 	now     time.Time
-	before  func(vault.Change) error // of each write; an error is what becomes of it
+	before  func(vault.Change) error // called before each write; an error replaces the write
 }
 
-// newRoom makes a root with files, which uses have been counted for long enough.
+// newRoom returns a room with the given files and a long enough counting
+// period.
 func newRoom(t *testing.T, dir string, files []txtar.File) *room {
 	t.Helper()
 	r := &room{t: t, now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)}
@@ -60,7 +61,7 @@ func newRoom(t *testing.T, dir string, files []txtar.File) *room {
 	return r
 }
 
-// save is what a person does.
+// save writes a file as a user does.
 func (r *room) save(path, text string) {
 	r.t.Helper()
 	name := filepath.Join(r.vault.Dir, filepath.FromSlash(path))
@@ -84,7 +85,7 @@ func (r *room) text(path string) string {
 	return string(b)
 }
 
-// paths lists all files.
+// paths returns the paths of all files.
 func (r *room) paths() []string {
 	var list []string
 	err := fs.WalkDir(os.DirFS(r.vault.Dir), ".", func(path string, d fs.DirEntry, err error) error {
@@ -135,7 +136,7 @@ func (r *room) compact(q Request) *Report {
 	return report
 }
 
-// archivedItems lists the archived items, as path and id.
+// archivedItems returns the path and id of each archived item.
 func (r *room) archivedItems() [][2]string {
 	r.t.Helper()
 	var list [][2]string
@@ -165,7 +166,7 @@ func (r *room) restore(path, id string) *Restored {
 	return got
 }
 
-// String is all files.
+// String returns all files as text.
 func (r *room) String() string {
 	var b strings.Builder
 	for _, path := range r.sorted() {

@@ -9,32 +9,32 @@ import (
 	"github.com/robfig/cron/v3"
 )
 
-// A Schedule says at which local times something is done: the five fields of
-// cron (minute, hour, day of the month, month, day of the week), @daily and the
-// like, or @every and a duration.
+// A Schedule is a series of local times: five cron fields (minute, hour, day of
+// the month, month, day of the week), a name such as @daily, or @every and a
+// duration.
 //
-// A spec with certain hours means the time on the wall. On the day on which the
-// clock leaves 02:30 out, it is meant by the moment when the clock is put
-// forward; on the day on which 02:30 comes twice, by the first. A spec for every
-// hour means real hours, whatever the clock does.
+// A spec with specific hours refers to wall clock time. If the clock skips
+// 02:30, the time of the skip replaces it. If 02:30 occurs twice, the first
+// occurrence counts. A spec for every hour refers to elapsed hours, regardless
+// of clock changes.
 //
 // A Schedule is immutable and safe for concurrent use.
 type Schedule struct {
 	spec   string
-	fields cron.Schedule // only ever asked in UTC: elsewhere it leaves times out, or doubles them
-	every  time.Duration // instead of fields
+	fields cron.Schedule // used only in UTC, because in other zones cron skips or repeats times
+	every  time.Duration // interval, instead of fields
 	hourly bool
 }
 
-// minEvery is how often, at most, anything is done: as often as the five fields
-// can say.
+// minEvery is the shortest interval, equal to the resolution of the five
+// fields.
 const minEvery = time.Minute
 
-// allHours are the bits of the 24 hours.
+// allHours has the bits of the 24 hours set.
 const allHours = 1<<24 - 1
 
-// ParseSchedule reads a schedule. An error says what is wrong and what to write
-// instead; a spec that never comes true is one.
+// ParseSchedule parses a schedule. It returns an error for a schedule without
+// any time. Errors describe the problem and the correct form.
 func ParseSchedule(spec string) (*Schedule, error) {
 	s, err := parseSchedule(strings.TrimSpace(spec))
 	if err != nil {
@@ -44,7 +44,7 @@ func ParseSchedule(spec string) (*Schedule, error) {
 }
 
 func parseSchedule(spec string) (s *Schedule, err error) {
-	defer func() { // the parser panics on some of what it does not expect
+	defer func() { // the parser panics on some unexpected input
 		if r := recover(); r != nil {
 			s, err = nil, errors.New("it cannot be read")
 		}
@@ -65,7 +65,7 @@ func parseSchedule(spec string) (s *Schedule, err error) {
 		return &Schedule{spec: spec, every: f.Delay}, nil
 	case *cron.SpecSchedule:
 		f.Location = time.UTC
-		if f.Next(time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)).IsZero() { // has every day that there is within five years
+		if f.Next(time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)).IsZero() { // any date that exists occurs within five years
 			return nil, errors.New("there is no such day")
 		}
 		return &Schedule{spec: spec, fields: f, hourly: f.Hour&allHours == allHours}, nil
@@ -73,11 +73,11 @@ func parseSchedule(spec string) (s *Schedule, err error) {
 	return nil, errors.New("it cannot be read")
 }
 
-// String is the spec.
+// String returns the spec.
 func (s *Schedule) String() string { return s.spec }
 
-// Next is the first time after another one, in a location; zero if there is none
-// within five years.
+// Next returns the first scheduled time after the given one, in loc, or the
+// zero time if there is none within five years.
 func (s *Schedule) Next(after time.Time, loc *time.Location) time.Time {
 	after = after.Round(0).In(loc)
 	switch {
@@ -86,7 +86,7 @@ func (s *Schedule) Next(after time.Time, loc *time.Location) time.Time {
 	case s.hourly:
 		return s.nextReal(after)
 	}
-	// The time on the wall, told as if it were UTC, has no gaps and no doubles.
+	// Wall clock time represented in UTC has no gaps and no duplicates.
 	for wall := s.fields.Next(onWall(after)); !wall.IsZero(); wall = s.fields.Next(wall) {
 		if t := firstAt(wall, loc); t.After(after) {
 			return t
@@ -95,8 +95,8 @@ func (s *Schedule) Next(after time.Time, loc *time.Location) time.Time {
 	return time.Time{}
 }
 
-// nextReal is Next where every real hour counts: each stretch between two changes
-// of the clock by itself.
+// nextReal is Next for schedules in elapsed hours. It treats each period
+// between two clock changes separately.
 func (s *Schedule) nextReal(after time.Time) time.Time {
 	for within := after; ; {
 		_, offset := within.Zone()
@@ -109,21 +109,21 @@ func (s *Schedule) nextReal(after time.Time) time.Time {
 		if end.IsZero() || next.Before(end) {
 			return next
 		}
-		after, within = end.Add(-1), end // the end itself is the first time of the next stretch
+		after, within = end.Add(-1), end // the end is the first time of the next period
 	}
 }
 
-// onWall is what the clock on the wall says at a time, as if it were UTC.
+// onWall returns the wall clock time of t, represented in UTC.
 func onWall(t time.Time) time.Time {
 	_, offset := t.Zone()
 	return t.UTC().Add(seconds(offset))
 }
 
-// firstAt is the first moment at which the clock on the wall says something; if
-// it never does, the moment when it jumps over that.
+// firstAt returns the first time at which the wall clock shows wall. If the
+// clock skips wall, firstAt returns the time of the skip.
 func firstAt(wall time.Time, loc *time.Location) time.Time {
-	// No zone is more than 14 hours from UTC, so a day before and a day behind
-	// are on either side of any change that matters.
+	// No zone is more than 14 hours from UTC, so the offsets one day before and
+	// after enclose any relevant clock change.
 	before, behind := offsetAt(wall.AddDate(0, 0, -1), loc), offsetAt(wall.AddDate(0, 0, 1), loc)
 	for _, offset := range []time.Duration{before, behind} {
 		if t := wall.Add(-offset).In(loc); onWall(t).Equal(wall) {

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 	"time"
-	_ "time/tzdata" // a machine need not have it
+	_ "time/tzdata" // the machine may have no time zone database
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -36,7 +36,7 @@ func TestScheduleNext(t *testing.T) {
 		{"30 * * * *", "Europe/Berlin", "2026-03-29T00:00:00Z", "2026-03-29 01:30+01, 2026-03-29 03:30+02, 2026-03-29 04:30+02"},
 		{"0 */2 * * *", "Europe/Berlin", "2026-03-28T23:00:00Z", "2026-03-29 03:00+02, 2026-03-29 04:00+02"},
 
-		// From 03:00 back to 02:00.
+		// The clock goes back from 03:00 to 02:00.
 		{"30 2 * * *", "Europe/Berlin", "2026-10-24T12:00:00Z", "2026-10-25 02:30+02, 2026-10-26 02:30+01"},
 		{"30 2 * * *", "Europe/Berlin", "2026-10-25T00:30:00Z", "2026-10-26 02:30+01"},
 		{"30 2 * * *", "Europe/Berlin", "2026-10-25T01:10:00Z", "2026-10-26 02:30+01"},
@@ -107,7 +107,8 @@ func TestBadSchedules(t *testing.T) {
 	}
 }
 
-// Whatever is typed: no panic; and what is a schedule goes on, later and later.
+// FuzzSchedule checks that no spec causes a panic and that the times of a
+// schedule increase.
 func FuzzSchedule(f *testing.F) {
 	for _, spec := range []string{"0 3 * * *", "TZ=0", "@every 1h", "*/7 2-4 1,15 * mon", "0 0 29 2 *", "? ? ? ? ?", "0 0 31 * 1", "@yearly"} {
 		f.Add(spec, int64(1_774_700_000), uint8(0))

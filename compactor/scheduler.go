@@ -13,23 +13,22 @@ import (
 	"time"
 )
 
-// A Scheduler does a job at the times of a schedule, by the clock on the wall.
+// A Scheduler runs a job at the times of a schedule, in wall clock time.
 //
-// A time that passed while the daemon was off, the machine slept or another run
-// took its turn is made up for once; on the very first start there is nothing to
-// make up for. A job that panics has failed, and the next one runs. A clock that
-// is set back or forward leads to at most one run, and to none that has been
-// already.
+// If times pass while the daemon is off, the machine sleeps or another run
+// holds the Turn, the Scheduler runs the job once for all of them. The first
+// start has no missed times. A job that panics counts as failed, and later runs
+// continue. A change of the clock causes at most one run and repeats none.
 type Scheduler struct {
 	Schedule *Schedule
-	Location *time.Location // of the schedule; UTC if nil
+	Location *time.Location // time zone of the schedule; UTC if nil
 	Job      func(context.Context) error
 
-	// Turn is shared with whoever does the same job on request.
+	// Turn is shared with all other callers of the same job.
 	Turn *Turn
 
-	// Load and Save keep what must outlive the process: a few bytes. Load gives
-	// an error that is [fs.ErrNotExist] on the very first start.
+	// Load and Save read and write the persistent state, a few bytes. Load
+	// returns an error matching [fs.ErrNotExist] on the first start.
 	Load func() ([]byte, error)
 	Save func([]byte) error
 
@@ -38,43 +37,43 @@ type Scheduler struct {
 
 	mu       sync.Mutex
 	passed   passed
-	floor    time.Time // since when the clock has been far behind what had passed; zero if it is not
+	floor    time.Time // since when the clock has been far behind Until; zero if it is not
 	running  bool
 	runs     int
 	failures int
 	problem  string
 }
 
-// passed is what must outlive the process.
+// passed is the persistent state.
 type passed struct {
-	Schedule string    `json:"schedule"` // by which this was so
-	Until    time.Time `json:"until"`    // nothing up to here is missing
-	Meant    time.Time `json:"meant"`    // the time that was last run for
-	Ran      time.Time `json:"ran"`      // when that was; zero for never
+	Schedule string    `json:"schedule"` // schedule that the state belongs to
+	Until    time.Time `json:"until"`    // no run is missing up to this time
+	Meant    time.Time `json:"meant"`    // scheduled time of the last run
+	Ran      time.Time `json:"ran"`      // start of the last run; zero for never
 }
 
-// SchedulerStatus says how the runs are going.
+// SchedulerStatus describes the state of the runs.
 type SchedulerStatus struct {
-	LastRun  time.Time // zero if there was none yet
+	LastRun  time.Time // zero if there was no run
 	NextRun  time.Time
 	Running  bool
 	Runs     int    // since the start
-	Failures int    // of those
-	Problem  string // of the last run; empty if it went well
+	Failures int    // failed runs among Runs
+	Problem  string // error of the last run; empty after success
 }
 
 const (
-	// lookAgain is how long a sleep is at most: clocks that are set, and machines
-	// that sleep, are noticed by then.
+	// lookAgain is the longest sleep, after which clock changes and sleeps of
+	// the machine are noticed.
 	lookAgain = time.Minute
-	// trusted is how far back the clock may be set and still be believed to come
-	// to what has passed already. When it is set back by more, it was wrong
-	// before, and waiting would take too long.
+	// trusted is the longest backward change of the clock after which the
+	// Scheduler waits until the clock reaches Until again. After a longer
+	// change the earlier clock was wrong, and the wait would be too long.
 	trusted = 24 * time.Hour
 )
 
-// Run does the job whenever it is time, until the context ends. It returns when
-// the job has.
+// Run runs the job at its scheduled times until the context ends. It returns
+// once the job has returned.
 func (s *Scheduler) Run(ctx context.Context) error {
 	s.begin()
 	for {
@@ -98,8 +97,8 @@ func (s *Scheduler) Run(ctx context.Context) error {
 	}
 }
 
-// now is the time on the wall: without what the clock of the machine's uptime
-// says, which stands still while the machine sleeps.
+// now returns the wall clock time without the monotonic clock, which stops
+// while the machine sleeps.
 func (s *Scheduler) now() time.Time {
 	if s.Now != nil {
 		return s.Now().Round(0)
@@ -107,8 +106,8 @@ func (s *Scheduler) now() time.Time {
 	return time.Now().Round(0)
 }
 
-// begin reads what has passed. What another schedule would have done is not
-// missing.
+// begin loads the persistent state. Times missed under another schedule do not
+// count.
 func (s *Scheduler) begin() {
 	var before passed
 	data, err := s.Load()
@@ -128,7 +127,7 @@ func (s *Scheduler) begin() {
 	}
 }
 
-// next is the time for which to run next: what has passed already if a run is
+// next returns the time of the next run, which lies in the past if a run is
 // missing.
 func (s *Scheduler) next(now time.Time) time.Time {
 	s.mu.Lock()
@@ -139,7 +138,7 @@ func (s *Scheduler) next(now time.Time) time.Time {
 func (s *Scheduler) nextLocked(now time.Time) time.Time {
 	since := s.passed.Until
 	switch {
-	case since.IsZero(): // it has not begun
+	case since.IsZero(): // begin has not run
 		return time.Time{}
 	case since.Sub(now) <= trusted:
 		s.floor = time.Time{}
@@ -152,13 +151,13 @@ func (s *Scheduler) nextLocked(now time.Time) time.Time {
 	loc := cmp.Or(s.Location, time.UTC)
 	next := s.Schedule.Next(since, loc)
 	if next.Equal(s.passed.Meant) && !next.IsZero() {
-		next = s.Schedule.Next(next, loc) // the clock was set back, and that has been
+		next = s.Schedule.Next(next, loc) // the clock was set back and this time has run
 	}
 	return next
 }
 
-// run does the job once, when it is its turn. That it was done is written down
-// before: if it is what kills the process, it does not do so at every start.
+// run runs the job once it holds the Turn. It saves the run beforehand, so that
+// a job that kills the process does not do so at every start.
 func (s *Scheduler) run(ctx context.Context, meant time.Time) {
 	back, err := s.Turn.Take(ctx)
 	if err != nil {
@@ -180,11 +179,11 @@ func (s *Scheduler) run(ctx context.Context, meant time.Time) {
 	defer s.mu.Unlock()
 	s.running = false
 	if err != nil && ctx.Err() != nil {
-		s.passed = before // it was told to stop, and is made up for at the next start
+		s.passed = before // the run was cancelled, so the next start repeats it
 		s.save()
 		return
 	}
-	s.passLocked(s.now()) // what came due while it ran is done by it
+	s.passLocked(s.now()) // the run covers the times that passed during it
 	s.save()
 	s.runs++
 	s.problem = ""
@@ -195,14 +194,14 @@ func (s *Scheduler) run(ctx context.Context, meant time.Time) {
 	}
 }
 
-// passLocked notes that nothing up to now is missing.
+// passLocked records that no run is missing up to now.
 func (s *Scheduler) passLocked(now time.Time) {
 	if now.After(s.passed.Until) || s.passed.Until.Sub(now) > trusted {
 		s.passed.Until = now
 	}
 }
 
-// guarded does the job. A panic is an error.
+// guarded runs the job and converts a panic to an error.
 func (s *Scheduler) guarded(ctx context.Context) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -213,8 +212,8 @@ func (s *Scheduler) guarded(ctx context.Context) (err error) {
 	return s.Job(ctx)
 }
 
-// save writes down what has passed. If that fails, a run may be made up for that
-// was not missing, which does no harm.
+// save writes the persistent state. If that fails, a later start may repeat a
+// run, which is harmless.
 func (s *Scheduler) save() {
 	data, err := json.Marshal(s.passed)
 	if err == nil {
@@ -225,7 +224,7 @@ func (s *Scheduler) save() {
 	}
 }
 
-// Status says how the runs are going. It may be called at any time.
+// Status returns the state of the runs. It may be called at any time.
 func (s *Scheduler) Status() SchedulerStatus {
 	s.mu.Lock()
 	defer s.mu.Unlock()

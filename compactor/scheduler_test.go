@@ -16,17 +16,17 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// A clockwork is a scheduler with a clock on the wall that can be set, and a
-// state that outlives it. What it runs is written down with the time on the wall.
+// A clockwork is a scheduler with an adjustable wall clock and persistent
+// state. It logs its runs with the wall clock time.
 type clockwork struct {
 	t        *testing.T
 	schedule string
 	loc      *time.Location
-	wall     time.Duration // what the wall is ahead of fake time
+	wall     time.Duration // offset of the wall clock from fake time
 	job      func(context.Context) error
 	turn     Turn
 	state    []byte
-	broken   error // of the state
+	broken   error // error of Load and Save
 	log      lines
 
 	mu   sync.Mutex
@@ -54,8 +54,8 @@ func (l *lines) String() string {
 	return l.buf.String()
 }
 
-// atWall makes a clockwork in fake time, at a time on the wall. It is turned off
-// when the test ends.
+// atWall runs a test with a clockwork in fake time, starting at a wall clock
+// time. The clockwork stops when the test ends.
 func atWall(t *testing.T, zoneName, wall, schedule string, test func(c *clockwork)) {
 	t.Helper()
 	loc := zone(t, zoneName)
@@ -73,7 +73,7 @@ func (c *clockwork) now() time.Time {
 	return time.Now().Add(c.wall)
 }
 
-// set sets the clock on the wall.
+// set sets the wall clock.
 func (c *clockwork) set(wall string) {
 	c.t.Helper()
 	at, err := time.ParseInLocation("2006-01-02 15:04", wall, c.loc)
@@ -85,7 +85,7 @@ func (c *clockwork) set(wall string) {
 	c.wall = time.Until(at)
 }
 
-// on turns it on.
+// on starts the scheduler.
 func (c *clockwork) on() {
 	c.t.Helper()
 	schedule, err := ParseSchedule(c.schedule)
@@ -130,7 +130,7 @@ func (c *clockwork) on() {
 	}
 }
 
-// ran expects the runs since it was asked last.
+// ran checks the runs since the last call.
 func (c *clockwork) ran(want ...string) {
 	c.t.Helper()
 	synctest.Wait()
@@ -190,7 +190,7 @@ func TestMissedRuns(t *testing.T) {
 		atWall(t, "Europe/Berlin", "2026-02-04 22:00", "0 3 * * *", func(c *clockwork) {
 			c.on()
 			time.Sleep(10 * time.Second)
-			c.set("2026-02-05 07:30") // the machine's own clock stood still
+			c.set("2026-02-05 07:30") // the monotonic clock stood still
 			time.Sleep(time.Minute)
 			c.ran("02-05 07:30+01")
 			time.Sleep(day)
@@ -228,7 +228,7 @@ func TestMissedRuns(t *testing.T) {
 			c.on()
 			time.Sleep(day)
 			c.stop()
-			c.state, c.runs = state, nil // what was written while it ran
+			c.state, c.runs = state, nil // the state saved during the run
 			c.on()
 			c.ran()
 		})
@@ -282,7 +282,7 @@ func TestClockIsSet(t *testing.T) {
 			c.ran("02-05 12:00+01")
 			c.set("2026-02-05 02:00")
 			time.Sleep(2 * day)
-			c.ran("02-06 03:00+01") // that of the 5th is what was made up for
+			c.ran("02-06 03:00+01") // the missed run of the 5th has been made up for already
 		}},
 		{"back by a year, and forward", "0 3 * * *", func(c *clockwork) {
 			c.set("2025-02-05 02:00")
@@ -290,7 +290,7 @@ func TestClockIsSet(t *testing.T) {
 			c.ran("02-05 03:00+01")
 			c.set("2026-02-05 02:00")
 			time.Sleep(90 * time.Minute)
-			c.ran("02-05 02:01+01", "02-05 03:00+01") // a year is missing, as far as anybody knows
+			c.ran("02-05 02:01+01", "02-05 03:00+01") // a year of runs appears to be missing
 		}},
 		{"not yet known when the machine starts", "0 3 * * *", func(c *clockwork) {
 			c.stop()
@@ -398,7 +398,7 @@ func TestNeverTwoAtATime(t *testing.T) {
 	})
 }
 
-// A run that takes longer than it is until the next time has done that one too.
+// TestLongRun checks that a run also covers the times that pass during it.
 func TestLongRun(t *testing.T) {
 	atWall(t, "UTC", "2026-02-04 02:30", "0 * * * *", func(c *clockwork) {
 		c.job = func(context.Context) error { time.Sleep(150 * time.Minute); return nil }
@@ -408,7 +408,7 @@ func TestLongRun(t *testing.T) {
 	})
 }
 
-// Who looks does not change what happens.
+// TestStatusBeforeAndWhileItRuns checks that Status has no side effects.
 func TestStatusBeforeAndWhileItRuns(t *testing.T) {
 	atWall(t, "UTC", "2026-02-04 02:30", "0 3 * * *", func(c *clockwork) {
 		if diff := cmp.Diff(SchedulerStatus{}, (&Scheduler{}).Status()); diff != "" {

@@ -7,26 +7,26 @@ import (
 	"github.com/memwatchd/memwatchd/memory"
 )
 
-// halfLife is how long it takes until a use, and being new, count half.
+// halfLife is the time after which a use, and the recency of an entry, count
+// half.
 const halfLife = 30 * 24 * time.Hour
 
-// A Use is how often and how recently something was returned or shown.
+// A Use describes how often and how recently an entry was returned or shown.
 type Use struct {
-	Count float64   // each use counts one, and half as much every 30 days
+	Count float64   // each use counts 1, halved every 30 days
 	Last  time.Time // zero for never
 }
 
-// A Score says how much an entry is worth keeping, and takes itself apart. It
-// is that of use and recency:
+// A Score rates how much an entry is worth keeping, with its components:
 //
 //	use     = log2(1 + uses + links)
 //	recency = 2^(-age / 30 days)
 //	score   = use + recency
 //
-// Uses counts how often the entry was returned or shown, each time halved every
-// 30 days; links counts the entries that link to it. An entry of today that
-// nobody ever saw scores 1, and so does an old one that was used once just now;
-// each doubling of its use adds 1.
+// Uses counts how often the entry was returned or shown, each use halved every
+// 30 days; links counts the entries that link to it. A new entry without uses
+// scores 1, and so does an old one used once just now; each doubling of its use
+// adds 1.
 type Score struct {
 	Uses    float64
 	Links   int
@@ -36,7 +36,7 @@ type Score struct {
 	Total   float64
 }
 
-// scoreOf scores an entry.
+// scoreOf returns the score of an entry.
 func scoreOf(e *memory.Entry, use Use, links int, now time.Time) Score {
 	s := Score{Uses: use.Count, Links: links}
 	if !e.Time.IsZero() {
@@ -49,5 +49,5 @@ func scoreOf(e *memory.Entry, use Use, links int, now time.Time) Score {
 	return s
 }
 
-// decay is what is left of one after a while.
+// decay returns the fraction of a count that remains after d.
 func decay(d time.Duration) float64 { return math.Exp2(-float64(d) / float64(halfLife)) }

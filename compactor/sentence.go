@@ -11,23 +11,24 @@ import (
 )
 
 const (
-	// A line of a summary has at most so many sentences, and, unless one alone
-	// is longer, so many characters: what is longer is not read.
+	// A summary line has at most maxSentences sentences and maxSummary
+	// characters, unless its only sentence is longer: users do not read longer
+	// lines.
 	maxSentences  = 3
 	maxSummary    = 400
-	maxOneInTotal = 240 // of a single sentence; what is longer is cut
+	maxOneInTotal = 240 // characters of one sentence; longer ones are shortened
 )
 
-// A sentence is one of an entry, as it is written there.
+// A sentence is one sentence of an entry, as written there.
 type sentence struct {
 	entry int // in the document
 	nth   int // in the entry
 	text  string
 }
 
-// sentencesOf lists the sentences of an entry, without the markers of lists,
-// quotes and boxes. A line of a list ends one. What cannot be taken out of its
-// place, such as code, tables, HTML and comments, has none.
+// sentencesOf returns the sentences of an entry, without the markers of lists,
+// quotes and boxes. A new list item ends a sentence. Content that depends on
+// its context, such as code, tables, HTML and comments, has no sentences.
 func sentencesOf(doc *memory.Document, entry int) []sentence {
 	e := &doc.Entries[entry]
 	switch e.Block {
@@ -71,7 +72,8 @@ func sentencesOf(doc *memory.Document, entry int) []sentence {
 	return list
 }
 
-// cutMarker cuts the marker of a list item, and a box, off a line.
+// cutMarker removes the list marker and the box from a line and reports whether
+// there was a marker.
 func cutMarker(line string) (rest string, ok bool) {
 	digits := len(line) - len(strings.TrimLeft(line, "0123456789"))
 	switch {
@@ -89,9 +91,9 @@ func cutMarker(line string) (rest string, ok bool) {
 	return line, true
 }
 
-// splitSentences splits a text behind each mark that ends a sentence: one of the
-// scripts that have no spaces; or one of the others before a space and anything
-// but a small letter, which would be behind an abbreviation.
+// splitSentences splits text after each mark that ends a sentence. A mark of a
+// script without spaces always does. Other marks do only before a space, unless
+// a lower-case letter follows, as after an abbreviation.
 func splitSentences(text string) []string {
 	var list []string
 	from := 0
@@ -114,7 +116,7 @@ func splitSentences(text string) []string {
 	return slices.DeleteFunc(list, func(s string) bool { return s == "" })
 }
 
-// shorten cuts what is too long, at a space if there is one near.
+// shorten truncates a long sentence, at a space if there is one near.
 func shorten(s string) string {
 	if utf8.RuneCountInString(s) <= maxOneInTotal {
 		return s
@@ -126,10 +128,9 @@ func shorten(s string) string {
 	return strings.TrimRight(cut, " ") + "…"
 }
 
-// choose picks the sentences of a summary out of those of some entries: the
-// decisions first, then the more important, then the newer, then in the order of
-// the file; as many as there is room for, none twice. What is chosen is in the
-// order of the file.
+// choose selects the sentences of a summary: decisions first, then by
+// importance, by time from the newest, and by position. It fills the available
+// length without duplicates and returns the sentences in the order of the file.
 func choose(doc *memory.Document, entries []int) []sentence {
 	var list []sentence
 	for _, i := range byWeight(doc, entries) {
@@ -150,7 +151,8 @@ func choose(doc *memory.Document, entries []int) []sentence {
 	return chosen
 }
 
-// byWeight are some entries, those first of which the sentences are chosen first.
+// byWeight returns the entries in the order in which choose takes their
+// sentences.
 func byWeight(doc *memory.Document, entries []int) []int {
 	first := func(e *memory.Entry) int {
 		if e.Type == "decision" {
@@ -166,7 +168,7 @@ func byWeight(doc *memory.Document, entries []int) []int {
 	return entries
 }
 
-// join makes one line of sentences.
+// join joins sentences into one line.
 func join(list []sentence) string {
 	var b strings.Builder
 	for i, s := range list {

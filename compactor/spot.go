@@ -9,16 +9,16 @@ import (
 	"github.com/memwatchd/memwatchd/memory"
 )
 
-// A spot is where entries of a section, and sections in it, are put.
+// A spot is an insertion point for the entries and subsections of a section.
 type spot struct {
 	at      int // offset in the source, at the start of a line or the end of the file
 	section []string
 	under   bool // directly below the heading
-	level   int  // of the headings of sections that are made
+	level   int  // of the headings to create
 	subsection
 }
 
-// A subsection is what a section is given.
+// A subsection holds the lines and subsections to insert into a section.
 type subsection struct {
 	name  string
 	lines [][]byte
@@ -37,8 +37,8 @@ func (s *subsection) add(path []string, lines []byte) {
 	s.inner[i].add(path[1:], lines)
 }
 
-// write appends the text. Apart says that nothing stands directly above, top
-// that nothing does at all.
+// write appends the inserted text. The flag apart means that no content is
+// directly above, and top that nothing at all precedes the text.
 func (s *subsection) write(text []byte, level int, apart, top bool, gap spacing) []byte {
 	for _, lines := range s.lines {
 		switch {
@@ -64,9 +64,10 @@ func (s *subsection) write(text []byte, level int, apart, top bool, gap spacing)
 	return text
 }
 
-// spotFor finds the place behind the last item of a section, else the end of
-// what stands directly in it, else that of the innermost of the sections around
-// it that is there. Top is the place above everything in it instead.
+// spotFor returns the insertion point after the last item of a section. Without
+// an item, it is the end of the section's own content, or else the end of the
+// innermost existing parent section. If top is set, it is the start of the
+// section instead.
 func spotFor(doc *memory.Document, section []string, top bool) (*spot, error) {
 	if at, ok := endOf(doc, section); ok && !top {
 		return &spot{at: at, section: section}, nil
@@ -85,7 +86,7 @@ func spotFor(doc *memory.Document, section []string, top bool) (*spot, error) {
 		h := headingOf(doc, section[:n])
 		switch {
 		case h < 0:
-			if at, ok := endOf(doc, section[:n]); ok { // it is empty
+			if at, ok := endOf(doc, section[:n]); ok { // the section is empty
 				return inner(at, section[:n], len(section)-n, levelOf(doc, at))
 			}
 		case n == len(section):
@@ -97,7 +98,7 @@ func spotFor(doc *memory.Document, section []string, top bool) (*spot, error) {
 	return inner(len(doc.Source), nil, len(section), topLevel(doc)-1)
 }
 
-// inner is a spot for sections that are made in one of a level.
+// inner returns a spot for new sections below a section of the given level.
 func inner(at int, section []string, deeper, level int) (*spot, error) {
 	if level+deeper > 6 {
 		return nil, errors.New("its section cannot be made")
@@ -105,7 +106,7 @@ func inner(at int, section []string, deeper, level int) (*spot, error) {
 	return &spot{at: at, section: section, level: level + 1}, nil
 }
 
-// levelOf is the level of an empty heading that ends at an offset.
+// levelOf returns the level of an empty heading that ends at an offset.
 func levelOf(doc *memory.Document, at int) int {
 	for i := range doc.Entries {
 		if e := &doc.Entries[i]; e.Span.End == at && e.Block == memory.EmptyHeading {
@@ -117,7 +118,7 @@ func levelOf(doc *memory.Document, at int) int {
 	return 1
 }
 
-// lineEnd is the offset behind a line.
+// lineEnd returns the offset after a line.
 func lineEnd(source []byte, line int) int {
 	at := 0
 	for ; line > 0 && at < len(source); line-- {
@@ -133,9 +134,9 @@ func lineEnd(source []byte, line int) int {
 	return at
 }
 
-// endOf is the offset behind the last item that stands directly in a section, or
-// behind whatever does, or behind its heading; false if there is none. Of several
-// sections of one name it is the first.
+// endOf returns the offset after the last item directly in a section, or else
+// after its last content, or else after its heading. It reports false if there
+// is no such section. Of several sections with one name it uses the first.
 func endOf(doc *memory.Document, section []string) (int, bool) {
 	at, item := -1, -1
 	for i := range doc.Entries {
@@ -160,13 +161,13 @@ func endOf(doc *memory.Document, section []string) (int, bool) {
 	return at, at >= 0
 }
 
-// headingText is the text of a heading that has nothing below it.
+// headingText returns the text of an empty heading.
 func headingText(e *memory.Entry) string {
 	first, _, _ := strings.Cut(e.Text, "\n")
 	return strings.TrimSpace(strings.Trim(strings.TrimSpace(first), "#"))
 }
 
-// headingOf is the heading of a section; -1 if there is none.
+// headingOf returns the index of the heading of a section, or -1.
 func headingOf(doc *memory.Document, section []string) int {
 	return slices.IndexFunc(doc.Headings, func(h memory.Heading) bool {
 		for n := len(section) - 1; n >= 0; n-- {
@@ -182,7 +183,7 @@ func headingOf(doc *memory.Document, section []string) int {
 	})
 }
 
-// behind is the offset at which a section ends, with the sections in it.
+// behind returns the offset of the end of a section, including its subsections.
 func behind(doc *memory.Document, heading int) int {
 	at := 0
 	for i := range doc.Entries {
@@ -195,7 +196,7 @@ func behind(doc *memory.Document, heading int) int {
 	return at
 }
 
-// topLevel is the level of headings that are in no other section.
+// topLevel returns the lowest level of headings outside any section.
 func topLevel(doc *memory.Document) int {
 	level := 0
 	for _, h := range doc.Headings {

@@ -12,33 +12,34 @@ import (
 	"github.com/memwatchd/memwatchd/memory"
 )
 
-// A Summarizer is somebody, such as a model, who says in a sentence or two what
-// notes come to. What it says is checked, and where it is of no use, or there is
-// none, the sentences of the notes themselves are used. Its fields must not change
-// while it is in use; a nil Summarizer says nothing.
+// A Summarizer produces short summaries of notes, for example with a model. Its
+// output is checked; if it is unusable or missing, sentences of the notes are
+// used instead. The fields must not change while the Summarizer is in use; a
+// nil Summarizer produces no summaries.
 type Summarizer struct {
-	// Ask asks about notes that the same people may read. What check says no to
-	// is an error.
+	// Ask returns a summary of notes that have the same readers. It returns an
+	// error if check rejects the summary.
 	Ask func(ctx context.Context, notes []string, check func(summary string) error) (string, error)
-	// Tell reports whether a note may be told, given who may read it and how it
-	// stands in its file.
+	// Tell reports whether a note may be sent to the model, given its
+	// visibility and its source text.
 	Tell func(v memory.Visibility, source string) bool
-	// Refuse says why a text cannot be written.
+	// Refuse returns an error if a text must not be written.
 	Refuse func(text string) error
 
 	mu   sync.Mutex
 	said map[[sha256.Size]byte]string
 }
 
-// How much is asked.
+// Limits of the requests to a Summarizer.
 const (
-	maxNotes     = 20      // of one question, the first in the order of sentences
-	maxNoteBytes = 8 << 10 // of all of them
-	maxAsked     = 50      // questions of one plan: the rest is said in their own words
-	maxFailures  = 3       // of these, one after the other: then nobody is there
+	maxNotes     = 20      // notes per request, in the order of byWeight
+	maxNoteBytes = 8 << 10 // bytes of all notes of a request
+	maxAsked     = 50      // requests per plan; the remaining lines use sentences of the notes
+	maxFailures  = 3       // consecutive failures after which the model counts as unavailable
 )
 
-// notes are the texts of some entries that may be told, and these entries.
+// notes returns the texts of the entries that may be sent to the model, and
+// these entries.
 func (s *Summarizer) notes(d *memory.Document, entries []int, v memory.Visibility) (texts []string, told []int) {
 	if s == nil {
 		return nil, nil
@@ -56,8 +57,7 @@ func (s *Summarizer) notes(d *memory.Document, entries []int, v memory.Visibilit
 	return texts, told
 }
 
-// known is what was said of some notes; empty if they were not asked about, or
-// nothing came of it.
+// known returns the cached summary of notes, or "" if there is none.
 func (s *Summarizer) known(notes []string) string {
 	if s == nil || len(notes) == 0 {
 		return ""
@@ -71,8 +71,8 @@ func noteKey(notes []string) [sha256.Size]byte {
 	return sha256.Sum256(fmt.Appendf(nil, "%q", notes))
 }
 
-// learn asks about the notes of a plan, and reports whether there is something
-// new to say.
+// learn requests the missing summaries for a plan and reports whether it
+// received any.
 func (s *Summarizer) learn(ctx context.Context, plan *CompressPlan) (learned bool) {
 	if s == nil {
 		return false
@@ -102,9 +102,9 @@ func (s *Summarizer) learn(ctx context.Context, plan *CompressPlan) (learned boo
 	return learned
 }
 
-// check says why a summary is of no use: it is one line that is not too long, at
-// least half of its words are those of the notes, and so is every number, address
-// and name of a file.
+// check returns an error if a summary is unusable. It must be one line of
+// limited length. At least half of its words, and every number, address and
+// file name, must occur in the notes.
 func (s *Summarizer) check(summary string, notes []string) error {
 	all := strings.Join(notes, "\n")
 	if strings.ContainsAny(summary, "\n\r") {
@@ -122,7 +122,7 @@ func (s *Summarizer) check(summary string, notes []string) error {
 	return s.Refuse(summary)
 }
 
-// forget is called when what was said has been written.
+// forget clears the cache after the summaries have been written.
 func (s *Summarizer) forget() {
 	if s == nil {
 		return

@@ -12,7 +12,7 @@ import (
 	"github.com/memwatchd/memwatchd/memory"
 )
 
-// notesRoot is a root with what is old enough to be summed up.
+// notesRoot returns a tree with files old enough to be summarized.
 func notesRoot() *tree {
 	return newTree([]txtar.File{
 		{Name: "2026-01-01/cli.md", Data: []byte(`## Key Facts
@@ -27,8 +27,8 @@ func notesRoot() *tree {
 	})
 }
 
-// asking is what sums up a tree with a summarizer that says something, and what
-// that was asked.
+// asking returns a Compress for a tree whose summarizer calls say, and the list
+// of the requests made.
 func asking(tr *tree, private bool, say func(notes []string) (string, error)) (*Compress, *[]string) {
 	var asked []string
 	c := compressing(tr)
@@ -49,7 +49,7 @@ func asking(tr *tree, private bool, say func(notes []string) (string, error)) (*
 	return c, &asked
 }
 
-// summed are the lines of the summaries that a plan, or what came of it, has.
+// summed returns the summary lines of a plan as text.
 func summed(plan CompressPlan) (lines []string) {
 	for _, f := range plan.Files {
 		for _, l := range f.Lines {
@@ -59,9 +59,9 @@ func summed(plan CompressPlan) (lines []string) {
 	return lines
 }
 
-// Each group of notes is asked about by itself: what is private never with what
-// is public, and only where that is allowed; what must not be told is not, and is
-// no evidence.
+// TestSummarizer checks that each group of notes has its own request, that
+// private notes are never mixed with public ones and are sent only if allowed,
+// and that unsent notes are not used as evidence.
 func TestSummarizer(t *testing.T) {
 	tr := notesRoot()
 	c, asked := asking(tr, false, func(notes []string) (string, error) { return fmt.Sprintf("They said %s", notes[0][2:]), nil })
@@ -104,7 +104,8 @@ func TestSummarizer(t *testing.T) {
 	}
 }
 
-// Where it is allowed, private notes are asked about, by themselves.
+// TestSummarizerOfPrivateNotes checks that private notes, if allowed, are sent
+// separately.
 func TestSummarizerOfPrivateNotes(t *testing.T) {
 	c, asked := asking(notesRoot(), true, func(notes []string) (string, error) { return notes[0][2:], nil })
 	if _, err := c.Plan(t.Context(), 0); err != nil {
@@ -115,7 +116,8 @@ func TestSummarizerOfPrivateNotes(t *testing.T) {
 	}
 }
 
-// Whatever is wrong with what is said, the sentences of the notes are used.
+// TestSummarizerFallsBack checks that an unusable summary is replaced by
+// sentences of the notes.
 func TestSummarizerFallsBack(t *testing.T) {
 	plain, err := compressing(notesRoot()).Plan(t.Context(), 0)
 	if err != nil {
@@ -141,11 +143,12 @@ func TestSummarizerFallsBack(t *testing.T) {
 	}
 }
 
-// Who does not answer is not asked for ever, and is no reason to do nothing.
+// TestSummarizerAway checks that requests to an unavailable model stop and that
+// the run still completes.
 func TestSummarizerAway(t *testing.T) {
 	var files []txtar.File
 	for i := range 80 {
-		// Notes that are the same are asked about once, so these are not.
+		// Use different notes, because equal ones share a request.
 		files = append(files, txtar.File{Name: fmt.Sprintf("2026-01-01/s%02d.md", i), Data: fmt.Appendf(nil, "- thing %c%c\n", 'a'+i/26, 'a'+i%26)})
 	}
 	for want, say := range map[int]func([]string) (string, error){

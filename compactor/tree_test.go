@@ -21,15 +21,14 @@ import (
 	"github.com/memwatchd/memwatchd/vault"
 )
 
-// A tree is the files of a memory, and whoever writes them. It takes back what
-// was done, and can be made to fail at any write, as a process does that is
-// killed there.
+// A tree holds the files of a memory and implements their writer. It can undo
+// its changes, and it can fail from any write on, like a killed process.
 type tree struct {
 	layout *memory.Layout
 	files  map[string]string
-	done   []func()       // takes back what was done, oldest first
-	writes []vault.Change // what was done
-	left   int            // how many writes still succeed; below zero for all
+	done   []func()       // undo functions, oldest first
+	writes []vault.Change // the changes made
+	left   int            // number of writes that still succeed; unlimited if negative
 	before func(path string)
 }
 
@@ -106,7 +105,7 @@ func (tr *tree) change(ctx context.Context, c vault.Change, to string) (vault.Wr
 	return vault.Written{ID: fmt.Sprint(len(tr.done)), Changed: true}, nil
 }
 
-// undo takes everything back.
+// undo reverts all changes.
 func (tr *tree) undo() {
 	for _, back := range slices.Backward(tr.done) {
 		back()
@@ -114,7 +113,7 @@ func (tr *tree) undo() {
 	tr.done = nil
 }
 
-// String is all files.
+// String returns all files as text.
 func (tr *tree) String() string {
 	var b strings.Builder
 	for _, path := range slices.Sorted(maps.Keys(tr.files)) {
@@ -123,7 +122,7 @@ func (tr *tree) String() string {
 	return b.String()
 }
 
-// group expects all changes to be of one group.
+// group checks that all changes belong to one group.
 func (tr *tree) group(t *testing.T) {
 	t.Helper()
 	for i, c := range tr.writes {
@@ -137,8 +136,8 @@ func (tr *tree) group(t *testing.T) {
 	}
 }
 
-// seen lists what each of several people reads anywhere, without where it
-// stands.
+// seen lists the entries that each of several readers can read, without their
+// paths.
 func (tr *tree) seen(t *testing.T) string {
 	t.Helper()
 	var dirs memory.Directories
@@ -176,8 +175,8 @@ func (tr *tree) seen(t *testing.T) string {
 	return b.String()
 }
 
-// goldens runs the archives of a directory: files, and at the end one named want
-// that holds what f makes of them.
+// goldens runs the archives that match pattern: each contains files and, last,
+// the expected output of f, named want.
 func goldens(t *testing.T, pattern string, f func(t *testing.T, comment string, tr *tree) string) {
 	t.Helper()
 	for _, a := range archives(t, pattern) {
@@ -201,7 +200,7 @@ func goldens(t *testing.T, pattern string, f func(t *testing.T, comment string, 
 
 var rewrite = flag.Bool("rewrite", false, "rewrite what the archives of testdata want")
 
-// archive is a txtar archive with its file.
+// archive is a txtar archive with its path.
 type archive struct {
 	*txtar.Archive
 	name, file string
@@ -224,7 +223,7 @@ func archives(t *testing.T, pattern string) []archive {
 	return list
 }
 
-// treeOf is the files of an archive, without what is wanted of them.
+// treeOf returns the files of an archive, without the expected output.
 func treeOf(t *testing.T, name string) *tree {
 	t.Helper()
 	files := archives(t, name)[0].Files

@@ -5,15 +5,15 @@ import (
 	"sync"
 )
 
-// A Turn lets one at a time do something. The zero value is free; it must not be
-// copied.
+// A Turn is a mutual exclusion lock whose acquisition can be cancelled. The
+// zero value is unlocked; a Turn must not be copied.
 type Turn struct {
 	once  sync.Once
 	taken chan struct{}
 }
 
-// Take waits until nobody else has the turn, or until the context ends. What it
-// returns gives the turn back.
+// Take acquires the Turn, or returns an error when the context ends. The
+// returned function releases the Turn.
 func (t *Turn) Take(ctx context.Context) (back func(), err error) {
 	t.once.Do(func() { t.taken = make(chan struct{}, 1) })
 	if err := ctx.Err(); err != nil {

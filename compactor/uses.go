@@ -19,27 +19,27 @@ import (
 )
 
 const (
-	// saveAfter is how long counts may wait to be saved: what a crash takes is
-	// a minute of them.
+	// saveAfter is the interval of saves; a crash loses at most the counts of
+	// this time.
 	saveAfter = time.Minute
-	// maxCounted is how many entries are counted at most; the least used are
-	// forgotten.
+	// maxCounted bounds the number of counted entries; the least used ones are
+	// dropped.
 	maxCounted = 20_000
-	// faded is the count below which a use is forgotten, some 200 days after
-	// it was the only one.
+	// faded is the count below which a use is dropped, some 200 days after a
+	// single use.
 	faded = 0.01
-	// forgetGone is how long the counts of a file are kept that is not there:
-	// it may come back, from a branch or a backup.
+	// forgetGone is how long the counts of a missing file are kept: the file
+	// may return, from a branch or a backup.
 	forgetGone = 30 * 24 * time.Hour
 )
 
-// Uses counts how often and how recently each entry was returned or shown. The
-// counts are kept in a file of the state, and follow an entry that is edited
-// where it stands. They decide what is trimmed, and nothing that anybody is
-// told: it is safe for concurrent use, and noting a use takes no time.
+// Uses counts how often and how recently each entry was returned or shown. It
+// stores the counts in a state file and transfers them when an entry is edited
+// in place. The counts only affect trimming and never an answer. Uses is safe
+// for concurrent use, and recording a use is fast.
 type Uses struct {
-	Path   string                 // of the file
-	Counts func(path string) bool // whether a file's entries are counted; nil: all
+	Path   string                 // of the state file
+	Counts func(path string) bool // reports whether a file's entries are counted; nil counts all
 	Files  Files
 	Logger *slog.Logger
 	Now    func() time.Time           // time.Now when nil
@@ -47,39 +47,39 @@ type Uses struct {
 
 	mu     sync.Mutex
 	loaded bool
-	fresh  bool // there was no count from before
+	fresh  bool // there were no earlier counts
 	since  time.Time
 	files  map[string]*usedFile
-	news   map[string]bool // files with entries of which only the id is known
+	news   map[string]bool // files with entries known only by id
 	dirty  bool
 }
 
-// usedFile is a file with the entries of it that were used.
+// usedFile holds the used entries of a file.
 type usedFile struct {
-	Gone    time.Time             `json:"gone,omitzero"` // since when it is not there
+	Gone    time.Time             `json:"gone,omitzero"` // since when the file has been missing
 	Entries map[string]*usedEntry `json:"entries"`       // by id
 }
 
-// A usedEntry is an entry that was used, with what it is known by when it is
-// edited.
+// A usedEntry is a used entry with the properties that identify it after an
+// edit.
 type usedEntry struct {
-	Count  float64   `json:"count"` // as it was at Last
+	Count  float64   `json:"count"` // at the time Last
 	Last   time.Time `json:"last"`
 	Title  string    `json:"title,omitempty"`
-	Within string    `json:"within,omitempty"` // its section
-	Before string    `json:"before,omitempty"` // ids of its neighbours
+	Within string    `json:"within,omitempty"` // section
+	Before string    `json:"before,omitempty"` // ids of the neighbours
 	After  string    `json:"after,omitempty"`
 }
 
-// usesState is the file.
+// usesState is the content of the state file.
 type usesState struct {
 	Version int                  `json:"version"`
 	Since   time.Time            `json:"since"`
 	Files   map[string]*usedFile `json:"files"`
 }
 
-// Open reads the counts. What cannot be read is counted anew: that makes the
-// compactor wait, and nothing else.
+// Open reads the counts. If the file is unreadable, counting starts anew, which
+// only delays trimming.
 func (u *Uses) Open() error {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -117,19 +117,19 @@ func (u *Uses) now() time.Time {
 	return time.Now()
 }
 
-// Since is when counting began; zero before it is known.
+// Since returns the start of counting, or the zero time before it is known.
 func (u *Uses) Since() time.Time {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return u.since
 }
 
-// Used notes that entries, as path#id, were returned or shown.
+// Used records that entries, given as path#id, were returned or shown.
 func (u *Uses) Used(ids []string, now time.Time) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	for _, id := range ids {
-		i := strings.LastIndexByte(id, '#') // an id has none in it, a path may
+		i := strings.LastIndexByte(id, '#') // an id contains no #, but a path may
 		if i < 0 || u.files == nil || u.Counts != nil && !u.Counts(id[:i]) {
 			continue
 		}
@@ -153,10 +153,10 @@ func (u *Uses) Used(ids []string, now time.Time) {
 	}
 }
 
-// at is the count as it is at a time.
+// at returns the count at a time.
 func (e *usedEntry) at(now time.Time) float64 { return e.Count * decay(max(0, now.Sub(e.Last))) }
 
-// Of is the use of an entry of a file.
+// Of returns the use of an entry of a file.
 func (u *Uses) Of(path, id string, now time.Time) Use {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -168,8 +168,8 @@ func (u *Uses) Of(path, id string, now time.Time) Use {
 	return Use{}
 }
 
-// Changed tells what a file says now, or that it is gone: nil. Counts of entries
-// that were edited go over to what they have become.
+// Changed updates the counts of a file and transfers the counts of edited
+// entries. A nil doc means that the file is gone.
 func (u *Uses) Changed(path string, doc *memory.Document) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -186,9 +186,9 @@ func (u *Uses) Changed(path string, doc *memory.Document) {
 	}
 }
 
-// Forget drops the counts of entries, and what is known of them, for good: those
-// for which which says yes, given their ids and what is kept of their text. With
-// an error it may not be on the disk yet.
+// Forget permanently drops the counts and stored text of the entries that which
+// selects by path, id and stored text. If Forget returns an error, the change
+// may not be on disk yet.
 func (u *Uses) Forget(which func(path, id, text string) bool) error {
 	u.mu.Lock()
 	for path, f := range u.files {
@@ -208,8 +208,7 @@ func (u *Uses) Forget(which func(path, id, text string) bool) error {
 	return nil
 }
 
-// Run saves the counts now and then, until the context ends, and then for the
-// last time.
+// Run saves the counts periodically until the context ends, and then once more.
 func (u *Uses) Run(ctx context.Context) error {
 	for {
 		timer := time.NewTimer(saveAfter)
@@ -224,8 +223,8 @@ func (u *Uses) Run(ctx context.Context) error {
 	}
 }
 
-// Save saves the counts if they have changed. That they cannot be saved is
-// logged, and tried again: nothing else depends on it.
+// Save saves changed counts. It logs a failure and retries with the next save,
+// because no other function depends on the result.
 func (u *Uses) Save() {
 	u.learn()
 	u.mu.Lock()
@@ -252,7 +251,7 @@ func (u *Uses) Save() {
 	}
 }
 
-// learn looks at the files with entries of which only the id is known.
+// learn reads the files with entries known only by id.
 func (u *Uses) learn() {
 	u.mu.Lock()
 	paths := slices.Sorted(maps.Keys(u.news))
@@ -265,7 +264,7 @@ func (u *Uses) learn() {
 	}
 }
 
-// forget drops what is no longer worth keeping.
+// forget drops faded and surplus counts.
 func (u *Uses) forget() {
 	now := u.now()
 	type counted struct {

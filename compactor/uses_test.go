@@ -20,7 +20,8 @@ import (
 
 const indexPath = "_longterms/acct_42/_index.md"
 
-// usesAt are counts that are kept in a file, as of a time.
+// usesAt returns Uses that are stored in the file at path, with an adjustable
+// time.
 func usesAt(t *testing.T, path string, now *time.Time) *Uses {
 	t.Helper()
 	u := &Uses{
@@ -64,7 +65,7 @@ func TestUsesHalveInThirtyDays(t *testing.T) {
 	if got := u.Of(indexPath, "a", now.AddDate(0, 0, -60)); got.Count > 3 {
 		t.Errorf("a clock that was set back makes counts grow: %+v", got)
 	}
-	u.Used([]string{"no path", ""}, now) // says nothing
+	u.Used([]string{"no path", ""}, now) // no effect
 }
 
 func TestUsesAreKept(t *testing.T) {
@@ -84,7 +85,7 @@ func TestUsesAreKept(t *testing.T) {
 		}
 	}
 
-	// What cannot be read is counted anew.
+	// A damaged file restarts the counts.
 	if err := vault.WriteState(path, []byte(`{"version":1,"since":"2026-`)); err != nil {
 		t.Fatal(err)
 	}
@@ -105,7 +106,7 @@ func TestUsesAreKept(t *testing.T) {
 
 func TestUsesAreSavedNowAndThen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var mu sync.Mutex // of saved and fail
+		var mu sync.Mutex // protects saved and fail
 		var saved []string
 		fail := errors.New("disk full")
 		count := func() int {
@@ -136,9 +137,9 @@ func TestUsesAreSavedNowAndThen(t *testing.T) {
 		mu.Lock()
 		fail = nil
 		mu.Unlock()
-		time.Sleep(saveAfter) // the disk has room again
+		time.Sleep(saveAfter) // the disk has free space again
 		synctest.Wait()
-		time.Sleep(10 * saveAfter) // nothing happens
+		time.Sleep(10 * saveAfter) // without changes
 		synctest.Wait()
 		if n := count(); n != 2 {
 			t.Fatalf("saved %d times, want twice", n)
@@ -154,7 +155,8 @@ func TestUsesAreSavedNowAndThen(t *testing.T) {
 	})
 }
 
-// An edit changes the id of an entry that has none of its own.
+// TestUsesFollowEdits checks that counts follow an edit that changes a
+// generated id.
 func TestUsesFollowEdits(t *testing.T) {
 	const before = "## Key Facts\n- **Home**: Lisbon\n- likes tea\n- **Car**: none\n- **Car**: red\n\n## Other\n- likes tea too\n"
 	for _, test := range []struct{ name, entry, after, want string }{
@@ -185,7 +187,7 @@ func TestUsesFollowEdits(t *testing.T) {
 			u.Changed(indexPath, doc)
 			doc = parseText(indexPath, test.after)
 			u.Changed(indexPath, doc)
-			u.Changed(indexPath, doc) // nothing new
+			u.Changed(indexPath, doc) // without changes
 			got := ""
 			for _, e := range doc.Entries {
 				if u.Of(indexPath, e.ID, now).Count > 0 {
@@ -195,7 +197,7 @@ func TestUsesFollowEdits(t *testing.T) {
 			if got != test.want {
 				t.Errorf("the count of %q is now that of %q, want %q", test.entry, got, test.want)
 			}
-			if test.want == "" { // an edit that is taken back
+			if test.want == "" { // a reverted edit
 				u.Changed(indexPath, parseText(indexPath, before))
 				if got := u.Of(indexPath, id, now); !near(got.Count, 1) {
 					t.Errorf("taken back: %+v", got)
