@@ -39,7 +39,7 @@ func (w *work) alone(text string) (*Document, error) {
 // insertTexts finds the insertion points of the texts and adds their edits.
 func (w *work) insertTexts() error {
 	for _, i := range slices.Sorted(maps.Keys(w.below)) {
-		s := spot{line: w.d.bodyLine() - 1, beside: i, gap: w.d.headingGap()}
+		s := spot{line: w.d.bodyLine() - 1, beside: i, gap: w.d.placement().headingGap()}
 		if i >= 0 {
 			if c := w.entries[i]; c != nil && c.remove {
 				return fmt.Errorf("nothing can be put below an entry that goes; replace it")
@@ -69,13 +69,13 @@ func (w *work) insertTexts() error {
 			return err
 		}
 		texts = append(texts, one)
-		want.shown = want.shown || w.d.shows(&one.Entries[0])
+		want.shown = want.shown || w.d.placement().shows(&one.Entries[0])
 	}
-	s, err := w.d.endOf(want)
+	s, err := w.d.placement().endOf(want)
 	if err != nil {
 		return err
 	}
-	s.texts, s.gap = texts, w.d.gapOf(want.shown)
+	s.texts, s.gap = texts, w.d.placement().gapOf(want.shown)
 	w.insert(s)
 	return nil
 }
@@ -83,12 +83,12 @@ func (w *work) insertTexts() error {
 // gapOf returns the number of blank lines below a heading. For public text it
 // uses the public part of the file, so that the layout does not reveal private
 // text.
-func (d *Document) gapOf(shown bool) int {
+func (d placement) gapOf(shown bool) int {
 	switch {
 	case !shown || d.Partition.Visibility == PublicOK:
 		return d.headingGap()
 	case d.excerpt != nil:
-		return d.excerpt.headingGap()
+		return d.excerpt.placement().headingGap()
 	}
 	return 0
 }
@@ -98,7 +98,7 @@ func (d *Document) gapOf(shown bool) int {
 func (w *work) newSection() (spot, error) {
 	d := w.d
 	head := Heading{Level: 2, Text: w.section.path[0]}
-	s := spot{line: d.lines.count(), beside: -1, path: w.section.path, gap: d.headingGap()}
+	s := spot{line: d.lines.count(), beside: -1, path: w.section.path, gap: d.placement().headingGap()}
 	if err := checkPath(w.section.path); err != nil {
 		return s, err
 	}
@@ -107,12 +107,12 @@ func (w *work) newSection() (spot, error) {
 		switch {
 		case err != nil:
 			return s, err
-		case !d.shows(&one.Entries[0]):
+		case !d.placement().shows(&one.Entries[0]):
 			continue
-		case d.underSecret():
+		case d.placement().underSecret():
 			head.Level = 1
 		}
-		s.gap = d.gapOf(true)
+		s.gap = d.placement().gapOf(true)
 	}
 	s.headings = []Heading{head}
 	return s, nil
@@ -120,7 +120,7 @@ func (w *work) newSection() (spot, error) {
 
 // underSecret reports whether a section at the end of the file would be below a
 // title that public readers cannot see.
-func (d *Document) underSecret() bool {
+func (d placement) underSecret() bool {
 	for _, p := range slices.Backward(d.outline()) {
 		if p.level == 1 {
 			return !d.announces(&p) && !d.dates(&p)
@@ -157,7 +157,7 @@ func (w *work) insertion(s *spot) Edit {
 		at = len(bom)
 	}
 	var b bytes.Buffer
-	unended := s.line > 0 && s.line == d.lines.count() && !d.ended(s.line)
+	unended := s.line > 0 && s.line == d.lines.count() && !d.placement().ended(s.line)
 	if unended {
 		b.Write(end)
 	}
@@ -188,19 +188,19 @@ func (w *work) insertion(s *spot) Edit {
 			blankLines(max(s.gap, w.atLeast()))
 		case i == 0 && s.line == 0 && len(s.headings) == 0:
 		case above != nil && above.Block == Item && e.Block == Item:
-			blankLines(max(d.listGap(before, d.shows(e)), w.atLeast()))
+			blankLines(max(d.placement().listGap(before, d.placement().shows(e)), w.atLeast()))
 		default:
 			blankLines(1)
 		}
-		lines(d.adapt(string(one.Source), d.alike(before, d.shows(e)), i))
+		lines(d.placement().adapt(string(one.Source), d.placement().alike(before, d.placement().shows(e)), i))
 		heading, above = false, e
 	}
 	if next := s.line + 1; next <= d.lines.count() && !d.blankLine(next) {
-		follows := d.entryAt(next)
+		follows := d.placement().entryAt(next)
 		switch {
 		case above.Block == Item && follows >= 0 && d.Entries[follows].Block == Item:
-			blankLines(max(d.listGap(s.beside, d.shows(above)), w.atLeast()))
-		case above.Block == Item && follows < 0 && d.headingAt(next) && !w.apart && len(s.headings) == 0:
+			blankLines(max(d.placement().listGap(s.beside, d.placement().shows(above)), w.atLeast()))
+		case above.Block == Item && follows < 0 && d.placement().headingAt(next) && !w.apart && len(s.headings) == 0:
 		default:
 			blankLines(1)
 		}
@@ -221,13 +221,13 @@ func (w *work) atLeast() int {
 }
 
 // ended reports whether a line has a line ending.
-func (d *Document) ended(line int) bool {
+func (d placement) ended(line int) bool {
 	s := d.lines.span(line, line)
 	return len(trimEnding(d.Source[s.Start:s.End])) < s.End-s.Start
 }
 
 // entryAt returns the entry that begins on a line, or -1.
-func (d *Document) entryAt(line int) int {
+func (d placement) entryAt(line int) int {
 	i, ok := slices.BinarySearchFunc(d.Entries, line, func(e Entry, line int) int { return e.Line - line })
 	if !ok {
 		return -1
@@ -235,14 +235,14 @@ func (d *Document) entryAt(line int) int {
 	return i
 }
 
-func (d *Document) headingAt(line int) bool {
+func (d placement) headingAt(line int) bool {
 	return slices.ContainsFunc(d.Headings, func(h Heading) bool { return h.Line == line })
 }
 
 // headingGap returns the number of blank lines between headings and the text
 // directly below them. It uses the last such heading in the file. If there is
 // none, it returns 0, as in the templates.
-func (d *Document) headingGap() int {
+func (d placement) headingGap() int {
 	for i := len(d.Headings) - 1; i >= 0; i-- {
 		end := d.Headings[i].EndLine
 		switch {
@@ -256,7 +256,7 @@ func (d *Document) headingGap() int {
 }
 
 // nextLine returns the first line that is not blank, starting with line.
-func (d *Document) nextLine(line int) int {
+func (d placement) nextLine(line int) int {
 	for line <= d.lines.count() && d.blankLine(line) {
 		line++
 	}
@@ -265,18 +265,18 @@ func (d *Document) nextLine(line int) int {
 
 // listGap returns the number of blank lines between the items of an entry's
 // list. For a public item it counts only between public items.
-func (d *Document) listGap(i int, shown bool) int {
+func (d placement) listGap(i int, shown bool) int {
 	if !shown || d.Partition.Visibility == PublicOK {
 		return d.gapIn(i)
 	}
 	if like := d.alike(i, true); like >= 0 && d.excerpt != nil {
 		id := d.Entries[like].ID // the excerpt has the same id for it
-		return d.excerpt.gapIn(slices.IndexFunc(d.excerpt.Entries, func(e Entry) bool { return e.ID == id }))
+		return d.excerpt.placement().gapIn(slices.IndexFunc(d.excerpt.Entries, func(e Entry) bool { return e.ID == id }))
 	}
 	return 0
 }
 
-func (d *Document) gapIn(i int) int {
+func (d placement) gapIn(i int) int {
 	for _, pair := range [][2]int{{i - 1, i}, {i, i + 1}} {
 		if pair[0] < 0 || pair[1] >= len(d.Entries) {
 			continue
@@ -292,7 +292,7 @@ func (d *Document) gapIn(i int) int {
 // adapt gives an item the marker and indentation of the list that it joins. The
 // text becomes the nth item, from 0, after the item beside it, which determines
 // the number of a numbered item.
-func (d *Document) adapt(text string, beside, nth int) string {
+func (d placement) adapt(text string, beside, nth int) string {
 	if beside < 0 || d.Entries[beside].Block != Item {
 		return text
 	}
@@ -321,14 +321,14 @@ func (d *Document) adapt(text string, beside, nth int) string {
 
 // shows reports whether an entry that was parsed alone would be public inside
 // the document.
-func (d *Document) shows(e *Entry) bool {
+func (d placement) shows(e *Entry) bool {
 	return e.Partition.Visibility == PublicOK && (d.Own.Visibility == PublicOK || e.Attributes["visibility"] != "")
 }
 
 // alike returns the item whose style a new item below an entry copies, or -1. A
 // public item copies only a public item; otherwise its marker would reveal a
 // private list.
-func (d *Document) alike(beside int, shown bool) int {
+func (d placement) alike(beside int, shown bool) int {
 	for i := beside; i >= 0 && d.Entries[i].Block == Item && d.Entries[i].Heading == d.Entries[beside].Heading; i-- {
 		if !shown || d.Entries[i].Partition.Visibility == PublicOK {
 			return i
@@ -368,7 +368,7 @@ func (w *work) replaceEntry(i int, c *entryChange) error {
 	w.fresh[i] = one
 	text := string(one.Source)
 	if e.Block == Item {
-		text = d.adapt(text, i, -1)
+		text = d.placement().adapt(text, i, -1)
 	}
 	text = strings.ReplaceAll(text, "\n", string(d.ending(e.Line)))
 	span := e.Span

@@ -44,7 +44,7 @@ func (d *Document) SectionFor(title, text string) string {
 			wanted = append(wanted, s.sections...)
 		}
 	}
-	list := d.outline()
+	list := d.placement().outline()
 	chinese := false
 	for _, p := range list {
 		chinese = chinese || p.level > 0 && han(p.path[len(p.path)-1])

@@ -37,7 +37,7 @@ func (w *work) check(next *Document) error {
 	if err := w.checkHidden(next); err != nil {
 		return err
 	}
-	list := next.outline()
+	list := next.placement().outline()
 	take := func() *piece {
 		if len(list) == 0 {
 			return &piece{entry: -1, heading: -1}
@@ -56,7 +56,7 @@ func (w *work) check(next *Document) error {
 		}
 		return nil
 	}
-	for _, p := range w.d.outline() {
+	for _, p := range w.d.placement().outline() {
 		if err := arrive(p.from); err != nil {
 			return err
 		}

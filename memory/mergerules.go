@@ -195,9 +195,9 @@ func (m *Merge) Revise(r *Revision, source string, now time.Time) {
 func (m *Merge) placeOf(it *MergeItem) (section string, listed bool) {
 	for _, name := range m.layout.draftSections(it.Section) {
 		shown := m.doc.Own.Visibility == PublicOK
-		spot, err := m.doc.endOf(wanted{path: []string{name}, shown: shown})
+		spot, err := m.doc.placement().endOf(wanted{path: []string{name}, shown: shown})
 		if err == nil && len(spot.headings) == 0 {
-			return name, m.doc.alike(spot.beside, shown) >= 0
+			return name, m.doc.placement().alike(spot.beside, shown) >= 0
 		}
 	}
 	return it.section, false

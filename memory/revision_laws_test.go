@@ -140,7 +140,7 @@ func reviseAtRandom(t *testing.T, path string, src []byte, r *rand.Rand) (done b
 			}
 			if found < next.lines.count() {
 				at = found + 1
-			} else if op != 1 || !d.headingAt(line) {
+			} else if op != 1 || !d.placement().headingAt(line) {
 				fail("has lost " + d.line(line))
 			}
 		}

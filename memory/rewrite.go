@@ -353,7 +353,7 @@ func (r *rewrite) finish(out [][]byte) []byte {
 	for i, line := range out {
 		bare := trimEnding(line)
 		switch last := i+1 == len(out); {
-		case last && n > 0 && !r.d.ended(n):
+		case last && n > 0 && !r.d.placement().ended(n):
 			b.Write(bare)
 		case len(bare) == len(line):
 			b.Write(line)

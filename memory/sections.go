@@ -8,6 +8,12 @@ import (
 	"strings"
 )
 
+// A placement is a Document searched for insertion points: where an item of a
+// section goes, and what separates it from its neighbors.
+type placement struct{ *Document }
+
+func (d *Document) placement() placement { return placement{d} }
+
 // A piece is a heading or an entry, in line order. An empty heading is both: it
 // is an entry, and becomes a plain heading when text is added below it.
 type piece struct {
@@ -19,7 +25,7 @@ type piece struct {
 }
 
 // outline returns the pieces of a document.
-func (d *Document) outline() []piece {
+func (d placement) outline() []piece {
 	list := make([]piece, 0, len(d.Entries)+len(d.Headings))
 	h := 0
 	headings := func(before int) {
@@ -78,7 +84,7 @@ type wanted struct {
 
 // endOf returns the insertion point at the end of a section, or that of a
 // missing section. For public text it ignores headings that are not public.
-func (d *Document) endOf(w wanted) (spot, error) {
+func (d placement) endOf(w wanted) (spot, error) {
 	path := w.path
 	if err := checkPath(path); err != nil {
 		return spot{}, err
@@ -132,7 +138,7 @@ func (d *Document) endOf(w wanted) (spot, error) {
 // belowShown moves an insertion point up below the last public entry, if the
 // private entries between them would change the number of blank lines that
 // public readers see. Items of the same list may stay.
-func (d *Document) belowShown(s *spot) {
+func (d placement) belowShown(s *spot) {
 	i, items := s.beside, true
 	for ; i >= 0 && d.Entries[i].Partition.Visibility != PublicOK; i-- {
 		items = items && d.Entries[i].Block == Item
@@ -149,7 +155,7 @@ func (d *Document) belowShown(s *spot) {
 
 // shownPiece reports whether every reader of the document's public text sees a
 // heading or an entry.
-func (d *Document) shownPiece(p *piece) bool {
+func (d placement) shownPiece(p *piece) bool {
 	if p.level == 0 {
 		return d.Entries[p.entry].Partition.Visibility == PublicOK
 	}
@@ -158,7 +164,7 @@ func (d *Document) shownPiece(p *piece) bool {
 
 // inTheOpen returns the line below which a heading of the given level and its
 // text would be public. The result is as near as possible to line.
-func (d *Document) inTheOpen(list []piece, line, level int, usable func(*piece) bool) int {
+func (d placement) inTheOpen(list []piece, line, level int, usable func(*piece) bool) int {
 	for {
 		next := d.aboveSecret(list, line, level, usable)
 		if r := d.private.region(next); r.to > 0 {
@@ -175,7 +181,7 @@ func (d *Document) inTheOpen(list []piece, line, level int, usable func(*piece) 
 
 // aboveSecret returns the last line up to line at which a heading of the given
 // level would not be below a heading that is not public.
-func (d *Document) aboveSecret(list []piece, line, level int, usable func(*piece) bool) int {
+func (d placement) aboveSecret(list []piece, line, level int, usable func(*piece) bool) int {
 	var around []int // enclosing headings, outermost first
 	for i, p := range list {
 		if p.from > line {
@@ -199,7 +205,7 @@ func (d *Document) aboveSecret(list []piece, line, level int, usable func(*piece
 
 // aboveClosed returns the last line up to line below which inserted text is
 // outside private ranges.
-func (d *Document) aboveClosed(line int) int {
+func (d placement) aboveClosed(line int) int {
 	if r := d.private.region(line); r.to > 0 {
 		return d.aboveClosed(d.lastLine(r.from - 1))
 	}
@@ -220,7 +226,7 @@ func checkPath(path []string) error {
 // the order of the template: after the last existing section that precedes it,
 // else before the first existing one that follows it. If there are none, the
 // level is 0.
-func (d *Document) inOrder(list []piece, w wanted, usable func(*piece) bool) (line, level int) {
+func (d placement) inOrder(list []piece, w wanted, usable func(*piece) bool) (line, level int) {
 	named := func(names []string) int {
 		for _, name := range names {
 			if i := findAmong(list, []string{name}, usable); i >= 0 {
@@ -244,7 +250,7 @@ func (d *Document) inOrder(list []piece, w wanted, usable func(*piece) bool) (li
 }
 
 // lastOf returns the last line of a section, including its subsections.
-func (d *Document) lastOf(list []piece, at int) int {
+func (d placement) lastOf(list []piece, at int) int {
 	for _, p := range list[at+1:] {
 		if p.level > 0 && p.level <= list[at].level {
 			return d.lastLine(p.from - 1)
@@ -255,7 +261,7 @@ func (d *Document) lastOf(list []piece, at int) int {
 
 // endOfSection returns the insertion point at the end of the text directly
 // below a heading.
-func (d *Document) endOfSection(list []piece, at int, path []string, usable func(*piece) bool) spot {
+func (d placement) endOfSection(list []piece, at int, path []string, usable func(*piece) bool) spot {
 	s := spot{line: list[at].to, beside: -1, heading: true, path: path}
 	to, last := d.lines.count(), true
 	for i := len(list) - 1; i > at; i-- {
@@ -287,7 +293,7 @@ func (d *Document) endOfSection(list []piece, at int, path []string, usable func
 // text directly below its last heading, or 0 if there is none. A foot contains
 // no list items. The lines from and to are the end of the heading and of the
 // text.
-func (d *Document) foot(below []piece, from, to int) int {
+func (d placement) foot(below []piece, from, to int) int {
 	for line := to; line > from; line-- {
 		for len(below) > 0 && below[len(below)-1].from > line {
 			below = below[:len(below)-1]
@@ -305,7 +311,7 @@ func (d *Document) foot(below []piece, from, to int) int {
 }
 
 // entryOn returns the entry that contains a line, or -1.
-func (d *Document) entryOn(line int) int {
+func (d placement) entryOn(line int) int {
 	return slices.IndexFunc(d.Entries, func(e Entry) bool { return e.Line <= line && line <= e.EndLine })
 }
 
@@ -359,7 +365,7 @@ func topLevel(list []piece, usable func(*piece) bool) int {
 
 // lastLine returns the last line up to line that is not blank, and at least the
 // line above the body.
-func (d *Document) lastLine(line int) int {
+func (d placement) lastLine(line int) int {
 	for line >= d.bodyLine() && d.blankLine(line) {
 		line--
 	}
@@ -367,6 +373,6 @@ func (d *Document) lastLine(line int) int {
 }
 
 // entryUpTo returns the entry that ends on a line, or -1.
-func (d *Document) entryUpTo(line int) int {
+func (d placement) entryUpTo(line int) int {
 	return slices.IndexFunc(d.Entries, func(e Entry) bool { return e.EndLine == line })
 }
