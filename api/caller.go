@@ -2,24 +2,24 @@ package api
 
 import "slices"
 
-// A Caller is who makes a request, as far as the connection and the fields of
-// the request say it.
+// A Caller identifies the origin of a request, as far as the connection and the
+// fields of the request reveal it.
 type Caller struct {
-	Scope   Scope  // what the request says
-	Fixed   *Fixed // what the listener holds its callers to; nil without a fixed scope
-	AsOwner bool   // a scope that is left out is the owner's, in private
-	Model   bool   // a model asks, for those who talk with it
+	Scope   Scope  // from the fields of the request
+	Fixed   *Fixed // scope to which the listener restricts its callers; nil without a fixed scope
+	AsOwner bool   // missing scope fields default to the owner and a private context
+	Model   bool   // the request comes from a model, on behalf of its users
 }
 
-// Fixed is what a listener holds its callers to.
+// Fixed is the scope to which a listener restricts its callers.
 type Fixed struct {
-	Subject    string   // empty is nobody
-	Context    string   // private, public or unknown, which is what everything else means
-	Operations []string // the only ones; empty for all that a fixed scope may have
+	Subject    string   // empty is an anonymous caller
+	Context    string   // private, public or unknown; any other value means unknown
+	Operations []string // the permitted operations; empty for all that a fixed scope may use
 }
 
-// Allows reports whether a listener's fixed scope, if it has one, leaves room for
-// an operation.
+// Allows reports whether the fixed scope permits an operation. A nil f permits
+// all operations.
 func (f *Fixed) Allows(op *Operation) bool {
 	return f == nil || !op.Admin && (op.Always || len(f.Operations) == 0 || slices.Contains(f.Operations, op.Name))
 }

@@ -1,6 +1,6 @@
 package api
 
-// CheckRequest asks for a comparison of files and index.
+// CheckRequest requests a comparison of the files and the index.
 type CheckRequest struct {
 	Path string `json:"path" arg:"1" complete:"path" doc:"only this file or directory"`
 	Fix  bool   `json:"fix" doc:"put wrong counters in the frontmatter of files right, and the index where it differs"`
@@ -8,22 +8,22 @@ type CheckRequest struct {
 	Scope
 }
 
-// CheckAnswer is what is wrong.
+// CheckAnswer lists the problems found by a check.
 type CheckAnswer struct {
-	Files     int           `json:"files"`             // compared
+	Files     int           `json:"files"`             // number of files compared
 	Problems  []FileProblem `json:"problems"`          // of files, by path and line
 	Conflicts []Contest     `json:"conflicts"`         // directories that two subjects claim
-	Skipped   []Skipped     `json:"skipped"`           // what is not read, and why
-	Differing []Skipped     `json:"differing"`         // files that the index holds otherwise, and how
-	Mended    []Skipped     `json:"mended,omitempty"`  // what was wrong and is put right
-	Refused   []Skipped     `json:"refused,omitempty"` // what could not be, and why
+	Skipped   []Skipped     `json:"skipped"`           // files and directories that are not read, and why
+	Differing []Skipped     `json:"differing"`         // files whose index entry differs, and how
+	Mended    []Skipped     `json:"mended,omitempty"`  // repaired defects
+	Refused   []Skipped     `json:"refused,omitempty"` // defects that could not be repaired, and why
 	TookMS    float64       `json:"took_ms"`
 
 	Redaction
 }
 
-// Contest is a directory that more than one subject claims. It is opened to
-// none of them.
+// Contest is a directory that more than one subject claims. None of these
+// subjects can read the directory.
 type Contest struct {
 	Dir      string   `json:"dir"`
 	Subjects []string `json:"subjects"`

@@ -2,7 +2,8 @@ package api
 
 import "time"
 
-// CompactRequest asks to make room in long-term files.
+// CompactRequest requests that entries of long-term files be archived to bring
+// the files within their limits.
 type CompactRequest struct {
 	Path    string `json:"path" arg:"1" complete:"path" doc:"only this long-term file, those below this directory, or those matching this glob"`
 	DryRun  bool   `json:"dry_run" doc:"tell what would go, and change nothing"`
@@ -11,72 +12,72 @@ type CompactRequest struct {
 	Scope
 }
 
-// CompactAnswer says what goes, or has gone, to the archive.
+// CompactAnswer lists the entries that are, or would be, moved to the archive.
 type CompactAnswer struct {
-	Plan    []CompactPlan `json:"plan"`           // of the files that are not well within their limits, by path
-	Diff    []FileDiff    `json:"diff,omitempty"` // of a dry run: what it would make of these files; in the archive, it only adds
-	Applied int           `json:"applied"`        // items that have gone
+	Plan    []CompactPlan `json:"plan"`           // of the files near or over their limits, by path
+	Diff    []FileDiff    `json:"diff,omitempty"` // of a dry run: the changes to these files; the archive only gains text
+	Applied int           `json:"applied"`        // items moved to the archive
 	DryRun  bool          `json:"dry_run"`
-	AsOf    time.Time     `json:"as_of"`          // that ages are counted from
-	Since   time.Time     `json:"since,omitzero"` // since when uses are counted
+	AsOf    time.Time     `json:"as_of"`          // reference time for ages
+	Since   time.Time     `json:"since,omitzero"` // start of the period in which uses are counted
 
 	Redaction
 }
 
-// A CompactPlan says what goes from one file, and why.
+// A CompactPlan lists the entries to move out of one file, and why.
 type CompactPlan struct {
 	Path    string       `json:"path"`
-	Archive string       `json:"archive,omitempty"` // where it goes, as far as is known before
+	Archive string       `json:"archive,omitempty"` // destination in the archive, if known in advance
 	State   string       `json:"state"`             // within, near, more, waiting, over_limit or left_alone
-	Problem string       `json:"problem,omitempty"` // why it is left alone, or why something could not be done
+	Problem string       `json:"problem,omitempty"` // why the file is left alone, or why a step failed
 	Limit   CompactLimit `json:"limit"`
 	Before  CompactSize  `json:"before"`
 	After   CompactSize  `json:"after"`
 
-	Steps []CompactStep `json:"steps"`          // what goes, in the order of lines
-	Kept  []CompactStep `json:"kept,omitempty"` // the items that stay, when that is asked for
+	Steps []CompactStep `json:"steps"`          // entries to move, in line order
+	Kept  []CompactStep `json:"kept,omitempty"` // entries that stay; only with explain
 }
 
 // The states of a file after a plan.
 const (
 	Within    = "within"     // within its limit
-	Near      = "near"       // within, but not by much
-	More      = "more"       // over its limit: one run takes only so much, the next goes on
-	Waiting   = "waiting"    // over its limit, and too little is known of what is used to choose
-	OverLimit = "over_limit" // over its limit, and all that is left is protected
-	LeftAlone = "left_alone" // nothing is ever taken out of it as it is
+	Near      = "near"       // within its limit, but close to it
+	More      = "more"       // over its limit: one run moves a bounded number of entries, the next run continues
+	Waiting   = "waiting"    // over its limit, and uses were not counted long enough to choose entries
+	OverLimit = "over_limit" // over its limit, and all remaining entries are protected
+	LeftAlone = "left_alone" // the file is never compacted in its present form
 )
 
-// A CompactLimit bounds the files that a pattern matches. No bound is zero.
+// A CompactLimit bounds the files that a pattern matches. Zero means unlimited.
 type CompactLimit struct {
 	Pattern    string `json:"pattern"`              // of paths below the root: * within a name, ** across directories, {a,b}
 	Items      int    `json:"items,omitempty"`      // top-level list items
 	Characters int    `json:"characters,omitempty"` // code points of the body, without comments
 }
 
-// CompactSize is how much a long-term file holds.
+// CompactSize is the size of a long-term file.
 type CompactSize struct {
 	Items      int `json:"items"`
 	Characters int `json:"characters"`
 }
 
-// A CompactStep is what becomes of one entry.
+// A CompactStep describes the action on one entry.
 type CompactStep struct {
 	ID      string        `json:"id"` // path#id
 	Line    int           `json:"line"`
 	EndLine int           `json:"end_line"`
 	Section []string      `json:"section,omitempty"`
-	Text    string        `json:"text"`   // as it is written, without comments
-	Action  string        `json:"action"` // keep, trim (to make room) or merge (a newer entry says the same)
+	Text    string        `json:"text"`   // source text, without comments
+	Action  string        `json:"action"` // keep, trim (to free space) or merge (a newer entry has the same content)
 	Reason  string        `json:"reason"` // for a person
 	Score   *CompactScore `json:"score,omitempty"`
 }
 
-// Keep is the action of a step that leaves its entry where it is.
+// Keep is the action of a step that leaves its entry in place.
 const Keep = "keep"
 
-// CompactScore is the score of an entry with its parts: what has the lowest goes
-// first.
+// CompactScore is the score of an entry with its parts. Entries with the lowest
+// score are moved first.
 type CompactScore struct {
 	Uses    float64 `json:"uses"`
 	Links   int     `json:"links"`
@@ -86,14 +87,14 @@ type CompactScore struct {
 	Total   float64 `json:"total"`
 }
 
-// RestoreRequest asks to bring an archived entry back.
+// RestoreRequest requests that an archived entry be restored.
 type RestoreRequest struct {
 	ID string `json:"id" arg:"1" complete:"archived" doc:"the archived entry, as path#id, or by the id that was given to it"`
 	Fresh
 	Scope
 }
 
-// RestoreAnswer says where the entry is now.
+// RestoreAnswer contains the new position of the entry.
 type RestoreAnswer struct {
 	ID   string `json:"id"`
 	Path string `json:"path"`

@@ -1,7 +1,7 @@
 package api
 
-// CompleteRequest asks which names there are of some sort: to complete one that
-// is being typed, or to list them all.
+// CompleteRequest requests the names of one kind, to complete a typed prefix or
+// to list all names.
 type CompleteRequest struct {
 	What   string `json:"what" arg:"1" enum:"path,subject,namespace,session,section,tag" need:"true" doc:"what is named: path, subject, namespace, session, section or tag"`
 	Prefix string `json:"prefix" doc:"only names that begin with this; of sections, whatever its case"`
@@ -12,11 +12,11 @@ type CompleteRequest struct {
 	Scope
 }
 
-// CompleteAnswer is names, in order.
+// CompleteAnswer is a sorted list of names.
 type CompleteAnswer struct {
 	Values []string   `json:"values"`
-	Total  int        `json:"total"`          // that begin with the prefix
-	Next   string     `json:"next,omitempty"` // the last of these, if there are more behind it
+	Total  int        `json:"total"`          // number of names with the prefix
+	Next   string     `json:"next,omitempty"` // the last of these values, if more names follow
 	Index  IndexState `json:"index"`
 
 	Redaction

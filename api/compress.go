@@ -1,31 +1,31 @@
 package api
 
-// CompressRequest asks to sum up old sessions and daily notes.
+// CompressRequest requests summaries of old sessions and daily notes.
 type CompressRequest struct {
 	Cutoff string `json:"cutoff" doc:"how old they are, such as 48h or 30d; as configured if empty"`
 	DryRun bool   `json:"dry_run" doc:"tell what would be summed up and archived, and write nothing"`
 	Scope
 }
 
-// CompressAnswer says what is summed up and archived, and what came of it.
+// CompressAnswer contains the plan of a compression and its result.
 type CompressAnswer struct {
 	Plan    CompressPlan `json:"plan"`
-	Applied int          `json:"applied"` // files that were summed up and archived
-	Left    []DayStay    `json:"left"`    // what could not be, this time
+	Applied int          `json:"applied"` // files that were summarized and archived
+	Left    []DayStay    `json:"left"`    // files that could not be processed in this run
 	DryRun  bool         `json:"dry_run"`
 
 	Redaction
 }
 
-// A CompressPlan says which sessions and daily notes are summed up and archived,
-// and which stay.
+// A CompressPlan lists the sessions and daily notes to summarize and archive,
+// and those that stay.
 type CompressPlan struct {
 	Files []Compressed `json:"files"`
 	Stay  []DayStay    `json:"stay"`
 }
 
-// Compressed is one file that is summed up. What is summed up moves to the
-// archive; if there is an open task in the file, the entries with one stay.
+// Compressed is one file to summarize. Its entries move to the archive. If the
+// file contains an open task, the entries with open tasks stay.
 type Compressed struct {
 	Day   string        `json:"day"`
 	From  string        `json:"from"`
@@ -34,15 +34,15 @@ type Compressed struct {
 	Lines []SummaryLine `json:"lines"`
 }
 
-// A SummaryLine is what is said of the entries of one file with one project, or
-// with none, that the same people may read.
+// A SummaryLine summarizes those entries of one file that share a project, or
+// have none, and have the same readers.
 type SummaryLine struct {
 	Path       string   `json:"path"` // of the summary
 	Project    string   `json:"project,omitempty"`
 	Visibility string   `json:"visibility"`
-	Text       string   `json:"text"` // the sentences
+	Text       string   `json:"text"` // the sentences of the summary
 	Evidence   []string `json:"evidence"`
-	Model      bool     `json:"model,omitempty"` // the sentences are a model's
+	Model      bool     `json:"model,omitempty"` // a model wrote the sentences
 }
 
 // A DayStay is one file that stays, and why.

@@ -1,6 +1,6 @@
 package api
 
-// ContextRequest asks for a block of text for a prompt.
+// ContextRequest requests a block of text for a prompt.
 type ContextRequest struct {
 	Query    string  `json:"query" arg:"rest" doc:"relevant: what the entries should be about, such as what a person has just said; quotes mean nothing in it"`
 	Format   string  `json:"format" default:"summary" enum:"summary,boot,full,items,relevant" doc:"summary: the summaries of long-term memory and of the recent sessions, with their paths; boot: who the agent is, whom it helps, the notes of today and yesterday, and MEMORY.md; full: MEMORY.md alone; items: the keyed items; relevant: the entries that match a query"`
@@ -16,13 +16,13 @@ type ContextRequest struct {
 	Scope
 }
 
-// ContextAnswer is a block of text for a prompt. It is empty where nothing is
-// to be shown.
+// ContextAnswer is a block of text for a prompt. The text is empty if there is
+// nothing to show.
 type ContextAnswer struct {
 	Text    string     `json:"text"`
 	Items   int        `json:"items"`  // lines, files, items or entries
 	Chars   int        `json:"chars"`  // characters
-	Tokens  int        `json:"tokens"` // roughly
+	Tokens  int        `json:"tokens"` // estimate
 	LeftOut Left       `json:"left_out"`
 	Hints   []string   `json:"hints"`
 	Index   IndexState `json:"index"`
@@ -30,8 +30,8 @@ type ContextAnswer struct {
 	Redaction
 }
 
-// Left counts what was left out of a block, because there was no room or because
-// it is untrusted.
+// Left counts the parts left out of a block, either for lack of space or
+// because they are untrusted.
 type Left struct {
 	LongTerm   int `json:"long_term,omitempty"`  // lines of summaries of long-term memory
 	Recent     int `json:"recent,omitempty"`     // summaries of sessions and daily notes

@@ -1,13 +1,13 @@
 package api
 
-// A DiffHunk is lines that were replaced by others.
+// A DiffHunk is a range of replaced lines.
 type DiffHunk struct {
-	Line int `json:"line"` // the first of them, in the file after the change
-	// Diff is what was replaced, with the lines around it, as diff -u shows it.
+	Line int `json:"line"` // first line of the range, in the file after the change
+	// the replaced lines with their surroundings, in the format of diff -u
 	Diff string `json:"diff"`
 }
 
-// A FileDiff is what a change would make of one file.
+// A FileDiff describes the effect of a change on one file.
 type FileDiff struct {
 	Path      string     `json:"path"`
 	Hunks     []DiffHunk `json:"hunks"`

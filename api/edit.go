@@ -1,6 +1,6 @@
 package api
 
-// EditRequest asks to replace one place in a file.
+// EditRequest requests the replacement of one occurrence of a text in a file.
 type EditRequest struct {
 	Path    string `json:"path" need:"true" complete:"path" doc:"the file, relative to the root"`
 	OldText string `json:"old_text" need:"true" doc:"the text to replace, exactly as get shows it; it must occur once"`
@@ -8,7 +8,7 @@ type EditRequest struct {
 	Scope
 }
 
-// WriteRequest asks to make a file, or to replace what is in one.
+// WriteRequest requests that a file be created or its content be replaced.
 type WriteRequest struct {
 	Path string `json:"path" need:"true" complete:"path" doc:"the file, relative to the root"`
 	Text string `json:"text" doc:"all that the file is to say, as far as you can read it"`
@@ -16,10 +16,10 @@ type WriteRequest struct {
 	Scope
 }
 
-// EditAnswer is what became of a file.
+// EditAnswer is the result of an edit or a write.
 type EditAnswer struct {
 	Path     string `json:"path"`
-	Hash     string `json:"hash,omitempty"` // as get gives it from now on
+	Hash     string `json:"hash,omitempty"` // new hash, as get returns it
 	Changed  bool   `json:"changed"`
 	Disabled bool   `json:"disabled,omitempty"` // memory is turned off: nothing was written
 }

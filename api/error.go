@@ -6,27 +6,28 @@ import (
 	"net/http"
 )
 
-// Code is what kind of thing went wrong: stable, for programs.
+// Code is the kind of an error. Programs can rely on its values: they do not
+// change.
 type Code string
 
-// The codes, with the HTTP status each is sent with.
+// The codes, with the HTTP status of each.
 const (
-	Invalid         Code = "invalid"          // 400: the request cannot mean anything
-	NoSubject       Code = "no_subject"       // 400: nobody cannot do that
+	Invalid         Code = "invalid"          // 400: the request is malformed or has an invalid value
+	NoSubject       Code = "no_subject"       // 400: an anonymous caller cannot do that
 	Forbidden       Code = "forbidden"        // 403: this listener does not allow it
-	NotFound        Code = "not_found"        // 404: not there, or not readable
-	Conflict        Code = "conflict"         // 409: more than one thing is meant
+	NotFound        Code = "not_found"        // 404: missing or not readable
+	Conflict        Code = "conflict"         // 409: the request is ambiguous or contradicts the present state
 	SubjectConflict Code = "subject_conflict" // 409: a directory belongs to another subject
-	Busy            Code = "busy"             // 409: somebody else is changing it
-	Limit           Code = "limit"            // 409: there is no room
-	Secret          Code = "secret"           // 422: the text holds a live credential
-	TooLarge        Code = "too_large"        // 413: the request is larger than the listener takes
-	RateLimited     Code = "rate_limited"     // 429: more requests a second than the listener takes
-	Unavailable     Code = "unavailable"      // 503: not now
-	Internal        Code = "internal"         // 500: a mistake of ours
+	Busy            Code = "busy"             // 409: the file or the index is being changed
+	Limit           Code = "limit"            // 409: a size or count limit is reached
+	Secret          Code = "secret"           // 422: the text contains a live credential
+	TooLarge        Code = "too_large"        // 413: the request exceeds the size limit of the listener
+	RateLimited     Code = "rate_limited"     // 429: the request rate exceeds the limit of the listener
+	Unavailable     Code = "unavailable"      // 503: temporarily unavailable
+	Internal        Code = "internal"         // 500: internal error
 )
 
-// Status is the HTTP status that carries the code.
+// Status returns the HTTP status for the code.
 func (c Code) Status() int {
 	switch c {
 	case Invalid, NoSubject:
@@ -50,14 +51,14 @@ func (c Code) Status() int {
 	}
 }
 
-// An Error is a failure as it goes over the wire and comes back from it.
+// An Error is a failure in its wire format.
 type Error struct {
 	Code    Code   `json:"code"`
 	Message string `json:"message"`
-	Hint    string `json:"hint,omitempty"` // what to do about it
+	Hint    string `json:"hint,omitempty"` // a remedy
 }
 
-// Error is the message, with the hint in parentheses.
+// Error returns the message, with the hint in parentheses.
 func (e *Error) Error() string {
 	if e.Hint == "" {
 		return e.Message
@@ -65,25 +66,25 @@ func (e *Error) Error() string {
 	return e.Message + " (" + e.Hint + ")"
 }
 
-// Failure is the body of every answer that is an error.
+// Failure is the body of every error response.
 type Failure struct {
 	Error *Error `json:"error"`
 }
 
-// Errorf makes an error with a code.
+// Errorf returns an error with a code and a formatted message.
 func Errorf(code Code, format string, args ...any) *Error {
 	return &Error{Code: code, Message: fmt.Sprintf(format, args...)}
 }
 
-// WithHint returns e with advice.
+// WithHint sets the formatted hint of e and returns e.
 func (e *Error) WithHint(format string, args ...any) *Error {
 	e.Hint = fmt.Sprintf(format, args...)
 	return e
 }
 
-// AsError returns err as it is answered. What is not an *Error becomes one with
-// the code [Internal] and without its text: that may name things that the caller
-// may not know of.
+// AsError returns err in its wire format. An error that is not an *Error
+// becomes one with the code [Internal] and without its text, because that text
+// may name things hidden from the caller.
 func AsError(err error) *Error {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e

@@ -1,6 +1,6 @@
 package api
 
-// ForgetRequest asks, in two steps, for something to be forgotten for good.
+// ForgetRequest requests, in two steps, the permanent removal of entries.
 type ForgetRequest struct {
 	Match string   `json:"match" arg:"1" doc:"a text, exactly as it stands in files: lists what has it, and a token, and removes nothing"`
 	IDs   []string `json:"ids" doc:"what to remove, by the ids of that list, at most 20 at a time"`
@@ -8,25 +8,26 @@ type ForgetRequest struct {
 	Scope
 }
 
-// ForgetAnswer is what would be forgotten, or what was.
+// ForgetAnswer lists the matching entries of the first step or the removed
+// entries of the second.
 type ForgetAnswer struct {
-	Entries []Trace `json:"entries"` // what has the text
-	Total   int     `json:"total"`   // how many there are, if not all are listed
+	Entries []Trace `json:"entries"` // places that contain the text
+	Total   int     `json:"total"`   // number of places, if not all are listed
 	Token   string  `json:"token,omitempty"`
 
-	Removed []string  `json:"removed,omitempty"` // ids, those of archived copies too
+	Removed []string  `json:"removed,omitempty"` // ids, including those of archived copies
 	Failed  []Refused `json:"failed,omitempty"`
-	Problem string    `json:"problem,omitempty"` // what could not be cleared away yet
-	Beyond  string    `json:"beyond,omitempty"`  // what is not in reach
+	Problem string    `json:"problem,omitempty"` // why the erasure is not complete yet
+	Beyond  string    `json:"beyond,omitempty"`  // copies out of reach of this operation
 
 	Disabled bool `json:"disabled,omitempty"` // memory is turned off: there is nothing to forget
 
 	Redaction
 }
 
-// A Trace is a place where a text stands.
+// A Trace is a place that contains a text.
 type Trace struct {
-	ID        string `json:"id,omitempty"` // to remove it by; without one it has to be edited
+	ID        string `json:"id,omitempty"` // for removal; a trace without id must be edited by hand
 	What      string `json:"what"`         // entry, summary, frontmatter, heading, hidden, or path
 	Path      string `json:"path"`
 	Line      int    `json:"line,omitempty"`
@@ -37,28 +38,28 @@ type Trace struct {
 	Untrusted bool   `json:"untrusted,omitempty"` // written by others than the subject
 }
 
-// Refused is something that was not removed, and why.
+// Refused is an entry that was not removed, and why.
 type Refused struct {
 	ID     string `json:"id"`
 	Reason string `json:"reason"`
 }
 
-// WipeRequest asks to delete all that is remembered of a subject: the one who
-// asks.
+// WipeRequest requests the deletion of all memory of a subject, which is the
+// caller.
 type WipeRequest struct {
 	Confirm  string `json:"confirm" arg:"1" complete:"subject" doc:"the subject once more"`
 	Sessions bool   `json:"sessions" doc:"delete its sessions as well: those with its subject_id"`
 	Scope
 }
 
-// WipeAnswer says what is gone.
+// WipeAnswer lists the deleted data.
 type WipeAnswer struct {
 	Subjects []string `json:"subjects"` // the subject and its aliases
 	Deleted  []string `json:"deleted"`  // files
 	Left     []string `json:"left"`     // files in its directories that are not memory
 	Unlinked []string `json:"unlinked"` // external keys
 	Failed   []string `json:"failed,omitempty"`
-	Problem  string   `json:"problem,omitempty"` // what could not be cleared away yet
-	Beyond   string   `json:"beyond,omitempty"`  // what is not in reach
+	Problem  string   `json:"problem,omitempty"` // why the erasure is not complete yet
+	Beyond   string   `json:"beyond,omitempty"`  // copies out of reach of this operation
 	Disabled bool     `json:"disabled,omitempty"`
 }

@@ -1,6 +1,6 @@
 package api
 
-// GetRequest asks for a file, some of its lines, or one entry.
+// GetRequest requests a file, some of its lines, or one entry.
 type GetRequest struct {
 	Path  string `json:"path" arg:"1" complete:"path" doc:"the file, relative to the root; or path#id, an entry of it"`
 	From  int    `json:"from" default:"1" min:"1" doc:"first line to return"`
@@ -10,7 +10,7 @@ type GetRequest struct {
 	Scope
 }
 
-// GetAnswer is a text as the asking scope may see it.
+// GetAnswer is a text as visible to the scope of the request.
 type GetAnswer struct {
 	Path        string         `json:"path"`
 	From        int            `json:"from"`
@@ -18,8 +18,8 @@ type GetAnswer struct {
 	Text        string         `json:"text"`
 	TotalLines  int            `json:"total_lines"`
 	Frontmatter map[string]any `json:"frontmatter,omitempty"`
-	Hash        string         `json:"hash,omitempty"`  // SHA-256 of the file, or of what is shown of it; none if that has a redaction
-	Stale       bool           `json:"stale,omitempty"` // the file cannot be read: this is what it said last
+	Hash        string         `json:"hash,omitempty"`  // SHA-256 of the file, or of its visible part; none if that has a redaction
+	Stale       bool           `json:"stale,omitempty"` // the file cannot be read: this is its last known content
 	Index       IndexState     `json:"index"`
 
 	Redaction

@@ -4,37 +4,37 @@ import (
 	"time"
 )
 
-// An Item is something that is known of a subject by a key. There is at most one
-// of a namespace and a key: where several are readable, the canonical subject's
-// goes before that of its aliases, and otherwise the one that was updated last.
-// What the caller may not read does not count: nothing hides behind it, and it
-// hides nothing.
+// An Item is a fact about a subject, stored under a namespace and a key. Each
+// pair of namespace and key has at most one item. If several are readable, the
+// item of the canonical subject precedes those of its aliases; otherwise the
+// most recently updated one is returned. Unreadable items are ignored: they
+// neither hide nor are hidden by other items.
 type Item struct {
-	ID         string    `json:"id"` // within the subject
+	ID         string    `json:"id"` // unique within the subject
 	Subject    string    `json:"subject"`
 	Namespace  string    `json:"namespace"`
 	Key        string    `json:"key"`
-	Value      string    `json:"value"` // text, or JSON
+	Value      string    `json:"value"` // text or JSON
 	Visibility string    `json:"visibility"`
 	Confidence *float64  `json:"confidence,omitempty"`
 	Source     string    `json:"source,omitempty"`
-	Untrusted  bool      `json:"untrusted,omitempty"` // the source is others than the subject: in public, or to a topic
-	Created    time.Time `json:"created,omitzero"`    // as the item says; what is typed by hand may not
+	Untrusted  bool      `json:"untrusted,omitempty"` // the source is others than the subject, in public or through a topic
+	Created    time.Time `json:"created,omitzero"`    // from the item; items typed by hand may lack it
 	Updated    time.Time `json:"updated,omitzero"`
 	Path       string    `json:"path"`
-	Line       int       `json:"line,omitempty"` // as the caller is shown it, if it is
+	Line       int       `json:"line,omitempty"` // in the file as visible to the caller, if it is visible
 }
 
 // ItemAnswer is one item.
 type ItemAnswer struct {
 	Item     *Item       `json:"item,omitempty"`
-	Index    *IndexState `json:"index,omitempty"`    // of a question
+	Index    *IndexState `json:"index,omitempty"`    // for read requests
 	Disabled bool        `json:"disabled,omitempty"` // memory is turned off: nothing was written
 
 	Redaction
 }
 
-// ItemGetRequest asks for an item.
+// ItemGetRequest requests an item.
 type ItemGetRequest struct {
 	Namespace string `json:"namespace" arg:"1" enum:"profile,preference,fact,project,task_state" doc:"profile, preference, fact, project or task_state"`
 	Key       string `json:"key" arg:"2" complete:"key" doc:"the key, exactly"`
@@ -42,7 +42,7 @@ type ItemGetRequest struct {
 	Scope
 }
 
-// ItemListRequest asks for items in the order of namespaces and keys.
+// ItemListRequest requests items, sorted by namespace and key.
 type ItemListRequest struct {
 	Namespace string `json:"namespace" arg:"1" enum:"profile,preference,fact,project,task_state" doc:"profile, preference, fact, project or task_state; all of them if empty"`
 	Prefix    string `json:"prefix" complete:"key" doc:"only those whose keys begin with this"`
@@ -55,14 +55,14 @@ type ItemListRequest struct {
 // ItemListAnswer is a page of items.
 type ItemListAnswer struct {
 	Items []*Item    `json:"items"`
-	Next  string     `json:"next,omitempty"` // the cursor of the next page, if there is one
+	Next  string     `json:"next,omitempty"` // cursor of the next page, if there is one
 	Index IndexState `json:"index"`
 
 	Redaction
 }
 
-// ItemPutRequest asks to keep an item: in place of the one of the same namespace
-// and key, all of it, or as a new one.
+// ItemPutRequest requests that an item be stored. The new item replaces the
+// whole item of the same namespace and key, if there is one.
 type ItemPutRequest struct {
 	Namespace  string   `json:"namespace" arg:"1" enum:"profile,preference,fact,project,task_state" need:"true" doc:"profile, preference, fact, project or task_state"`
 	Key        string   `json:"key" arg:"2" need:"true" complete:"key" doc:"what the item is found by again; white space around it does not count"`
@@ -73,7 +73,7 @@ type ItemPutRequest struct {
 	Scope
 }
 
-// ItemDeleteRequest asks to delete an item.
+// ItemDeleteRequest requests the deletion of an item.
 type ItemDeleteRequest struct {
 	Namespace string `json:"namespace" arg:"1" enum:"profile,preference,fact,project,task_state" doc:"profile, preference, fact, project or task_state"`
 	Key       string `json:"key" arg:"2" complete:"key" doc:"the key, exactly"`
@@ -82,21 +82,21 @@ type ItemDeleteRequest struct {
 	Scope
 }
 
-// ItemDeleteNamespaceRequest asks to delete all items of a namespace.
+// ItemDeleteNamespaceRequest requests the deletion of all items of a namespace.
 type ItemDeleteNamespaceRequest struct {
 	Namespace string `json:"namespace" arg:"1" enum:"profile,preference,fact,project,task_state" need:"true" doc:"profile, preference, fact, project or task_state"`
 	Fresh
 	Scope
 }
 
-// ItemDeleteAnswer is what was deleted.
+// ItemDeleteAnswer lists the deleted items.
 type ItemDeleteAnswer struct {
-	Deleted  int      `json:"deleted"` // keys
-	Paths    []string `json:"paths"`   // of the files that they were in
+	Deleted  int      `json:"deleted"` // number of deleted keys
+	Paths    []string `json:"paths"`   // files that contained them
 	Disabled bool     `json:"disabled,omitempty"`
 }
 
-// ItemVisibilityRequest asks to show an item in public, or in private only.
+// ItemVisibilityRequest requests a change of the visibility of an item.
 type ItemVisibilityRequest struct {
 	ID         string `json:"id" arg:"1" doc:"the item's id"`
 	Visibility string `json:"visibility" arg:"2" enum:"private_only,public_ok" doc:"private_only or public_ok"`

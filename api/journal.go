@@ -4,7 +4,7 @@ import (
 	"time"
 )
 
-// JournalRequest asks what was written to files.
+// JournalRequest requests the journal of changes to files.
 type JournalRequest struct {
 	Since string `json:"since" doc:"only what was written on this day or at this time, or later; 12h or 7d is so long ago"`
 	Path  string `json:"path" arg:"1" complete:"path" doc:"only what was written to this file, or below this directory"`
@@ -12,33 +12,33 @@ type JournalRequest struct {
 	Scope
 }
 
-// JournalAnswer lists what was written, newest first.
+// JournalAnswer lists changes, newest first.
 type JournalAnswer struct {
 	Writes []Wrote `json:"writes"`
 
 	Redaction
 }
 
-// Wrote is one change that was made to one file.
+// Wrote is one change to one file.
 type Wrote struct {
 	ID     string    `json:"id"`
-	Group  string    `json:"group"` // shared by what is undone together
+	Group  string    `json:"group"` // shared by changes that are undone together
 	Time   time.Time `json:"time"`
 	Path   string    `json:"path"`
-	To     string    `json:"to,omitempty"` // where the file was moved to
+	To     string    `json:"to,omitempty"` // destination of a move
 	What   string    `json:"what"`         // changed, created, removed or moved
 	Cause  string    `json:"cause"`
 	Reason string    `json:"reason,omitempty"`
 	State  string    `json:"state"`            // done or undone
-	Undoes []string  `json:"undoes,omitempty"` // ids of what it took back
+	Undoes []string  `json:"undoes,omitempty"` // ids of the changes that this change undid
 
-	Forgotten bool       `json:"forgotten,omitempty"` // some of the text is not kept any more
+	Forgotten bool       `json:"forgotten,omitempty"` // some of the text is no longer stored
 	Hunks     []DiffHunk `json:"hunks"`
 	Truncated bool       `json:"truncated,omitempty"` // there are more hunks, or they are longer
 	Problem   string     `json:"problem,omitempty"`   // why the hunks cannot be shown
 }
 
-// UndoRequest asks to take back what was written.
+// UndoRequest requests that changes be undone.
 type UndoRequest struct {
 	ID     string `json:"id" arg:"1" complete:"change" doc:"what to take back, by its id in the journal or the beginning of that; what was written together with it is taken back, too"`
 	Since  string `json:"since" doc:"take back everything that was written on this day or at this time, or later; 12h or 7d is so long ago"`
@@ -46,20 +46,19 @@ type UndoRequest struct {
 	Scope
 }
 
-// UndoAnswer says what became of everything that was to be taken back, newest
-// first.
+// UndoAnswer contains the result for each selected change, newest first.
 type UndoAnswer struct {
 	Undone  []Unwrote `json:"undone"`
-	Refused int       `json:"refused"` // how many of them are as they were
+	Refused int       `json:"refused"` // number of changes that were not undone
 	DryRun  bool      `json:"dry_run"`
 
 	Redaction
 }
 
-// Unwrote is something that was written, and was to be taken back. Its hunks are
-// those of taking it back: what it put goes, and what it took comes.
+// Unwrote is a change selected for undoing. Its hunks show the effect of the
+// undo: text added by the change is removed, and removed text is restored.
 type Unwrote struct {
 	Wrote
-	By      string `json:"by,omitempty"`      // id of what took it back
-	Refusal string `json:"refusal,omitempty"` // why it was not
+	By      string `json:"by,omitempty"`      // id of the change that undid it
+	Refusal string `json:"refusal,omitempty"` // why it was not undone
 }

@@ -1,6 +1,6 @@
 package api
 
-// LoadRequest asks for what an agent reads when it wakes.
+// LoadRequest requests the text that an agent reads at the start of a session.
 type LoadRequest struct {
 	Session string `json:"session" complete:"session" doc:"id of the session that starts"`
 	Day     string `json:"day" doc:"its day, YYYY-MM-DD; today if not given"`
@@ -9,19 +9,19 @@ type LoadRequest struct {
 	Scope
 }
 
-// LoadAnswer is what an agent reads when it wakes.
+// LoadAnswer is the text that an agent reads at the start of a session.
 type LoadAnswer struct {
 	Identity []File     `json:"identity"`        // SOUL.md and USER.md, with their text
 	LongTerm []File     `json:"long_term"`       // in private only, with their text
 	Recent   []File     `json:"recent"`          // sessions and daily notes, newest first, with their summaries
 	Today    *File      `json:"today,omitempty"` // the session's file of the day, with its text
-	Block    string     `json:"block"`           // all of that as one text
+	Block    string     `json:"block"`           // all of these files as one text
 	Index    IndexState `json:"index"`
 
 	Redaction
 }
 
-// A File is a file of memory in a few words.
+// A File is a short description of a file of memory.
 type File struct {
 	Path      string `json:"path"`
 	Kind      string `json:"kind"`
@@ -29,12 +29,12 @@ type File struct {
 	Session   string `json:"session,omitempty"`
 	Summary   string `json:"summary,omitempty"`
 	Untrusted bool   `json:"untrusted,omitempty"` // the summary was written by others than the subject
-	// Progress counts what is done of the tasks and follow-ups.
+	// counts of completed tasks and follow-ups
 	Progress *Progress `json:"progress,omitempty"`
 	Text     string    `json:"text,omitempty"`
 }
 
-// Progress is what is done, of how much.
+// Progress contains completed and total counts.
 type Progress struct {
 	Tasks     string `json:"tasks"`
 	FollowUps string `json:"follow_ups"`

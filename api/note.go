@@ -1,7 +1,7 @@
 package api
 
-// CaptureRequest asks to append what was asked for, or achieved, to the log of
-// today.
+// CaptureRequest requests that bullets about requests or results be appended to
+// the log of today.
 type CaptureRequest struct {
 	Bullets    []string `json:"bullets" arg:"rest" stdin:"true" doc:"one to three short lines"`
 	Text       string   `json:"text" stdin:"true" doc:"in place of bullets: a longer text, such as what an agent says when it is done, to be reduced to one to three of them; by a model if there is one, which takes its time"`
@@ -13,18 +13,18 @@ type CaptureRequest struct {
 	Scope
 }
 
-// CaptureAnswer says where the bullets are. Without a path they are where the
-// caller, in this context, may not read them, or there are none.
+// CaptureAnswer contains the position of the bullets. The path is empty if the
+// caller may not read the file in this context, or if there are no bullets.
 type CaptureAnswer struct {
 	Path     string `json:"path,omitempty"`
-	Lines    []int  `json:"lines"`              // of each bullet, in the order of the request, 0 for one of an earlier day; empty without a path
-	Already  int    `json:"already,omitempty"`  // bullets that were there, and are not written again
-	Queued   bool   `json:"queued,omitempty"`   // a model is asked about the text: what it comes to is written later
+	Lines    []int  `json:"lines"`              // line of each bullet, in the order of the request, 0 for one of an earlier day; empty without a path
+	Already  int    `json:"already,omitempty"`  // bullets that already existed and were not written again
+	Queued   bool   `json:"queued,omitempty"`   // a model is processing the text; its bullets are written later
 	Note     string `json:"note,omitempty"`     // why there are no bullets
 	Disabled bool   `json:"disabled,omitempty"` // memory is turned off: nothing was written
 }
 
-// NoteRequest asks to append a note to the log of a day.
+// NoteRequest requests that a note be appended to the log of a day.
 type NoteRequest struct {
 	Text       string   `json:"text" arg:"rest" stdin:"true" need:"true" doc:"the note: one concise paragraph with a decision, a fact or a preference"`
 	Topic      string   `json:"topic" doc:"what it is about, in a few words, for its heading"`
@@ -39,8 +39,8 @@ type NoteRequest struct {
 	Scope
 }
 
-// NoteAnswer says where a note is. Without a path it is where the caller, in
-// this context, may not read it.
+// NoteAnswer contains the position of a note. The path is empty if the caller
+// may not read the file in this context.
 type NoteAnswer struct {
 	Path     string `json:"path,omitempty"`
 	Line     int    `json:"line,omitempty"`

@@ -9,58 +9,58 @@ import (
 	"time"
 )
 
-// An Operation is one thing that can be asked: a row of the table.
+// An Operation is one row of the table of operations.
 type Operation struct {
 	Name    string // on the wire, in snake_case
 	Summary string // one line, for help and for schemas
-	Command string // the words of the command, if they are not Name
-	Example string // arguments that make a good first try of the command
+	Command string // words of the command, if they differ from Name
+	Example string // arguments for a useful first try of the command
 
-	Commands []Command // in place of Command and Example, if there are several
+	Commands []Command // replaces Command and Example if there are several
 
 	Admin    bool // only on listeners without a fixed scope
-	ReadOnly bool // changes nothing that a person would notice
-	Long     bool // may take as long as it takes
-	Always   bool // on every listener, whatever that is restricted to
-	Needs    Need // without which it is refused, whatever there is
-	Programs bool // for programs only: it has no command
-	People   bool // for people only: agents are never given it as a tool
-	Stream   bool // the answer is a stream of server-sent events, without an end
+	ReadOnly bool // makes no change that a person would notice
+	Long     bool // has no time limit
+	Always   bool // on every listener, regardless of its restrictions
+	Needs    Need // requirement without which the operation is refused
+	Programs bool // for programs only: there is no command
+	People   bool // for people only: never offered to agents as a tool
+	Stream   bool // the answer is an endless stream of server-sent events
 
-	Params []*Param // the fields of the request, in order
+	Params []*Param // fields of the request, in order
 
 	request reflect.Type
 	answer  reflect.Type
 }
 
-// A Need is what must be true of who asks for an operation to do anything.
+// A Need is a requirement on the caller of an operation.
 type Need int
 
-// What operations need, each all that those before it do.
+// The requirements of operations. Each one includes those before it.
 const (
 	Anyone    Need = iota
-	Someone        // a subject: nobody's writes are refused
-	InPrivate      // a private context: elsewhere one can only add
+	Someone        // a subject: writes of anonymous callers are refused
+	InPrivate      // a private context: elsewhere callers can only add
 	TheOwner       // the root's owner, on a listener without a fixed scope
 )
 
-// A Command is one of several ways in which people ask for an operation.
+// A Command is one of several commands for an operation.
 type Command struct {
 	Words   string            // of the command
 	Summary string            // one line, for help
-	Example string            // arguments that make a good first try
-	Set     map[string]string // parameters that it gives a value
-	Without []string          // parameters that it does not take
+	Example string            // arguments for a useful first try
+	Set     map[string]string // parameters that the command sets
+	Without []string          // parameters that the command does not accept
 }
 
-// Takes reports whether a parameter is left to whoever types the command.
+// Takes reports whether the command accepts a parameter on the command line.
 func (c *Command) Takes(p *Param) bool {
 	_, set := c.Set[p.Name]
 	return !set && !slices.Contains(c.Without, p.Name)
 }
 
-// Describe completes a row of the table with the types of its request and its
-// answer, or of one part of an answer that is a stream.
+// Describe adds the types of the request and of the answer to a row of the
+// table. For a stream, Answer is the type of one event.
 func Describe[Request, Answer any](op Operation) *Operation {
 	op.request, op.answer = reflect.TypeFor[Request](), reflect.TypeFor[Answer]()
 	op.Params = paramsOf(op.request)
@@ -73,30 +73,30 @@ func Describe[Request, Answer any](op Operation) *Operation {
 	return &op
 }
 
-// Param is [FindParam] among the parameters of the operation.
+// Param calls [FindParam] on the parameters of the operation.
 func (op *Operation) Param(name string) (*Param, error) { return FindParam(op.Params, name) }
 
-// NewAnswer is a pointer to an empty answer, to decode one into.
+// NewAnswer returns a pointer to an empty answer for decoding.
 func (op *Operation) NewAnswer() any { return reflect.New(op.answer).Interface() }
 
-// NewRequest is a request with its defaults, to fill in and to send.
+// NewRequest returns a request with its default values.
 func (op *Operation) NewRequest() *Request {
 	v := reflect.New(op.request)
 	prepare(op.Params, v.Elem())
 	return &Request{op: op, value: v}
 }
 
-// A Request is the request of some operation.
+// A Request is a request for an operation.
 type Request struct {
 	op    *Operation
 	value reflect.Value
-	given []*Param // those that are not left to their default
+	given []*Param // explicitly set parameters
 }
 
-// Params are the parameters of the request.
+// Params returns the parameters of the request.
 func (r *Request) Params() []*Param { return r.op.Params }
 
-// Set sets a parameter to the value that a person typed. A list grows by it.
+// Set sets a parameter to a typed value. For a list, Set appends the value.
 func (r *Request) Set(p *Param, s string) error {
 	if r.give(p) {
 		r.value.Elem().FieldByIndex(p.index).SetZero()
@@ -104,8 +104,7 @@ func (r *Request) Set(p *Param, s string) error {
 	return p.setString(r.value.Elem(), s)
 }
 
-// SetJSON sets a parameter to the value that a program sent. The value null leaves
-// it as it is.
+// SetJSON sets a parameter to a JSON value. The value null has no effect.
 func (r *Request) SetJSON(p *Param, raw json.RawMessage) error {
 	if string(raw) == "null" {
 		return nil
@@ -114,8 +113,9 @@ func (r *Request) SetJSON(p *Param, raw json.RawMessage) error {
 	return p.setJSON(r.value.Elem(), raw)
 }
 
-// Decode sets parameters from one JSON object, strictly: a field that is unknown,
-// repeated or of another type is an [*Error] that names it.
+// Decode sets parameters from one JSON object, strictly: a field that is
+// unknown, repeated or of another type is an [*Error] that names it. An empty
+// body sets no parameters.
 func (r *Request) Decode(body []byte) error {
 	if len(bytes.TrimSpace(body)) == 0 {
 		return nil // an operation without parameters is requested without a body
@@ -129,7 +129,7 @@ func (r *Request) Decode(body []byte) error {
 	})
 }
 
-// give notes that a parameter is set, and reports whether it was not before.
+// give marks a parameter as set and reports whether it was unset before.
 func (r *Request) give(p *Param) bool {
 	if slices.Contains(r.given, p) {
 		return false
@@ -138,7 +138,7 @@ func (r *Request) give(p *Param) bool {
 	return true
 }
 
-// Given is the text of a parameter that was set, and whether it was.
+// Given returns the text of a parameter and reports whether it was set.
 func (r *Request) Given(p *Param) (string, bool) {
 	if !slices.Contains(r.given, p) {
 		return "", false
@@ -150,8 +150,8 @@ func (r *Request) Given(p *Param) (string, bool) {
 	return fmt.Sprint(v.Interface()), true
 }
 
-// Fields returns the parameters that were set, as they go over the wire. The
-// others are left to the daemon, which may be of another version.
+// Fields returns the parameters that were set, in wire format. The daemon,
+// which may have another version, applies the defaults of the others.
 func (r *Request) Fields() map[string]any {
 	fields := make(map[string]any, len(r.given))
 	for _, p := range r.given {
@@ -160,8 +160,8 @@ func (r *Request) Fields() map[string]any {
 	return fields
 }
 
-// WithDefaults returns a copy in which the parameters that were not set have their
-// defaults, for a caller that does not send it to a daemon.
+// WithDefaults returns a copy in which unset parameters have their defaults,
+// for a caller that does not send the request to a daemon.
 func (r *Request) WithDefaults() *Request {
 	whole := r.op.NewRequest()
 	for _, p := range r.given {
@@ -171,8 +171,8 @@ func (r *Request) WithDefaults() *Request {
 	return whole
 }
 
-// Check tests the parameters against the bounds and values in their tags. The
-// error is an [*Error] that names the parameter.
+// Check compares the parameters with the bounds and values in their tags. It
+// returns an [*Error] that names the first invalid parameter.
 func (r *Request) Check() error {
 	for _, p := range r.op.Params {
 		if err := p.check(r.value.Elem()); err != nil {
@@ -182,7 +182,7 @@ func (r *Request) Check() error {
 	return nil
 }
 
-// Operation returns the operation that is requested.
+// Operation returns the requested operation.
 func (r *Request) Operation() *Operation { return r.op }
 
 // Value returns a pointer to the typed request, such as a *SearchRequest.
@@ -191,8 +191,8 @@ func (r *Request) Value() any { return r.value.Interface() }
 // Scope returns the part of the request that identifies the caller.
 func (r *Request) Scope() Scope { return r.value.Elem().FieldByName("Scope").Interface().(Scope) }
 
-// RequestOf returns a request in which the fields of r that are not zero are set.
-// It panics if R is the request of no operation.
+// RequestOf returns a request in which the nonzero fields of r are set. It
+// panics if R is the request of no operation.
 func RequestOf[R any](r R) *Request {
 	for _, op := range Operations {
 		if op.request != reflect.TypeFor[R]() {
@@ -209,8 +209,8 @@ func RequestOf[R any](r R) *Request {
 	panic(fmt.Sprintf("%T is the request of no operation", r))
 }
 
-// LookUp finds an operation by its name on the wire. The error is an [*Error] that
-// names the nearest operation.
+// LookUp returns the operation with the given wire name. The error is an
+// [*Error] that names the nearest operation.
 func LookUp(name string) (*Operation, error) {
 	names := make([]string, len(Operations))
 	for i, op := range Operations {
@@ -226,12 +226,12 @@ func LookUp(name string) (*Operation, error) {
 	return nil, e
 }
 
-// MaxAnswerTime bounds an operation that is not [Operation.Long], so that a
-// question which is hard to answer does not keep a processor for ever.
+// MaxAnswerTime bounds an operation that is not [Operation.Long], so that an
+// expensive request does not occupy a processor for ever.
 const MaxAnswerTime = time.Minute
 
-// Encode returns v as it goes over the wire: one line of JSON, and text as it is,
-// for programs that do not unescape <, > and &.
+// Encode returns the wire format of v: one line of JSON. It leaves <, > and &
+// unescaped, for programs that do not unescape them.
 func Encode(v any) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)

@@ -1,13 +1,13 @@
 package api
 
-// OperationsRequest asks what may be asked.
+// OperationsRequest requests the names of the permitted operations.
 type OperationsRequest struct {
 	Scope
 }
 
-// OperationsAnswer is what may be asked on this listener by this scope. What is
-// not among it is refused there, whatever the request says.
+// OperationsAnswer lists the operations that this listener permits for this
+// scope. Requests for other operations are refused, regardless of their fields.
 type OperationsAnswer struct {
-	Enabled    bool     `json:"enabled"`    // memory is not turned off
+	Enabled    bool     `json:"enabled"`    // memory is turned on
 	Operations []string `json:"operations"` // in the order of the table
 }

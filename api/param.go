@@ -16,19 +16,19 @@ import (
 
 // A Param is one field of a request, described by its tags:
 //
-//	json     its name, in snake_case
-//	doc      what it means, for people and for schemas
-//	default  its value when the request does not give it
+//	json     name, in snake_case
+//	doc      meaning, for people and for schemas
+//	default  value of a field that is absent from the request
 //	min, max bounds of a number
-//	enum     the values it may have, separated by commas
-//	arg      "1", "2": a positional argument of the command; "rest": all that are left
-//	flag     the command's flag for it, if that is not its name
-//	stdin    "true": the command reads it from its standard input if it is given as -
-//	complete what it is the name of, such as path or tag: which there are is offered
-//	need     "true": without it, or with an empty one, the request is refused
+//	enum     permitted values, separated by commas
+//	arg      "1", "2": a positional argument of the command; "rest": all remaining arguments
+//	flag     flag of the command, if it differs from the name
+//	stdin    "true": the command reads the value from standard input if the argument is -
+//	complete kind of name, such as path or tag, for completion
+//	need     "true": a request without it, or with an empty value, is refused
 //
-// A field that is zero is left to its default, so one whose zero says something
-// else is a pointer.
+// A zero field takes its default, so a field whose zero value has a meaning of
+// its own is a pointer.
 type Param struct {
 	Name     string
 	Doc      string
@@ -39,15 +39,15 @@ type Param struct {
 	Flag     string // without the dashes
 	Stdin    bool
 	Need     bool
-	Complete string // empty: it is no name
+	Complete string // empty if the value is not a name
 
 	Scope bool // one of the fields that every request has
 	index []int
 	typ   reflect.Type
 }
 
-// Kind is the shape of the parameter's value: string, integer, number, boolean,
-// strings or object, which is typed as JSON.
+// Kind returns the kind of the parameter's value: string, integer, number,
+// boolean, strings or object. An object is entered as JSON.
 func (p *Param) Kind() string {
 	t := p.typ
 	if t.Kind() == reflect.Pointer {
@@ -69,7 +69,7 @@ func (p *Param) Kind() string {
 	}
 }
 
-// paramsOf lists the fields of a request struct, embedded ones included.
+// paramsOf returns the fields of a request struct, including embedded ones.
 func paramsOf(t reflect.Type) []*Param {
 	var params []*Param
 	for _, f := range reflect.VisibleFields(t) {
@@ -92,7 +92,8 @@ func paramsOf(t reflect.Type) []*Param {
 	return params
 }
 
-// setString gives the parameter the value that a person typed.
+// setString parses a typed value and assigns it to the parameter. It appends to
+// a list.
 func (p *Param) setString(req reflect.Value, s string) error {
 	field := req.FieldByIndex(p.index)
 	if field.Kind() == reflect.Pointer {
@@ -128,7 +129,7 @@ func (p *Param) setString(req reflect.Value, s string) error {
 	return nil
 }
 
-// setJSON gives the parameter the value that a program sent.
+// setJSON decodes a JSON value into the parameter.
 func (p *Param) setJSON(req reflect.Value, raw json.RawMessage) error {
 	field := req.FieldByIndex(p.index)
 	dec := json.NewDecoder(bytes.NewReader(raw))
@@ -158,10 +159,10 @@ func (p *Param) word() string {
 	}
 }
 
-// MaxValues is the most values that a list may have: each costs a search.
+// MaxValues bounds the length of a list, because each value costs a search.
 const MaxValues = 100
 
-// check tests the bounds and the listed values.
+// check compares the parameter with its bounds and its permitted values.
 func (p *Param) check(req reflect.Value) error {
 	field := req.FieldByIndex(p.index)
 	if field.Kind() == reflect.Pointer {
@@ -207,8 +208,9 @@ func (p *Param) check(req reflect.Value) error {
 	return nil
 }
 
-// EachField calls f for every field of a JSON object, until f returns an error. A
-// field that is repeated is an [*Error], as is a body that is no JSON object.
+// EachField calls f for every field of a JSON object, until f returns an error.
+// It returns an [*Error] for a repeated field and for a body that is not a JSON
+// object.
 func EachField(body []byte, f func(name string, raw json.RawMessage) error) error {
 	dec := json.NewDecoder(bytes.NewReader(body))
 	if t, err := dec.Token(); err != nil {
@@ -244,7 +246,7 @@ func EachField(body []byte, f func(name string, raw json.RawMessage) error) erro
 	return nil
 }
 
-// syntax says of an end in the middle what it is.
+// syntax replaces an end-of-file error with one that describes truncated input.
 func syntax(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return errors.New("it ends in the middle")
@@ -252,8 +254,8 @@ func syntax(err error) error {
 	return err
 }
 
-// FindParam finds a parameter by its name. The error is an [*Error] that names the
-// nearest one.
+// FindParam returns the parameter with the given name. The error is an [*Error]
+// that names the nearest one.
 func FindParam(params []*Param, name string) (*Param, error) {
 	names := make([]string, len(params))
 	for i, p := range params {
@@ -269,7 +271,7 @@ func FindParam(params []*Param, name string) (*Param, error) {
 	return nil, e
 }
 
-// prepare gives a new request its defaults.
+// prepare sets the defaults of a new request.
 func prepare(params []*Param, req reflect.Value) {
 	for _, p := range params {
 		if p.Default == "" {
@@ -277,7 +279,7 @@ func prepare(params []*Param, req reflect.Value) {
 		}
 		for _, s := range p.defaults() {
 			if err := p.setString(req, s); err != nil {
-				panic(fmt.Sprintf("default of %s: %v", p.Name, err)) // a mistake in a tag: every test would hit it
+				panic(fmt.Sprintf("default of %s: %v", p.Name, err)) // invalid tag: every test would panic here
 			}
 		}
 	}
@@ -293,8 +295,8 @@ func (p *Param) defaults() []string {
 // Type returns the type of the parameter's field.
 func (p *Param) Type() reflect.Type { return p.typ }
 
-// DefaultValue returns the default as a value of the parameter's type, or nil if it
-// has none.
+// DefaultValue returns the default as a value of the parameter's type, or nil
+// without a default.
 func (p *Param) DefaultValue() any {
 	if p.Default == "" {
 		return nil
@@ -313,8 +315,8 @@ func IsScope(name string) bool {
 
 var scopeParams = paramsOf(reflect.TypeFor[Scope]())
 
-// Nearest is the name most like the one that was typed, or empty if none is
-// like it at all.
+// Nearest returns the name most similar to the typed one, or "" if no name is
+// similar.
 func Nearest(typed string, names []string) string { return nearest(typed, names) }
 
 func nearest(typed string, names []string) string {
@@ -327,11 +329,11 @@ func nearest(typed string, names []string) string {
 	return best
 }
 
-// editDistance is the number of single bytes to insert, delete, replace or swap
-// with their neighbour that turns a into b.
+// editDistance returns the number of single bytes to insert, delete, replace or
+// swap with their neighbour that turns a into b.
 func editDistance(a, b string) int {
 	if len(a) > 64 || len(b) > 64 {
-		return max(len(a), len(b)) // nobody mistypes a name this long
+		return max(len(a), len(b)) // names of this length are not typed by hand
 	}
 	var before, last []int
 	row := make([]int, len(b)+1)

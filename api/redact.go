@@ -1,13 +1,13 @@
 package api
 
-// What documents say has its credentials masked already. Whatever else has text,
-// such as the journal, names of files, or what a request is answered with, is
-// masked here, on its way out: there is no way around it.
+// Documents mask their credentials themselves. All other text, such as the
+// journal, file names and values copied from a request, is masked here, on
+// every path out of the program.
 
-// A Redaction is the part of an answer that says how much of it is not shown.
+// A Redaction is the part of an answer that counts masked credentials.
 type Redaction struct {
-	Redacted int `json:"redacted,omitempty"` // in how many places a mask stands for a credential
+	Redacted int `json:"redacted,omitempty"` // number of masked credentials
 }
 
-// Masks is how many masks are in the answer.
+// Masks returns the number of masks in the answer.
 func (r Redaction) Masks() int { return r.Redacted }

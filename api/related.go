@@ -1,6 +1,6 @@
 package api
 
-// RelatedRequest asks what a file or an entry is linked with.
+// RelatedRequest requests the links of a file or an entry.
 type RelatedRequest struct {
 	Path  string `json:"path" arg:"1" complete:"path" doc:"the file, relative to the root"`
 	ID    string `json:"id" doc:"an entry instead, as path#id or by the id that was given to it"`
@@ -12,24 +12,24 @@ type RelatedRequest struct {
 // RelatedAnswer lists links, in the order of the files.
 type RelatedAnswer struct {
 	Path  string     `json:"path"`
-	To    []LinkTo   `json:"to"`   // what it links to
-	From  []LinkFrom `json:"from"` // what links to it
+	To    []LinkTo   `json:"to"`   // outgoing links
+	From  []LinkFrom `json:"from"` // incoming links
 	Index IndexState `json:"index"`
 
 	Redaction
 }
 
-// LinkTo is a link that stands in what was asked about.
+// LinkTo is a link in the requested file or entry.
 type LinkTo struct {
 	Line      int    `json:"line"` // of the entry with the link
 	Text      string `json:"text"`
-	Target    string `json:"target"`         // as it is written
-	Path      string `json:"path,omitempty"` // the file that it leads to, if there is one
+	Target    string `json:"target"`         // as written
+	Path      string `json:"path,omitempty"` // target file, if it exists
 	Anchor    string `json:"anchor,omitempty"`
 	Untrusted bool   `json:"untrusted,omitempty"` // written by others than the subject
 }
 
-// LinkFrom is an entry that links to what was asked about.
+// LinkFrom is an entry that links to the requested file or entry.
 type LinkFrom struct {
 	Place
 	Text      string `json:"text"`

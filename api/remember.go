@@ -1,6 +1,6 @@
 package api
 
-// RememberRequest asks to keep one thing for long.
+// RememberRequest requests that a fact be stored permanently.
 type RememberRequest struct {
 	Text     string   `json:"text" arg:"rest" stdin:"true" need:"true" doc:"what to remember, in a sentence or two"`
 	Title    string   `json:"title" doc:"what it is about, in a few words; an item with the same title is replaced"`
@@ -11,12 +11,12 @@ type RememberRequest struct {
 	Scope
 }
 
-// RememberAnswer says where it is kept.
+// RememberAnswer contains the position of the stored item.
 type RememberAnswer struct {
 	Path     string   `json:"path,omitempty"`
 	Line     int      `json:"line,omitempty"`
 	Section  string   `json:"section,omitempty"`
-	Replaced bool     `json:"replaced"` // an item with that title, or that text
+	Replaced bool     `json:"replaced"` // an item with that title or text existed
 	Hints    []string `json:"hints"`
 	Disabled bool     `json:"disabled,omitempty"` // memory is turned off: nothing was written
 

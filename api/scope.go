@@ -2,17 +2,19 @@ package api
 
 import "slices"
 
-// Scope is the part of every request that says who asks, and where the answer
-// will be shown. A field that is missing takes what the listener fixes; without
-// that, the request is nobody's, in an unknown context.
+// Scope is the part of every request that identifies the caller and the context
+// in which the answer will be shown. A missing field takes the value fixed by
+// the listener. Without a fixed value the caller is anonymous and the context
+// is unknown.
 type Scope struct {
 	Subject     *string `json:"subject,omitempty" complete:"subject" doc:"who asks, as a subject id; empty is nobody"`
 	ExternalKey *string `json:"external_key,omitempty" complete:"external_key" doc:"who asks, as <channel>:<id>, to be resolved to a subject"`
 	Context     *string `json:"context,omitempty" enum:"private,public,unknown" doc:"where the answer will be shown: private, public or unknown"`
 }
 
-// Complete returns the fields of a request that were set, and those of the scope
-// that the request leaves open. A subject and an external key exclude each other.
+// Complete returns the fields that were set in the request. It adds the fields
+// of s that the request leaves open. A subject and an external key exclude each
+// other.
 func (s Scope) Complete(r *Request) map[string]any {
 	fields := r.Fields()
 	said := func(name string) bool {
@@ -32,7 +34,8 @@ func (s Scope) Complete(r *Request) map[string]any {
 	return fields
 }
 
-// OwnerHeader is the HTTP header that makes an empty scope the owner's, in private.
-// The owner's own tools send it. It has no effect on a listener with a fixed
-// scope, and grants nothing that a request could not name itself.
+// OwnerHeader is the HTTP header that makes missing scope fields default to the
+// owner and a private context. The owner's own tools send it. It has no effect
+// on a listener with a fixed scope, and grants nothing that a request could not
+// name itself.
 const OwnerHeader = "Memwatchd-As-Owner"

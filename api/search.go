@@ -4,7 +4,7 @@ import (
 	"time"
 )
 
-// SearchRequest asks for entries.
+// SearchRequest requests entries.
 type SearchRequest struct {
 	Query           string   `json:"query" arg:"rest" doc:"words, all optional: more of them, and rarer ones, rank higher; a \"quoted phrase\" must occur"`
 	Exclude         string   `json:"exclude" doc:"words and quoted phrases that no hit contains"`
@@ -32,7 +32,7 @@ type SearchRequest struct {
 	Scope
 }
 
-// RecentRequest asks for the newest entries.
+// RecentRequest requests the newest entries.
 type RecentRequest struct {
 	Hours *float64 `json:"hours" default:"24" min:"0" max:"876000" arg:"1" doc:"how many hours to look back"`
 	Tags  []string `json:"tags" complete:"tag" doc:"only entries with all of these tags"`
@@ -47,17 +47,17 @@ type SearchAnswer struct {
 	Hits   []Hit      `json:"hits"`
 	Total  int        `json:"total"` // readable entries that match, before equal ones are folded
 	AsOf   time.Time  `json:"as_of"`
-	Note   string     `json:"note,omitempty"` // why there is nothing, or less than expected
+	Note   string     `json:"note,omitempty"` // why there are no hits, or fewer than expected
 	Index  IndexState `json:"index"`
 	TookMS float64    `json:"took_ms"`
 
 	Redaction
 }
 
-// A Hit is an entry that was found, as its file is now. Its lines are those of
-// the file as the asking scope may see it.
+// A Hit is a matching entry in the present version of its file. Its line
+// numbers refer to the file as visible to the scope of the request.
 type Hit struct {
-	ID         string    `json:"id"` // path#id, which get takes
+	ID         string    `json:"id"` // path#id, accepted by get
 	Path       string    `json:"path"`
 	Line       int       `json:"line"`
 	EndLine    int       `json:"end_line"`
@@ -76,24 +76,24 @@ type Hit struct {
 	Tags       []string  `json:"tags,omitempty"`
 	Importance float64   `json:"importance,omitempty"`
 	Visibility string    `json:"visibility"`
-	Task       string    `json:"task,omitempty"` // open while one of its tasks is, else done
+	Task       string    `json:"task,omitempty"` // open if any of its tasks is open, else done
 	Added      string    `json:"added,omitempty"`
 	Time       time.Time `json:"time,omitzero"`
-	Untrusted  bool      `json:"untrusted,omitempty"` // written by others than the subject: in public, or to a topic
-	AlsoAt     []Place   `json:"also_at,omitempty"`   // where the same text stands too
-	Stale      bool      `json:"stale,omitempty"`     // the file cannot be read: this is what it said last
+	Untrusted  bool      `json:"untrusted,omitempty"` // written by others than the subject, in public or through a topic
+	AlsoAt     []Place   `json:"also_at,omitempty"`   // other places with the same text
+	Stale      bool      `json:"stale,omitempty"`     // the file cannot be read: this is its last known content
 	Why        *Why      `json:"why,omitempty"`
 }
 
-// A Place is where an entry stands.
+// A Place is the position of an entry.
 type Place struct {
 	ID   string `json:"id"`
 	Path string `json:"path"`
 	Line int    `json:"line"`
 }
 
-// Why is a score taken apart. Score = Own + Near + File + Recency in Relevance,
-// Text*(1-bias) + Recency*bias + Importance*0.15 in Overlap.
+// Why contains the parts of a score. Score = Own + Near + File + Recency in
+// Relevance, Text*(1-bias) + Recency*bias + Importance*0.15 in Overlap.
 type Why struct {
 	Terms      []TermScore `json:"terms,omitempty"`
 	Own        float64     `json:"own,omitempty"`

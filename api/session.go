@@ -1,6 +1,6 @@
 package api
 
-// SessionRequest asks to merge what a session has to say of itself into its file.
+// SessionRequest requests that a draft be merged into the file of its session.
 type SessionRequest struct {
 	Session string `json:"session" need:"true" complete:"session" doc:"id of the session"`
 	Day     string `json:"day" doc:"the day on which it began, YYYY-MM-DD, so that it keeps its file after midnight; today if not given"`
@@ -9,20 +9,20 @@ type SessionRequest struct {
 	Scope
 }
 
-// SessionAnswer is what became of a draft.
+// SessionAnswer is the result of merging a draft.
 type SessionAnswer struct {
 	Path        string          `json:"path,omitempty"`
-	Added       []SessionItem   `json:"added"`   // that are new
-	Updated     []SessionItem   `json:"updated"` // that were there, and said something else
-	Merged      []SessionItem   `json:"merged"`  // that were there as they are
+	Added       []SessionItem   `json:"added"`   // new items
+	Updated     []SessionItem   `json:"updated"` // existing items with changed content
+	Merged      []SessionItem   `json:"merged"`  // existing items without a change
 	LeftOut     []LeftOut       `json:"left_out"`
-	Merge       string          `json:"merge,omitempty"` // how it was found out what was there: by rules, or semantic, by what a model proposed
-	Todos       []TodoPlace     `json:"todos"`           // tasks of other files that were ticked because of it
+	Merge       string          `json:"merge,omitempty"` // how existing items were matched: by rules, or semantic, from the proposals of a model
+	Todos       []TodoPlace     `json:"todos"`           // tasks of other files that were ticked as a result
 	Frontmatter map[string]any  `json:"frontmatter,omitempty"`
 	Promoted    *RememberAnswer `json:"promoted,omitempty"`
 	Hints       []string        `json:"hints"`
 	DryRun      bool            `json:"dry_run"`
-	Diff        []DiffHunk      `json:"diff,omitempty"`     // of a dry run: what would change in the file, as it is shown
+	Diff        []DiffHunk      `json:"diff,omitempty"`     // of a dry run: the changes to the file, as shown
 	Disabled    bool            `json:"disabled,omitempty"` // memory is turned off: nothing was written
 
 	Redaction
@@ -42,8 +42,8 @@ type LeftOut struct {
 	Reason string `json:"reason"`
 }
 
-// A Draft is what a session has to say of itself: text from outside
-// that becomes items of the session's file.
+// A Draft is the content of a session: text from outside that becomes items of
+// the session's file.
 type Draft struct {
 	Summary         string                 `json:"summary,omitempty" doc:"what the session was about, in a sentence or two"`
 	Source          string                 `json:"source,omitempty" doc:"what started the session, such as cli or telegram"`
@@ -59,8 +59,8 @@ type Draft struct {
 	Promote         *Promotion             `json:"promote,omitempty" doc:"one thing to keep for long"`
 }
 
-// A DraftItem is a title and what there is to say, or an event: its topic, who
-// took part, when, what happened and what came of it.
+// A DraftItem is a title with a text, or an event with its topic, participants,
+// time, description and result.
 type DraftItem struct {
 	Title      string `json:"title,omitempty" doc:"a few words; an item of the same title is replaced"`
 	Text       string `json:"text,omitempty"`
@@ -72,7 +72,7 @@ type DraftItem struct {
 	Visibility string `json:"visibility,omitempty" doc:"anything but public_ok is private, and is left out"`
 }
 
-// A DraftTask is a task. One that is done already stays done, unless it is
+// A DraftTask is a task. A completed task stays completed unless it is
 // reopened.
 type DraftTask struct {
 	Text       string `json:"text,omitempty"`
@@ -81,14 +81,14 @@ type DraftTask struct {
 	Visibility string `json:"visibility,omitempty" doc:"anything but public_ok is private, and is left out"`
 }
 
-// A DraftLink is a link to a file of memory or to anything else.
+// A DraftLink is a link to a file of memory or to any other target.
 type DraftLink struct {
 	Text       string `json:"text,omitempty"`
 	Target     string `json:"target,omitempty" doc:"a path of memory, or a URL"`
 	Visibility string `json:"visibility,omitempty" doc:"anything but public_ok is private, and is left out"`
 }
 
-// A Promotion is what is to be remembered for long.
+// A Promotion is a fact to store permanently.
 type Promotion struct {
 	Title    string `json:"title,omitempty"`
 	Text     string `json:"text,omitempty"`

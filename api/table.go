@@ -1,7 +1,6 @@
 package api
 
-// Operations is the table: everything that can be asked, in the order in which
-// help lists it.
+// Operations is the table of all operations, in the order of help.
 var Operations = []*Operation{
 	Describe[SearchRequest, SearchAnswer](Operation{
 		Name: "search", Summary: "Find entries by their words",
@@ -58,7 +57,7 @@ var Operations = []*Operation{
 		Name: "remember", Summary: "Keep one thing for long, because the user asked for it", Needs: InPrivate,
 		Commands: []Command{{
 			Words: "remember", Summary: "Keep one thing for long", Example: `--title Editor "Neovim, since 2019"`,
-			Set: map[string]string{"explicit": "true"}, // who types it asks for it
+			Set: map[string]string{"explicit": "true"}, // typing the command is the explicit request
 		}},
 	}),
 	Describe[ForgetRequest, ForgetAnswer](Operation{

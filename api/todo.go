@@ -1,7 +1,8 @@
 package api
 
-// TodoRequest asks to tick a task, or to open it again. Without one, and as a dry
-// run, it asks what is going to be ticked because it was done elsewhere.
+// TodoRequest requests that a task be ticked or reopened. Without a task, and
+// as a dry run, it requests the boxes that will be ticked because their task
+// was completed elsewhere.
 type TodoRequest struct {
 	Text    string `json:"text" arg:"rest" complete:"todo" doc:"the task's text; case, emphasis, tags and dates in it do not matter"`
 	ID      string `json:"id" doc:"the task instead, as path#id or by the id that was given to it"`
@@ -12,13 +13,13 @@ type TodoRequest struct {
 	Scope
 }
 
-// TodoAnswer says where a task was changed.
+// TodoAnswer lists the places where a task was changed.
 type TodoAnswer struct {
 	Text    string      `json:"text,omitempty"`
 	State   string      `json:"state,omitempty"`
 	Changed []TodoPlace `json:"changed"` // with their new state
 	Left    []Skipped   `json:"left"`    // files that could not be changed, and why
-	DryRun  bool        `json:"dry_run"` // nothing was changed: Changed is what would be
+	DryRun  bool        `json:"dry_run"` // nothing was changed: Changed lists the places that would be
 	Plan    *TodoPlan   `json:"plan,omitempty"`
 	Index   IndexState  `json:"index"`
 
@@ -27,26 +28,26 @@ type TodoAnswer struct {
 	Redaction
 }
 
-// TodoPlan is what is going to be ticked because it was done elsewhere, and what
-// is not.
+// TodoPlan lists the boxes that will be ticked because their task was completed
+// elsewhere, and those that will not.
 type TodoPlan struct {
-	Waiting []TodoTick `json:"waiting"`           // is going to be ticked
-	Diff    []FileDiff `json:"diff"`              // what that would make of the files, as they are shown
-	Unclear []TodoTick `json:"unclear"`           // is left alone: more than one box of the file fits equally
-	Known   []TodoTick `json:"known"`             // is left alone: it was so when it was first seen, or a person has decided since
-	Off     bool       `json:"off,omitempty"`     // nothing is ticked by itself
+	Waiting []TodoTick `json:"waiting"`           // will be ticked
+	Diff    []FileDiff `json:"diff"`              // the resulting changes to the files, as shown
+	Unclear []TodoTick `json:"unclear"`           // left alone: more than one box of the file fits equally
+	Known   []TodoTick `json:"known"`             // left alone: it was so when first seen, or a person has decided since
+	Off     bool       `json:"off,omitempty"`     // automatic ticking is off
 	Problem string     `json:"problem,omitempty"` // why nothing is ticked now
 }
 
-// A TodoTick is a box that is ticked, or not, because of another one.
+// A TodoTick is a box that is ticked, or left alone, because of another one.
 type TodoTick struct {
 	Text   string  `json:"text"`
-	Places []Place `json:"places"`           // the box; all that fit, if it is unclear which it is
-	Done   Place   `json:"done"`             // the box that is done
-	Reason string  `json:"reason,omitempty"` // what it waits for, if it could not be written so far
+	Places []Place `json:"places"`           // the box; all that fit, if the choice is unclear
+	Done   Place   `json:"done"`             // the completed box
+	Reason string  `json:"reason,omitempty"` // why the box could not be written so far
 }
 
-// TodosRequest asks for tasks.
+// TodosRequest requests tasks.
 type TodosRequest struct {
 	State   string `json:"state" default:"open" enum:"open,done,all" doc:"open, done or all"`
 	Days    int    `json:"days" min:"0" max:"3650" doc:"only tasks of so many days; 0 for all"`
@@ -55,25 +56,25 @@ type TodosRequest struct {
 	Scope
 }
 
-// TodosAnswer lists tasks, the oldest first.
+// TodosAnswer lists tasks, oldest first.
 type TodosAnswer struct {
 	Todos []Todo     `json:"todos"`
-	Days  []TodoDay  `json:"days"` // how far the tasks of each day are, whatever their state; the oldest first
+	Days  []TodoDay  `json:"days"` // progress of the tasks of each day, open or done; oldest first
 	Index IndexState `json:"index"`
 
 	Redaction
 }
 
-// A Todo is one task, wherever it stands.
+// A Todo is one task with all its copies.
 type Todo struct {
 	Text      string      `json:"text"`
 	State     string      `json:"state"`
 	Untrusted bool        `json:"untrusted,omitempty"` // every copy was written by others than the subject
-	Since     string      `json:"since,omitempty"`     // the first day on which it stands, since it was last done
+	Since     string      `json:"since,omitempty"`     // the first day with the task since it was last done
 	Places    []TodoPlace `json:"places"`              // newest first
 }
 
-// A TodoDay is how many of the tasks that stand since a day are done.
+// A TodoDay counts the open and the completed tasks that exist since a day.
 type TodoDay struct {
 	Day  string `json:"day,omitempty"` // empty for tasks without one
 	Open int    `json:"open"`
