@@ -12,12 +12,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Adopt listens on a Unix socket that somebody else has made and keeps: a
-// service manager, with whom clients find it while no daemon runs. It has to be
-// what Listen would have made: at the endpoint's path, open to nobody who may not
-// connect there, in a directory where nobody can replace it. Whose it is, it
-// stays: closing the listener neither removes the socket nor ends it, and the
-// file stays open, to be adopted again.
+// Adopt listens on a Unix socket that a service manager has created and keeps
+// open, so that clients can connect while no daemon runs. The socket must
+// satisfy the conditions of Listen: it lies at the endpoint's path, its mode
+// and group admit no more processes than the endpoint's, and no other user can
+// replace it in its directory. The socket remains the property of its creator:
+// closing the listener neither removes nor shuts down the socket, and f stays
+// open, to be adopted again.
 func (e Endpoint) Adopt(f *os.File) (*Listener, error) {
 	l, err := e.adopt(f)
 	if err != nil {
@@ -49,8 +50,8 @@ func (e Endpoint) adopt(f *os.File) (*Listener, error) {
 	return &Listener{Endpoint: e, net: u}, nil
 }
 
-// permitted is whether the file's mode lets in nobody but those whom permit
-// would have let in.
+// permitted returns an error if the mode or the group of the socket file admits
+// processes that permit would exclude.
 func (e Endpoint) permitted() error {
 	info, err := os.Lstat(e.Path)
 	if err != nil {
@@ -76,8 +77,8 @@ func (e Endpoint) permitted() error {
 	return nil
 }
 
-// SocketPath is where a Unix socket that is listened on lies. It is an error if
-// the file is anything else.
+// SocketPath returns the path of a listening Unix stream socket. It returns an
+// error if f is any other file.
 func SocketPath(f *os.File) (path string, err error) {
 	raw, err := f.SyscallConn()
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// handedOver makes a socket as a service manager does, and gives the file of it
-// that a daemon gets.
+// handedOver creates a socket as a service manager does, and returns the file
+// that the daemon inherits.
 func handedOver(t *testing.T, path string, mode fs.FileMode) *os.File {
 	t.Helper()
 	l, err := net.Listen("unix", path)
@@ -32,7 +32,8 @@ func handedOver(t *testing.T, path string, mode fs.FileMode) *os.File {
 	return f
 }
 
-// A socket that was handed over stays where it is, and can be adopted again.
+// TestAdoptedSocketStays checks that an adopted socket survives its listener
+// and can be adopted again.
 func TestAdoptedSocketStays(t *testing.T) {
 	e := Endpoint{Path: filepath.Join(socketDir(t), "s")}
 	f := handedOver(t, e.Path, 0o600)
@@ -60,7 +61,8 @@ func TestAdoptedSocketStays(t *testing.T) {
 	}
 }
 
-// A socket that was handed over has to be what we would have made.
+// TestAdoptRefuses checks that Adopt rejects a socket that Listen would not
+// have created.
 func TestAdoptRefuses(t *testing.T) {
 	for _, c := range []struct {
 		name, want string
@@ -149,7 +151,8 @@ func TestAdoptRefuses(t *testing.T) {
 	}
 }
 
-// Modes and groups that let in fewer than the listener's are fine.
+// TestAdoptTakesWhatIsNarrower checks that Adopt accepts modes and groups that
+// admit fewer processes than the listener's.
 func TestAdoptTakesWhatIsNarrower(t *testing.T) {
 	e := Endpoint{Path: filepath.Join(socketDir(t), "s"), Mode: 0o660, Group: strconv.Itoa(os.Getegid())}
 	f := handedOver(t, e.Path, 0o660)

@@ -13,11 +13,12 @@ import (
 	"github.com/memwatchd/memwatchd/api"
 )
 
-// maxReserve is how many of the files that we may have open are not for clients,
-// where a quarter of them is more: what is watched and what is found goes first.
+// maxReserve bounds the number of file descriptors that are reserved for
+// watching and searching and not available to clients. The reserve is a quarter
+// of the limit, but at most maxReserve.
 const maxReserve = 64
 
-// fileLimit is how many files we may have open.
+// fileLimit returns the limit on open files of the process.
 func fileLimit() uint64 {
 	var limit unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
@@ -26,9 +27,9 @@ func fileLimit() uint64 {
 	return limit.Cur
 }
 
-// scarce reports whether a connection has taken one of the files that are not
-// for clients: a new file's descriptor is the lowest that is free. As long as it
-// is open, whoever comes takes another's place.
+// scarce reports whether a connection uses a descriptor of the reserve. This
+// works because a new file gets the lowest free descriptor. While such a
+// connection is open, each new connection replaces an existing one.
 func (g *gate) scarce(c net.Conn) bool {
 	raw, err := c.(syscall.Conn).SyscallConn()
 	if err != nil {
@@ -39,19 +40,19 @@ func (g *gate) scarce(c net.Conn) bool {
 	return open > g.files-min(g.files/4, maxReserve)
 }
 
-// A shortage is a time in which clients have to go because too many files are
-// open.
+// A shortage is a period in which connections are closed because too many files
+// are open.
 type shortage struct {
 	mu   sync.Mutex
 	last time.Time
 }
 
-// shortageLasts is how long it is told of: it may be that nobody asks while it
-// is at its worst.
+// shortageLasts is how long after its last event a shortage is reported,
+// because status may not be read while the shortage is at its worst.
 const shortageLasts = time.Minute
 
-// begins takes note of a client that had to go, and reports whether it is the
-// first.
+// begins records that a connection was closed and reports whether it is the
+// first of a shortage.
 func (s *shortage) begins(now time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -60,7 +61,8 @@ func (s *shortage) begins(now time.Time) bool {
 	return first
 }
 
-// problem is what a person should know of it, if it is not over.
+// problem returns a description of the shortage for the user. It reports false
+// if there is no shortage.
 func (s *shortage) problem(now time.Time) (api.FileProblem, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

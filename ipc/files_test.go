@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// A shortage is one until nobody had to go for a while.
+// TestShortage checks that a shortage ends some time after the last closed
+// connection.
 func TestShortage(t *testing.T) {
 	var s shortage
 	now := time.Date(2026, 2, 4, 10, 0, 0, 0, time.UTC)
@@ -32,8 +33,9 @@ func TestShortage(t *testing.T) {
 	}
 }
 
-// When somebody has to go, those go first that wait for nothing, and among them
-// those that have waited longest; nobody goes who is being answered.
+// TestWhoGoesFirst checks the order of closing connections: idle connections
+// before streams, in each group the longest waiting first, and never a
+// connection whose request is being served.
 func TestWhoGoesFirst(t *testing.T) {
 	g := &gate{open: map[*guest]struct{}{}}
 	now := time.Now()

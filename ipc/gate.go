@@ -16,39 +16,40 @@ import (
 	"github.com/memwatchd/memwatchd/api"
 )
 
-// A gate stands before a server: it lets in who may come in, as many as there
-// is room for, and sends the others away with a word.
+// A gate limits and authorizes the connections of a server. It accepts
+// permitted connections up to a maximum and sends an error response to the
+// others.
 type gate struct {
 	*Listener
 	max     int
-	files   uint64 // that we may have open
+	files   uint64 // limit on open files of the process
 	refused func(reason string)
-	short   func() // called when clients have to go because too many files are open
+	short   func() // called when connections are closed because too many files are open
 
 	closed atomic.Bool
-	slots  chan struct{}  // refusals under way
-	going  sync.WaitGroup // the same, to wait for
-	silent sync.WaitGroup // guests that have not asked anything yet
+	slots  chan struct{}  // semaphore of refusals in progress
+	going  sync.WaitGroup // refusals in progress, to wait for
+	silent sync.WaitGroup // connections without a request so far
 
 	mu   sync.Mutex
 	open map[*guest]struct{}
 }
 
-// A guest is a connection that was let in.
+// A guest is an accepted connection.
 type guest struct {
 	net.Conn
 	gate *gate
-	idle time.Time // since when it waits for its client, or streams; zero while its client waits for us
+	idle time.Time // start of waiting for the client, or of streaming; zero while a request is served
 
-	once  sync.Once // it closes
-	asked sync.Once // it asks for the first time
+	once  sync.Once // for closing
+	asked sync.Once // for the first request
 
 	streams bool
-	scarce  bool // it has one of the files that are not for clients
+	scarce  bool // uses a descriptor of the reserve
 }
 
-// maxRefusals is how many connections may be sent away at a time with a word;
-// more are just closed.
+// maxRefusals bounds the number of concurrent error responses to refused
+// connections. Further connections are closed without a response.
 const maxRefusals = 16
 
 func newGate(l *Listener, limit int, refused func(string), short func()) (*gate, error) {
@@ -61,17 +62,17 @@ func newGate(l *Listener, limit int, refused func(string), short func()) (*gate,
 	}, nil
 }
 
-// Addr is the address that is listened on.
+// Addr returns the address of the listener.
 func (g *gate) Addr() net.Addr { return g.net.Addr() }
 
-// Close ends Accept. The socket itself stays as it is, so that another server
-// can go on with it and no client finds it gone.
+// Close ends Accept. It leaves the socket open, so that another server can
+// continue with it and clients always find it.
 func (g *gate) Close() error {
 	g.closed.Store(true)
 	return g.net.SetDeadline(time.Now())
 }
 
-// Accept waits for the next connection that may come in.
+// Accept waits for the next permitted connection.
 func (g *gate) Accept() (net.Conn, error) {
 	for {
 		c, err := g.net.Accept()
@@ -80,7 +81,7 @@ func (g *gate) Accept() (net.Conn, error) {
 			return nil, net.ErrClosed
 		case err != nil:
 			if errors.Is(err, syscall.EMFILE) {
-				g.makeRoom() // who asked is accepted when the server tries again
+				g.makeRoom() // the server retries and accepts the pending connection
 			}
 			return nil, err
 		}
@@ -89,7 +90,7 @@ func (g *gate) Accept() (net.Conn, error) {
 			return v, nil
 		}
 		if refusal == nil {
-			c.Close() // no time for words
+			c.Close() // refused for lack of descriptors: without a response
 			continue
 		}
 		select {
@@ -101,8 +102,8 @@ func (g *gate) Accept() (net.Conn, error) {
 	}
 }
 
-// admit decides about a connection. One that is refused without an error is to
-// be closed at once.
+// admit decides whether to accept a connection. If both results are nil, the
+// caller closes the connection without a response.
 func (g *gate) admit(c net.Conn) (*guest, *api.Error) {
 	if err := g.admits(c); err != nil {
 		g.refused("credentials")
@@ -113,7 +114,8 @@ func (g *gate) admit(c net.Conn) (*guest, *api.Error) {
 	v := &guest{Conn: c, gate: g, idle: time.Now(), scarce: g.scarce(c)}
 	if v.scarce || g.scarceLocked() {
 		g.short()
-		// Somebody can always ask how we are.
+		// Without other connections, one is admitted despite the shortage, so
+		// that status stays available.
 		if len(g.open) > 0 && !g.dismissLocked() {
 			g.refused("files")
 			return nil, nil
@@ -137,7 +139,7 @@ func (g *gate) scarceLocked() bool {
 	return false
 }
 
-// makeRoom sends somebody away because too many files are open.
+// makeRoom closes a connection because too many files are open.
 func (g *gate) makeRoom() {
 	g.short()
 	g.mu.Lock()
@@ -145,9 +147,9 @@ func (g *gate) makeRoom() {
 	g.dismissLocked()
 }
 
-// dismissLocked closes the connection that has waited for its client for
-// longest, so that those who are silent, or slow to ask or to read, do not keep
-// others out. If there is none, the oldest stream has to go.
+// dismissLocked closes the connection that has waited longest for its client,
+// so that silent or slow clients do not exclude others. If only streams are
+// left, it closes the oldest stream. It reports whether it closed a connection.
 func (g *gate) dismissLocked() bool {
 	var first *guest
 	for v := range g.open {
@@ -163,7 +165,7 @@ func (g *gate) dismissLocked() bool {
 	return true
 }
 
-// before reports whether it goes before another when somebody has to.
+// before reports whether v is closed in preference to other.
 func (v *guest) before(other *guest) bool {
 	if v.streams != other.streams {
 		return other.streams
@@ -171,15 +173,16 @@ func (v *guest) before(other *guest) bool {
 	return v.idle.Before(other.idle)
 }
 
-// observe notes which connections are idle. It is the server's ConnState hook.
+// observe records which connections are idle. It is the server's ConnState
+// hook.
 func (g *gate) observe(c net.Conn, state http.ConnState) {
 	if v, ok := c.(*guest); ok && state == http.StateIdle {
 		v.serve(false)
 	}
 }
 
-// hear waits until all guests have asked something, but not for longer than
-// that. Nobody else is let in meanwhile.
+// hear waits until all connections have sent a request, for at most limit. The
+// gate is closed by then and accepts no further connections.
 func (g *gate) hear(limit time.Duration) {
 	all := make(chan struct{})
 	go func() {
@@ -196,13 +199,13 @@ func (g *gate) hear(limit time.Duration) {
 
 type guestKey struct{}
 
-// introduce lets a handler find the guest that asks. It is the server's
-// ConnContext hook.
+// introduce stores the connection in the context for handlers. It is the
+// server's ConnContext hook.
 func (g *gate) introduce(ctx context.Context, c net.Conn) context.Context {
 	return context.WithValue(ctx, guestKey{}, c)
 }
 
-// asked notes that the request of a context is its guest's first.
+// asked records that the connection of a context has sent its first request.
 func asked(ctx context.Context) {
 	if v, ok := ctx.Value(guestKey{}).(*guest); ok {
 		v.speak()
@@ -211,8 +214,8 @@ func asked(ctx context.Context) {
 
 func (v *guest) speak() { v.asked.Do(v.gate.silent.Done) }
 
-// serving notes that the request of a context has arrived and is being worked
-// on, until the function that it returns is called.
+// serving marks the connection of a context as busy until the returned function
+// is called.
 func serving(ctx context.Context) (done func()) {
 	v, ok := ctx.Value(guestKey{}).(*guest)
 	if !ok {
@@ -222,8 +225,8 @@ func serving(ctx context.Context) (done func()) {
 	return func() { v.serve(false) }
 }
 
-// listening notes that a guest is told what happens, for as long as there is
-// room for that.
+// listening marks the connection of a context as a stream, which can be closed
+// to make room for others.
 func listening(ctx context.Context) {
 	if v, ok := ctx.Value(guestKey{}).(*guest); ok {
 		v.gate.mu.Lock()
@@ -241,7 +244,7 @@ func (v *guest) serve(busy bool) {
 	}
 }
 
-// Close makes room for another.
+// Close closes the connection and frees its place in the gate.
 func (v *guest) Close() error {
 	v.speak()
 	v.once.Do(func() {
@@ -252,9 +255,9 @@ func (v *guest) Close() error {
 	return v.Conn.Close()
 }
 
-// refuse tells the other end why it is sent away, and closes. It reads what the
-// client has to say for a moment: a connection that is closed on unread bytes
-// makes the client see a reset in place of the answer.
+// refuse sends an error response and closes the connection. It reads the
+// request for at most a second: closing a connection with unread bytes resets
+// it, and the client would not see the response.
 func refuse(c net.Conn, e *api.Error) {
 	defer c.Close()
 	c.SetDeadline(time.Now().Add(time.Second))

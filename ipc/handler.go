@@ -33,12 +33,12 @@ type handler struct {
 	counters *counters
 	registry *prometheus.Registry
 	limiter  *rate.Limiter
-	mcp      *mcp.Handler    // of /mcp
-	ending   context.Context // over when streams must end
+	mcp      *mcp.Handler    // for /mcp
+	ending   context.Context // canceled when streams must end
 }
 
-// ServeHTTP answers one request. Whatever happens in it is an answer: a panic
-// is a mistake of ours that the next request must not notice.
+// ServeHTTP answers one request. It converts a panic into an error response, so
+// that a defect in one request does not affect the next.
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	start := time.Now()
 	asked(r.Context())
@@ -54,8 +54,8 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.logger.Debug("answered", "operation", op, "code", a.code, "took", time.Since(start))
 	}()
 	if r.Body != http.NoBody {
-		// Even a request that is refused is read to its end, by us or by
-		// net/http: not for longer than this.
+		// The body of a refused request is read to its end, too, by the handler
+		// or by net/http. This deadline bounds that.
 		a.control.SetReadDeadline(time.Now().Add(h.limits.ReadBody))
 	}
 	if err := h.admit(r); err != nil {
@@ -94,7 +94,8 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// admit refuses what no program of the owner sends.
+// admit rejects requests that the owner's programs never send, and requests
+// over the rate limit.
 func (h *handler) admit(r *http.Request) error {
 	switch {
 	case len(r.Header.Values("Origin")) > 0:
@@ -107,7 +108,7 @@ func (h *handler) admit(r *http.Request) error {
 	return h.admitAnother()
 }
 
-// admitAnother refuses what comes too fast.
+// admitAnother applies the rate limit.
 func (h *handler) admitAnother() error {
 	if !h.limiter.Allow() {
 		return api.Errorf(api.RateLimited, "more than %v requests a second", h.endpoint.Rate)
@@ -120,7 +121,8 @@ func (h *handler) knowsToken(r *http.Request) bool {
 	return subtle.ConstantTimeCompare([]byte(got), []byte(h.endpoint.Token)) == 1
 }
 
-// speak answers a request to /mcp. It notes which operation was asked for.
+// speak answers a request to /mcp. It stores the name of the requested
+// operation in op.
 func (h *handler) speak(a *answer, r *http.Request, op *string) error {
 	done := serving(r.Context())
 	defer done()
@@ -139,7 +141,7 @@ func (h *handler) speak(a *answer, r *http.Request, op *string) error {
 	return nil
 }
 
-// speaker answers requests to /mcp.
+// speaker returns the handler for /mcp.
 func (h *handler) speaker(version string) *mcp.Handler {
 	return &mcp.Handler{
 		Fixed: h.endpoint.Fixed, Version: version, MaxRequest: h.limits.MaxRequest,
@@ -148,13 +150,14 @@ func (h *handler) speaker(version string) *mcp.Handler {
 	}
 }
 
-// panicked notes a panic.
+// panicked counts and logs a panic.
 func (h *handler) panicked(op string, v any, stack []byte) {
 	h.counters.panics.Inc()
 	h.logger.Error("panic in a request", "operation", op, "err", v, "stack", string(stack))
 }
 
-// health is for supervisors: a status, and one word.
+// health answers a health check of a supervisor with a status code and one
+// word.
 func (h *handler) health(a *answer) {
 	a.code = "ok"
 	status, word := http.StatusOK, "ok\n"
@@ -164,7 +167,7 @@ func (h *handler) health(a *answer) {
 	a.send(status, "text/plain; charset=utf-8", []byte(word))
 }
 
-// operate reads a request, decides whose it is, and answers it.
+// operate reads a request, determines its caller and answers it.
 func (h *handler) operate(a *answer, r *http.Request, op *api.Operation) error {
 	if !h.endpoint.Fixed.Allows(op) {
 		return api.Errorf(api.Forbidden, "%s is not served on this listener", op.Name)
@@ -194,7 +197,8 @@ func (h *handler) operate(a *answer, r *http.Request, op *api.Operation) error {
 	return nil
 }
 
-// read is the request, from the body of a POST or the query of a GET.
+// read returns the request from the body of a POST or the query of a GET. It
+// returns an error for a field that is unknown, repeated or out of bounds.
 func (h *handler) read(a *answer, r *http.Request, op *api.Operation) (*api.Request, error) {
 	req := op.NewRequest()
 	switch {
@@ -231,7 +235,7 @@ func (h *handler) read(a *answer, r *http.Request, op *api.Operation) (*api.Requ
 	return req, req.Check()
 }
 
-// body is that of a request, whole.
+// body returns the complete body of a request.
 func (h *handler) body(a *answer, r *http.Request) ([]byte, error) {
 	body, err := io.ReadAll(http.MaxBytesReader(a.w, r.Body, h.limits.MaxRequest))
 	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
@@ -240,19 +244,19 @@ func (h *handler) body(a *answer, r *http.Request) ([]byte, error) {
 	if err != nil {
 		return nil, api.Errorf(api.Invalid, "the request did not arrive whole")
 	}
-	// From here on nothing is read but the end of the connection.
+	// The only remaining read detects the end of the connection.
 	a.control.SetReadDeadline(time.Time{})
 	return body, nil
 }
 
-// note logs what the client is not told.
+// note logs an error whose text the client does not receive.
 func (h *handler) note(op string, err error) {
 	if _, ok := errors.AsType[*api.Error](err); !ok {
 		h.logger.Error("request failed", "operation", op, "err", err)
 	}
 }
 
-// An answer is written once.
+// An answer is a response that can be sent only once.
 type answer struct {
 	w       http.ResponseWriter
 	control *http.ResponseController

@@ -20,22 +20,22 @@ import (
 	"github.com/memwatchd/memwatchd/api"
 )
 
-// An Endpoint is where a listener listens, whom it admits, and what it holds
-// them to.
+// An Endpoint is the address of a listener, the clients that it admits, and the
+// scope to which it restricts them.
 type Endpoint struct {
 	Path      string      // of a Unix socket
 	Mode      fs.FileMode // of the socket; zero is 0600
-	Group     string      // of the socket; with it, who may connect is decided by the file mode
-	AllowUIDs []int       // admitted beside our own uid and root
+	Group     string      // of the socket; if set, the file mode alone decides who may connect
+	AllowUIDs []int       // admitted besides the daemon's own uid and root
 
 	Address string // of a TCP listener instead: a loopback address with a port
-	Token   string // which its clients must send
+	Token   string // required from clients
 
-	Fixed *api.Fixed // nil: no fixed scope, the owner's own programs
+	Fixed *api.Fixed // nil: no fixed scope, for the owner's own programs
 	Rate  float64    // requests a second; zero is no limit
 }
 
-// Name is the endpoint as messages and metrics name it.
+// Name returns the name of the endpoint for messages and metrics.
 func (e Endpoint) Name() string {
 	if e.Address != "" {
 		return e.Address
@@ -43,16 +43,16 @@ func (e Endpoint) Name() string {
 	return e.Path
 }
 
-// maxSocketPath is the longest path that fits into a socket address, on every
-// platform we run on: sun_path has 108 bytes on Linux and 104 on macOS, one of
-// them the final zero.
+// maxSocketPath is the longest path that fits into a socket address on Linux,
+// where sun_path has 108 bytes, including the final zero. On macOS sun_path has
+// 104 bytes, and bind rejects longer paths.
 const maxSocketPath = 107
 
-// A Listener is an endpoint that is being listened on.
+// A Listener is an open endpoint.
 type Listener struct {
 	Endpoint
 	net  deadlineListener
-	node node // what our socket's path was when we made it; zero if somebody else did
+	node node // identity of the created socket file; zero for an adopted socket
 }
 
 type deadlineListener interface {
@@ -60,7 +60,7 @@ type deadlineListener interface {
 	SetDeadline(time.Time) error
 }
 
-// node identifies a file, whatever its name.
+// node identifies a file independently of its name.
 type node struct{ dev, ino uint64 }
 
 func nodeOf(path string) (node, error) {
@@ -71,8 +71,8 @@ func nodeOf(path string) (node, error) {
 	return node{uint64(st.Dev), st.Ino}, nil
 }
 
-// Listen starts to listen. A socket that nobody answers on is replaced; one
-// that somebody answers on never is.
+// Listen starts to listen. It replaces a socket on which no process answers,
+// and returns an error if a process answers.
 func (e Endpoint) Listen() (*Listener, error) {
 	if e.Address != "" {
 		return e.listenTCP()
@@ -84,8 +84,9 @@ func (e Endpoint) Listen() (*Listener, error) {
 	return l, nil
 }
 
-// Check says what keeps from listening, as far as it can be seen without trying:
-// nothing is changed, and what is missing yet is not in the way.
+// Check returns the error that prevents listening, as far as it can be detected
+// without changes. Missing files and directories are not errors, since Listen
+// creates them.
 func (e Endpoint) Check() error {
 	var err error
 	switch {
@@ -135,7 +136,7 @@ func (e Endpoint) listenTCP() (*Listener, error) {
 		return nil, err
 	}
 	tcp := l.(*net.TCPListener)
-	if !tcp.Addr().(*net.TCPAddr).IP.IsLoopback() { // whatever localhost means here
+	if !tcp.Addr().(*net.TCPAddr).IP.IsLoopback() { // regardless of the address that localhost resolves to
 		return nil, errors.Join(fmt.Errorf("listen on %s: it is not a loopback address", e.Address), l.Close())
 	}
 	return &Listener{Endpoint: e, net: tcp}, nil
@@ -149,8 +150,9 @@ func (e Endpoint) listenUnix() (*Listener, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
-	// Two daemons that start at once take turns here: without that, one could
-	// find the other's socket bound but not yet answering, and replace it.
+	// The lock serializes two daemons that start at the same time: otherwise
+	// one could find the other's socket bound but not yet listening, and
+	// replace it.
 	d, err := os.Open(dir)
 	if err != nil {
 		return nil, err
@@ -177,9 +179,9 @@ func (e Endpoint) listenUnix() (*Listener, error) {
 	return &Listener{Endpoint: e, net: l, node: n}, nil
 }
 
-// checkDir refuses a directory in which somebody else could put a socket of
-// their own in the place of ours: it must be ours alone, and be reached through
-// directories that not everybody may change.
+// checkDir rejects a directory in which another user could replace the socket.
+// The directory must be writable by this user only, and no directory above it
+// may be writable by everyone.
 func checkDir(dir string) error {
 	info, err := os.Lstat(dir)
 	if err != nil {
@@ -205,9 +207,9 @@ func checkDir(dir string) error {
 	return nil
 }
 
-// unshared reports whether a directory is ours, or root's, and cannot be written
-// by those that the bits stand for. Where a sticky bit is set everybody may
-// write, and nobody can touch what is another's.
+// unshared returns an error unless a directory belongs to this user or root and
+// is not writable for the classes in writers. A directory with the sticky bit
+// may be writable, because its users cannot replace each other's files.
 func unshared(dir string, writers fs.FileMode) error {
 	info, err := os.Lstat(dir)
 	if err != nil {
@@ -222,7 +224,7 @@ func unshared(dir string, writers fs.FileMode) error {
 	return nil
 }
 
-// removeStale makes room for a socket: it removes one that nobody answers on.
+// removeStale removes a socket on which no process answers.
 func removeStale(path string) error {
 	info, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -248,8 +250,8 @@ func removeStale(path string) error {
 	return os.Remove(path)
 }
 
-// bind makes the socket. Its mode is set after it has a name and before it
-// listens, so that there is no moment at which somebody else gets through.
+// bind creates the socket. It sets the mode between bind and listen, so that at
+// no moment an excluded process can connect.
 func (e Endpoint) bind() (*net.UnixListener, error) {
 	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM, 0)
 	if err != nil {
@@ -272,11 +274,11 @@ func (e Endpoint) bind() (*net.UnixListener, error) {
 		return nil, errors.Join(err, os.Remove(e.Path))
 	}
 	u := l.(*net.UnixListener)
-	u.SetUnlinkOnClose(false) // by then the path may be another daemon's
+	u.SetUnlinkOnClose(false) // by then the path may belong to another daemon
 	return u, nil
 }
 
-// permit sets who may connect, as far as the file's mode says it.
+// permit sets the group and the mode of the socket file.
 func (e Endpoint) permit() error {
 	if e.Group != "" {
 		gid, err := groupID(e.Group)
@@ -303,9 +305,10 @@ func groupID(name string) (int, error) {
 	return strconv.Atoi(g.Gid)
 }
 
-// Close stops listening, and removes the socket if it is still ours. It is
-// removed first: as long as it is open, no other daemon takes its place, and no
-// other file gets its number.
+// Close stops listening and removes the socket file if it is still the one that
+// Listen created. It removes the file before it closes the socket: while the
+// socket is open, no other daemon replaces the file and no other file gets its
+// inode number.
 func (l *Listener) Close() error {
 	var err error
 	if n, e := nodeOf(l.Path); l.Path != "" && e == nil && n == l.node {
@@ -314,11 +317,11 @@ func (l *Listener) Close() error {
 	return errors.Join(err, l.net.Close())
 }
 
-// admits decides who may talk to us, from what the kernel says of the other
-// end. It is asked once a connection.
+// admits checks the credentials that the kernel reports for the peer. It is
+// called once per connection.
 func (e Endpoint) admits(c net.Conn) error {
 	if e.Address != "" || e.Group != "" {
-		return nil // the token, the file's mode decide
+		return nil // the token or the file mode decides
 	}
 	p, err := peerOf(c)
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"github.com/memwatchd/memwatchd/api"
 )
 
-// counters are what the wires count. How the memory itself is doing is read
-// from its status when somebody asks.
+// counters are the metrics of the connections and requests. The metrics of the
+// memory are read from its status on each scrape.
 type counters struct {
 	requests *prometheus.CounterVec   // by operation and code
 	seconds  *prometheus.HistogramVec // by operation
@@ -37,7 +37,7 @@ func newCounters(r prometheus.Registerer, b Backend) (*counters, error) {
 		r.Register(c.panics), r.Register(gauges{b}))
 }
 
-// gauges shows the status as metrics.
+// gauges exports the status as metrics.
 type gauges struct{ backend Backend }
 
 type gauge struct {

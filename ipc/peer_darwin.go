@@ -2,7 +2,7 @@ package ipc
 
 import "golang.org/x/sys/unix"
 
-// credentials asks the kernel who connected.
+// credentials returns the peer's uid and pid from the kernel.
 func credentials(fd int) (peer, error) {
 	c, err := unix.GetsockoptXucred(fd, unix.SOL_LOCAL, unix.LOCAL_PEERCRED)
 	if err != nil {
@@ -10,7 +10,7 @@ func credentials(fd int) (peer, error) {
 	}
 	pid, err := unix.GetsockoptInt(fd, unix.SOL_LOCAL, unix.LOCAL_PEERPID)
 	if err != nil {
-		pid = 0 // good to know, not needed
+		pid = 0 // useful but not required
 	}
 	return peer{uid: int(c.Uid), pid: pid}, nil
 }

@@ -2,7 +2,7 @@ package ipc
 
 import "golang.org/x/sys/unix"
 
-// credentials asks the kernel who connected.
+// credentials returns the peer's uid and pid from the kernel.
 func credentials(fd int) (peer, error) {
 	c, err := unix.GetsockoptUcred(fd, unix.SOL_SOCKET, unix.SO_PEERCRED)
 	if err != nil {

@@ -7,9 +7,9 @@ import (
 	"net/http"
 )
 
-// Ping asks, as a client does and over a connection of its own, whether somebody
-// answers on the listener before the context ends. Any answer is one: what it
-// says is not looked at.
+// Ping checks, as a client with a connection of its own, whether the listener
+// answers before the context ends. Any response counts, regardless of its
+// content.
 func (l *Listener) Ping(ctx context.Context) error {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://memwatchd/healthz", nil)
 	if err != nil {

@@ -20,8 +20,7 @@ import (
 	"github.com/memwatchd/memwatchd/api"
 )
 
-// socketDir is a directory of our own, with a path that leaves room for a
-// socket's name.
+// socketDir returns a private directory with a path short enough for a socket.
 func socketDir(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("/tmp", "mw")
@@ -59,7 +58,7 @@ func serveOn(t *testing.T, backend Backend, logger *slog.Logger, endpoints ...En
 	})
 }
 
-// An emptyBackend is healthy, and has nothing to answer.
+// An emptyBackend is healthy and returns empty answers.
 type emptyBackend struct{}
 
 func (emptyBackend) Do(_ context.Context, _ api.Caller, req *api.Request) (any, error) {
@@ -72,7 +71,7 @@ func (emptyBackend) Stream(ctx context.Context, _ api.Caller, _ *api.Request) (f
 
 func (emptyBackend) Status() api.Status { return api.Status{Healthy: true} }
 
-// A brokenBackend fails in the way that an operation is named after.
+// A brokenBackend fails as the name of the operation indicates.
 type brokenBackend struct{ emptyBackend }
 
 func (brokenBackend) Do(_ context.Context, _ api.Caller, req *api.Request) (any, error) {
@@ -91,7 +90,7 @@ func (brokenBackend) Stream(context.Context, api.Caller, *api.Request) (func(fun
 	}, nil
 }
 
-// say sends a request and returns the whole of the answer.
+// say sends a request and returns the complete response.
 func say(t *testing.T, network, address, request string) string {
 	t.Helper()
 	c, err := net.Dial(network, address)
@@ -108,8 +107,8 @@ func say(t *testing.T, network, address, request string) string {
 	return string(answer)
 }
 
-// A panic is one request's misfortune: it is told, counted and logged, and keeps
-// what it says to the log.
+// TestPanic checks that a panic affects only its own request: it is answered,
+// counted and logged, and its text appears in the log only.
 func TestPanic(t *testing.T) {
 	type request struct{ api.Scope }
 	before := api.Operations
@@ -141,7 +140,8 @@ func TestPanic(t *testing.T) {
 	}
 }
 
-// A socket lies where nobody else can put one, or not at all.
+// TestSocketPlaces checks that a socket is created only where no other user can
+// replace it.
 func TestSocketPlaces(t *testing.T) {
 	dir := socketDir(t)
 	mkdir := func(name string, mode os.FileMode) string {
@@ -213,8 +213,8 @@ func TestSocketPlaces(t *testing.T) {
 	}
 }
 
-// A socket that somebody answers on is not taken over, one that nobody answers
-// on is, and one that is another's by now is not taken away.
+// TestSocketOfAnother checks that Listen replaces only a socket on which no
+// process answers, and that Close removes only its own socket.
 func TestSocketOfAnother(t *testing.T) {
 	path := filepath.Join(socketDir(t), "s")
 	e := Endpoint{Path: path}
@@ -230,7 +230,7 @@ func TestSocketOfAnother(t *testing.T) {
 	} else {
 		c.Close()
 	}
-	// It ends without a word, as at a kill.
+	// The listener ends without cleaning up, as after a kill.
 	if err := first.net.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -238,7 +238,7 @@ func TestSocketOfAnother(t *testing.T) {
 	if err != nil {
 		t.Fatalf("a stale socket is in the way: %v", err)
 	}
-	// Somebody takes its socket away, and starts a third.
+	// Another process removes the socket, and a third listener starts.
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
 	}
@@ -262,7 +262,8 @@ func TestSocketOfAnother(t *testing.T) {
 	}
 }
 
-// There is no way in by TCP but over the loopback interface and with the token.
+// TestTCP checks that TCP clients are admitted only over the loopback interface
+// and with the token.
 func TestTCP(t *testing.T) {
 	const token = "0123456789abcdef"
 	for _, c := range []struct{ address, token, want string }{

@@ -16,17 +16,17 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// Limits keep one client from being a burden to the others. Zero fields take
+// Limits bound the load that one client can put on the others. Zero fields take
 // the defaults.
 type Limits struct {
-	MaxRequest     int64         // bytes of a request's body; 1 MiB
-	MaxHeader      int           // bytes of its header; 16 KiB
-	ReadHeader     time.Duration // for the header to arrive; 5s
-	ReadBody       time.Duration // for the body to arrive; 10s
-	Write          time.Duration // for the client to take the answer; 10s
+	MaxRequest     int64         // bytes of a request body; 1 MiB
+	MaxHeader      int           // bytes of a request header; 16 KiB
+	ReadHeader     time.Duration // until the header is read; 5s
+	ReadBody       time.Duration // until the body is read; 10s
+	Write          time.Duration // until the response is written; 10s
 	Idle           time.Duration // between requests on one connection; 2m
-	MaxConnections int           // open at a time, a listener; 256
-	Drain          time.Duration // for requests under way when the server ends; 5s
+	MaxConnections int           // open connections per listener; 256
+	Drain          time.Duration // for requests in progress at shutdown; 5s
 }
 
 func (l Limits) withDefaults() Limits {
@@ -42,41 +42,42 @@ func (l Limits) withDefaults() Limits {
 	}
 }
 
-// A Backend does operations. It must be safe for concurrent use.
+// A Backend executes operations. It must be safe for concurrent use.
 type Backend interface {
-	// Do does what is asked for, and returns the answer, to be encoded.
+	// Do executes an operation and returns the answer, to be encoded.
 	Do(ctx context.Context, by api.Caller, req *api.Request) (any, error)
 	// Stream returns a function that sends the parts of an answer until the
-	// context ends, or send returns an error. What is wrong with the request is
-	// said before.
+	// context ends or send returns an error. Stream itself returns the errors
+	// of the request.
 	Stream(ctx context.Context, by api.Caller, req *api.Request) (run func(send func(any) error) error, err error)
-	// Status is how the backend is doing.
+	// Status returns the state of the backend.
 	Status() api.Status
 }
 
 // A Server answers on listeners. Its fields must not change while it runs.
 type Server struct {
 	Backend  Backend
-	Version  string // of the program, as models are told
+	Version  string // of the program, reported to models
 	Logger   *slog.Logger
 	Limits   Limits
-	Registry *prometheus.Registry // served as /metrics; nil for one of its own
+	Registry *prometheus.Registry // served as /metrics; nil for a registry of its own
 
 	shortage shortage
 }
 
-// liveHeap is what the last collection found in use: the one figure of the
-// heap that does not swing.
+// liveHeap is the size of the heap after the last collection: the only heap
+// metric that does not fluctuate.
 var liveHeap = collectors.GoRuntimeMetricsRule{Matcher: regexp.MustCompile("^/gc/heap/live:bytes$")}
 
-// Run answers until the context ends, then lets the requests under way finish,
-// for as long as Limits.Drain. The listeners stay open: their owner closes them.
+// Run answers requests until the context ends. It then waits up to Limits.Drain
+// for the requests in progress. The listeners stay open: their owner closes
+// them.
 func (s *Server) Run(ctx context.Context, listeners ...*Listener) error {
 	limits := s.Limits.withDefaults()
 	registry := s.Registry
 	if registry == nil {
 		registry = prometheus.NewRegistry()
-		// How the process is doing, by the names that dashboards know.
+		// process metrics under their conventional names
 		registry.MustRegister(
 			collectors.NewGoCollector(collectors.WithGoCollectorRuntimeMetrics(liveHeap)),
 			collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
@@ -103,8 +104,8 @@ func (s *Server) Run(ctx context.Context, listeners ...*Listener) error {
 	return group.Wait()
 }
 
-// newLimiter returns a token bucket of so many requests a second, with room for a
-// second's worth. Without a rate it lets everything through.
+// newLimiter returns a token bucket with a rate of perSecond and a burst of one
+// second. Without a rate it admits all requests.
 func newLimiter(perSecond float64) *rate.Limiter {
 	if perSecond <= 0 {
 		return rate.NewLimiter(rate.Inf, 0)
@@ -112,14 +113,15 @@ func newLimiter(perSecond float64) *rate.Limiter {
 	return rate.NewLimiter(rate.Limit(perSecond), max(int(perSecond), 1))
 }
 
-// short is called when clients have to go because too many files are open.
+// short records that connections are closed because too many files are open,
+// and logs the first of them.
 func (s *Server) short() {
 	if s.shortage.begins(time.Now()) {
 		s.Logger.Warn("too many files are open, clients have to go", "limit", fileLimit())
 	}
 }
 
-// Problems lists what a person should know of the listeners.
+// Problems returns the problems of the listeners, for the user.
 func (s *Server) Problems() []api.FileProblem {
 	if p, ok := s.shortage.problem(time.Now()); ok {
 		return []api.FileProblem{p}
@@ -131,34 +133,34 @@ func (s *Server) serve(ctx context.Context, g *gate, h *handler, limits Limits) 
 	server := &http.Server{
 		Handler:                      h,
 		ReadHeaderTimeout:            limits.ReadHeader,
-		WriteTimeout:                 limits.Write, // of what net/http answers by itself; handlers extend it
+		WriteTimeout:                 limits.Write, // for responses of net/http itself; handlers extend it
 		IdleTimeout:                  limits.Idle,
 		MaxHeaderBytes:               limits.MaxHeader,
 		ConnState:                    g.observe,
 		ConnContext:                  g.introduce,
 		DisableGeneralOptionsHandler: true,
 		ErrorLog:                     slog.NewLogLogger(s.Logger.Handler(), slog.LevelDebug),
-		// Requests under way when the daemon ends may finish.
+		// Requests in progress may finish when the daemon ends.
 		BaseContext: func(net.Listener) context.Context { return context.WithoutCancel(ctx) },
 	}
 	stop := context.AfterFunc(ctx, func() { g.Close() })
 	err := server.Serve(g)
 	if stop() {
-		return err // not our doing
+		return err // not caused by the shutdown
 	}
-	// Nobody comes in any more. Who has come in is still about to ask, and would
-	// get no answer from a server that is shutting down.
+	// The gate accepts no more connections. Accepted clients may be about to
+	// send a request, which a server that is shutting down would not answer.
 	g.hear(min(hearing, limits.Drain))
 	patience, cancel := context.WithTimeout(context.WithoutCancel(ctx), limits.Drain)
 	defer cancel()
 	if server.Shutdown(patience) != nil {
-		server.Close() // they had their time
+		server.Close() // the drain time is over
 	}
 	g.going.Wait()
 	return nil
 }
 
-// hearing bounds how long a server that ends waits for clients that have connected
-// and have not sent a request yet. On a busy machine a client may need most of a
-// second for that.
+// hearing bounds how long a server that shuts down waits for connected clients
+// that have not sent a request yet. On a busy machine a client may need most of
+// a second for that.
 const hearing = 2 * time.Second

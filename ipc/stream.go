@@ -8,7 +8,8 @@ import (
 	"github.com/memwatchd/memwatchd/api"
 )
 
-// stream answers with server-sent events until the client or the daemon goes.
+// stream sends server-sent events until the client disconnects or the daemon
+// ends.
 func (h *handler) stream(a *answer, r *http.Request, caller api.Caller, req *api.Request) error {
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
@@ -23,7 +24,7 @@ func (h *handler) stream(a *answer, r *http.Request, caller api.Caller, req *api
 	header.Set("Content-Type", "text/event-stream")
 	header.Set("Cache-Control", "no-store")
 	write := func(b []byte) error {
-		// Each event has its own time: the stream as a whole has no end.
+		// The deadline applies to each event: the stream as a whole has no end.
 		if err := a.control.SetWriteDeadline(time.Now().Add(a.write)); err != nil {
 			return err
 		}
@@ -34,7 +35,7 @@ func (h *handler) stream(a *answer, r *http.Request, caller api.Caller, req *api
 	}
 	a.w.WriteHeader(http.StatusOK)
 	if err := write([]byte(": hello\n\n")); err != nil {
-		return nil // the client went: nobody is left to be told
+		return nil // the client has disconnected
 	}
 	err = run(func(event any) error {
 		body, err := api.Encode(event)
