@@ -1,6 +1,6 @@
-// Package client asks a daemon for the operations that package api describes, over
-// its socket. [Client] has a method for each; [Store] and [Resolver] are for
-// programs that keep items by keys and leave files to others.
+// Package client calls the operations of package api on a daemon, over its
+// socket. [Client] has a method for each operation. [Store] and [Resolver] are
+// for programs that store items by key and do not use files.
 package client
 
 import (
@@ -25,8 +25,8 @@ import (
 	"github.com/memwatchd/memwatchd/api"
 )
 
-// DefaultSocket is where the daemon of this name listens unless it is told
-// otherwise.
+// DefaultSocket returns the default socket path of the daemon with the given
+// name. An empty name means memwatchd.
 func DefaultSocket(name string) string {
 	dir := os.Getenv("XDG_RUNTIME_DIR")
 	if dir == "" {
@@ -35,21 +35,21 @@ func DefaultSocket(name string) string {
 	return filepath.Join(dir, "memwatchd", cmp.Or(name, "memwatchd")+".sock")
 }
 
-// ErrNoDaemon means that nobody answers.
+// ErrNoDaemon means that no daemon answers on the socket.
 var ErrNoDaemon = errors.New("no daemon answers")
 
-// A Client asks a daemon. The zero Client asks the one on the default socket, as
-// nobody in an unknown context. It is safe for concurrent use, as long as its
-// fields do not change.
+// A Client calls the operations of a daemon. The zero Client uses the default
+// socket, as an anonymous caller in an unknown context. It is safe for
+// concurrent use, as long as its fields do not change.
 type Client struct {
 	Socket  string    // of the daemon; empty for the default one
-	Scope   api.Scope // of requests that do not say who asks, or where the answer is shown
-	AsOwner bool      // a scope that is left out is the owner's, in private
-	Starter string    // the command that starts its daemon, as is told when there is none; empty: memwatchd serve
+	Scope   api.Scope // default for requests that leave the caller or the context open
+	AsOwner bool      // missing scope fields default to the owner and a private context
+	Starter string    // command that starts the daemon, for the error without one; empty: memwatchd serve
 }
 
-// Do asks for an operation and returns the answer as it came over the wire. A
-// failure that the daemon reports is an *[api.Error].
+// Do executes an operation and returns the answer in its wire format. A failure
+// reported by the daemon is an *[api.Error].
 func (c *Client) Do(ctx context.Context, req *api.Request) (json.RawMessage, error) {
 	res, err := c.send(ctx, req)
 	if err != nil {
@@ -63,8 +63,8 @@ func (c *Client) Do(ctx context.Context, req *api.Request) (json.RawMessage, err
 	return body, nil
 }
 
-// Stream asks for an operation whose answer has no end, and calls f for each
-// part of it until the context ends, the daemon goes, or f returns an error.
+// Stream executes an operation with an endless answer. It calls f for each part
+// of the answer until the context ends, the daemon ends, or f returns an error.
 func (c *Client) Stream(ctx context.Context, req *api.Request, f func(json.RawMessage) error) error {
 	res, err := c.send(ctx, req)
 	if err != nil {
@@ -103,7 +103,7 @@ func (c *Client) send(ctx context.Context, req *api.Request) (*http.Response, er
 	}
 	socket := cmp.Or(c.Socket, DefaultSocket(""))
 	transport := &http.Transport{
-		DisableKeepAlives: true, // a connection a question: they are cheap, and none is left behind
+		DisableKeepAlives: true, // one connection per request: cheap, and none is left open
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 			return (&net.Dialer{Timeout: 5 * time.Second}).DialContext(ctx, "unix", socket)
 		},

@@ -14,9 +14,10 @@ import (
 	"github.com/memwatchd/memwatchd/ipc/client"
 )
 
-// serve starts a daemon on an empty memory, for an example, and gives its socket.
+// serve starts a daemon on an empty memory for an example, and returns its
+// socket.
 func serve() (socket string, stop func()) {
-	dir, err := os.MkdirTemp("/tmp", "mw") // short: a socket's path has 107 bytes at most
+	dir, err := os.MkdirTemp("/tmp", "mw") // short, because a socket path has at most 107 bytes
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -48,8 +49,8 @@ func serve() (socket string, stop func()) {
 	}
 }
 
-// What one request leaves open takes the client's scope, and the daemon's
-// defaults.
+// ExampleClient shows that open fields of a request take the client's scope and
+// the daemon's defaults.
 func ExampleClient() {
 	socket, stop := serve()
 	defer stop()
@@ -67,11 +68,11 @@ func ExampleClient() {
 		fmt.Println(hit.Path, hit.Title)
 	}
 
-	// In public there is no such thing.
+	// In a public context the entry does not exist.
 	found, err = client.Search(ctx, api.SearchRequest{Query: "password", Scope: api.Scope{Context: new("public")}})
 	fmt.Println(found.Total, err)
 
-	// What is refused is an error with a code.
+	// A failure is an error with a code.
 	_, err = client.Get(ctx, api.GetRequest{Path: "2026-02-04/none.md"})
 	if e, ok := errors.AsType[*api.Error](err); ok {
 		fmt.Println(e.Code, e)
@@ -82,8 +83,8 @@ func ExampleClient() {
 	// not_found file "2026-02-04/none.md" not found
 }
 
-// A bot keeps what it knows of those who talk to it. In a group it is told only
-// what everybody may hear.
+// ExampleStore shows a bot that stores facts about its users. In a group it
+// reads only public items.
 func ExampleStore() {
 	socket, stop := serve()
 	defer stop()
@@ -107,7 +108,7 @@ func ExampleStore() {
 		}
 	}
 
-	// Nobody has no memory, and that is no error.
+	// An empty subject has no memory, and reading it is not an error.
 	_, ok, err := store.Get(ctx, "", "profile", "timezone", client.ReadOptions{Context: client.ContextPrivate})
 	fmt.Println("nobody:", ok, err)
 	if err := store.WipeSubject(ctx, who); err != nil {

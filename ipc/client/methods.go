@@ -8,20 +8,21 @@ import (
 	"github.com/memwatchd/memwatchd/api"
 )
 
-// The operations as methods, in the order of the table. A field of a request
-// that is zero is left to the daemon's default; where zero would say something
-// else the field is a pointer:
+// The operations as methods, in the order of the table. The daemon replaces a
+// zero field of a request by its default; a field whose zero value has another
+// meaning is a pointer:
 //
-//	c.Search(ctx, ipc.SearchRequest{Query: "certificate", Limit: 3, Count: new(false)})
+//	c.Search(ctx, api.SearchRequest{Query: "certificate", Limit: 3, Count: new(false)})
 //
-// What the daemon refuses is an *[api.Error], whose Code says why.
+// An error of the daemon is an *[api.Error], whose Code is the kind of the
+// error.
 
-// Search finds entries by their words.
+// Search returns the entries that match some words.
 func (c *Client) Search(ctx context.Context, r api.SearchRequest) (*api.SearchAnswer, error) {
 	return ask[api.SearchAnswer](ctx, c, r)
 }
 
-// Get reads a file, some of its lines, or one entry.
+// Get returns a file, some of its lines, or one entry.
 func (c *Client) Get(ctx context.Context, r api.GetRequest) (*api.GetAnswer, error) {
 	return ask[api.GetAnswer](ctx, c, r)
 }
@@ -36,7 +37,7 @@ func (c *Client) Related(ctx context.Context, r api.RelatedRequest) (*api.Relate
 	return ask[api.RelatedAnswer](ctx, c, r)
 }
 
-// Load gives what an agent reads when a session starts.
+// Load returns the text that an agent reads at the start of a session.
 func (c *Client) Load(ctx context.Context, r api.LoadRequest) (*api.LoadAnswer, error) {
 	return ask[api.LoadAnswer](ctx, c, r)
 }
@@ -46,17 +47,17 @@ func (c *Client) Context(ctx context.Context, r api.ContextRequest) (*api.Contex
 	return ask[api.ContextAnswer](ctx, c, r)
 }
 
-// Todos lists tasks, the same ones together.
+// Todos lists tasks. Copies of a task are listed together.
 func (c *Client) Todos(ctx context.Context, r api.TodosRequest) (*api.TodosAnswer, error) {
 	return ask[api.TodosAnswer](ctx, c, r)
 }
 
-// Todo ticks a task wherever it stands, or opens it again.
+// Todo ticks all copies of a task, or reopens them.
 func (c *Client) Todo(ctx context.Context, r api.TodoRequest) (*api.TodoAnswer, error) {
 	return ask[api.TodoAnswer](ctx, c, r)
 }
 
-// Complete lists names that begin with a text.
+// Complete lists names with a prefix.
 func (c *Client) Complete(ctx context.Context, r api.CompleteRequest) (*api.CompleteAnswer, error) {
 	return ask[api.CompleteAnswer](ctx, c, r)
 }
@@ -71,48 +72,47 @@ func (c *Client) Capture(ctx context.Context, r api.CaptureRequest) (*api.Captur
 	return ask[api.CaptureAnswer](ctx, c, r)
 }
 
-// Remember keeps one thing for long, because the user has asked for it.
+// Remember stores a fact permanently, at the request of the user.
 func (c *Client) Remember(ctx context.Context, r api.RememberRequest) (*api.RememberAnswer, error) {
 	return ask[api.RememberAnswer](ctx, c, r)
 }
 
-// Forget takes entries away for good, in two steps.
+// Forget removes entries permanently, in two steps.
 func (c *Client) Forget(ctx context.Context, r api.ForgetRequest) (*api.ForgetAnswer, error) {
 	return ask[api.ForgetAnswer](ctx, c, r)
 }
 
-// WipeSubject deletes all that is remembered of a subject.
+// WipeSubject deletes all memory of a subject.
 func (c *Client) WipeSubject(ctx context.Context, r api.WipeRequest) (*api.WipeAnswer, error) {
 	return ask[api.WipeAnswer](ctx, c, r)
 }
 
-// Session merges what a session has to say into its file, which everybody may
-// read.
+// Session merges a draft into the file of its session, which is public.
 func (c *Client) Session(ctx context.Context, r api.SessionRequest) (*api.SessionAnswer, error) {
 	return ask[api.SessionAnswer](ctx, c, r)
 }
 
-// Edit replaces a text in a file that has it once.
+// Edit replaces a text that occurs exactly once in a file.
 func (c *Client) Edit(ctx context.Context, r api.EditRequest) (*api.EditAnswer, error) {
 	return ask[api.EditAnswer](ctx, c, r)
 }
 
-// Write makes a file, or replaces what is in one.
+// Write creates a file or replaces its content.
 func (c *Client) Write(ctx context.Context, r api.WriteRequest) (*api.EditAnswer, error) {
 	return ask[api.EditAnswer](ctx, c, r)
 }
 
-// ItemPut keeps an item, or replaces it.
+// ItemPut stores or replaces an item.
 func (c *Client) ItemPut(ctx context.Context, r api.ItemPutRequest) (*api.ItemAnswer, error) {
 	return ask[api.ItemAnswer](ctx, c, r)
 }
 
-// ItemGet gives an item by its key.
+// ItemGet returns an item by its key.
 func (c *Client) ItemGet(ctx context.Context, r api.ItemGetRequest) (*api.ItemAnswer, error) {
 	return ask[api.ItemAnswer](ctx, c, r)
 }
 
-// ItemList lists the items of a namespace, or of all.
+// ItemList lists the items of one namespace or of all namespaces.
 func (c *Client) ItemList(ctx context.Context, r api.ItemListRequest) (*api.ItemListAnswer, error) {
 	return ask[api.ItemListAnswer](ctx, c, r)
 }
@@ -127,22 +127,22 @@ func (c *Client) ItemDeleteNamespace(ctx context.Context, r api.ItemDeleteNamesp
 	return ask[api.ItemDeleteAnswer](ctx, c, r)
 }
 
-// ItemVisibility says who may be told of an item.
+// ItemVisibility sets the visibility of an item.
 func (c *Client) ItemVisibility(ctx context.Context, r api.ItemVisibilityRequest) (*api.ItemAnswer, error) {
 	return ask[api.ItemAnswer](ctx, c, r)
 }
 
-// Resolve tells who an external key is.
+// Resolve returns the subject of an external key.
 func (c *Client) Resolve(ctx context.Context, r api.ResolveRequest) (*api.IdentityAnswer, error) {
 	return ask[api.IdentityAnswer](ctx, c, r)
 }
 
-// Link makes an external key one of a subject's.
+// Link links an external key to a subject.
 func (c *Client) Link(ctx context.Context, r api.LinkRequest) (*api.IdentityAnswer, error) {
 	return ask[api.IdentityAnswer](ctx, c, r)
 }
 
-// Unlink takes a link away.
+// Unlink removes a link.
 func (c *Client) Unlink(ctx context.Context, r api.UnlinkRequest) (*api.IdentityAnswer, error) {
 	return ask[api.IdentityAnswer](ctx, c, r)
 }
@@ -152,73 +152,74 @@ func (c *Client) Links(ctx context.Context, r api.LinksRequest) (*api.LinksAnswe
 	return ask[api.LinksAnswer](ctx, c, r)
 }
 
-// Profile sums up what is known of somebody.
+// Profile writes a summary of the subject.
 func (c *Client) Profile(ctx context.Context, r api.ProfileRequest) (*api.SummaryAnswer, error) {
 	return ask[api.SummaryAnswer](ctx, c, r)
 }
 
-// Project sums up a project.
+// Project writes a summary of a project.
 func (c *Client) Project(ctx context.Context, r api.ProjectRequest) (*api.SummaryAnswer, error) {
 	return ask[api.SummaryAnswer](ctx, c, r)
 }
 
-// Compress sums up old sessions and daily notes, and archives them.
+// Compress summarizes and archives old sessions and daily notes.
 func (c *Client) Compress(ctx context.Context, r api.CompressRequest) (*api.CompressAnswer, error) {
 	return ask[api.CompressAnswer](ctx, c, r)
 }
 
-// Journal lists what was written to files, and why.
+// Journal lists the changes to files, with their reasons.
 func (c *Client) Journal(ctx context.Context, r api.JournalRequest) (*api.JournalAnswer, error) {
 	return ask[api.JournalAnswer](ctx, c, r)
 }
 
-// Undo takes back what was written to files.
+// Undo undoes changes to files.
 func (c *Client) Undo(ctx context.Context, r api.UndoRequest) (*api.UndoAnswer, error) {
 	return ask[api.UndoAnswer](ctx, c, r)
 }
 
-// Compact makes room in long-term files.
+// Compact archives entries of long-term files to bring the files within their
+// limits.
 func (c *Client) Compact(ctx context.Context, r api.CompactRequest) (*api.CompactAnswer, error) {
 	return ask[api.CompactAnswer](ctx, c, r)
 }
 
-// Restore brings an archived entry back to where it was.
+// Restore restores an archived entry to its original place.
 func (c *Client) Restore(ctx context.Context, r api.RestoreRequest) (*api.RestoreAnswer, error) {
 	return ask[api.RestoreAnswer](ctx, c, r)
 }
 
-// Check compares files and index, and lists what is wrong with files.
+// Check compares the files with the index and lists the problems of files.
 func (c *Client) Check(ctx context.Context, r api.CheckRequest) (*api.CheckAnswer, error) {
 	return ask[api.CheckAnswer](ctx, c, r)
 }
 
-// Sync waits until everything that was saved is found.
+// Sync waits until everything saved is indexed.
 func (c *Client) Sync(ctx context.Context, r api.SyncRequest) (*api.SyncAnswer, error) {
 	return ask[api.SyncAnswer](ctx, c, r)
 }
 
-// Rebuild makes the index anew from the files.
+// Rebuild builds a new index from the files.
 func (c *Client) Rebuild(ctx context.Context, r api.RebuildRequest) (*api.RebuildAnswer, error) {
 	return ask[api.RebuildAnswer](ctx, c, r)
 }
 
-// Status tells how the daemon, its files and its index are doing.
+// Status returns the state of the daemon, its files and its index.
 func (c *Client) Status(ctx context.Context, r api.StatusRequest) (*api.StatusAnswer, error) {
 	return ask[api.StatusAnswer](ctx, c, r)
 }
 
-// Operations tells what may be asked.
+// Operations returns the permitted operations.
 func (c *Client) Operations(ctx context.Context, r api.OperationsRequest) (*api.OperationsAnswer, error) {
 	return ask[api.OperationsAnswer](ctx, c, r)
 }
 
-// Events calls f with what happens, as it happens, until the context ends, the
-// daemon goes, or f returns an error.
+// Events calls f for each event until the context ends, the daemon ends, or f
+// returns an error.
 func (c *Client) Events(ctx context.Context, r api.EventsRequest, f func(*api.Event) error) error {
 	return listen(ctx, c, r, f)
 }
 
-// ask asks for the operation that the request is one of.
+// ask executes the operation of a typed request.
 func ask[Answer, R any](ctx context.Context, c *Client, r R) (*Answer, error) {
 	req := api.RequestOf(r)
 	raw, err := c.Do(ctx, req)
@@ -228,7 +229,7 @@ func ask[Answer, R any](ctx context.Context, c *Client, r R) (*Answer, error) {
 	return read[Answer](req, raw)
 }
 
-// listen does so for an operation whose answer has no end.
+// listen executes the operation of a typed request with an endless answer.
 func listen[Answer, R any](ctx context.Context, c *Client, r R, f func(*Answer) error) error {
 	req := api.RequestOf(r)
 	return c.Stream(ctx, req, func(raw json.RawMessage) error {

@@ -8,8 +8,8 @@ import (
 	"github.com/memwatchd/memwatchd/api"
 )
 
-// Visibility determines in which contexts an item may be shown. The zero value is
-// PrivateOnly.
+// Visibility determines in which contexts an item may be shown. The zero value
+// is PrivateOnly.
 type Visibility uint8
 
 // The visibilities.
@@ -33,8 +33,8 @@ func parseVisibility(s string) Visibility {
 	return PrivateOnly
 }
 
-// RequestContext is where what is read will be shown. The zero value is treated
-// as public.
+// RequestContext is the context in which the answer will be shown. The zero
+// value is treated as public.
 type RequestContext uint8
 
 // The contexts.
@@ -55,8 +55,8 @@ func (c RequestContext) String() string {
 	return "unknown"
 }
 
-// A StoredItem is an [api.Item] for programs that keep what they know of a subject
-// by keys, and leave files to others.
+// A StoredItem is an [api.Item] for programs that store facts about subjects by
+// key and do not use files.
 type StoredItem struct {
 	SubjectID  string
 	Namespace  string // profile, preference, fact, project or task_state
@@ -65,31 +65,31 @@ type StoredItem struct {
 	Visibility Visibility
 	Confidence *float64 // 0 to 1
 	Source     *string
-	CreatedAt  int64 // unix seconds, 0 if the item does not say
+	CreatedAt  int64 // unix seconds, 0 if the item has no time
 	UpdatedAt  int64
 }
 
-// ReadOptions say what is read.
+// ReadOptions are the options of Get and List.
 type ReadOptions struct {
 	Context RequestContext
 	Limit   int    // of List; all items if zero
 	Prefix  string // of the keys, for List
 }
 
-// PutOptions say what is kept of an item beside its value.
+// PutOptions are the attributes of an item besides its value.
 type PutOptions struct {
 	Visibility Visibility
 	Confidence *float64 // 0 to 1
 	Source     *string  // such as the id of a message
 }
 
-// A Store keeps items of subjects by namespace and key. It is a thin layer on
-// the item operations of a daemon. The zero Store uses the one on the default
-// socket. It is safe for concurrent use.
+// A Store stores items of subjects by namespace and key. It is a thin layer on
+// the item operations of a daemon. The zero Store uses the daemon on the
+// default socket. It is safe for concurrent use.
 //
-// Where there is no subject, or memory is turned off, nothing is there to be read
-// and nothing is kept, without an error: a program need not ask first. Everything
-// is written in a private context, so the daemon's listener must allow that.
+// An empty subject and disabled memory are not errors: reads return nothing and
+// writes have no effect, so programs need no check. Writes use a private
+// context, so the daemon's listener must allow that context.
 type Store struct {
 	Client *Client // the zero Client if nil
 }
@@ -101,12 +101,12 @@ func (s *Store) client() *Client {
 	return s.Client
 }
 
-// scopeOf is a subject in a context.
+// scopeOf returns the scope of a subject in a context.
 func scopeOf(subjectID string, c RequestContext) api.Scope {
 	return api.Scope{Subject: &subjectID, Context: new(c.String())}
 }
 
-// Get is the item of a key, if there is one that may be shown.
+// Get returns the item of a key and reports whether it exists and may be shown.
 func (s *Store) Get(ctx context.Context, subjectID, namespace, key string, opt ReadOptions) (StoredItem, bool, error) {
 	if subjectID == "" {
 		return StoredItem{}, false, nil
@@ -118,8 +118,8 @@ func (s *Store) Get(ctx context.Context, subjectID, namespace, key string, opt R
 	return stored(answer.Item), true, nil
 }
 
-// List are the items of a namespace, or of all if it is empty, that may be shown,
-// in the order of namespaces and keys.
+// List returns the items of a namespace, or of all if it is empty, that may be
+// shown. They are sorted by namespace and key.
 func (s *Store) List(ctx context.Context, subjectID, namespace string, opt ReadOptions) ([]StoredItem, error) {
 	const page = 1000
 	if subjectID == "" {
@@ -144,8 +144,8 @@ func (s *Store) List(ctx context.Context, subjectID, namespace string, opt ReadO
 	}
 }
 
-// Put keeps an item, in place of the one of that key. What is returned is the
-// item as it is kept: empty if nothing is.
+// Put stores an item in place of any item of the same key. It returns the
+// stored item, which is empty if nothing was stored.
 func (s *Store) Put(ctx context.Context, subjectID, namespace, key, value string, opt PutOptions) (StoredItem, error) {
 	if subjectID == "" {
 		return StoredItem{}, nil
@@ -182,8 +182,8 @@ func (s *Store) DeleteNamespace(ctx context.Context, subjectID, namespace string
 	return unlessMissing(err)
 }
 
-// WipeSubject deletes all that is remembered of a subject and of the keys that
-// are linked to it, but for sessions. It needs a listener without a fixed scope.
+// WipeSubject deletes all memory of a subject and of the keys linked to it,
+// except sessions. It needs a listener without a fixed scope.
 func (s *Store) WipeSubject(ctx context.Context, subjectID string) error {
 	if subjectID == "" {
 		return nil
@@ -198,21 +198,22 @@ func (s *Store) WipeSubject(ctx context.Context, subjectID string) error {
 	return nil
 }
 
-// An Identity is who an external key stands for.
+// An Identity is the subject of an external key.
 type Identity struct {
-	Enabled     bool     // the key is somebody's, and memory is on; else there is nothing to read, and nothing is kept
+	Enabled     bool     // the key belongs to a subject and memory is on; otherwise reads return nothing and writes have no effect
 	ExternalKey string   // such as telegram:123
-	SubjectID   string   // such as acct:42, or ext:telegram:123 for a key that is linked to none
-	Aliases     []string // subjects whose memory is read with it
+	SubjectID   string   // such as acct:42, or ext:telegram:123 for a key without a link
+	Aliases     []string // subjects whose memory is read with that of SubjectID
 }
 
-// A Resolver tells who external keys are. The zero Resolver asks the daemon on
-// the default socket. It is safe for concurrent use.
+// A Resolver resolves external keys to subjects. The zero Resolver uses the
+// daemon on the default socket. It is safe for concurrent use.
 type Resolver struct {
 	Client *Client // the zero Client if nil
 }
 
-// Resolve is who an external key stands for; an empty one is nobody's.
+// Resolve returns the identity of an external key. An empty key has the zero
+// Identity.
 func (r *Resolver) Resolve(ctx context.Context, externalKey string) (Identity, error) {
 	if externalKey == "" {
 		return Identity{}, nil
@@ -228,7 +229,7 @@ func (r *Resolver) Resolve(ctx context.Context, externalKey string) (Identity, e
 	return Identity{answer.Enabled, answer.ExternalKey, answer.Subject, answer.Aliases}, nil
 }
 
-// stored is an item in the shape of a store.
+// stored converts an item to a StoredItem.
 func stored(i *api.Item) StoredItem {
 	if i == nil {
 		return StoredItem{}
@@ -250,7 +251,7 @@ func unixSeconds(t time.Time) int64 {
 	return t.Unix()
 }
 
-// unlessMissing is an error, but for the one of what is not there.
+// unlessMissing returns err, or nil if err has the code [api.NotFound].
 func unlessMissing(err error) error {
 	if e, ok := errors.AsType[*api.Error](err); ok && e.Code == api.NotFound {
 		return nil
