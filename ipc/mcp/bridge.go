@@ -14,31 +14,31 @@ import (
 	"github.com/memwatchd/memwatchd/ipc/client"
 )
 
-// A Bridge speaks the Model Context Protocol with one agent, a message a line, and
-// asks a daemon for what the agent asks. It holds no connection between two
-// questions, so that it does not matter to it whether the daemon has been started
-// anew, or is there yet at all.
+// A Bridge connects one agent to a daemon. It exchanges messages of the Model
+// Context Protocol with the agent, one per line, and executes the requests on
+// the daemon. It holds no connection between requests, so the daemon may
+// restart, or start after the bridge.
 type Bridge struct {
 	Client  *client.Client
-	Profile Profile   // which tools there are; empty for the core of them
+	Profile Profile   // the tools on offer; empty for the core tools
 	Version string    // of the program
 	Off     bool      // memory is known to be turned off
-	Stack   io.Writer // where a panic is told; nil for nowhere
+	Stack   io.Writer // receives panics with their stacks; nil discards them
 }
 
 const (
-	// narrowing is how long the list of tools waits to hear which of them this
-	// scope may use: an agent that starts waits for the list.
+	// narrowing bounds the wait for the permitted operations before the list of
+	// tools is sent, because a starting agent waits for the list.
 	narrowing = 300 * time.Millisecond
-	// bridgeGrace is how much longer an answer is waited for than a daemon takes
-	// for one at most.
+	// bridgeGrace is added to the maximum answer time of the daemon to get the
+	// timeout of a request.
 	bridgeGrace = 10 * time.Second
-	// lastWords is how long answers under way are waited for once the agent has
-	// ended its side.
+	// lastWords bounds the wait for pending answers after the agent has closed
+	// its output.
 	lastWords = 2 * time.Second
 )
 
-// Run answers until the agent ends its side, or the context does.
+// Run answers until the agent closes its output or the context ends.
 func (b *Bridge) Run(ctx context.Context, in io.Reader, out io.Writer) error {
 	s := &server{profile: b.Profile, version: b.Version, ask: b.ask, may: b.may, welcome: b.welcome, broken: b.broken}
 	if s.profile == "" {
@@ -48,7 +48,7 @@ func (b *Bridge) Run(ctx context.Context, in io.Reader, out io.Writer) error {
 	l := &lineWire{out: out}
 	over := make(chan struct{})
 	defer close(over)
-	go func() { // to the end of the input: nothing calls off a read
+	go func() { // ends with the input: a blocked read cannot be canceled
 		err := l.sift(in, sound)
 		l.wait(lastWords, over)
 		sound.CloseWithError(err)
@@ -70,8 +70,8 @@ func (b *Bridge) may(ctx context.Context) (*api.OperationsAnswer, bool) {
 	return answer, true
 }
 
-// welcome does not ask, and goes by what is known without: the first answer must
-// not wait for a daemon.
+// welcome returns the locally known state without a request: the first response
+// must not wait for a daemon.
 func (b *Bridge) welcome(context.Context) (*api.OperationsAnswer, bool) {
 	return &api.OperationsAnswer{}, b.Off
 }

@@ -15,35 +15,37 @@ import (
 	"github.com/memwatchd/memwatchd/api"
 )
 
-// POST /mcp speaks the Model Context Protocol: streamable HTTP, a message and its
-// answer in JSON, without sessions. Who asks is said by the listener, or by
+// POST /mcp implements the Model Context Protocol as streamable HTTP without
+// sessions: a message and its answer in JSON. The caller is determined by the
+// listener or by
 //
 //	Memwatchd-Subject: acct:42
 //	Memwatchd-Context: private
 //
-// and never by a tool's arguments. /mcp?tools=all gives all tools; without that
-// it is the core of them, or what the listener is restricted to.
+// and never by the arguments of a tool. /mcp?tools=all offers all tools. The
+// default is the core tools, or the tools for the operations that the listener
+// permits.
 
-// The headers by which a request to /mcp says who asks.
+// The headers that identify the caller of a request to /mcp.
 const (
 	SubjectHeader = "Memwatchd-Subject"
 	ContextHeader = "Memwatchd-Context"
 )
 
-// maxBatch is how many messages one request may have, which only clients of an old
-// revision of the protocol send: each of them is worked on at the same time.
+// maxBatch bounds the messages of one request, because they are executed
+// concurrently. Only clients of an old revision of the protocol send batches.
 const maxBatch = 20
 
 // A Handler answers POST /mcp on one listener.
 type Handler struct {
-	Fixed      *api.Fixed // what the listener holds its callers to
+	Fixed      *api.Fixed // scope to which the listener restricts its callers
 	Version    string     // of the program
-	MaxRequest int64      // bytes of a request's body
+	MaxRequest int64      // bytes of a request body
 
 	Do       func(context.Context, api.Caller, *api.Request) (any, error)
-	Admit    func() error               // before each operation of a request but the first
-	Failed   func(op string, err error) // is told of every failure
-	Panicked func(v any, stack []byte)  // is told of a panic
+	Admit    func() error               // called before each operation of a request except the first
+	Failed   func(op string, err error) // called for every failed operation
+	Panicked func(v any, stack []byte)  // called for a panic
 
 	once    sync.Once
 	servers map[Profile]*server
@@ -61,39 +63,40 @@ func (h *Handler) start() {
 		return h.servers[exchangeOf(r.Context()).profile].Server
 	}, &mcp.StreamableHTTPOptions{
 		Stateless: true, JSONResponse: true, MaxRequestBodyBytes: h.MaxRequest,
-		DisableLocalhostProtection: true, // the listener has its own
+		DisableLocalhostProtection: true, // the listener has its own protection
 	})
 }
 
-// An Answer is what a request to /mcp is answered, and what it asked for.
+// An Answer is the response to a request to /mcp, with the operation for logs
+// and metrics.
 type Answer struct {
 	Status int
 	Header http.Header
 	Body   []byte
 
-	Operation string // the last that was asked for; empty for none
-	Code      string // what became of it: ok, or the code of an error
+	Operation string // the last requested operation; empty for none
+	Code      string // ok or the code of an error
 }
 
 // An exchange is one request to /mcp.
 type exchange struct {
 	profile Profile
 	caller  api.Caller
-	may     *api.OperationsAnswer // what the caller may ask
-	ctx     context.Context       // over when the client has gone
+	may     *api.OperationsAnswer // operations permitted to the caller
+	ctx     context.Context       // canceled when the client disconnects
 
 	mu    sync.Mutex
-	asked int    // operations
-	op    string // the last of them
-	code  string // what became of it
+	asked int    // number of operations
+	op    string // the last operation
+	code  string // its result
 }
 
 type exchangeKey struct{}
 
 func exchangeOf(ctx context.Context) *exchange { return ctx.Value(exchangeKey{}).(*exchange) }
 
-// Answer answers a request, whose body is read by a function once it is known
-// who asks. An error is for the client.
+// Answer answers a request. It calls read for the body only after the caller is
+// known. The client may see the text of the error.
 func (h *Handler) Answer(r *http.Request, read func() ([]byte, error)) (*Answer, error) {
 	h.once.Do(h.start)
 	e, err := h.exchange(r)
@@ -118,11 +121,11 @@ func (h *Handler) Answer(r *http.Request, read func() ([]byte, error)) (*Answer,
 	return &Answer{Status: w.status, Header: w.header, Body: w.body.Bytes(), Operation: e.op, Code: cmp.Or(e.code, w.code())}, nil
 }
 
-// exchange decides who asks, and which tools there are.
+// exchange determines the caller and the tools of a request.
 func (h *Handler) exchange(r *http.Request) (*exchange, error) {
 	e := &exchange{profile: CoreTools, caller: api.Caller{Fixed: h.Fixed, Model: true}, ctx: r.Context()}
 	if h.Fixed != nil && len(h.Fixed.Operations) > 0 {
-		e.profile = AllTools // of these
+		e.profile = AllTools // restricted to the operations of the listener
 	}
 	query, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
@@ -156,23 +159,23 @@ func (h *Handler) exchange(r *http.Request) (*exchange, error) {
 	return e, nil
 }
 
-// batched is how many messages a batch has.
+// batched returns the number of messages in a request body.
 func batched(body []byte) int {
 	body = bytes.TrimSpace(body)
 	if !bytes.HasPrefix(body, []byte("[")) {
 		return 1
 	}
 	var batch []json.RawMessage
-	_ = json.Unmarshal(body, &batch) // what is no JSON is refused elsewhere
+	_ = json.Unmarshal(body, &batch) // invalid JSON is rejected by the library
 	return len(batch)
 }
 
-// ask asks for an operation as a request to /mcp may.
+// ask executes an operation for a request to /mcp.
 func (h *Handler) ask(ctx context.Context, req *api.Request) (body json.RawMessage, err error) {
 	e := exchangeOf(ctx)
 	e.mu.Lock()
 	e.asked++
-	more := e.asked > 1 // than the one that the request was admitted for
+	more := e.asked > 1 // the first is covered by the admission of the request
 	e.mu.Unlock()
 	defer func() {
 		e.mu.Lock()
@@ -190,7 +193,8 @@ func (h *Handler) ask(ctx context.Context, req *api.Request) (body json.RawMessa
 	if !h.Fixed.Allows(req.Operation()) {
 		return nil, api.Errorf(api.Forbidden, "%s is not served on this listener", req.Operation().Name)
 	}
-	// The protocol's library does not end what is done for a client that has gone.
+	// The protocol library does not cancel the work for a client that has
+	// disconnected.
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(e.ctx, cancel)()
@@ -209,7 +213,7 @@ func (h *Handler) broken(ctx context.Context, v any, stack []byte) {
 	e.code = string(api.Internal)
 }
 
-// A recorder keeps an answer until it is whole.
+// A recorder buffers a complete response.
 type recorder struct {
 	header http.Header
 	status int
@@ -223,7 +227,7 @@ func (w *recorder) WriteHeader(status int) { w.status = status }
 
 func (w *recorder) Write(p []byte) (int, error) { return w.body.Write(p) }
 
-// code is the answer in a word, for counting.
+// code returns ok or an error code, for metrics.
 func (w *recorder) code() string {
 	if w.status < http.StatusBadRequest {
 		return "ok"

@@ -15,24 +15,24 @@ import (
 	"github.com/memwatchd/memwatchd/api"
 )
 
-// maxLine is how many bytes a message on a line may have, which is less than the
-// library's limit.
+// maxLine is the maximum size of a message in bytes. It is less than the limit
+// of the library.
 const maxLine = 15 << 20
 
-// A lineWire stands between an agent, which sends a message a line, and the library
-// that answers them. For the library a line that makes no sense is the end of
-// the session; here it is answered like everything else.
+// A lineWire filters the messages between an agent, which sends one per line,
+// and the protocol library. The library ends the session at a malformed line; a
+// lineWire answers it with an error instead.
 type lineWire struct {
-	batches bool // may be sent: the agent speaks an old revision of the protocol
+	batches bool // the agent uses an old revision of the protocol, which allows batches
 
 	mu      sync.Mutex
 	out     io.Writer
-	pending int           // lines that will be answered
-	idle    chan struct{} // closed when none are left; nil if nobody waits
+	pending int           // expected answers
+	idle    chan struct{} // closed when no answer is pending; nil without a waiter
 }
 
-// sift passes on the lines that are messages, and answers the others, until there
-// are no more.
+// sift passes valid lines on to the library and answers the others, until the
+// input ends.
 func (l *lineWire) sift(in io.Reader, to io.Writer) error {
 	r := bufio.NewReaderSize(in, 64<<10)
 	for {
@@ -56,7 +56,8 @@ func (l *lineWire) sift(in io.Reader, to io.Writer) error {
 	}
 }
 
-// readLine reads a line. Of one that is too long it gives too much, and no more.
+// readLine reads a line. Of an overlong line it returns a prefix of more than
+// maxLine bytes and skips the rest.
 func readLine(r *bufio.Reader) (line []byte, err error) {
 	for {
 		part, err := r.ReadSlice('\n')
@@ -69,7 +70,8 @@ func readLine(r *bufio.Reader) (line []byte, err error) {
 	}
 }
 
-// heard tells whether a line will be answered, or why it is no message.
+// heard reports whether a line expects an answer, or returns an error if the
+// line is not a valid message.
 func (l *lineWire) heard(line []byte) (answered bool, problem *jsonrpc.Error) {
 	refused := func(code int64, format string, args ...any) (bool, *jsonrpc.Error) {
 		return false, &jsonrpc.Error{Code: code, Message: fmt.Sprintf(format, args...)}
@@ -82,7 +84,7 @@ func (l *lineWire) heard(line []byte) (answered bool, problem *jsonrpc.Error) {
 	}
 	messages := []json.RawMessage{line}
 	if line[0] == '[' {
-		messages = nil // not to be read into the line itself
+		messages = nil // otherwise Unmarshal would overwrite the line
 		if err := json.Unmarshal(line, &messages); err != nil || !l.batches || len(messages) == 0 || len(messages) > maxBatch {
 			return refused(jsonrpc.CodeInvalidRequest, "such a batch of messages is not part of the protocol")
 		}
@@ -109,10 +111,11 @@ func (l *lineWire) heard(line []byte) (answered bool, problem *jsonrpc.Error) {
 	return answered, nil
 }
 
-// firstWithoutBatches is the first revision of the protocol that has no batches.
+// firstWithoutBatches is the first revision of the protocol without batches.
 const firstWithoutBatches = "2025-06-18"
 
-// refuse answers what has no id by which it could be answered.
+// refuse answers an invalid line. The answer has a null id because the id of
+// the message is unknown.
 func (l *lineWire) refuse(problem *jsonrpc.Error) error {
 	answer, err := api.Encode(map[string]any{"jsonrpc": "2.0", "id": nil, "error": problem})
 	if err != nil {
@@ -131,7 +134,7 @@ func (l *lineWire) expect(answer bool) {
 	}
 }
 
-// Write implements [io.Writer], for one answer at a time.
+// Write implements [io.Writer]. Each call must contain one answer.
 func (l *lineWire) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -143,8 +146,7 @@ func (l *lineWire) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// wait waits until everything is answered, or there will be no answers, but not
-// for longer than that.
+// wait waits until no answer is pending, over is closed, or limit has passed.
 func (l *lineWire) wait(limit time.Duration, over <-chan struct{}) {
 	l.mu.Lock()
 	if l.pending <= 0 {
@@ -163,5 +165,6 @@ func (l *lineWire) wait(limit time.Duration, over <-chan struct{}) {
 	}
 }
 
-// Close implements [io.Closer]. Who has opened it closes it.
+// Close implements [io.Closer]. It does nothing: the caller of Run owns the
+// output.
 func (l *lineWire) Close() error { return nil }

@@ -13,8 +13,8 @@ import (
 	"github.com/memwatchd/memwatchd/api"
 )
 
-// Files of memory are resources: memory://<path>, with what cannot stand in a URI
-// escaped.
+// Files of memory are resources with the URI memory://<path>. Characters that
+// are invalid in a URI are escaped.
 const (
 	resourcePrefix = "memory://"
 	markdown       = "text/markdown"
@@ -32,21 +32,21 @@ func ResourceURI(path string) string {
 	return resourcePrefix + strings.Join(parts, "/")
 }
 
-// resourcePath is the path that a URI names.
+// resourcePath returns the path in a URI and reports whether the URI is valid.
 func resourcePath(uri string) (string, bool) {
 	escaped, ok := strings.CutPrefix(uri, resourcePrefix)
 	path, err := url.PathUnescape(escaped)
 	return path, ok && err == nil && path != ""
 }
 
-// canonicalURI is a URI as it is listed, of what may be escaped less, or more.
+// canonicalURI returns a URI with the escaping of ResourceURI and reports
+// whether the URI is valid.
 func canonicalURI(uri string) (string, bool) {
 	path, ok := resourcePath(uri)
 	return ResourceURI(path), ok
 }
 
-// noResource is the one answer for what is not there, and for what may not be
-// read.
+// noResource returns the same error for missing and for unreadable resources.
 func noResource(uri string) error {
 	data, err := json.Marshal(map[string]string{"uri": uri})
 	if err != nil {
@@ -55,7 +55,7 @@ func noResource(uri string) error {
 	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "Resource not found", Data: data}
 }
 
-// readResource shows a file.
+// readResource returns the content of a file.
 func (s *server) readResource(ctx context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
 	path, _ := resourcePath(req.Params.URI)
 	answer, err := askFor[api.GetAnswer](ctx, s.ask, api.GetRequest{Path: path})
@@ -68,15 +68,15 @@ func (s *server) readResource(ctx context.Context, req *mcp.ReadResourceRequest)
 	return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: req.Params.URI, MIMEType: markdown, Text: answer.Text}}}, nil
 }
 
-// Files are listed so many at a time, and so many names are offered for a path
-// that is being typed, which is what the protocol has room for.
+// resourcePage is the number of files in a page of the list, and maxCompletions
+// the number of completions that the protocol allows.
 const (
 	resourcePage   = 1000
 	maxCompletions = 100
 )
 
-// listResources lists the files that the caller can read, in the order of their
-// paths. The cursor is the last path of the page before.
+// listResources lists the files that the caller can read, sorted by path. The
+// cursor is the last path of the previous page.
 func (s *server) listResources(ctx context.Context, after string, list *mcp.ListResourcesResult) error {
 	page, err := s.paths(ctx, api.CompleteRequest{After: after, Limit: resourcePage})
 	if err != nil {
@@ -103,7 +103,8 @@ func (s *server) complete(ctx context.Context, req *mcp.CompleteRequest) (*mcp.C
 	}}, nil
 }
 
-// paths lists paths. There are none where they may not be asked for.
+// paths lists paths. It returns an empty list if the listener forbids the
+// operation.
 func (s *server) paths(ctx context.Context, r api.CompleteRequest) (*api.CompleteAnswer, error) {
 	r.What = "path"
 	page, err := askFor[api.CompleteAnswer](ctx, s.ask, r)
@@ -116,7 +117,7 @@ func (s *server) paths(ctx context.Context, r api.CompleteRequest) (*api.Complet
 	return nil, rpcError(err)
 }
 
-// askFor asks for an operation with a request and an answer of Go.
+// askFor executes the operation of a typed request and decodes the answer.
 func askFor[Answer, R any](ctx context.Context, ask AskFunc, r R) (*Answer, error) {
 	req := api.RequestOf(r).WithDefaults()
 	raw, err := ask(ctx, req)

@@ -1,7 +1,7 @@
-// Package mcp serves the operations that package api describes to models, by the
-// Model Context Protocol: [Tools] lists what a model is given of them, [Handler]
-// answers over HTTP for the daemon, and [Bridge] over standard input and output
-// for a program that an agent starts.
+// Package mcp serves the operations of package api to models over the Model
+// Context Protocol. [Tools] lists the tools of models, [Handler] answers over
+// HTTP for the daemon, and [Bridge] answers over standard input and output for
+// a program that an agent starts.
 package mcp
 
 import (
@@ -16,31 +16,31 @@ import (
 	"github.com/memwatchd/memwatchd/api"
 )
 
-// An server speaks the Model Context Protocol for whoever answers its
-// questions: the daemon itself, or a client of one. It keeps nothing from one
-// request to the next.
+// A server implements the Model Context Protocol on top of an AskFunc: that of
+// the daemon itself or that of a client. It keeps no state between requests.
 type server struct {
 	*mcp.Server
 	profile Profile
 	version string
 
 	ask AskFunc
-	// may is what the caller of a context may ask; false if that is not known.
+	// may returns the operations permitted to the caller in the context, or
+	// false if they are unknown.
 	may func(context.Context) (*api.OperationsAnswer, bool)
-	// welcome is may, for the first answer of all, which must not wait.
+	// welcome replaces may for the first response, which must not wait.
 	welcome func(context.Context) (*api.OperationsAnswer, bool)
-	// broken is told of a panic.
+	// broken is called for a panic.
 	broken func(ctx context.Context, v any, stack []byte)
 }
 
-// start makes the server that the fields describe.
+// start creates the server from the fields.
 func (s *server) start() *server {
 	s.Server = mcp.NewServer(&mcp.Implementation{Name: "memwatchd", Title: "Memory", Version: s.version}, &mcp.ServerOptions{
 		Capabilities: &mcp.ServerCapabilities{
 			Tools: &mcp.ToolCapabilities{}, Resources: &mcp.ResourceCapabilities{}, Completions: &mcp.CompletionCapabilities{},
 		},
 		CompletionHandler: s.complete,
-		// Whoever asks sees what they may see.
+		// The list depends on the permissions of the caller.
 		SetCacheable: func(_ context.Context, _ mcp.Request, c *mcp.Cacheable) { c.CacheScope = "private" },
 	})
 	for _, t := range Tools {
@@ -56,7 +56,7 @@ func (s *server) start() *server {
 	return s
 }
 
-// described is a tool as the protocol shows it.
+// described returns the protocol's description of a tool.
 func (t *Tool) described() *mcp.Tool {
 	readOnly := !slices.ContainsFunc(t.ops, func(op *api.Operation) bool { return !op.ReadOnly })
 	return &mcp.Tool{
@@ -68,8 +68,8 @@ func (t *Tool) described() *mcp.Tool {
 	}
 }
 
-// handler answers the calls of a tool. What goes wrong is for the model to read:
-// it is no error of the protocol.
+// handler returns the handler for calls of a tool. A failed operation is a
+// result for the model to read and not a protocol error.
 func (s *server) handler(t *Tool) mcp.ToolHandler {
 	return func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		return t.Use(ctx, s.ask, req.Params.Arguments).result()
@@ -86,8 +86,9 @@ func (a Result) result() (*mcp.CallToolResult, error) {
 	}, nil
 }
 
-// receive stands before everything that is asked for: a panic is an answer, the
-// next request must not notice; and who may not use a tool is not shown it.
+// receive wraps all methods. It converts a panic into an error response, so
+// that the next request is not affected, and removes tools from the list that
+// the caller may not use.
 func (s *server) receive(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (result mcp.Result, err error) {
 		defer func() {
@@ -111,7 +112,7 @@ func (s *server) receive(next mcp.MethodHandler) mcp.MethodHandler {
 			req = &mcp.ReadResourceRequest{Session: r.Session, Params: &params, Extra: r.Extra}
 		case *mcp.ListResourcesRequest:
 			if r.Params != nil {
-				after = r.Params.Cursor // ours, not the library's
+				after = r.Params.Cursor // a cursor of this package, not of the library
 			}
 			req = &mcp.ListResourcesRequest{Session: r.Session, Params: &mcp.ListResourcesParams{}, Extra: r.Extra}
 		}
@@ -140,7 +141,8 @@ func toolNamed(name string) *Tool {
 	return Tools[slices.IndexFunc(Tools, func(t *Tool) bool { return t.Name == name })]
 }
 
-// instructions are empty where there is no memory.
+// instructions returns the instructions for the model, or "" if memory is
+// turned off.
 func (s *server) instructions(ctx context.Context) string {
 	may, known := s.welcome(ctx)
 	if known && !may.Enabled {
@@ -152,8 +154,8 @@ func (s *server) instructions(ctx context.Context) string {
 	})
 }
 
-// rpcError is an error of an operation where the protocol has no other place for
-// it.
+// rpcError converts the error of an operation to a protocol error, for methods
+// whose results have no field for errors.
 func rpcError(err error) error {
 	e := errorOf(err)
 	data, err := api.Encode(api.Failure{Error: e})

@@ -11,52 +11,52 @@ import (
 	"github.com/memwatchd/memwatchd/secrets"
 )
 
-// A Tool is what a model is given of an operation: its name, and when to use it.
-// Its parameters are those of the operation, without who asks: that is decided by
-// the listener, or by whoever has started the program that speaks for a model.
+// A Tool presents an operation to a model: its name, and when to use it. Its
+// parameters are those of the operation, without the scope. The listener, or
+// the starter of the bridge, determines the scope.
 type Tool struct {
-	Name  string // as models know it
-	Title string // for people who watch
-	Text  string // for models: what it does, and when to use it
+	Name  string // for models
+	Title string // for people
+	Text  string // for models: its effect and when to use it
 
-	Core        bool // it is given to every agent, unless all are asked for
-	Destructive bool // it may replace or remove what is there
-	Idempotent  bool // to use it twice is to use it once
+	Core        bool // offered to every agent; other tools only with AllTools
+	Destructive bool // may replace or remove existing content
+	Idempotent  bool // a repeated call has no further effect
 
-	// ops are the operations, mostly one. Another is meant where a parameter is
-	// given that only it has.
+	// ops are the operations of the tool, usually one. A parameter that only
+	// one of the others has selects that operation.
 	ops []*api.Operation
 }
 
-// Operations returns the operations that the tool asks for: the first, unless a
-// parameter is given that only another has.
+// Operations returns the operations of the tool. A call executes the first one,
+// unless a parameter is set that only another has.
 func (t *Tool) Operations() []*api.Operation { return t.ops }
 
-// Asks reports whether the tool may ask for an operation.
+// Asks reports whether the tool may execute an operation.
 func (t *Tool) Asks(op *api.Operation) bool { return slices.Contains(t.ops, op) }
 
-// tool fills in a row for operations.
+// tool completes a row of the table with its operations.
 func tool(t Tool, names ...string) *Tool {
 	for _, name := range names {
 		op, err := api.LookUp(name)
 		if err != nil {
-			panic(err) // a mistake in the table: every test would hit it
+			panic(err) // invalid table: every test would panic here
 		}
 		t.ops = append(t.ops, op)
 	}
 	return &t
 }
 
-// A Profile says which tools an agent is given.
+// A Profile is a selection of tools.
 type Profile string
 
 // The profiles.
 const (
-	CoreTools Profile = "core" // what every agent needs
+	CoreTools Profile = "core" // the tools that every agent needs
 	AllTools  Profile = "all"
 )
 
-// ParseProfile reads the name of a profile.
+// ParseProfile returns the profile with the given name.
 func ParseProfile(s string) (Profile, error) {
 	if p := Profile(s); p == CoreTools || p == AllTools {
 		return p, nil
@@ -66,16 +66,17 @@ func ParseProfile(s string) (Profile, error) {
 
 func (p Profile) has(t *Tool) bool { return t.Core || p == AllTools }
 
-// allowed reports whether one of the tool's operations may be asked.
+// allowed reports whether the caller may execute at least one of the tool's
+// operations.
 func (t *Tool) allowed(may *api.OperationsAnswer) bool {
 	return may.Enabled && slices.ContainsFunc(t.ops, func(op *api.Operation) bool { return slices.Contains(may.Operations, op.Name) })
 }
 
-// aliases are names of parameters that models know from elsewhere.
+// aliases are parameter names that models know from other tools.
 var aliases = map[string]string{"maxResults": "limit", "k": "limit", "after": "since", "before": "until"}
 
 // Params returns the parameters of the tool: those of its first operation, and
-// what only the others have.
+// those that only the others have.
 func (t *Tool) Params() []*api.Param {
 	var list []*api.Param
 	for _, op := range t.ops {
@@ -88,8 +89,8 @@ func (t *Tool) Params() []*api.Param {
 	return list
 }
 
-// request is what a model asks for with some arguments, as strictly as programs
-// are heard.
+// request returns the request for a call of the tool. It decodes the arguments
+// as strictly as those of programs.
 func (t *Tool) request(arguments json.RawMessage) (*api.Request, error) {
 	if len(arguments) == 0 || string(arguments) == "null" {
 		arguments = json.RawMessage("{}")
@@ -99,7 +100,7 @@ func (t *Tool) request(arguments json.RawMessage) (*api.Request, error) {
 		return slices.ContainsFunc(params, func(p *api.Param) bool { return p.Name == name })
 	}
 	fields := map[string]json.RawMessage{}
-	var names []string // in the order in which they are given
+	var names []string // in the given order
 	err := api.EachField(arguments, func(name string, raw json.RawMessage) error {
 		if meant := aliases[name]; has(meant) {
 			name = meant
@@ -136,8 +137,8 @@ func (t *Tool) request(arguments json.RawMessage) (*api.Request, error) {
 	return req, req.Check()
 }
 
-// isEmpty reports whether a value says as much as none: models fill in what they
-// do not need.
+// isEmpty reports whether a value is equivalent to an absent one, because
+// models fill in parameters that they do not need.
 func isEmpty(raw json.RawMessage) bool {
 	switch string(bytes.TrimSpace(raw)) {
 	case "null", `""`, "[]", "{}":
@@ -146,7 +147,7 @@ func isEmpty(raw json.RawMessage) bool {
 	return false
 }
 
-// meant is the operation that the fields are of.
+// meant returns the operation selected by the fields.
 func (t *Tool) meant(fields map[string]json.RawMessage) *api.Operation {
 	for _, op := range t.ops[1:] {
 		for _, p := range t.own(op) {
@@ -158,14 +159,15 @@ func (t *Tool) meant(fields map[string]json.RawMessage) *api.Operation {
 	return t.ops[0]
 }
 
-// own are the parameters that only this one of the operations has.
+// own returns the parameters that the tool takes from op: those that no earlier
+// operation has.
 func (t *Tool) own(op *api.Operation) []*api.Param {
 	return slices.DeleteFunc(t.Params(), func(p *api.Param) bool {
 		return !slices.Contains(op.Params, p)
 	})
 }
 
-// marks names the parameters by which an operation is meant.
+// marks returns the names of the parameters that select an operation.
 func (t *Tool) marks(op *api.Operation) string {
 	var names []string
 	for _, p := range t.own(op) {
@@ -174,19 +176,19 @@ func (t *Tool) marks(op *api.Operation) string {
 	return strings.Join(names, " and ")
 }
 
-// An AskFunc asks for an operation, and returns the answer as it goes over the
-// wire. What is wrong is an [*api.Error].
+// An AskFunc executes an operation and returns the answer in its wire format.
+// Errors are of type [*api.Error].
 type AskFunc func(context.Context, *api.Request) (json.RawMessage, error)
 
-// A Result is what a model is answered: a text for it, and what programs are
-// answered, to be encoded.
+// A Result is the result of a tool call: a text for the model, and structured
+// content for programs, to be encoded.
 type Result struct {
 	Text   string
 	Fields any
 	Failed bool
 }
 
-// Use asks for what a model asks for with some arguments, a JSON object.
+// Use calls the tool with arguments, which are a JSON object.
 func (t *Tool) Use(ctx context.Context, ask AskFunc, arguments json.RawMessage) Result {
 	req, err := t.request(arguments)
 	if err != nil {
@@ -209,7 +211,7 @@ func (t *Tool) Use(ctx context.Context, ask AskFunc, arguments json.RawMessage) 
 	return Result{Text: textOf(answer), Fields: raw}
 }
 
-// failure is an error that a model can do something about.
+// failure returns a result that describes an error to the model.
 func failure(err error) Result {
 	e := errorOf(err)
 	text := string(e.Code) + ": " + e.Message
@@ -219,14 +221,13 @@ func failure(err error) Result {
 	return Result{Text: text, Fields: api.Failure{Error: e}, Failed: true}
 }
 
-// errorOf is an error as a model is told it, without credentials.
+// errorOf converts err to an API error and masks its credentials.
 func errorOf(err error) *api.Error {
 	e, _ := secrets.RedactValue(api.AsError(err))
 	return e
 }
 
-// noFile is a file that is not there, or not to be read, as a model is answered
-// that tries one.
+// noFile is the content for a file that does not exist or is not readable.
 type noFile struct {
 	Path    string `json:"path"`
 	Text    string `json:"text"`
@@ -238,8 +239,8 @@ func missing(path string) noFile {
 	return noFile{Path: path, Missing: true}
 }
 
-// toolHits are hits whose lines have the names, too, that models know from
-// elsewhere.
+// toolHits adds line fields to hits under the names that models know from other
+// tools.
 type toolHits struct {
 	Hits []toolHit `json:"hits"`
 	*api.SearchAnswer

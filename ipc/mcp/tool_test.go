@@ -16,8 +16,8 @@ import (
 
 var update = flag.Bool("update", false, "write golden files anew")
 
-// What models say in other words is understood; what makes no sense is told, with
-// what may have been meant.
+// TestToolArguments checks that aliases of parameters are accepted, and that
+// errors about invalid arguments suggest the nearest name.
 func TestToolArguments(t *testing.T) {
 	for _, c := range []struct{ tool, arguments, want string }{
 		{"memory_search", `{"query":"a","maxResults":3}`, `{"limit":3,"query":"a"}`},
@@ -71,7 +71,8 @@ func TestToolArguments(t *testing.T) {
 	}
 }
 
-// What a model is told of its tools, all of it.
+// TestToolsAsTold compares all descriptions and instructions for models with a
+// golden file.
 func TestToolsAsTold(t *testing.T) {
 	var list []*mcp.Tool
 	for _, tool := range Tools {
@@ -97,7 +98,7 @@ func TestToolsAsTold(t *testing.T) {
 	}
 }
 
-// A line is read to its end, however long it is.
+// TestReadLine checks that a line of any length is read to its end.
 func TestReadLine(t *testing.T) {
 	long := strings.Repeat("x", 3*15<<20)
 	r := bufio.NewReaderSize(strings.NewReader("a\n"+long+"\nb"), 64)

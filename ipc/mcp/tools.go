@@ -7,8 +7,9 @@ import (
 	"github.com/memwatchd/memwatchd/brief"
 )
 
-// Tools are the operations that a model is given, in the order of the table. What
-// their parameters mean stands with the parameters, once; here is when to use them.
+// Tools are the tools for models, in the order of the table. The descriptions
+// of parameters are part of the parameters; the texts here describe when to use
+// a tool.
 var Tools = []*Tool{
 	tool(Tool{
 		Name: "memory_search", Title: "Search memory", Core: true,
@@ -106,7 +107,8 @@ var Tools = []*Tool{
 	}, "status"),
 }
 
-// instructions tell a model what its tools are for.
+// instructions returns the instructions for a model. They mention only tools
+// for which has returns true.
 func instructions(has func(name string) bool) string {
 	var b strings.Builder
 	say := func(text string, needed ...string) {

@@ -9,7 +9,7 @@ import (
 	"github.com/memwatchd/memwatchd/api"
 )
 
-// A schema describes the value of a parameter, as JSON Schema does.
+// A schema describes the value of a parameter in JSON Schema.
 type schema struct {
 	Type        string     `json:"type"`
 	Description string     `json:"description,omitempty"`
@@ -24,7 +24,7 @@ type schema struct {
 	Required    []string   `json:"required,omitempty"`
 }
 
-// properties are those of an object, in order.
+// properties are the properties of an object, in order.
 type properties []property
 
 type property struct {
@@ -48,7 +48,7 @@ func (p properties) MarshalJSON() ([]byte, error) {
 	return append(b, '}'), nil
 }
 
-// schema describes the arguments of a tool.
+// schema returns the schema of the arguments of a tool.
 func (t *Tool) schema() *schema {
 	s := &schema{Type: "object", Properties: properties{}}
 	for _, p := range t.Params() {
@@ -79,7 +79,8 @@ func schemaOfParam(p *api.Param) *schema {
 	return s
 }
 
-// schemaOf describes what a type is in JSON. Fields of objects have their doc tag.
+// schemaOf returns the schema of a type. The descriptions of fields are their
+// doc tags.
 func schemaOf(t reflect.Type) *schema {
 	switch t.Kind() {
 	case reflect.Pointer:

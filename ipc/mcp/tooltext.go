@@ -9,9 +9,9 @@ import (
 	"github.com/memwatchd/memwatchd/brief"
 )
 
-// textOf is an answer as a text for a model: short, with places as path:line.
-// What memory says is told as it is; what others than its subject have written is
-// marked, line by line, but in a file, where its source stands with it.
+// textOf returns a short text for a model, with places as path:line. The
+// content of memory is unchanged. Text written by others than the subject is
+// marked on every line, except in a file, which contains its source.
 func textOf(answer any) string {
 	var b toolText
 	switch a := answer.(type) {
@@ -62,14 +62,14 @@ func textOf(answer any) string {
 	return strings.TrimRight(b.String(), "\n")
 }
 
-// A toolText is such a text, in the making.
+// A toolText builds the text of an answer.
 type toolText struct{ strings.Builder }
 
 func (b *toolText) line(format string, args ...any) {
 	fmt.Fprintf(b, format+"\n", args...)
 }
 
-// facts is what there is of the parts, on one line.
+// facts writes the nonempty parts on one line.
 func (b *toolText) facts(parts ...string) {
 	first := true
 	for _, s := range parts {
@@ -91,7 +91,7 @@ func (b *toolText) hints(hints []string) {
 	}
 }
 
-// state says why an answer may lack something.
+// state writes why an answer may be incomplete.
 func (b *toolText) state(s api.IndexState) {
 	if s.Degraded {
 		b.line("(the index is not whole now: there may be more)")
@@ -101,7 +101,7 @@ func (b *toolText) state(s api.IndexState) {
 	}
 }
 
-// mark is what stands before what others wrote.
+// mark returns the mark for text written by others.
 func mark(untrusted bool) string {
 	if untrusted {
 		return brief.Mark
@@ -109,11 +109,11 @@ func mark(untrusted bool) string {
 	return ""
 }
 
-// off is what is said of a change while memory is turned off.
+// off is the text for a change while memory is turned off.
 const off = "memory is turned off: nothing was written"
 
-// written says where something was put. Without a path that is where the asker,
-// in this context, may not look.
+// written writes the position of new text. The path is empty if the caller may
+// not read the file in this context.
 func (b *toolText) written(what, path string, line int, disabled bool) {
 	switch {
 	case disabled:
@@ -125,7 +125,7 @@ func (b *toolText) written(what, path string, line int, disabled bool) {
 	}
 }
 
-// maxEntryText is how many characters of an entry a model is shown in a list.
+// maxEntryText bounds the characters of an entry in a list.
 const maxEntryText = 600
 
 func (b *toolText) found(a *api.SearchAnswer) {
@@ -167,7 +167,7 @@ func (b *toolText) found(a *api.SearchAnswer) {
 	b.state(a.Index)
 }
 
-// placeOf is where an entry stands, as path:line or path:line-line.
+// placeOf returns the position of an entry as path:line or path:line-line.
 func placeOf(path string, from, to int) string {
 	if to > from {
 		return fmt.Sprintf("%s:%d-%d", path, from, to)
