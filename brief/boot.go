@@ -4,25 +4,26 @@ import (
 	"github.com/memwatchd/memwatchd/memory"
 )
 
-// What a file in a boot block is there for.
+// The tags of files in a boot block.
 const (
-	tagIdentity = "IDENTITY" // who the agent is, and whom it helps: must not be skipped
-	tagRecent   = "RECENT"   // the notes of today and yesterday
+	tagIdentity = "IDENTITY" // identity of the agent and the person it helps: the agent must not skip it
+	tagRecent   = "RECENT"   // notes of today and yesterday
 	tagMain     = "MAIN"     // long-term memory, in the main session only
-	tagSession  = "SESSION"  // the session so far
+	tagSession  = "SESSION"  // the present session
 )
 
-// Waking is what an agent reads when it wakes, as far as its scope can read it.
+// Waking contains the files for the start of a session, as readable by its
+// scope.
 type Waking struct {
 	Identity []*memory.Document // SOUL.md, then USER.md
 	Logs     []*memory.Document // of today, then of yesterday
 	LongTerm []*memory.Document
-	Recent   []*memory.Document // to be summed up, as by [Style.Summary]
-	Session  *memory.Document   // of the session that wakes, or nil
+	Recent   []*memory.Document // for summaries in the form of [Style.Summary]
+	Session  *memory.Document   // file of the present session, or nil
 }
 
-// Boot is the texts of the files that an agent reads when it wakes, in that
-// order, each below its path and what it is there for:
+// Boot returns the texts of the files that an agent reads at the start of a
+// session. They follow in the order of [Waking], each below its tag and path:
 //
 //	# [IDENTITY] SOUL.md
 //
@@ -34,9 +35,9 @@ type Waking struct {
 //
 //	<text>
 //
-// between the lines of generated text. MEMORY.md is cut as by [Style.Full].
-// MaxChars bounds the block; a file that does not fit is left out whole, and
-// MEMORY.md cut to what room there is.
+// The block is enclosed in the lines of generated text. MEMORY.md is cut in the
+// same way as by [Style.Full]. MaxChars bounds the block: a file that does not
+// fit is left out, and MEMORY.md is cut to the remaining space.
 func (s Style) Boot(wake Waking) Block {
 	w := booting{Style: s}
 	for _, doc := range wake.Identity {
@@ -59,20 +60,21 @@ func (s Style) Boot(wake Waking) Block {
 	return w.block
 }
 
-// booting is a boot block in the making.
+// booting is a boot block under construction.
 type booting struct {
 	Style
 	block  Block
 	text   string
-	remark bool // has to be made before the next file
+	remark bool // the remark must precede the next file
 }
 
-// room is how many code points more there may be; false for any number.
+// room returns the remaining code points, or false if the block is unbounded.
 func (w *booting) room() (int, bool) {
 	return w.MaxChars - Chars(generated(w.text)), w.MaxChars >= 0
 }
 
-// file adds the text of a file.
+// file adds the text of a file, or counts the file as left out if it does not
+// fit.
 func (w *booting) file(what string, doc *memory.Document) {
 	lines, untrusted := w.prose(doc)
 	w.block.Left.Untrusted += untrusted
@@ -98,7 +100,8 @@ func (w *booting) file(what string, doc *memory.Document) {
 	w.add(head + text + "\n")
 }
 
-// summed adds the summaries of files.
+// summed adds the summaries of files, or counts them as left out if they do not
+// fit.
 func (w *booting) summed(docs []*memory.Document) {
 	b := w.Summary(nil, docs)
 	w.block.Left.Recent += b.Left.Recent
@@ -114,7 +117,7 @@ func (w *booting) summed(docs []*memory.Document) {
 	w.add(text)
 }
 
-// before is what stands before the next part.
+// before returns the separator and the remark to put before the next part.
 func (w *booting) before(own words) string {
 	head := ""
 	if w.text != "" {

@@ -1,15 +1,14 @@
-// Package brief renders what an agent is shown of memory: blocks of text for a
-// prompt, within budgets.
+// Package brief renders memory as blocks of text for a prompt, within budgets.
 //
-// It is pure: documents, entries and items in, text out. What the caller may not
-// read must not be handed in, so nothing of a block, its counts or its hints
-// depends on it.
+// The package is pure: documents, entries and items in, text out. Callers must
+// not pass in content that the reader of the block may not read; then no block,
+// count or hint depends on such content.
 //
-// A block is data for whoever reads it next, a model or ourselves. Text of
-// memory stands in it so that it cannot pass for a part of the block: it never
-// begins a line where a header of the block could stand (see [plain]). And every
-// block is one that [memory.Layout] takes for generated or injected text where
-// it finds it in a file, so memory never feeds on its own output.
+// A block is data for its next reader, a model or memwatchd itself. Text of
+// memory cannot imitate the structure of a block: it never begins a line where
+// a header of the block could stand (see [plain]). [memory.Layout] recognizes
+// every block in a file as generated or injected text, so memory never stores
+// its own output.
 package brief
 
 import (
@@ -19,31 +18,31 @@ import (
 	"github.com/memwatchd/memwatchd/memory"
 )
 
-// NoLimit is a budget that is never used up.
+// NoLimit is an unlimited budget.
 const NoLimit = -1
 
-// A Style is how blocks are made. Methods of a Style can be called at the same
-// time.
+// A Style contains the options of blocks. Its methods are safe for concurrent
+// use.
 type Style struct {
-	View memory.View // what may be shown
-	Omit bool        // untrusted text is left out instead of marked
-	Lang Lang        // in which memwatchd's own words are; that of the text if empty
+	View memory.View // restricts the visible content
+	Omit bool        // omit untrusted text instead of marking it
+	Lang Lang        // of memwatchd's own words; empty for the language of the text
 
 	MaxItems int // lines, items or entries; NoLimit for none
 	MaxChars int // code points of the block; NoLimit for none
 	MaxFull  int // code points of MEMORY.md, longer ones are cut in the middle; NoLimit for none
 }
 
-// A Block is a text for a prompt. It is empty where there is nothing to show.
+// A Block is a text for a prompt. It is empty if there is nothing to show.
 type Block struct {
 	Text  string
 	Items int  // lines, files, items or entries
-	Left  Left // what is not in it
+	Left  Left // content left out
 	Hints []string
 }
 
-// Left counts what was left out of a block, because there was no room or because
-// it is untrusted.
+// Left counts the parts left out of a block, either for lack of space or
+// because they are untrusted.
 type Left struct {
 	LongTerm   int `json:"long_term,omitempty"`  // lines of summaries of long-term memory
 	Recent     int `json:"recent,omitempty"`     // summaries of sessions and daily notes
@@ -54,13 +53,13 @@ type Left struct {
 	Untrusted  int `json:"untrusted,omitempty"`  // summaries, items or entries
 }
 
-// Chars is how many characters, which are code points, a text has.
+// Chars returns the number of characters of a text. Characters are code points.
 func Chars(text string) int { return utf8.RuneCountInString(text) }
 
-// Tokens estimates how many tokens a model makes of a text: a quarter of its
-// ASCII characters, and one of every other character. English has a little more
-// than four letters a token, and the common models make between a half and one
-// and a half tokens of a Chinese character.
+// Tokens returns an estimate of the tokens of a text: one for every four ASCII
+// characters, and one for every other character. English has a little more than
+// four letters a token, and common models use between a half and one and a half
+// tokens for a Chinese character.
 func Tokens(text string) int {
 	quarters := 0
 	for _, r := range text {
@@ -73,14 +72,15 @@ func Tokens(text string) int {
 	return (quarters + 3) / 4
 }
 
-// From which share of a limit on it is said that a block is filling up, and that
-// it is nearly full.
+// The shares of a limit from which hints describe a block as filling up or as
+// nearly full.
 const (
 	nearShare  = 0.80
 	nearlyFull = 0.95
 )
 
-// near says how full a block is, to whoever may tidy up, if it is near a limit.
+// near returns a hint about the fill level of a block if the block is near or
+// over a limit.
 func near(what string, items, maxItems, chars, maxChars int) []string {
 	share := 0.0
 	for _, m := range [][2]int{{items, maxItems}, {chars, maxChars}} {
@@ -113,7 +113,7 @@ func of(n, most int, what string) string {
 // fits reports whether a number is within a limit.
 func fits(n, most int) bool { return most < 0 || n <= most }
 
-// lower is the lower of two limits.
+// lower returns the lower of two limits.
 func lower(a, b int) int {
 	switch {
 	case a < 0:

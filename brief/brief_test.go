@@ -19,16 +19,18 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-// Each archive below testdata is files of a root, and what is rendered of them.
-// A section named after a format,
+// TestGolden compares blocks with golden files. Each archive below testdata
+// contains the files of a root and the blocks rendered from them. A section
+// named after a format,
 //
-//	-- full: what it shows --
+//	-- full: description --
 //
-// holds settings, a line each: context, omit, lang, max_items, max_chars and
-// max_full. The section after it is the block. What is rendered of which file is
-// what its path says; of relevant, every entry matches, in order.
+// contains settings, one per line: context, omit, lang, max_items, max_chars
+// and max_full. The section after it is the expected block. The path of a file
+// determines its role in the block; with relevant, every entry matches, in
+// order.
 //
-// Whatever is rendered is then put into a file, where it must not be taken for
+// Each rendered block is then put into a file, where it must not be read as
 // memory.
 func TestGolden(t *testing.T) {
 	archives, err := filepath.Glob("testdata/*.txtar")
@@ -74,7 +76,7 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// told is what is said of a block.
+// told returns the counts and the hints of a block.
 func told(t *testing.T, b Block) string {
 	t.Helper()
 	left, err := json.Marshal(b.Left)
@@ -131,7 +133,7 @@ func view(t testing.TB, context memory.Context) memory.View {
 
 var testMeta = memory.Meta{ModTime: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)}
 
-// blockOf renders a format of files, each of which is what its path says.
+// blockOf renders files in a format. The path of a file determines its role.
 func blockOf(t testing.TB, s Style, format string, files []txtar.File) Block {
 	t.Helper()
 	var identity, logs, longTerm, whole, sessions, all []*memory.Document
@@ -199,7 +201,7 @@ func blockOf(t testing.TB, s Style, format string, files []txtar.File) Block {
 	return Block{}
 }
 
-// checkHidden puts a block into a file, in which it must not be memory.
+// checkHidden verifies that a block inside a file is not read as memory.
 func checkHidden(t testing.TB, name, block string) {
 	t.Helper()
 	doc := new(memory.Layout).Parse("note.md", []byte("before\n\n"+block+"\nafter\n"), testMeta)

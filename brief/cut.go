@@ -10,8 +10,8 @@ import (
 	"github.com/memwatchd/memwatchd/memory"
 )
 
-// prose is what is shown of the body of a file, and how many entries were left
-// out of it because they are untrusted.
+// prose returns the visible lines of the body of a file and the number of
+// untrusted entries that it omitted.
 func (s Style) prose(doc *memory.Document) (lines []memory.ProseLine, untrusted int) {
 	all := doc.Prose(s.View)
 	if !s.Omit {
@@ -37,7 +37,7 @@ func (s Style) prose(doc *memory.Document) (lines []memory.ProseLine, untrusted 
 	return lines, untrusted
 }
 
-// render is a line as it stands in a block.
+// render returns a line in its form within a block.
 func render(l memory.ProseLine) string {
 	if l.Untrusted {
 		return marked(plain(l.Text))
@@ -45,10 +45,11 @@ func render(l memory.ProseLine) string {
 	return plain(l.Text)
 }
 
-// cut is a text of at most so many code points. Of a longer one the first 70 %
-// and the last 20 % stay, with a mark between them. It is cut between lines
-// where that leaves at least half of either, else in a line, but never within
-// what is seen as one character. Left is how many code points went.
+// cut shortens a text to at most the given number of code points. Of a longer
+// text it keeps the first 70 % and the last 20 %, with a mark between them. It
+// cuts between lines if that keeps at least half of either part, otherwise
+// within a line, but never within a grapheme cluster. It returns the number of
+// code points left out. If not even the mark fits, the text is empty.
 func cut(lines []memory.ProseLine, most int, w words) (text string, left int) {
 	out := make([]string, len(lines))
 	total, rendered := -1, -1 // without the last line feed
@@ -78,9 +79,10 @@ func cut(lines []memory.ProseLine, most int, w words) (text string, left int) {
 	return strings.Join(parts, "\n"), left
 }
 
-// ends are the first or the last lines of a text, of at most so many code
-// points, as they stand in a block; and how many code points of the text they
-// are, line feeds included.
+// ends returns the first or the last lines of a text in their form within a
+// block, with at most the given number of code points. It also returns the
+// number of code points of the original text in these lines, including line
+// feeds.
 func ends(lines []memory.ProseLine, out []string, most int, first bool) (kept []string, chars int) {
 	used := 0
 	at := func(i int) int {
@@ -103,7 +105,8 @@ func ends(lines []memory.ProseLine, out []string, most int, first bool) (kept []
 	if 2*used >= most || n == len(lines) {
 		return kept, chars
 	}
-	// Whole lines would be too little: a part of the next one.
+	// Whole lines fill less than half of the space: add a part of the next
+	// line.
 	line := lines[at(n)]
 	part := line
 	room := most - used - 1
@@ -135,8 +138,8 @@ func ends(lines []memory.ProseLine, out []string, most int, first bool) (kept []
 	return kept, chars
 }
 
-// atWord is the beginning of a line, without the end of it that may be half a
-// word, if that is short.
+// atWord removes a possibly incomplete word from the end of s, unless the word
+// is long.
 func atWord(s string) string {
 	if i := strings.LastIndexByte(s, ' '); i > len(s)*3/4 {
 		return s[:i]
@@ -144,7 +147,8 @@ func atWord(s string) string {
 	return s
 }
 
-// fromWord is the end of a line, likewise.
+// fromWord removes a possibly incomplete word from the beginning of s, unless
+// the word is long.
 func fromWord(s string) string {
 	if i := strings.IndexByte(s, ' '); i >= 0 && i < len(s)/4 {
 		return s[i+1:]
@@ -152,8 +156,8 @@ func fromWord(s string) string {
 	return s
 }
 
-// prefix is the longest beginning of a text of at most so many code points that
-// ends between two characters as they are seen.
+// prefix returns the longest prefix of at most the given number of code points
+// that ends between two grapheme clusters.
 func prefix(s string, most int) string {
 	end, state := 0, -1
 	for rest := s; rest != ""; {
@@ -167,7 +171,8 @@ func prefix(s string, most int) string {
 	return s[:end]
 }
 
-// suffix is the longest end of a text, likewise.
+// suffix returns the longest suffix of at most the given number of code points
+// that begins between two grapheme clusters.
 func suffix(s string, most int) string {
 	over, at, state := utf8.RuneCountInString(s)-most, 0, -1
 	for rest := s; rest != "" && over > 0; {

@@ -7,7 +7,8 @@ import (
 	"github.com/memwatchd/memwatchd/memory"
 )
 
-// Full is the text of MEMORY.md, in the language of the text:
+// Full returns the text of MEMORY.md, with headings in the language of the
+// text:
 //
 //	# Memory
 //
@@ -17,10 +18,11 @@ import (
 //
 //	<text>
 //
-// between the lines of generated text. The second line tells how to keep it, and
-// is left out where the view is not private: there, nothing is changed. There
-// may be several such files, if a subject has aliases; they follow each other.
-// MaxFull bounds the text, MaxChars the block.
+// The block is enclosed in the lines of generated text. The second line
+// explains how to maintain the file. It is omitted if the view is not private,
+// because files cannot be changed there. If a subject has aliases, there may be
+// several such files, which follow each other. MaxFull bounds the text,
+// MaxChars the block.
 func (s Style) Full(docs []*memory.Document) Block {
 	var b Block
 	var lines []memory.ProseLine
@@ -59,7 +61,7 @@ func (s Style) Full(docs []*memory.Document) Block {
 	return b
 }
 
-// generated is a text between the lines by which it is known for generated.
+// generated encloses a text in the lines that mark generated text.
 func generated(text string) string {
 	return memory.GeneratedOpen + "\n" + text + memory.GeneratedClose + "\n"
 }

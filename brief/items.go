@@ -18,8 +18,8 @@ type Item struct {
 	Untrusted             bool
 }
 
-// Items is keyed items, by namespace in the order of [memory.Namespaces] and in
-// each by key:
+// Items returns keyed items, by namespace in the order of [memory.Namespaces]
+// and within each by key:
 //
 //	Long-term Memory (filtered)
 //	profile:
@@ -27,10 +27,10 @@ type Item struct {
 //	preference:
 //	  response_style = {"lang":"zh","brevity":"concise"}
 //
-// A value that is JSON stands there as it is, every other one as a JSON string,
-// and so does a key that is no plain word. An untrusted item has the mark behind
-// its value. MaxItems and MaxChars bound the block; an item that does not fit is
-// left out whole, and the next one tried.
+// A value that is JSON is unchanged. Every other value is encoded as a JSON
+// string, and so is a key that is not a plain word. An untrusted item has the
+// mark after its value. MaxItems and MaxChars bound the block: an item that
+// does not fit is left out, and the next one is tried.
 func (s Style) Items(items []Item) Block {
 	order := memory.Namespaces()
 	items = slices.Clone(items)
@@ -53,7 +53,8 @@ func (s Style) Items(items []Item) Block {
 			line += " " + Mark
 		}
 		line += "\n"
-		// What all of them would take, and what those take that fit.
+		// wanted and want measure all items; chars and b.Items only those that
+		// fit.
 		if want++; want == 1 {
 			wanted = Chars(memory.FilteredHeader) + 1
 		}
@@ -80,8 +81,8 @@ func (s Style) Items(items []Item) Block {
 	return b
 }
 
-// keyText is a key: as it is, or as a JSON string if it could be taken for more
-// than a key.
+// keyText returns a key unchanged, or as a JSON string if the key could be
+// mistaken for more than a key.
 func keyText(key string) string {
 	odd := func(r rune) bool {
 		return strings.ContainsRune("=\"\\[]{}", r) || unseen(r) || unicode.IsSpace(r) && r != ' '
@@ -92,7 +93,7 @@ func keyText(key string) string {
 	return key
 }
 
-// valueText is a value as JSON, on one line.
+// valueText returns a value as JSON on one line.
 func valueText(value string) string {
 	if v := strings.TrimSpace(value); json.Valid([]byte(v)) {
 		if strings.ContainsAny(v, "\r\n") {
@@ -106,20 +107,20 @@ func valueText(value string) string {
 	return quote(value)
 }
 
-// quote is a text as a JSON string.
+// quote returns a text as a JSON string.
 func quote(s string) string {
 	var b strings.Builder
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
 	if err := enc.Encode(s); err != nil {
-		return `""` // a string always has a form
+		return `""` // unreachable: every string can be encoded
 	}
 	return visible(strings.TrimSuffix(b.String(), "\n"))
 }
 
-// visible is a JSON text in which characters that are not seen, or break lines,
-// are escaped, and what begins a tag of a prompt. Where JSON allows them they stand
-// in strings.
+// visible escapes characters of a JSON text that are invisible or break lines,
+// and the beginnings of prompt tags. JSON allows such characters in strings
+// only, where the escapes are valid.
 func visible(s string) string {
 	s = promptTag.ReplaceAllString(s, `\u003c$1`)
 	if !strings.ContainsFunc(s, unseen) {
@@ -136,8 +137,8 @@ func visible(s string) string {
 	return b.String()
 }
 
-// unseen reports whether a character breaks lines, or turns the direction of
-// what follows.
+// unseen reports whether a character breaks lines, is a control character other
+// than a tab, or changes the direction of the text after it.
 func unseen(r rune) bool {
 	return breaks(r) || unicode.IsControl(r) && r != '\t' || unicode.Is(unicode.Bidi_Control, r)
 }

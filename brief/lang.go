@@ -6,7 +6,7 @@ import (
 	"github.com/memwatchd/memwatchd/memory"
 )
 
-// A Lang is a language in which memwatchd speaks in a block.
+// A Lang is a language for memwatchd's own words in a block.
 type Lang string
 
 // The languages.
@@ -15,8 +15,8 @@ const (
 	Chinese Lang = "zh"
 )
 
-// languageOf is Chinese if there are more Chinese characters in a text than
-// words of other scripts; else English. It looks at the beginning of long ones.
+// languageOf returns Chinese if a text has more Chinese characters than words
+// of other scripts, else English. It looks at the first 4000 letters only.
 func languageOf(lines []memory.ProseLine) Lang {
 	const enough = 4000 // letters
 	han, words, letters := 0, 0, 0
@@ -46,12 +46,12 @@ func languageOf(lines []memory.ProseLine) Lang {
 	return English
 }
 
-// words are what memwatchd itself says in a block.
+// words are memwatchd's own words in a block.
 type words struct {
 	title   string // of the block full
-	remark  string // before what was remembered
-	cut     string // where something is left out, with the number of characters
-	keeping string // how to keep MEMORY.md, with its path
+	remark  string // before remembered text
+	cut     string // in place of omitted text, with the number of characters
+	keeping string // how to maintain MEMORY.md, with its path
 }
 
 var spoken = map[Lang]words{
@@ -69,11 +69,11 @@ var spoken = map[Lang]words{
 	},
 }
 
-// shortCut stands where something is left out and there is no room to say how
-// much.
+// shortCut is the mark for omitted text if the mark with a number does not fit.
 const shortCut = "[…]"
 
-// words are those of the language that was asked for, else of a text's.
+// words returns the words of the configured language, or else of the language
+// of the text.
 func (s Style) words(lines []memory.ProseLine) words {
 	if w, ok := spoken[s.Lang]; ok {
 		return w

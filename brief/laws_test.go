@@ -13,12 +13,12 @@ import (
 	"github.com/memwatchd/memwatchd/memory"
 )
 
-// armed is a tag of a prompt that says so.
+// armed matches an unescaped prompt tag.
 var armed = regexp.MustCompile(`(?i)(?:^|[^\\])<(?:/?[a-z][a-z:]*[-_][a-z]|\|)`)
 
-// Whatever files say, every block stays within its budget, is text, holds no
-// more lines that mean something than it should, and is not taken for memory
-// where it stands in a file.
+// FuzzBlocks checks for arbitrary files that every block stays within its
+// budget, is valid UTF-8, contains no forged structure, and is not read as
+// memory inside a file.
 func FuzzBlocks(f *testing.F) {
 	for _, s := range []string{
 		"- **a**: b", "[Memory:LongTerm:Summary]\n- x", memory.GeneratedClose, "\\" + memory.GeneratedClose, "```\nopen", "<private>", "<!-- open",
@@ -47,7 +47,7 @@ func FuzzBlocks(f *testing.F) {
 			for _, format := range []string{"summary", "boot", "wake", "full", "items", "relevant"} {
 				b := blockOf(t, s, format, files)
 				if format == "summary" {
-					budget = NoLimit // it has no other
+					budget = NoLimit // the only limit of a summary is MaxItems
 				}
 				if n := Chars(b.Text); !fits(n, budget) {
 					t.Errorf("%s has %d characters, of %d", format, n, budget)
@@ -68,7 +68,7 @@ func FuzzBlocks(f *testing.F) {
 	})
 }
 
-// checkHeaders counts the lines of a block that mean something.
+// checkHeaders verifies that no structural line of a block occurs too often.
 func checkHeaders(t *testing.T, format, block string) {
 	t.Helper()
 	seen := map[string]int{}
@@ -86,8 +86,8 @@ func checkHeaders(t *testing.T, format, block string) {
 	}
 }
 
-// A text that is cut fits, its parts are the ends of the text, and no character
-// as it is seen is cut.
+// FuzzCut checks that a cut text fits, that its parts are the ends of the text,
+// and that no grapheme cluster is split.
 func FuzzCut(f *testing.F) {
 	for _, s := range []string{
 		strings.Repeat("👩‍👩‍👧‍👦", 30), strings.Repeat("e\u0301\u0302\u0303", 40), "a " + strings.Repeat("한국어 ", 60), strings.Repeat("line\n", 100),
@@ -108,7 +108,7 @@ func FuzzCut(f *testing.F) {
 		if n := Chars(got); n > int(most) {
 			t.Fatalf("%d characters, of %d", n, most)
 		}
-		bare := strings.ReplaceAll(got, `\`, "") // what is escaped aside
+		bare := strings.ReplaceAll(got, `\`, "") // without escapes
 		if left == 0 {
 			if bare != text {
 				t.Fatalf("nothing is left out of %q, but it is %q", text, got)
@@ -148,8 +148,9 @@ func FuzzCut(f *testing.F) {
 	})
 }
 
-// The first 70 % and the last 20 % of a text without lines stay, and the mark
-// says how much went.
+// TestCutShares checks that the first 70 % and the last 20 % of a text without
+// line breaks are kept, and that the mark contains the number of omitted
+// characters.
 func TestCutShares(t *testing.T) {
 	text := strings.Repeat("x", 10000)
 	got, left := cut([]memory.ProseLine{{Text: text, Entry: -1}}, 5000, spoken[English])

@@ -8,18 +8,18 @@ import (
 	"github.com/memwatchd/memwatchd/memory"
 )
 
-// Mark stands before text that was written by others than its subject, in every
-// line of it. Where text has it itself, a backslash is put before it, so that it
-// is nobody's word but memwatchd's.
+// Mark precedes every line of text written by others than its subject. If the
+// text itself contains the mark, a backslash is inserted before it, so that
+// only memwatchd can write an unescaped mark.
 const Mark = "[untrusted]"
 
-// structural matches lines that mean something in a block, if only nearly:
+// structural matches lines that are, or resemble, the structure of a block:
 // headers, titles of files, and the marks of cuts.
 var structural = regexp.MustCompile(`^(?:\[Memory:|\[…|#{1,6}\s*\[(?:` + tagIdentity + `|` + tagRecent + `|` + tagMain + `|` + tagSession + `)\]|` +
 	regexp.QuoteMeta(memory.GeneratedOpen) + `|` + regexp.QuoteMeta(memory.GeneratedClose) + `|` + regexp.QuoteMeta(memory.FilteredHeader) + `)`)
 
-// plain is a line of memory as it may stand in a line of its own: what would
-// mean something there has a backslash before it, as Markdown has it.
+// plain returns a line of memory in a form that can stand on a line of its own:
+// a line that resembles structure gets a backslash before it, as in Markdown.
 func plain(line string) string {
 	line = unforged(line)
 	rest := strings.TrimLeft(line, " \t")
@@ -29,7 +29,7 @@ func plain(line string) string {
 	return line
 }
 
-// unforged is a text on one line, without a mark of its own.
+// unforged joins a text to one line and escapes marks and prompt tags.
 func unforged(line string) string {
 	if strings.ContainsFunc(line, breaks) {
 		line = strings.Map(func(r rune) rune {
@@ -42,18 +42,20 @@ func unforged(line string) string {
 	return disarmed(line)
 }
 
-// promptTag begins what programs that make prompts put around their own words,
-// such as <system-reminder> or <|im_end|>: HTML has no such names.
+// promptTag matches the beginning of the tags that programs put around their
+// own words in prompts, such as <system-reminder> or <|im_end|>. HTML has no
+// such names.
 var promptTag = regexp.MustCompile(`(?i)<(/?[a-z][a-z:]*(?:[-_][a-z]+)+|\|)`)
 
-// disarmed is a text that neither says what only memwatchd may say, nor ends what
-// a program has put around it: before either there is a backslash.
+// disarmed escapes marks and prompt tags with a backslash, so that a text can
+// neither imitate memwatchd nor close a tag that a program has put around it.
 func disarmed(text string) string {
 	return promptTag.ReplaceAllString(strings.ReplaceAll(text, Mark, `\`+Mark), `\<$1`)
 }
 
-// Quote is a text of memory in lines of its own, outside a block: the mark stands
-// in each of them if it is untrusted, and nowhere if it is not.
+// Quote returns a text of memory for use on lines of its own, outside a block.
+// Every line of an untrusted text has the mark. A trusted text has no unescaped
+// mark.
 func Quote(text string, untrusted bool) string {
 	if !untrusted {
 		return strings.ReplaceAll(text, Mark, `\`+Mark)
@@ -65,7 +67,7 @@ func Quote(text string, untrusted bool) string {
 	return strings.Join(lines, "\n")
 }
 
-// breaks reports whether a character ends a line for somebody.
+// breaks reports whether any common program treats a character as a line break.
 func breaks(r rune) bool {
 	switch r {
 	case '\n', '\r', '\v', '\f', '\u0085', '\u2028', '\u2029':
@@ -74,8 +76,8 @@ func breaks(r rune) bool {
 	return false
 }
 
-// marked is a line with the mark before its text: behind the indentation, and
-// behind the marker of a heading, a list or a quote.
+// marked inserts the mark before the text of a line: after the indentation and
+// after the marker of a heading, a list or a quote.
 func marked(line string) string {
 	if line == "" {
 		return ""
@@ -86,8 +88,8 @@ func marked(line string) string {
 
 var leadRE = regexp.MustCompile(`^\s*(?:(?:[-*+>]|#{1,6}|\d{1,9}[.)])\s+)*(?:\[[ xX]\]\s+)?`)
 
-// oneLine is a text with its white space, line breaks among it, as single
-// spaces, and without a mark of its own.
+// oneLine replaces each run of white space, including line breaks, by a space,
+// and escapes marks and prompt tags.
 func oneLine(s string) string {
 	return disarmed(strings.Join(strings.FieldsFunc(s, unicode.IsSpace), " "))
 }

@@ -13,9 +13,9 @@ const (
 	recentHeader   = "[Memory:ShortTerm:Recent]"
 )
 
-// Summary is the summaries of long-term files, in the order given and without
-// their paths, which would tell whose they are; then those of recent sessions
-// and daily notes, in the order given, with their paths:
+// Summary returns the summaries of long-term files, without their paths,
+// because the paths would reveal the subjects. The summaries of recent sessions
+// and daily notes follow, with their paths. Both are in the given order:
 //
 //	[Memory:LongTerm:Summary]
 //	- <a line of a summary>
@@ -23,7 +23,7 @@ const (
 //	[Memory:ShortTerm:Recent]
 //	- 2026-02-04: <summary> (2026-02-04/telegram_12345.md) [progress: tasks 1/3, follow_ups 0/1]
 //
-// MaxItems bounds the lines, and is its only limit.
+// MaxItems bounds the lines, and is the only limit.
 func (s Style) Summary(longTerm, recent []*memory.Document) Block {
 	var b Block
 	var long, short []string
@@ -52,7 +52,8 @@ func (s Style) Summary(longTerm, recent []*memory.Document) Block {
 	return b
 }
 
-// summaryLine adds a line with a summary, if it may be shown.
+// summaryLine appends a line with a summary. It marks an untrusted summary, or
+// omits and counts it.
 func (s Style) summaryLine(lines []string, left *Left, doc *memory.Document, before, summary, after string) []string {
 	switch {
 	case !doc.Front.Untrusted():
@@ -65,8 +66,8 @@ func (s Style) summaryLine(lines []string, left *Left, doc *memory.Document, bef
 	return append(lines, before+summary+after)
 }
 
-// list adds a header and as many lines as there is room for, and says how many
-// there was none for.
+// list adds a header and as many lines as the limit allows, and returns the
+// number of lines left out.
 func (b *Block) list(header string, lines []string, most int) (left int) {
 	room := len(lines)
 	if most >= 0 {
