@@ -5,23 +5,23 @@ import (
 	"strings"
 )
 
-// The lines above and below a private key.
+// The lines before and after a private key.
 var (
 	keyBegin = regexp.MustCompile(`^-----BEGIN[ A-Z0-9_-]{0,100}PRIVATE KEY(?: BLOCK)?-----`)
 	keyEnd   = regexp.MustCompile(`^-----END[ A-Z0-9_-]{0,100}PRIVATE KEY(?: BLOCK)?-----`)
 )
 
-// How long the parts of a key are: all of it at least, and its lines but for the
-// last one. Prose has shorter words.
+// leastKey is the minimum length of a key, leastLine that of its lines except
+// the last. Words of prose are shorter.
 const (
 	leastKey  = 48
 	leastLine = 16
 )
 
-// appendKey finds the private key that begins with a line of PEM, or of a
-// program that writes alike: what stands between that line and the last one, or
-// what there is of it. The lines may be indented, quoted, or in a string, with
-// \n between them.
+// appendKey appends the private key after the first line of a PEM block, or of
+// a similar format, at an offset. The key is the text up to the last line of
+// the block, or as much of it as exists. The lines may be indented, quoted, or
+// part of a string with \n between them.
 func appendKey(list []Finding, text string, at int) []Finding {
 	begin := keyBegin.FindString(text[at:min(len(text), at+200)])
 	if begin == "" {
@@ -58,7 +58,7 @@ func appendKey(list []Finding, text string, at int) []Finding {
 	return append(list, Finding{start, end, "private-key"})
 }
 
-// base64Len is how many bytes at the beginning of a text are of base64.
+// base64Len returns the number of base64 characters at the beginning of a text.
 func base64Len(s string) int {
 	n := 0
 	for n < len(s) && (alnum(s[n]) || s[n] == '+' || s[n] == '/' || s[n] == '=') {
@@ -67,8 +67,8 @@ func base64Len(s string) int {
 	return n
 }
 
-// headerLen is the length of a line such as "Proc-Type: 4,ENCRYPTED" at the
-// beginning of a text, 0 if there is none.
+// headerLen returns the length of a line such as "Proc-Type: 4,ENCRYPTED" at
+// the beginning of a text, or 0 if there is none.
 func headerLen(s string) int {
 	n := 0
 	for n < len(s) && (alnum(s[n]) || s[n] == '-') {
@@ -83,8 +83,8 @@ func headerLen(s string) int {
 	return len(s)
 }
 
-// appendTail finds the end of a private key above its last line, where a text
-// begins in the middle of one.
+// appendTail appends the end of a private key above the last line of its block,
+// for a text that begins in the middle of the key.
 func appendTail(list []Finding, text string, at int) []Finding {
 	if !keyEnd.MatchString(text[at:min(len(text), at+200)]) {
 		return list
@@ -106,5 +106,5 @@ func appendTail(list []Finding, text string, at int) []Finding {
 	return append(list, Finding{start, end, "private-key"})
 }
 
-// lineStart is where the line begins that holds an offset.
+// lineStart returns the start of the line that contains an offset.
 func lineStart(text string, at int) int { return strings.LastIndexByte(text[:at], '\n') + 1 }

@@ -7,22 +7,22 @@ import (
 	"strings"
 )
 
-// maskWord is what stands for the letters and digits of a credential, over and
-// over.
+// maskWord is repeated to replace the letters and digits of a credential.
 const maskWord = "REDACTED"
 
-// leastMask is how many of its letters in a row are a mask, and no word.
+// leastMask is the minimum number of consecutive mask letters that count as a
+// mask and not as a word.
 const leastMask = 2 * len(maskWord)
 
-// Mask is a source with a mask in place of each credential, or the source itself
-// if there is none. It is as long, and every letter and digit of a mask stands
-// for a letter or digit: so both have the same lines, and mean the same as
-// Markdown and as YAML. A digit that comes first stays one, because it begins
-// other things than a letter does.
+// Mask returns source with a mask in place of each credential, or source itself
+// if there is none. A mask has the length of the credential and replaces
+// letters and digits by letters and digits. The result therefore has the same
+// lines and the same structure as Markdown and as YAML. A leading digit is
+// replaced by a digit, because digits and letters begin different constructs.
 func Mask(source []byte) []byte {
 	out := source
-	// Where one credential runs into another, the second is found once the
-	// first is gone.
+	// If one credential runs into another, the second is found only after the
+	// first is masked.
 	for range 8 {
 		found := Find(string(out))
 		if found == nil {
@@ -38,8 +38,8 @@ func Mask(source []byte) []byte {
 	return out
 }
 
-// Version names what [Mask] hides: it changes when the rules do, so that what
-// was kept of a text that other rules had masked is not kept any longer.
+// Version identifies the rules of [Mask]. It changes with the rules, so that
+// results cached under other rules can be discarded.
 func Version() string {
 	h := fnv.New64a()
 	for _, r := range slices.Concat(published, further) {
@@ -48,8 +48,8 @@ func Version() string {
 	return fmt.Sprintf("%x", h.Sum64())
 }
 
-// Redact is Mask for a text that is no file, with the number of masks in it,
-// those that were there before included.
+// Redact masks a text outside a file. It returns the number of masks in the
+// result, including those that text had before.
 func Redact(text string) (string, int) {
 	if found := Find(text); found != nil {
 		text = string(Mask([]byte(text)))
@@ -57,8 +57,8 @@ func Redact(text string) (string, int) {
 	return text, Masks(text)
 }
 
-// mask replaces letters and digits, but for those that a backslash before them
-// makes into something else.
+// mask replaces letters and digits, except a character after a backslash, which
+// is part of an escape sequence.
 func mask(b []byte, escaped bool) {
 	n := 0
 	for i, c := range b {
@@ -75,7 +75,7 @@ func mask(b []byte, escaped bool) {
 	}
 }
 
-// isMask reports whether a text has a mask for letters and nothing else.
+// isMask reports whether all letters and digits of a text are those of a mask.
 func isMask(s string) bool {
 	n, escaped := 0, false
 	for i := range len(s) {
@@ -91,14 +91,15 @@ func isMask(s string) bool {
 	return true
 }
 
-// Masks is how many masks a text has. What is between two letters of a mask may
-// be anything that stands in a credential; lines belong together if the next one
-// goes on where the last one ends, as those of a private key do.
+// Masks returns the number of masks in a text. The letters of a mask may be
+// separated by any character that occurs in a credential. Masked lines count as
+// one mask if a line continues the letters of the previous one, as in a private
+// key.
 func Masks(text string) int {
 	if !strings.Contains(text, maskWord) {
 		return 0
 	}
-	count, n, line := 0, 0, 0 // n of the letters there are, line of them on this line
+	count, n, line := 0, 0, 0 // n: letters of the mask so far; line: those on this line
 	end := func() {
 		if n >= leastMask {
 			count++
@@ -108,7 +109,7 @@ func Masks(text string) int {
 	for i := 0; i < len(text); i++ {
 		switch c := text[i]; {
 		case c == '\\':
-			i++ // as in \n
+			i++ // an escape such as \n
 			line = 0
 		case alnum(c):
 			if n > 0 && c != maskWord[n%len(maskWord)] {
@@ -128,12 +129,12 @@ func Masks(text string) int {
 	return count
 }
 
-// Redaction is in place of a rule's name where a text has a mask: written to a
-// file, that would take the place of the credential it stands for.
+// Redaction is returned in place of a rule name for a text with a mask. If such
+// a text were written to a file, the mask would replace the credential.
 const Redaction = "redaction"
 
-// Rule is the rule by which a text has a credential, else [Redaction] if it has
-// a mask, else empty.
+// Rule returns the name of the rule that matches a credential in a text,
+// [Redaction] if the text has only a mask, and "" otherwise.
 func Rule(text string) string {
 	if found := Find(text); found != nil {
 		return found[0].Rule

@@ -1,10 +1,10 @@
-// Package secrets knows live credentials by their form: tokens that begin with
-// a provider's own mark, and private keys.
+// Package secrets detects live credentials by their form: tokens with a
+// provider's own marker, and private keys.
 //
-// It goes by no name nearby and by no measure of randomness alone: hashes,
-// UUIDs, and the ids of commits are what people want to remember. For the same
-// reason a password in a URL is not looked for: it has no form of its own, and
-// most are examples.
+// Neither a nearby name nor randomness alone makes a text a credential, because
+// users want to remember hashes, UUIDs and commit ids. For the same reason
+// passwords in URLs are not detected: they have no form of their own, and most
+// are examples.
 package secrets
 
 import (
@@ -20,21 +20,21 @@ import (
 // A Finding is a credential in a text.
 type Finding struct {
 	Start, End int    // bytes, end exclusive
-	Rule       string // what it is, e.g. github-pat
+	Rule       string // kind of credential, e.g. github-pat
 }
 
-// A rule knows the credentials of one sort.
+// A rule matches one kind of credential.
 type rule struct {
 	name    string
-	words   []string // of which each of them has one
+	words   []string // each credential contains one of these
 	form    string   // regular expression; its first group, if any, is the credential
-	sample  string   // regular expression of those that documentation shows; empty for none
-	entropy float64  // bits a character that it has at least: a placeholder has fewer
+	sample  string   // regular expression of examples in documentation; empty for none
+	entropy float64  // minimum bits a character: placeholders have fewer
 }
 
 // further are the rules that the published set lacks, or has in a form that
-// takes in other things. The forms are the providers', as documented by them or
-// by Google's osv-scalibr.
+// matches other text too. The forms are documented by the providers or by
+// Google's osv-scalibr.
 var further = []rule{
 	{name: "anthropic-token", words: []string{"sk-ant-"}, entropy: 3.5, form: `\bsk-ant-[a-z]{2,10}[0-9]{2}-[\w-]{60,}`},
 	{name: "atlassian-api-token", words: []string{"ATATT3"}, entropy: 3.5, form: `\bATATT3[A-Za-z0-9_=-]{100,}`},
@@ -54,13 +54,13 @@ var further = []rule{
 	{name: "xai-api-key", words: []string{"xai-"}, entropy: 3.5, form: `\bxai-(?:token-)?[A-Za-z0-9]{80}\b`},
 }
 
-// Find returns the credentials in a text, in order and apart from each other. It
-// takes time in proportion to the text, and hardly any where there is nothing
-// that looks like one.
+// Find returns the credentials in a text, sorted and without overlaps. Its
+// running time is proportional to the length of the text, and very short for a
+// text without similar words.
 func Find(text string) []Finding {
 	m := matchers()
 	var list []Finding
-	var done map[int]int // of a rule: where the last line ends that it has read
+	var done map[int]int // by rule: end of the last line that it has searched
 	for at := m.next(text, 0); at >= 0; at = m.next(text, at+1) {
 		from, to := -1, 0
 		for _, w := range m.words[key(text[at:])] {
@@ -91,7 +91,8 @@ func Find(text string) []Finding {
 	return apart(list)
 }
 
-// line is the line of a text that holds an offset, without its ending.
+// line returns the bounds of the line that contains an offset, without its
+// ending.
 func line(text string, at int) (from, to int) {
 	from, to = strings.LastIndexAny(text[:at], "\n\r")+1, len(text)
 	if n := strings.IndexAny(text[at:], "\n\r"); n >= 0 {
@@ -100,7 +101,7 @@ func line(text string, at int) (from, to int) {
 	return from, to
 }
 
-// apart sorts findings and joins those that overlap.
+// apart sorts findings and joins overlapping ones.
 func apart(list []Finding) []Finding {
 	if len(list) < 2 {
 		return list
@@ -125,9 +126,9 @@ func apart(list []Finding) []Finding {
 	return out
 }
 
-// A matcher looks for the words of all rules at once, by their first bytes.
+// A matcher searches for the words of all rules at once, by their first bytes.
 type matcher struct {
-	begins [1 << 16 / 64]uint64 // which hashes of three bytes begin a word
+	begins [1 << 16 / 64]uint64 // bit set of the hashes of the first three bytes of words
 	words  map[uint32][]word    // by their first three bytes
 	rules  []compiled
 }
@@ -137,20 +138,21 @@ type word struct {
 	rule int
 }
 
-// Private keys among the rules, by their first line and by their last.
+// The rule numbers of private keys, for their first and their last line.
 const (
 	keyRule  = -1
 	tailRule = -2
 )
 
-// wordBytes is how many bytes every word has at least.
+// wordBytes is the minimum length of a word in bytes.
 const wordBytes = 3
 
 func key(s string) uint32 { return uint32(s[0]) | uint32(s[1])<<8 | uint32(s[2])<<16 }
 
 func hash(k uint32) uint32 { return k * 0x9E3779B1 >> 16 }
 
-// next is where in a text, from an offset on, a word may begin; -1 for nowhere.
+// next returns the next offset, starting at from, at which a word may begin, or
+// -1.
 func (m *matcher) next(text string, from int) int {
 	if len(text)-from < wordBytes {
 		return -1
@@ -165,7 +167,7 @@ func (m *matcher) next(text string, from int) int {
 	return -1
 }
 
-// matchers is made when it is first needed.
+// matchers compiles the matcher at the first use.
 var matchers = sync.OnceValue(func() *matcher {
 	m := &matcher{words: map[uint32][]word{}}
 	add := func(s string, rule int) {
@@ -185,8 +187,8 @@ var matchers = sync.OnceValue(func() *matcher {
 	return m
 })
 
-// compiled is a rule whose expressions are compiled when they are first needed:
-// most never are.
+// compiled is a rule with expressions that are compiled at their first use,
+// because most are never used.
 type compiled struct {
 	rule
 	match func() *regexp.Regexp
@@ -200,7 +202,7 @@ func compile(r rule) compiled {
 	return compiled{r, lazy(r.form), lazy(r.sample)}
 }
 
-// appendTo finds the credentials in a stretch of a text.
+// appendTo appends the credentials in a part of a text.
 func (c *compiled) appendTo(list []Finding, text string, from, to int) []Finding {
 	for _, loc := range c.match().FindAllStringSubmatchIndex(text[from:to], -1) {
 		start, end := from+loc[0], from+loc[1]
@@ -211,7 +213,7 @@ func (c *compiled) appendTo(list []Finding, text string, from, to int) []Finding
 			}
 		}
 		for end < to && (alnum(text[end]) || text[end] == '_' || text[end] == '-') {
-			end++ // the rest of a longer one
+			end++ // the rest of a longer credential
 		}
 		s := text[start:end]
 		if bitsOf(s) < c.entropy || isMask(s) || c.sample != "" && c.known().MatchString(s) {
@@ -222,7 +224,7 @@ func (c *compiled) appendTo(list []Finding, text string, from, to int) []Finding
 	return list
 }
 
-// bitsOf is Shannon's entropy of the bytes of a text, in bits a byte.
+// bitsOf returns the Shannon entropy of the bytes of a text, in bits a byte.
 func bitsOf(s string) float64 {
 	var count [256]int
 	for i := range len(s) {

@@ -20,8 +20,8 @@ const (
 	base64 = token + "+/"
 )
 
-// made is n characters that look random, the same ones each time. No credential
-// is written down here, lest it is taken for one.
+// made returns n pseudorandom characters, the same for each call. The source
+// contains no credential, so that no scanner reports this file.
 func made(n int, of string) string {
 	r := rand.New(rand.NewSource(int64(n)))
 	b := make([]byte, n)
@@ -31,7 +31,7 @@ func made(n int, of string) string {
 	return string(b)
 }
 
-// samples are credentials of those providers that agents have most to do with.
+// samples returns a credential of each provider that agents use most.
 func samples() map[string]string {
 	return map[string]string{
 		"anthropic-api-key":                  "sk-ant-api03-" + made(93, token) + "AA",
@@ -73,8 +73,8 @@ func samples() map[string]string {
 	}
 }
 
-// Every provider's credential is found, whatever prose stands around it, and
-// exactly it.
+// TestFind checks that every provider's credential is found in any surrounding
+// text, with exact bounds.
 func TestFind(t *testing.T) {
 	for rule, s := range samples() {
 		for _, around := range [][2]string{
@@ -95,8 +95,8 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// What people want to keep is kept, and so is what stands for a credential in
-// documentation.
+// TestFindNothing checks that hashes, ids and placeholders from documentation
+// are not credentials.
 func TestFindNothing(t *testing.T) {
 	for _, s := range []string{
 		"", "a", "gh", "ghp_", "ghp_short",
@@ -116,7 +116,7 @@ func TestFindNothing(t *testing.T) {
 	}
 }
 
-// pem is lines of a key.
+// pem returns lines of a key.
 func pem(lines int) string {
 	var b strings.Builder
 	for i := range lines {
@@ -180,8 +180,8 @@ func TestMask(t *testing.T) {
 	}
 }
 
-// A mask is as long as what it is for, differs from it in letters and digits
-// only, and has nothing in it that is found again.
+// FuzzMask checks that a mask has the length of its credential, differs from
+// the credential in letters and digits only, and contains no further finding.
 func FuzzMask(f *testing.F) {
 	for _, s := range samples() {
 		f.Add(s)
@@ -211,7 +211,8 @@ func FuzzMask(f *testing.F) {
 	})
 }
 
-// The rules and their words fit each other.
+// TestRules checks that the rules compile and that their words are long enough
+// for the matcher.
 func TestRules(t *testing.T) {
 	names := map[string]bool{}
 	for _, r := range append(published[:len(published):len(published)], further...) {
@@ -237,8 +238,8 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// BenchmarkFind measures prose without a credential, which is what nearly all
-// memory is, and text that is full of what only begins like one.
+// BenchmarkFind measures prose without a credential, which is the usual content
+// of memory, and text full of false beginnings.
 func BenchmarkFind(b *testing.B) {
 	for name, text := range map[string]string{
 		"prose":   strings.Repeat("- **Deploy**: the certificate of the staging host was renewed on 2026-02-04, see [notes](a/b.md) `4f2a9c`.\n", 10_000),
@@ -255,7 +256,7 @@ func BenchmarkFind(b *testing.B) {
 	}
 }
 
-// TestFindInTree lists what is found in a directory of Markdown: SECRETS=DIR.
+// TestFindInTree lists the findings in a directory of Markdown: SECRETS=DIR.
 func TestFindInTree(t *testing.T) {
 	dir := os.Getenv("SECRETS")
 	if dir == "" {

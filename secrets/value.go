@@ -2,10 +2,10 @@ package secrets
 
 import "reflect"
 
-// RedactValue returns a value in which [Redact] has masked every string, and the
-// number of masks in it. It goes through pointers, interfaces, exported fields,
-// slices, arrays, and the keys and values of maps. The value that is given stays
-// as it is: what changes is a copy.
+// RedactValue returns a copy of value in which [Redact] has masked every
+// string, and the number of masks in it. It traverses pointers, interfaces,
+// exported fields, slices, arrays, and the keys and values of maps. It does not
+// modify value: changed parts are copied.
 func RedactValue[T any](value T) (T, int) {
 	c := clean(reflect.ValueOf(&value).Elem())
 	return c.value.Interface().(T), c.masks
@@ -14,8 +14,8 @@ func RedactValue[T any](value T) (T, int) {
 // A cleaned value has no credentials.
 type cleaned struct {
 	value   reflect.Value
-	masks   int  // in it
-	changed bool // it is not what it was
+	masks   int  // number of masks in value
+	changed bool // value differs from the input
 }
 
 func clean(v reflect.Value) cleaned {
@@ -47,7 +47,7 @@ func clean(v reflect.Value) cleaned {
 		return cleanParts(v, v.NumField(), reflect.Value.Field)
 	case reflect.Slice, reflect.Array:
 		if v.Type().Elem().Kind() == reflect.Uint8 {
-			return same // no text
+			return same // not a text
 		}
 		return cleanParts(v, v.Len(), reflect.Value.Index)
 	case reflect.Map:
@@ -56,12 +56,13 @@ func clean(v reflect.Value) cleaned {
 	return same
 }
 
-// cleanParts is clean for what has parts by number.
+// cleanParts cleans a value with numbered parts. It copies the value before the
+// first change.
 func cleanParts(v reflect.Value, parts int, part func(reflect.Value, int) reflect.Value) cleaned {
 	out := cleaned{value: v}
 	for i := range parts {
 		if v.Kind() == reflect.Struct && !v.Type().Field(i).IsExported() {
-			continue // is not sent
+			continue // never encoded
 		}
 		in := clean(part(v, i))
 		out.masks += in.masks
