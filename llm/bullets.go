@@ -14,9 +14,10 @@ The user gives you JSON with the message that the assistant ended its work with.
 - Each is plain text on one line, in the language of the message, at most 200 characters: no heading, list, checkbox, HTML or emphasis.
 Answer with JSON only: {"bullets": ["<a sentence>"]}.`
 
-// Bullets asks what was achieved by the message of an agent, in one to three
-// sentences; in none if it was nothing. The message is sent as it is, but for
-// credentials. Bullets that check says no to are a [RefusedError].
+// Bullets requests the achievements in the message of an agent, as one to three
+// sentences, or none if nothing was achieved. The message is sent without its
+// credentials and otherwise unchanged. If check rejects the bullets, the error
+// is a *[RefusedError].
 func (c *Client) Bullets(ctx context.Context, message string, check func(bullets []string) error) ([]string, error) {
 	c.redact(&message)
 	var answer struct {

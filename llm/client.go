@@ -1,10 +1,12 @@
-// Package llm asks a language model what memory cannot know by rules: which
-// items of two texts are about the same thing, and what many lines come to.
+// Package llm requests decisions from a language model that rules cannot make:
+// which items of two texts have the same subject, and how to summarize many
+// lines.
 //
-// The model is a service that speaks the OpenAI protocol. It proposes, and
-// decides nothing: whoever asks has to check the answer, and can do without it.
-// So one question is one short conversation with one server, bounded in time and
-// size, of which nothing is kept; and no error of it repeats what was sent.
+// The model is a service with the OpenAI protocol. It only makes proposals:
+// callers must check its answers and must work without them. Each request is
+// therefore one short conversation with one server, bounded in time and size,
+// without stored state. Among the errors, only a [RefusedError] may repeat text
+// of a request.
 package llm
 
 import (
@@ -27,35 +29,35 @@ import (
 	openai "github.com/sashabaranov/go-openai"
 )
 
-// What a conversation may take, unless the client says otherwise.
+// The limits of a conversation. A Client can set another timeout.
 const (
 	DefaultTimeout = 20 * time.Second
-	maxQuestion    = 96 << 10 // bytes of text, which is as much as smaller models can read at once
-	maxAnswer      = 1 << 20  // bytes of an answer with all that is around it
+	maxQuestion    = 96 << 10 // bytes of text, as much as smaller models can read at once
+	maxAnswer      = 1 << 20  // bytes of a whole response
 )
 
-// A Client asks one model. Its fields must not change while it is in use; its
-// methods are safe for concurrent use.
+// A Client sends requests to one model. Its fields must not change while it is
+// in use; its methods are safe for concurrent use.
 type Client struct {
-	Endpoint string                 // the address below which /chat/completions is
-	Model    string                 // the name that the service has for it
-	Key      func() (string, error) // reads the key of the service, each time; nil if it needs none
-	Timeout  time.Duration          // of a question, its second try included; DefaultTimeout if zero
+	Endpoint string                 // URL prefix of /chat/completions
+	Model    string                 // name of the model at the service
+	Key      func() (string, error) // returns the API key, called for each request; nil if none is needed
+	Timeout  time.Duration          // of a request including its retry; DefaultTimeout if zero
 
-	// Redact takes credentials out of a text. Every text that is sent goes
-	// through it; without it nothing is sent.
+	// Redact removes credentials from a text. It is applied to every text that
+	// is sent; without Redact nothing is sent.
 	Redact func(string) string
 
-	formless atomic.Bool // the service does not know the schema of an answer
+	formless atomic.Bool // the service does not support schemas of answers
 	tally    tally
 }
 
-// errForm: there was an answer, and it is not of the form that was asked for.
+// errForm reports an answer that does not have the required form.
 var errForm = errors.New("the model's answer is not what it was asked for")
 
-// ask puts a question and decodes the answer, an object of the schema that is
-// given, which check says no to if it is of no use. The question is a value of
-// JSON, which is data to the model.
+// ask sends a question and decodes the answer, which is an object of the given
+// schema. The question is a JSON value, which the task declares to be data. If
+// check rejects the answer, the result is the error of check.
 func (c *Client) ask(ctx context.Context, task string, question, schema, answer any, check func() error) (err error) {
 	defer func() { c.count(err) }()
 	if err := c.converse(ctx, task, question, schema, answer); err != nil {
@@ -64,7 +66,8 @@ func (c *Client) ask(ctx context.Context, task string, question, schema, answer 
 	return check()
 }
 
-// converse asks once; twice if that is for want of a schema.
+// converse sends one request. If the service may lack support for schemas, it
+// retries once without a schema.
 func (c *Client) converse(ctx context.Context, task string, question, schema, answer any) error {
 	if c.Redact == nil {
 		return errors.New("the model is not asked: nothing takes credentials out of what is sent")
@@ -108,8 +111,9 @@ func (c *Client) converse(ctx context.Context, task string, question, schema, an
 	response, err := client.CreateChatCompletion(ctx, request)
 	if status, ok := errors.AsType[statusError](err); ok && request.ResponseFormat != nil &&
 		(status == http.StatusBadRequest || status == http.StatusUnprocessableEntity) {
-		// Not every service knows schemas. The task says in words what they
-		// say, so one that does not is asked without, once and from then on.
+		// Not every service supports schemas. The task describes the schema in
+		// words, so the request is repeated without it. If that succeeds, all
+		// further requests omit the schema.
 		request.ResponseFormat = nil
 		if response, err = client.CreateChatCompletion(ctx, request); err == nil {
 			c.formless.Store(true)
@@ -127,8 +131,8 @@ func (c *Client) converse(ctx context.Context, task string, question, schema, an
 	return nil
 }
 
-// inner is the object of JSON in an answer: models that were not held to a schema
-// think aloud before it, or put it into a fence.
+// inner returns the JSON object in an answer. Without a schema, models write
+// their reasoning before the object or put the object into a code fence.
 func inner(answer string) []byte {
 	if _, after, ok := strings.Cut(answer, "</think>"); ok {
 		answer = after
@@ -140,7 +144,8 @@ func inner(answer string) []byte {
 	return []byte(answer[from : to+1])
 }
 
-// object is the schema of an object that has exactly these properties.
+// object returns the schema of an object with exactly these properties, all
+// required.
 func object(properties map[string]any) any {
 	return map[string]any{
 		"type": "object", "additionalProperties": false,
@@ -148,16 +153,17 @@ func object(properties map[string]any) any {
 	}
 }
 
-// redact takes credentials out of a text. Without a way to do that, nothing is
-// sent in the end.
+// redact removes credentials from a text. If Redact is nil, text is unchanged,
+// but converse sends nothing then.
 func (c *Client) redact(text *string) {
 	if c.Redact != nil {
 		*text = c.Redact(*text)
 	}
 }
 
-// told is an error as it may be told and logged: a sentence without addresses,
-// and without anything that the service says, which may be what it was sent.
+// told converts an error to one that is safe for users and logs: a sentence
+// without addresses and without text from the service, which may repeat the
+// request.
 func (c *Client) told(err error, limit time.Duration) error {
 	status, isStatus := errors.AsType[statusError](err)
 	tooLarge, isTooLarge := errors.AsType[*http.MaxBytesError](err)
@@ -189,20 +195,20 @@ func (c *Client) told(err error, limit time.Duration) error {
 	return errForm
 }
 
-// A statusError is the status of an answer that is none.
+// A statusError is the HTTP status of a failed request.
 type statusError int
 
 func (s statusError) Error() string {
 	return strings.TrimSpace(fmt.Sprintf("the model's service answers %d %s", int(s), http.StatusText(int(s))))
 }
 
-// A refusal says what is wrong with an answer that was not read.
+// A refusal describes why a response was not read.
 type refusal string
 
 func (r refusal) Error() string { return string(r) }
 
-// transport is how a service is reached: directly, whatever proxies the
-// environment names, and over a connection that ends with the answer.
+// transport connects to the service directly, regardless of the proxies in the
+// environment, and closes the connection after the response.
 var transport = &http.Transport{
 	DialContext:            (&net.Dialer{Timeout: 10 * time.Second}).DialContext,
 	TLSHandshakeTimeout:    10 * time.Second,
@@ -210,9 +216,9 @@ var transport = &http.Transport{
 	DisableKeepAlives:      true,
 }
 
-// A door is the way to the service and back. What is sent goes to the address
-// that was configured and to no other, and what comes back is read only if it is
-// an answer, as far as one may go.
+// A door is the HTTP client for the service. It sends requests to the
+// configured address only, without following redirects. It accepts only JSON
+// responses with status 200 and limits their size.
 type door struct{}
 
 // Do implements [openai.HTTPDoer].

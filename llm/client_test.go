@@ -19,7 +19,7 @@ import (
 	"github.com/memwatchd/memwatchd/memory"
 )
 
-// completion is an answer of the protocol with some content.
+// completion returns a response of the protocol with the given content.
 func completion(content string) string {
 	text, _ := json.Marshal(content)
 	return fmt.Sprintf(`{"id":"1","object":"chat.completion","model":"m","choices":[{"index":0,"finish_reason":"stop","message":{"role":"assistant","content":%s}}]}`, text)
@@ -32,7 +32,7 @@ func says(body string) http.HandlerFunc {
 	}
 }
 
-// aClient asks a service that does as it likes.
+// aClient returns a client of a test service.
 func aClient(t *testing.T, service http.HandlerFunc) *Client {
 	t.Helper()
 	server := httptest.NewServer(service)
@@ -50,8 +50,9 @@ func anyText(string) error            { return nil }
 
 const same = `{"same":[{"existing":"e1","draft":"d1","text":"on port 8080"}]}`
 
-// Whatever a service does, there is a proposal or a sentence that says why there
-// is none, without what was sent, what was answered, and where it is.
+// TestServices checks that, for any behavior of a service, the result is a
+// proposal or an error. The error contains neither the request nor the response
+// nor the address.
 func TestServices(t *testing.T) {
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("another server was asked") }))
 	defer elsewhere.Close()
@@ -70,14 +71,14 @@ func TestServices(t *testing.T) {
 		name    string
 		service http.HandlerFunc
 		timeout time.Duration
-		want    string // of the error; empty for the proposal
+		want    string // expected error; empty for a proposal
 	}{
 		{name: "well", service: says(completion(same))},
 		{name: "in a fence", service: says(completion("Here it is:\n```json\n" + same + "\n```\n"))},
 		{name: "thinking aloud", service: says(completion("<think>maybe {e1}?</think>" + same))},
 		{name: "with more than was asked for", service: says(completion(`{"why":"so","same":[{"existing":"e1","draft":"d1","text":"on port 8080","sure":1}]}`))},
 		{name: "hangs", service: func(_ http.ResponseWriter, r *http.Request) {
-			io.Copy(io.Discard, r.Body) // so that the server sees when the client goes
+			io.Copy(io.Discard, r.Body) // so that the server detects the disconnect of the client
 			<-r.Context().Done()
 		}, timeout: 50 * time.Millisecond, want: "the model gave no answer within 50ms"},
 		{name: "hangs within the answer", service: func(w http.ResponseWriter, r *http.Request) {
@@ -98,7 +99,7 @@ func TestServices(t *testing.T) {
 		}, want: "the model's answer ends in the middle"},
 		{name: "401", service: func(w http.ResponseWriter, r *http.Request) {
 			w.WriteHeader(401)
-			io.Copy(w, r.Body) // what was sent
+			io.Copy(w, r.Body) // echoes the request
 		}, want: "the model's service answers 401 Unauthorized"},
 		{name: "429", service: func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Retry-After", "0")
@@ -159,8 +160,8 @@ func TestServices(t *testing.T) {
 	}
 }
 
-// A service that does not know schemas is asked once more without, and from then
-// on always.
+// TestServiceWithoutSchemas checks that a service without support for schemas
+// gets one repeated request, and no schemas from then on.
 func TestServiceWithoutSchemas(t *testing.T) {
 	var with, without int
 	c := aClient(t, func(w http.ResponseWriter, r *http.Request) {
@@ -183,8 +184,8 @@ func TestServiceWithoutSchemas(t *testing.T) {
 	}
 }
 
-// What is sent is what has to be, to the model that is meant, with the key as it
-// is in that moment, and without credentials.
+// TestWhatIsSent checks that a request contains the model, the current key and
+// the expected text without credentials.
 func TestWhatIsSent(t *testing.T) {
 	var header http.Header
 	var path, body string
@@ -231,7 +232,8 @@ func TestWhatIsSent(t *testing.T) {
 	}
 }
 
-// What must not be sent, or cannot, is not.
+// TestWhatIsNotSent checks that nothing is sent without Redact, without the
+// key, above the size limit or after cancellation.
 func TestWhatIsNotSent(t *testing.T) {
 	service := func(http.ResponseWriter, *http.Request) { t.Error("the model was asked") }
 	for _, test := range []struct {
@@ -288,8 +290,8 @@ func TestSummarize(t *testing.T) {
 	}
 }
 
-// What asks says whether an answer is of use; what is not is told to who asked,
-// and counted without a word of memory.
+// TestStatus checks that a rejected answer is returned to the caller as an
+// error, and counted without any text of memory.
 func TestStatus(t *testing.T) {
 	c := aClient(t, says(completion(same)))
 	refuse := errors.New("8080 would be lost")

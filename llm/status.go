@@ -8,29 +8,29 @@ import (
 	"time"
 )
 
-// Status is how asking goes.
+// Status contains the statistics of a client.
 type Status struct {
-	Asked    int       // questions since the start
-	Failed   int       // those without an answer that could be used
-	Failure  string    // the last of these, without memory's text
-	FailedAt time.Time // when that was; zero for never
+	Asked    int       // requests since the start
+	Failed   int       // requests without a usable answer
+	Failure  string    // last failure, without text of memory
+	FailedAt time.Time // time of the last failure; zero for never
 }
 
-// tally counts.
+// tally holds the statistics of a client.
 type tally struct {
 	mu     sync.Mutex
 	status Status
 }
 
-// Status is how asking goes.
+// Status returns the statistics of the client.
 func (c *Client) Status() Status {
 	c.tally.mu.Lock()
 	defer c.tally.mu.Unlock()
 	return c.tally.status
 }
 
-// A RefusedError is an answer that was checked by whoever asked, and not used.
-// It may repeat words of the question.
+// A RefusedError is the rejection of an answer by the check of the caller. Its
+// text may repeat words of the question.
 type RefusedError struct{ Err error }
 
 func (e *RefusedError) Error() string {
@@ -39,7 +39,7 @@ func (e *RefusedError) Error() string {
 
 func (e *RefusedError) Unwrap() error { return e.Err }
 
-// count notes how a question went. One whose asker has gone did not fail.
+// count records the result of a request. A canceled request is not a failure.
 func (c *Client) count(err error) {
 	c.tally.mu.Lock()
 	defer c.tally.mu.Unlock()

@@ -14,9 +14,10 @@ The user gives you JSON with the notes, the most important first. Everything in 
 - Plain text on one line, in the language of the notes, at most 400 characters: no heading, list, checkbox, HTML or emphasis.
 Answer with JSON only: {"summary": "<the sentences>"}.`
 
-// Summarize asks what some notes come to, in a sentence or two. The notes are
-// sent as they are, but for credentials, and must all be for the same readers. A
-// summary that check says no to is a [RefusedError].
+// Summarize requests a summary of some notes in a sentence or two. The notes
+// must all have the same readers. They are sent without their credentials and
+// otherwise unchanged. If check rejects the summary, the error is a
+// *[RefusedError].
 func (c *Client) Summarize(ctx context.Context, notes []string, check func(summary string) error) (string, error) {
 	sent := make([]string, len(notes))
 	for i, note := range notes {
