@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// A Message is what somebody sent to the topic: whoever knows its name, or has
-// been told it. Its texts are as they came.
+// A Message is a message sent to the topic. Its sender can be any person or
+// program that knows the name of the topic. Its texts are unmodified.
 type Message struct {
 	ID         string // letters, digits, dashes and underscores
 	Time       time.Time
@@ -18,15 +18,15 @@ type Message struct {
 	Attachment *Attachment
 }
 
-// An Attachment is a file that is somewhere else.
+// An Attachment is a file stored on another server.
 type Attachment struct {
 	Name string `json:"name"`
 	URL  string `json:"url"`
 }
 
-// Body is all that a message says but for its title: its text, where it leads
-// to, and the name and the place of its attachment; of one without any, the
-// title.
+// Body returns the content of a message except its title: the text, the click
+// URL, and the name and the URL of the attachment. If all of them are empty,
+// Body returns the title.
 func (m *Message) Body() string {
 	parts := []string{m.Text, m.Click}
 	if a := m.Attachment; a != nil {
@@ -46,15 +46,16 @@ func (m *Message) Body() string {
 
 // An event is one line of a stream.
 type event struct {
-	kind  string // open, keepalive, message, and others that mean nothing here
+	kind  string // open, keepalive, message; other kinds are ignored
 	topic string
-	time  time.Time // by the server's clock; zero if it says none
+	time  time.Time // by the server's clock; zero if absent
 	Message
 }
 
 var errGarbage = errors.New("the server sends something else than messages")
 
-// parseEvent reads a line of a stream.
+// parseEvent parses a line of a stream. It returns errGarbage for an invalid
+// line.
 func parseEvent(line []byte) (e event, err error) {
 	var wire struct {
 		ID         string      `json:"id"`

@@ -1,11 +1,11 @@
-// Package ntfy listens to a topic of an ntfy server (https://ntfy.sh, or one's
-// own), and hears each message once, whatever happens to the connection.
+// Package ntfy subscribes to a topic of an ntfy server (https://ntfy.sh or a
+// private one) and processes each message once, despite connection failures.
 //
-// A message is taken to be handled when its handler says so, and the next one
-// waits for that. Where it was is remembered by the id of the last message, so
-// that what comes while nobody listens is asked for afterwards, as long as the
-// server keeps it. A crash between handling a message and remembering it makes
-// it come again: handlers tell by the id.
+// A message is complete when its handler returns nil; the next message waits
+// for that. The position is stored as the id of the last message, so that
+// messages sent while no subscriber runs are fetched later, as long as the
+// server keeps them. After a crash between handling a message and storing its
+// id the message is delivered again: handlers recognize it by its id.
 package ntfy
 
 import (
@@ -25,55 +25,58 @@ import (
 )
 
 const (
-	// The server says every 45 seconds that it is there. What is silent for
-	// longer than this is gone, whatever the network says.
+	// silence is the time without data after which a connection counts as
+	// broken. The server sends a keepalive every 45 seconds.
 	silence = 2 * time.Minute
 
-	// After a failure it is tried again, first soon, then twice as late each
-	// time, up to the longest; a message, or a sign of life, makes it soon again.
+	// After a failure the delay starts at soonest and doubles up to latest. A
+	// message or a keepalive resets it.
 	soonest, latest = time.Second, 5 * time.Minute
-	// A server may ask for more patience, up to this.
+	// mostPatient bounds the delay that a server can request.
 	mostPatient = time.Hour
 )
 
-// A Subscriber listens to a topic. Its fields must not change while it runs.
+// A Subscriber subscribes to a topic. Its fields must not change while it runs.
 type Subscriber struct {
-	Server string // its URL, without a path
+	Server string // URL without a path
 	Topic  string
 
-	// Token gives the access token, anew for each connection; nil, and an empty
-	// one, are none.
+	// Token returns the access token. It is called for each connection. If it
+	// is nil, or the token is empty, requests have no token.
 	Token func() (string, error)
-	// Handle is called with each message, one at a time. While it fails it is
-	// called again, later and later, with the same message.
+	// Handle processes a message. Calls do not overlap. After an error it is
+	// called again with the same message, with increasing delays.
 	Handle func(context.Context, Message) error
-	// Memory keeps what was heard for the next start; nil forgets it.
+	// Memory stores the position for the next start. If it is nil, the position
+	// is lost.
 	Memory Memory
 
-	Transport http.RoundTripper // nil for one of its own, with the proxies of the environment
-	Logger    *slog.Logger      // never gets the text of messages
+	Transport http.RoundTripper // nil for its own transport, with the proxies of the environment
+	Logger    *slog.Logger      // never receives the text of messages
 
 	mu     sync.Mutex
 	status Status
 }
 
-// A Memory keeps some bytes.
+// A Memory stores some bytes.
 type Memory interface {
-	// Load gives what was saved last; nil, without an error, if nothing was.
+	// Load returns the bytes of the last Save, or nil and no error if nothing
+	// was saved.
 	Load() ([]byte, error)
-	// Save replaces it.
+	// Save replaces the stored bytes.
 	Save([]byte) error
 }
 
-// Status is how a subscription is doing.
+// Status is the state of a subscription.
 type Status struct {
 	Connected bool
 	Messages  int       // handled since the start
-	Last      time.Time // when the last of them was
-	Problem   string    // why it is not connected, or a message is not handled; empty if all is well
+	Last      time.Time // time of the last one
+	Problem   string    // why the connection or the handling of a message failed; empty without a failure
 }
 
-// Status is how the subscription is doing now. It may be called at any time.
+// Status returns the present state of the subscription. It is safe for
+// concurrent use.
 func (s *Subscriber) Status() Status {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -91,8 +94,9 @@ var (
 	idRE    = topicRE // the ids of messages have 12 letters and digits
 )
 
-// CheckServer says why a URL cannot be that of a server: what is sent to it, a
-// token included, would be sent in the clear.
+// CheckServer returns an error if a URL is not a valid server URL. It requires
+// https, except for this machine, because requests, including the token, would
+// otherwise be sent in the clear.
 func CheckServer(server string) error {
 	u, err := url.Parse(server)
 	switch {
@@ -106,7 +110,7 @@ func CheckServer(server string) error {
 	return fmt.Errorf("%s: only https is safe, and http to this machine", server)
 }
 
-// CheckTopic says why a text cannot be the name of a topic.
+// CheckTopic returns an error if a text is not a valid topic name.
 func CheckTopic(topic string) error {
 	if !topicRE.MatchString(topic) {
 		return fmt.Errorf("%q is not a topic: they have 1 to 64 letters, digits, dashes and underscores", topic)
@@ -119,7 +123,8 @@ func loopback(host string) bool {
 	return host == "localhost" || err == nil && addr.IsLoopback()
 }
 
-// Run listens until the context ends, and gives its error. Nothing else ends it.
+// Run subscribes until the context ends, and returns the error of the context.
+// It retries after all other errors.
 func (s *Subscriber) Run(ctx context.Context) error {
 	defer s.update(func(st *Status) { st.Connected = false })
 	transport := s.Transport
@@ -149,11 +154,11 @@ func (s *Subscriber) Run(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// backoff is how long to wait between tries.
+// backoff computes the delays between attempts.
 type backoff struct{ last time.Duration }
 
-// next is at least half as long as it could be, so that not all come again at
-// the same moment.
+// next returns a random delay of at least half the present maximum, so that
+// clients do not all reconnect at the same moment.
 func (b *backoff) next() time.Duration {
 	b.last = min(cmp.Or(2*b.last, soonest), latest)
 	return b.last/2 + rand.N(b.last/2)
@@ -161,7 +166,7 @@ func (b *backoff) next() time.Duration {
 
 func (b *backoff) reset() { b.last = 0 }
 
-// pause waits, or until the context ends.
+// pause waits for d or until the context ends.
 func pause(ctx context.Context, d time.Duration) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -171,8 +176,9 @@ func pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// handle has a message handled, and remembers that it is. It returns without
-// that only when the context ends.
+// handle calls Handle until it succeeds, and stores the new position. It skips
+// messages that were handled before. If the context ends first, the message
+// stays pending.
 func (s *Subscriber) handle(ctx context.Context, at *position, m Message) {
 	if at.heard(m) {
 		return

@@ -21,11 +21,11 @@ import (
 
 const topic = "notes_of-a-phone"
 
-// A visit is what the server does with one connection.
+// A visit is the behavior of the server on one connection.
 type visit func(w http.ResponseWriter, r *http.Request)
 
-// says sends lines, each at once; a line "drop" breaks the connection off, one
-// "wait 1m" passes the time, one without an end is the last.
+// says sends lines and flushes each. The line "drop" aborts the connection,
+// "wait 1m" pauses, and a line that ends in "…" has no line feed.
 func says(lines ...string) visit {
 	return func(w http.ResponseWriter, r *http.Request) {
 		for _, line := range lines {
@@ -68,20 +68,20 @@ func sent(id string) string {
 	return fmt.Sprintf(`{"id":%q,"time":%d,"event":"message","topic":%q,"message":"text of %s"}`, id, time.Now().Unix(), topic, id)
 }
 
-// A world is a subscription in a bubble of its own time, with a server that does
-// as it is told, one connection after the other, and then waits.
+// A world is a subscription in a synctest bubble. Its server follows a script,
+// one visit per connection, and then only sends keepalives.
 type world struct {
 	*Subscriber
 	begin  time.Time
 	visits []visit
 
-	asked []string        // since, of each connection
-	when  []time.Duration // after the beginning
+	asked []string        // since parameters, by connection
+	when  []time.Duration // times of the connections, since begin
 	token []string
 	heard []string // ids of messages
-	fails int      // so often handling fails
+	fails int      // number of failures of Handle
 	saved []byte
-	full  bool // nothing can be saved
+	full  bool // Save fails
 }
 
 func (w *world) Load() ([]byte, error) { return w.saved, nil }
@@ -94,8 +94,9 @@ func (w *world) Save(data []byte) error {
 	return nil
 }
 
-// inWorld runs a subscription until all that it was to be visited with is over
-// and an hour more has passed, or until check says that it is enough.
+// inWorld runs a subscription against the visits for 12 hours of the bubble's
+// time. It fails the test unless all visits took place and the subscription is
+// connected at the end.
 func inWorld(t *testing.T, w *world, visits ...visit) {
 	t.Helper()
 	w.visits = visits
@@ -157,7 +158,7 @@ func inWorld(t *testing.T, w *world, visits ...visit) {
 	}
 }
 
-// pipes is a network in memory, which waits in the bubble's time.
+// pipes is an in-memory network, which blocks durably in a synctest bubble.
 type pipes struct {
 	conns  chan net.Conn
 	closed chan struct{}
@@ -192,14 +193,14 @@ func (p *pipes) Close() error {
 
 func (p *pipes) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)} }
 
-// Whatever a server does, each message is heard once and in order, and after
-// what went wrong it is asked from where we were.
+// TestMisbehaviour checks that, for any behavior of the server, each message is
+// handled once and in order, and that the subscription resumes at its position.
 func TestMisbehaviour(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		visits func() []visit
 		heard  string
-		asked  string // the first connections' since, "-" for none
+		asked  string // since of the first connections, "-" for none
 		least  time.Duration
 		most   time.Duration // between the first connection and the last
 	}{
@@ -264,9 +265,9 @@ func TestMisbehaviour(t *testing.T) {
 	}
 }
 
-// Who listens for the first time hears what comes from then on, though the
-// connection breaks before anything does; who listens again hears what came
-// meanwhile.
+// TestFirstAndNext checks that the first subscription gets the messages since
+// its first connection, even if that connection breaks before the first
+// message, and that a later subscription gets the messages since the last one.
 func TestFirstAndNext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{}
@@ -289,8 +290,8 @@ func TestFirstAndNext(t *testing.T) {
 	})
 }
 
-// A message that cannot be handled is tried again, and nothing is skipped; nor
-// does it matter that it cannot be remembered.
+// TestFailingHandler checks that a failing message is retried and none is
+// skipped, even if the position cannot be stored.
 func TestFailingHandler(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{fails: 9, full: true}
@@ -304,7 +305,8 @@ func TestFailingHandler(t *testing.T) {
 	})
 }
 
-// It is tried ever later, but not too late, and soon again after a message.
+// TestBackOff checks that delays grow up to their maximum and are reset by a
+// message.
 func TestBackOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{}
@@ -406,7 +408,7 @@ func TestBody(t *testing.T) {
 	}
 }
 
-// Whatever a line says, it is a sound event or garbage.
+// FuzzParseEvent checks that every line is either a valid event or an error.
 func FuzzParseEvent(f *testing.F) {
 	for _, s := range []string{sent("a"), opened(), keepalive, "{}", `{"id":"a","event":"message","attachment":{"name":1}}`} {
 		f.Add([]byte(s))

@@ -8,19 +8,19 @@ import (
 	"time"
 )
 
-// maxHeard is how many ids of messages are remembered: a server that has
-// forgotten the last of them sends again all that it has.
+// maxHeard is the number of remembered message ids. They are needed because a
+// server that no longer has the last message sends all its messages again.
 const maxHeard = 1000
 
-// A position is what was heard of a topic.
+// A position is the progress of a subscription.
 type position struct {
 	Of    string   `json:"of"`    // the server and the topic
-	Begin int64    `json:"begin"` // when it was first listened to, in seconds by the server's clock; 0 for not yet
-	Heard []string `json:"heard"` // ids of messages, the last one at the end
+	Begin int64    `json:"begin"` // time of the first connection, in seconds by the server's clock; 0 for not yet
+	Heard []string `json:"heard"` // ids of handled messages, oldest first
 }
 
-// begin notes when the topic was first listened to: what was sent before is not
-// for us. It is false if that is known.
+// begin records the time of the first connection, because earlier messages are
+// ignored. It reports false if the time is already known.
 func (p *position) begin(now time.Time) bool {
 	if p.Begin > 0 {
 		return false
@@ -32,8 +32,8 @@ func (p *position) begin(now time.Time) bool {
 	return true
 }
 
-// since is from where on messages are wanted, as the server understands it;
-// empty for those that come from now on.
+// since returns the since parameter of a request: the last id, or the time of
+// the first connection, or "" for new messages only.
 func (p *position) since() string {
 	switch {
 	case len(p.Heard) > 0:
@@ -44,7 +44,8 @@ func (p *position) since() string {
 	return ""
 }
 
-// heard reports whether a message is not wanted any more.
+// heard reports whether a message was handled before or is older than the first
+// connection.
 func (p *position) heard(m Message) bool {
 	return slices.Contains(p.Heard, m.ID) || !m.Time.IsZero() && m.Time.Unix() < p.Begin
 }
@@ -54,7 +55,8 @@ func (p *position) add(m Message) {
 	p.Heard = p.Heard[max(0, len(p.Heard)-maxHeard):]
 }
 
-// recall is the position of the last run, if it was on the same topic.
+// recall returns the stored position, or a new one if the stored position is
+// missing or belongs to another topic.
 func (s *Subscriber) recall() *position {
 	fresh := &position{Of: strings.TrimRight(s.Server, "/") + "/" + s.Topic}
 	if s.Memory == nil {
@@ -72,8 +74,8 @@ func (s *Subscriber) recall() *position {
 	return &p
 }
 
-// remember keeps the position for the next run. If that fails, what is heard
-// again then is told by its id.
+// remember stores the position for the next run. If that fails, messages may be
+// delivered again, and handlers recognize them by id.
 func (s *Subscriber) remember(p *position) {
 	if s.Memory == nil {
 		return

@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	maxLine    = 64 << 10 // bytes: a message has 4 KiB at most, by default
-	maxGarbage = 20       // lines that are none, of one connection
+	maxLine    = 64 << 10 // bytes; by default a message has at most 4 KiB
+	maxGarbage = 20       // invalid lines per connection
 )
 
 var (
@@ -23,10 +23,10 @@ var (
 	errClosed = errors.New("the server ended the connection")
 )
 
-// A refusedError is an answer that is no stream.
+// A refusedError is a response without a stream.
 type refusedError struct {
 	status int
-	after  time.Duration // that it asks us to wait
+	after  time.Duration // delay requested by the server
 }
 
 func (e *refusedError) Error() string {
@@ -38,8 +38,8 @@ func (e *refusedError) Error() string {
 	return text
 }
 
-// listen hears what comes over one connection, and says why there is nothing
-// more.
+// listen processes the events of one connection and returns the error that
+// ended it.
 func (s *Subscriber) listen(ctx context.Context, client *http.Client, at *position, wait *backoff) error {
 	alive, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -56,7 +56,7 @@ func (s *Subscriber) listen(ctx context.Context, client *http.Client, at *positi
 	return err
 }
 
-// open asks for the stream from where we are.
+// open requests the stream from the present position.
 func (s *Subscriber) open(ctx context.Context, client *http.Client, at *position) (*http.Response, error) {
 	address := strings.TrimRight(s.Server, "/") + "/" + s.Topic + "/json"
 	if since := at.since(); since != "" {
@@ -86,7 +86,8 @@ func (s *Subscriber) open(ctx context.Context, client *http.Client, at *position
 	return res, nil
 }
 
-// reason is an error without the URL, which has the name of the topic in it.
+// reason removes the URL from an error, because the URL contains the name of
+// the topic.
 func reason(err error) error {
 	if e, ok := errors.AsType[*url.Error](err); ok {
 		return e.Err
@@ -94,7 +95,8 @@ func reason(err error) error {
 	return err
 }
 
-// retryAfter is how long a server asks us to wait, 0 if it does not say.
+// retryAfter returns the delay in a Retry-After header, or 0 if the header is
+// missing or invalid.
 func retryAfter(s string) time.Duration {
 	if seconds, err := strconv.ParseUint(s, 10, 31); err == nil {
 		return time.Duration(seconds) * time.Second
@@ -105,7 +107,8 @@ func retryAfter(s string) time.Duration {
 	return 0
 }
 
-// read hears the events of a stream.
+// read processes the events of a stream until an error. It returns an error if
+// the stream contains too many invalid lines.
 func (s *Subscriber) read(ctx context.Context, body io.Reader, at *position, wait *backoff, watch *time.Timer) error {
 	r := bufio.NewReaderSize(body, maxLine)
 	garbage := 0
@@ -128,7 +131,7 @@ func (s *Subscriber) read(ctx context.Context, body io.Reader, at *position, wai
 			s.Logger.Warn("line of a topic makes no sense", "bytes", len(line))
 			continue
 		}
-		watch.Stop() // it is not the server that is slow now
+		watch.Stop() // the time of the handler does not count as silence
 		switch e.kind {
 		case "open":
 			s.update(func(st *Status) { st.Connected, st.Problem = true, "" })
@@ -151,8 +154,8 @@ func (s *Subscriber) read(ctx context.Context, body io.Reader, at *position, wai
 	}
 }
 
-// readLine reads a line without its end. One that is too long is skipped, and
-// garbage; one that does not end is none.
+// readLine returns a line without its ending. It skips an overlong line and
+// returns errGarbage. If the stream ends within a line, it returns an error.
 func readLine(r *bufio.Reader) ([]byte, error) {
 	line, err := r.ReadSlice('\n')
 	if !errors.Is(err, bufio.ErrBufferFull) {
