@@ -9,7 +9,8 @@ import (
 	"unicode/utf8"
 )
 
-// done is what has been done, as agents say it.
+// done are patterns of statements by agents about completed work, with their
+// weight.
 var done = []struct {
 	worth int
 	is    *regexp.Regexp
@@ -19,15 +20,16 @@ var done = []struct {
 	{2, like(`\b(?:is|are) now \w+|\bnow (?:works?|passes|pass|returns?|uses?|supports?|handles?|builds?|runs?)\b|\b(?:all|the|\d+) (?:\w+ )?tests? (?:now )?(?:pass|are (?:green|passing))|现在(?:可以|能|会|已)|测试(?:全部|都|均)?(?:已)?通过`)},
 }
 
-// undone is what has not been done, or not yet.
+// undone matches statements about work that is not, or not yet, complete.
 var undone = like(`\b(?:I'll|I will|let me|going to|next|should I|shall I|would you|could|can't|cannot|couldn't|unable|failed to|not yet|hasn't|haven't|todo|if you)\b|接下来|下一步|还没|尚未|未能|无法|需要我|如果你|要不要`)
 
-// maxAchieved is how long what was achieved may be, in characters.
+// maxAchieved is the maximum length of a statement in characters.
 const maxAchieved = 300
 
-// Achieved is what an agent says that it has done, at most so many lines of its
-// message that keep says yes to: the most telling, and of those the first, in
-// their order. A message that only answers or asks has none.
+// Achieved returns the statements in an agent's message about completed work:
+// up to most statements that keep accepts. It prefers statements of a higher
+// weight, then earlier ones, and returns them in their order in the message. A
+// message with only answers or questions has none.
 func Achieved(message string, most int, keep func(string) bool) (lines []string) {
 	type found struct {
 		text      string
@@ -65,7 +67,8 @@ func Achieved(message string, most int, keep func(string) bool) (lines []string)
 	return lines
 }
 
-// tellsOfWork reports whether a text can be a statement of what was done.
+// tellsOfWork reports whether the form of a text permits a statement about
+// completed work.
 func tellsOfWork(said string) bool {
 	n := utf8.RuneCountInString(said)
 	last, _ := utf8.DecodeLastRuneInString(said)

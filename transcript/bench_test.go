@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// The end of a long conversation, most of it the output of tools, as one is read
-// while an agent waits.
+// BenchmarkMarks measures the end of a long conversation, most of it output of
+// tools, as it is read while an agent waits.
 func BenchmarkMarks(b *testing.B) {
 	record := func(role string, content any) string {
 		text, err := json.Marshal(map[string]any{"type": role, "message": map[string]any{"role": role, "content": content}})

@@ -14,9 +14,10 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-// The archives below testdata hold what is read, each followed by what comes of
-// it, by the directory. In marks a line is a turn, the agent's if it begins with
-// "A> "; ⏎ is a line break in it.
+// TestGolden compares results with golden files. Each archive below testdata
+// contains inputs, each followed by the output of the function that the
+// directory names. In marks a line is a turn, by the agent if it begins with
+// "A> "; ⏎ stands for a line break.
 func TestGolden(t *testing.T) {
 	for dir, of := range map[string]func(string) string{
 		"read": func(text string) (out string) {
@@ -96,8 +97,8 @@ func joined(lines []string) (out string) {
 	return out
 }
 
-// Whatever is read, what is found is stretches of single lines of what was said,
-// no more and no longer than was asked for, and found again in the same way.
+// FuzzTranscript checks that all results are parts of single lines of the text,
+// stay within the requested number and length, and are reproducible.
 func FuzzTranscript(f *testing.F) {
 	for _, dir := range []string{"read", "prose", "marks", "achieved", "question"} {
 		archives, err := filepath.Glob(filepath.Join("testdata", dir, "*.txtar"))

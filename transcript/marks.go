@@ -9,55 +9,57 @@ import (
 	"unicode/utf8"
 )
 
-// A Kind is why something said is worth keeping.
+// A Kind is the reason for keeping a statement.
 type Kind uint8
 
-// The kinds, the most telling first.
+// The kinds, the most significant first.
 const (
-	Remember   Kind = iota // somebody asked to keep it
-	Decision               // it was decided
-	Constraint             // it has to be so
-	Preference             // somebody wants it so
+	Remember   Kind = iota // an explicit request to remember
+	Decision               // a decision
+	Constraint             // a constraint
+	Preference             // a preference
 )
 
 var kindNames = [...]string{"remember", "decision", "constraint", "preference"}
 
-// String is the kind's name.
+// String returns the name of the kind.
 func (k Kind) String() string { return kindNames[min(int(k), len(kindNames)-1)] }
 
-// A Mark is something worth keeping, as it was said: a line, or a sentence of
-// one, without white space around it.
+// A Mark is a statement worth keeping, verbatim: a line or a sentence of a
+// line, without surrounding white space.
 type Mark struct {
 	Kind Kind
 	Text string
 }
 
-// How long a mark is, in characters. A longer line is looked at sentence by
-// sentence.
+// Lengths in characters: a mark has minMark to maxMark, where wide characters
+// count twice for minMark, and a line longer than maxLine is split into
+// sentences.
 const (
 	minMark = 12
 	maxLine = 240
 	maxMark = 400
 )
 
-// What nobody types, but pastes: of a message with more lines than that only the
-// first and the last ones are its author's own words.
+// A person's message of more than maxTyped lines contains pasted text. Only its
+// first and last ownLines lines count as the author's own words.
 const (
 	maxTyped = 40
 	ownLines = 5
 )
 
-// Marks are the things worth keeping of a conversation, at most so many of them:
-// the most telling, and of those the last. They come in the order in which they
-// were said, each once. It is better to miss one than to keep what means nothing
-// a week later.
+// Marks returns the statements of a conversation that are worth keeping: up to
+// most statements, preferring the more significant kinds and then the later
+// statements. They are in the order of the conversation, without duplicates.
+// The rules prefer missing a statement to keeping one that means nothing a week
+// later.
 func Marks(turns []Turn, most int) []Mark {
 	type found struct {
 		Mark
 		at int
 	}
 	var all []found
-	last := map[string]int{} // where a text was said last
+	last := map[string]int{} // last position of a text
 	for _, turn := range turns {
 		lines := Prose(turn.Text)
 		if !turn.Assistant && len(lines) > maxTyped {
@@ -83,11 +85,11 @@ func Marks(turns []Turn, most int) []Mark {
 	return marks
 }
 
-// sentenceEnd is where a sentence ends: behind a mark that is followed by white
-// space, or that needs none.
+// sentenceEnd matches the end of a sentence: punctuation followed by white
+// space, or Chinese punctuation, which needs none.
 var sentenceEnd = regexp.MustCompile(`[.!?]["')\]]*\s+|[。！？；][”’）」]*`)
 
-// utterances are a line, or, of a long one, its sentences.
+// utterances returns a line, or the sentences of a long line.
 func utterances(line string) (list []string) {
 	if utf8.RuneCountInString(line) <= maxLine {
 		return []string{line}
@@ -105,21 +107,22 @@ func utterances(line string) (list []string) {
 	return list
 }
 
-// A rule knows utterances of a kind.
+// A rule matches statements of one kind.
 type rule struct {
 	kind   Kind
-	person bool           // only a person means it so
-	words  string         // it has one of these in small letters, as most of what is said has not
-	is     *regexp.Regexp // case aside
-	not    *regexp.Regexp // what only looks like it; nil for nothing
+	person bool           // applies to statements of the person only
+	words  string         // lower-case words, one of which must occur: a cheap filter, because most statements have none
+	is     *regexp.Regexp // case-insensitive
+	not    *regexp.Regexp // exceptions; nil for none
 }
 
 func like(pattern string) *regexp.Regexp { return regexp.MustCompile(`(?i)` + pattern) }
 
-// start is where a sentence begins, with what people begin it with.
+// start matches the beginning of a sentence, including introductory words.
 const start = `(?:^|[.!;:,，。；！：]\s*)(?:(?:please|also|and|but|so|ok|okay|yes|no|btw|oh)[,:]?\s+|请|另外|还有|对了)*`
 
-// doubt is in what is not decided, or not yet, or said of others.
+// doubt matches words of statements that are undecided, conditional, or about
+// other people.
 var doubt = like(`\b(?:if|whether|haven't|hasn't|have not|not (?:yet )?decided|undecided|might|maybe|perhaps|could|would have|unless|once (?:we|you)|before (?:we|you))\b|如果|要是|是否|要不要|没有?(?:决定|定)|决定不|尚未|可能|也许|或许`)
 
 var rules = []rule{
@@ -152,11 +155,12 @@ var rules = []rule{
 	{Preference, true, `总是|永远|一律|尽量|再`, like(`(?:^|[。！；])(?:请)?(?:总是|永远|一律|尽量)(?:要|不要|别|用|使用|先|写|把|避免)|(?:不要|别)再(?:用|写|提交|使用|改)`), like(`总是要求`)},
 }
 
-// chores are what is done, or never done, in work of this sort.
+// chores are the verbs of habitual work in preferences.
 const chores = `use|run|write|add|commit|push|put|call|ask|check|test|keep|name|prefix|squash|rebase|sign|log|return|pin|format|import|make|include|start|` +
 	`answer|reply|respond|explain|create|document|handle|validate|escape|close|wrap|set|deploy|build|review|delete|force|merge|mock|skip|touch|edit|change|modify|assume|guess|rely|leave|print|store|bump`
 
-// kindOf is the kind of the first rule that knows an utterance.
+// kindOf returns the kind of the first matching rule. It reports false if no
+// rule matches or the text is not a statement.
 func kindOf(said string, assistant bool) (Kind, bool) {
 	low := strings.ToLower(said)
 	for _, r := range rules {
@@ -167,7 +171,7 @@ func kindOf(said string, assistant bool) (Kind, bool) {
 	return 0, false
 }
 
-// mayKnow reports whether a text, in small letters, has one of the rule's words.
+// mayKnow reports whether a lower-case text contains one of the rule's words.
 func (r *rule) mayKnow(low string) bool {
 	for word := range strings.SplitSeq(r.words, "|") {
 		if strings.Contains(low, word) {
@@ -177,14 +181,15 @@ func (r *rule) mayKnow(low string) bool {
 	return false
 }
 
-// asks is what a question begins with, where it does not end with its mark.
+// asks matches questions without a question mark.
 var asks = like(`^(?:(?:so|and|but|ok|hm+|wait)[,\s]+)*(?:should|shall|could|would|can|do|does|did|is|are|was|were|what|which|why|how|who|when|where|whether|if)\b|[吗么呢嘛][。.！!]?$`)
 
-// output is what programs write.
+// output matches lines written by programs.
 var output = like(`^(?:\[?\d{4}-\d\d-\d\d[T ]\d\d:|\[?\d\d:\d\d:\d\d|[$%!/]|at \S+\(|(?:error|warn|warning|info|debug|fatal|panic|traceback)\b\s*[:\[\]]|\S+\.\w+:\d+)|[{};]$|=>|\):$`)
 
-// saying reports whether a text can be something that is said to be so: a
-// statement of some length, in words.
+// saying reports whether a text has the form of a statement: of a suitable
+// length, consisting mainly of words, and neither a question nor program
+// output.
 func saying(text string) bool {
 	n := utf8.RuneCountInString(text)
 	letters, wide := 0, 0

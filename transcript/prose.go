@@ -7,10 +7,10 @@ import (
 	"unicode/utf8"
 )
 
-// Prose is the lines of a message that are sentences somebody may have said,
-// without the marks of lists before them. Left out are code, tables, headings,
-// quotations, what stands in tags as programs put them into prompts, and blocks
-// of injected memory.
+// Prose returns the lines of a message that may be sentences of a person,
+// without list markers. It omits code, tables, headings, quotations, the tags
+// that programs insert into prompts with their content, and blocks of injected
+// memory.
 func Prose(text string) (lines []string) {
 	blank := true
 	for _, line := range speech(text) {
@@ -21,7 +21,7 @@ func Prose(text string) (lines []string) {
 		switch {
 		case said == "", strings.ContainsAny(said[:1], "#|>"):
 		case mark == "" && was && strings.TrimLeft(line, " ") != line && strings.HasPrefix(strings.ReplaceAll(line, "\t", "    "), "    "):
-			blank = true // code by indentation goes on
+			blank = true // indented code continues
 		default:
 			if said = strings.TrimSpace(said[len(mark):]); strings.ContainsFunc(said, unicode.IsLetter) {
 				lines = append(lines, said)
@@ -31,12 +31,12 @@ func Prose(text string) (lines []string) {
 	return lines
 }
 
-// listMark is the mark of an item, with its box.
+// listMark matches the marker of a list item with its checkbox.
 var listMark = regexp.MustCompile(`^(?:[-*+•]|\d{1,3}[.)])\s+(?:\[[ xX]\]\s+)?`)
 
-// Question is the part of a prompt that says what it is about, in so many
-// characters at most: its beginning and its end, without code and what programs
-// have put there. What is pasted mostly stands in between.
+// Question returns the part of a prompt that identifies its topic, in at most
+// most+1 characters: the beginning and the end, without code and without text
+// inserted by programs. Pasted text is mostly in the middle.
 func Question(prompt string, most int) string {
 	var lines []string
 	for _, line := range speech(prompt) {
@@ -54,12 +54,14 @@ func Question(prompt string, most int) string {
 	return strings.TrimSpace(head) + "\n" + strings.TrimSpace(tail)
 }
 
-// isWord is true of what is cut off with the word that it is in: in scripts
-// without spaces, a text of a thousand characters can be a word.
+// isWord reports whether a character belongs to a word that is removed at a
+// cut. It excludes scripts without spaces, in which a text of a thousand
+// characters can be one word.
 func isWord(r rune) bool { return r < 0x2e80 && !unicode.IsSpace(r) }
 
-// speech is the lines of a text but for fenced code, tags with what is in them,
-// and blocks of injected memory. Each is a stretch of a line of the text.
+// speech returns the lines of a text without fenced code, tags with their
+// content, and blocks of injected memory. Each result is a part of one line of
+// the text.
 func speech(text string) (lines []string) {
 	fence, injected := "", false
 	for line := range strings.Lines(strings.ReplaceAll(untagged(text), "\r", "\n")) {
@@ -85,17 +87,17 @@ func speech(text string) (lines []string) {
 	return lines
 }
 
-// tag opens what a program puts into a prompt, such as <system-reminder>: HTML
-// has no such names.
+// tag matches the opening tag of text that a program inserts into a prompt,
+// such as <system-reminder>. HTML has no such names.
 var tag = regexp.MustCompile(`<([a-z]+(?:[-_][a-z]+)+)(?:\s[^<>]*)?>`)
 
-// others is true of tags in which stands what programs, pages and other agents say.
-// Who writes that can write what closes the tag, too, and then words of the person:
-// it goes on to the last that closes it.
+// others matches names of tags that enclose text of programs, pages and other
+// agents. Such text can contain the closing tag and then imitate the person, so
+// the enclosed text extends to the last closing tag.
 var others = regexp.MustCompile(`[-_](?:stdout|stderr|output|results?|notification|message|content)$`)
 
-// untagged is a text without tags and what is in them, to the end of the text if
-// they are not closed. A line break stands where one was.
+// untagged returns a text without tags and their content. An unclosed tag
+// extends to the end of the text. A line break replaces each tag.
 func untagged(text string) string {
 	var b strings.Builder
 	for {

@@ -1,10 +1,10 @@
-// Package transcript reads what was said between a person and an agent, and finds
-// in it what is worth keeping.
+// Package transcript reads conversations between a person and an agent, and
+// finds statements that are worth keeping.
 //
-// It is pure, and goes by rules alone: what it finds are stretches of single
-// lines, as they were said. Conversations are full of what looks like speech and
-// is not (code, output of tools, what programs put into prompts, and memory that
-// was injected), so everything first goes through [Prose].
+// The package is pure and uses rules only. Its results are verbatim parts of
+// single lines. Conversations contain much text that resembles speech but is
+// not: code, output of tools, text that programs insert into prompts, and
+// injected memory. All text therefore passes through [Prose] first.
 package transcript
 
 import (
@@ -12,19 +12,19 @@ import (
 	"encoding/json"
 )
 
-// A Turn is what one of the two said at once.
+// A Turn is one message of the person or the agent.
 type Turn struct {
 	Assistant bool // the agent, not the person
 	Text      string
 }
 
-// A record is a line of a transcript of Claude Code, as far as it matters here.
+// A record is a line of a Claude Code transcript, with the fields used here.
 type record struct {
 	Type      string `json:"type"`
 	Subtype   string `json:"subtype"`
-	Sidechain bool   `json:"isSidechain"`      // said to or by another agent
-	Meta      bool   `json:"isMeta"`           // put there by a program
-	Summary   bool   `json:"isCompactSummary"` // of what was compressed
+	Sidechain bool   `json:"isSidechain"`      // part of a conversation with another agent
+	Meta      bool   `json:"isMeta"`           // inserted by a program
+	Summary   bool   `json:"isCompactSummary"` // summary of compressed turns
 	Failure   bool   `json:"isApiErrorMessage"`
 	Message   struct {
 		Role    string          `json:"role"`
@@ -32,21 +32,22 @@ type record struct {
 	} `json:"message"`
 }
 
-// A part is one of those that a message is made of.
+// A part is one part of a message.
 type part struct {
 	Type string `json:"type"`
 	Text string `json:"text"`
 }
 
-// Read returns the turns of a transcript in JSON, one record a line, or of its
-// end: those since the conversation was last compressed, which what came before
-// did not outlive. Records of any other shape, lines that are cut off, and what
-// comes along with the output of a tool are passed over.
+// Read returns the turns of a transcript in JSON, one record a line, or of the
+// end of a transcript. Only the turns since the last compression of the
+// conversation are returned, because earlier ones did not survive the
+// compression. Read skips records of any other form, truncated lines, and text
+// that accompanies the output of a tool.
 func Read(text []byte) (turns []Turn) {
 	for line := range bytes.Lines(text) {
 		has := func(word string) bool { return bytes.Contains(line, []byte(`"`+word+`"`)) }
 		if !has("user") && !has("assistant") && !has("compact_boundary") || has("tool_result") {
-			continue // most of a transcript is the output of tools, and what programs note for themselves
+			continue // most of a transcript is output of tools and internal notes of programs
 		}
 		var r record
 		if !decode(line, &r) || r.Sidechain {
@@ -66,7 +67,7 @@ func Read(text []byte) (turns []Turn) {
 	return turns
 }
 
-// text is what a record says.
+// text returns the text of a record.
 func (r *record) text() string {
 	var said string
 	if decode(r.Message.Content, &said) && said != "" {
@@ -82,7 +83,8 @@ func (r *record) text() string {
 	return said
 }
 
-// decode reads JSON, and leaves out what is of another type than expected.
+// decode decodes JSON and skips values of unexpected types. It reports whether
+// the JSON is valid.
 func decode(text []byte, v any) bool {
 	err := json.Unmarshal(text, v)
 	_, mistyped := err.(*json.UnmarshalTypeError)
