@@ -43,10 +43,9 @@ func (e Endpoint) Name() string {
 	return e.Path
 }
 
-// maxSocketPath is the longest path that fits into a socket address on Linux,
-// where sun_path has 108 bytes, including the final zero. On macOS sun_path has
-// 104 bytes, and bind rejects longer paths.
-const maxSocketPath = 107
+// maxSocketPath is the length of the longest path of a socket, in bytes: 107 on
+// Linux, 103 on macOS. bind(2) rejects longer paths.
+const maxSocketPath = len(unix.RawSockaddrUnix{}.Path) - 1
 
 // A Listener is an open endpoint.
 type Listener struct {
