@@ -378,6 +378,41 @@ func TestAnotherVersionIsBuiltAnew(t *testing.T) {
 	}
 }
 
+// TestNothingIsLeftOfOlderIndexes checks that a change of the version removes the
+// index of the old one at once, whatever its number is.
+func TestNothingIsLeftOfOlderIndexes(t *testing.T) {
+	s := &mapSource{text: map[string]string{"a.md": "- quince\n"}}
+	dir := t.TempDir()
+	x := s.open(t, dir)
+	s.whole(t, x)
+	for range 2 {
+		err := x.Rebuild(t.Context(), s.paths(), func(_ context.Context, path string) (Update, error) { return s.update(path), nil })
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	x.Close()
+	x, err := Open(dir, Options{Source: s, Paths: s.paths, Version: "other settings"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer x.Close()
+	names, err := filepath.Glob(filepath.Join(dir, indexPrefix+"*"))
+	if err != nil || len(names) != 1 || filepath.Base(names[0]) != x.name {
+		t.Errorf("there are %q, %v; in use is %s", names, err, x.name)
+	}
+	left := filepath.Join(dir, indexPrefix+"77")
+	if err := os.Mkdir(left, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := x.DropQuarantine(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(left); err == nil {
+		t.Error("another index is left")
+	}
+}
+
 func TestRebuild(t *testing.T) {
 	s := &mapSource{text: map[string]string{}}
 	for i := range 700 {

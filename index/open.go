@@ -103,7 +103,8 @@ func (x *Index) writeFile(name, content string) error {
 	return writeFile(x.path(name), content)
 }
 
-// tidy removes what a crash left of other indexes.
+// tidy removes all indexes but the one in use and one that is being built: those
+// that a crash left, and those of another format.
 func (x *Index) tidy() error {
 	entries, err := os.ReadDir(x.dir)
 	if err != nil {
@@ -111,7 +112,7 @@ func (x *Index) tidy() error {
 	}
 	current := x.read("current")
 	for _, e := range entries {
-		old := indexName.MatchString(e.Name()) && e.Name() != current
+		old := indexName.MatchString(e.Name()) && e.Name() != current && (x.next == nil || e.Name() != x.next.name)
 		if old || strings.HasSuffix(e.Name(), ".tmp") {
 			if err := os.RemoveAll(x.path(e.Name())); err != nil {
 				x.opt.Logger.Warn("what a crash left cannot be removed", "err", err)
@@ -144,7 +145,7 @@ func (x *Index) choose() error {
 		return err
 	}
 	x.name = name
-	return nil
+	return x.tidy() // the index of the other format has words of files as they were
 }
 
 // wanted names the format of this index.
@@ -257,12 +258,13 @@ func (x *Index) makeRoom() {
 	}
 }
 
-// DropQuarantine removes the last index that was set aside, which is kept for a
-// look: it has words of files as they were.
+// DropQuarantine removes the last index that was set aside, which is kept for
+// inspection, and whatever else is left of older indexes: they have words of files
+// as they were.
 func (x *Index) DropQuarantine() error {
 	x.writing.Lock()
 	defer x.writing.Unlock()
-	if err := os.RemoveAll(x.path("quarantine")); err != nil {
+	if err := errors.Join(os.RemoveAll(x.path("quarantine")), x.tidy()); err != nil {
 		return fmt.Errorf("index: quarantine: %w", err)
 	}
 	return nil

@@ -160,6 +160,9 @@ func (x *Index) swap(ctx context.Context, next *rebuild, read func(context.Conte
 	if err := writeFile(x.path("current"), next.name); err != nil {
 		return err
 	}
+	if err := x.writeFile("version", x.wanted()); err != nil {
+		x.opt.Logger.Warn("the next start builds the index again", "err", err)
+	}
 	x.mu.Lock()
 	old, name := x.store, x.name
 	x.store, x.table, x.name, x.next = next.store, next.table, next.name, nil
