@@ -8,15 +8,18 @@ import (
 	"unicode/utf8"
 )
 
-// EscapeLine is text for one line of a terminal: what would move the cursor,
-// end the line or turn the direction of writing is shown as what it is, so that
-// nobody can be shown something that does not stand there.
+// EscapeLine returns s for one line of a terminal. It writes characters that
+// would move the cursor, end the line, change the direction of writing or stay
+// invisible as escape sequences, so that the terminal cannot show a text that s
+// does not contain.
 func EscapeLine(s string) string { return escape(s, false) }
 
-// EscapeText is the same for text of several lines.
+// EscapeText is EscapeLine for text of several lines: it keeps newlines and
+// tabs.
 func EscapeText(s string) string { return escape(s, true) }
 
-// Harmless is an attribute of a log whose text is for a terminal, too.
+// Harmless escapes the text of a log attribute for a terminal. It is a
+// ReplaceAttr function of [slog.HandlerOptions].
 func Harmless(_ []string, a slog.Attr) slog.Attr {
 	switch v := a.Value.Any().(type) {
 	case string:
@@ -32,7 +35,7 @@ func escape(s string, lines bool) string {
 		return s
 	}
 	var b strings.Builder
-	var last rune // before this one
+	var last rune // previous character
 	for i := 0; i < len(s); {
 		r, n := utf8.DecodeRuneInString(s[i:])
 		switch {
@@ -46,7 +49,7 @@ func escape(s string, lines bool) string {
 			b.WriteString(`\t`)
 		case r == '\r':
 			if lines && i+1 < len(s) && s[i+1] == '\n' {
-				break // the other half of a line's end
+				break // first half of a line ending
 			}
 			b.WriteString(`\r`)
 		case r < 0x80:
@@ -62,14 +65,15 @@ func escape(s string, lines bool) string {
 	return b.String()
 }
 
-// zeroWidthSpace is where a line may be broken in scripts without spaces, and
-// elsewhere hides that a word is none.
+// zeroWidthSpace allows a line break in scripts without spaces. In other
+// scripts it can split a word invisibly.
 const zeroWidthSpace = '\u200b'
 
 var unspaced = []*unicode.RangeTable{unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar}
 
-// Harmful tells control characters, separators of lines and the characters that
-// change the direction of writing or hide.
+// Harmful reports whether r is a control character, a line separator, an
+// invisible character or a character that changes the direction of writing. If
+// lines is set, newlines and tabs are harmless.
 func Harmful(r rune, lines bool) bool {
 	if lines && (r == '\n' || r == '\t') {
 		return false
@@ -79,10 +83,10 @@ func Harmful(r rune, lines bool) bool {
 		return true
 	case unicode.Is(unicode.Bidi_Control, r):
 		return true
-	case r == '\ufeff', r >= 0xe0000 && r <= 0xe007f: // invisible: a mark of byte order, tags
+	case r == '\ufeff', r >= 0xe0000 && r <= 0xe007f: // invisible: byte order mark, tags
 		return true
 	case r == zeroWidthSpace, r == '\u180e', r >= 0x2060 && r <= 0x206f, r >= 0xfff9 && r <= 0xfffb: // likewise
 		return true
 	}
-	return false // those that join emoji, or letters of Persian, are wanted
+	return false // joiners of emoji and Persian letters are permitted
 }

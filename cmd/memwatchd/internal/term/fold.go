@@ -6,13 +6,13 @@ import (
 	"github.com/rivo/uniseg"
 )
 
-// Widths are counted in columns of a terminal: a Chinese character has two, an
-// accent that is put on another character has none.
+// Widths are counted in terminal columns: a Chinese character has two, a
+// combining accent none.
 
-// Fold breaks a line that is wider than so many columns, where lines may be
-// broken, which in Chinese is nearly anywhere; what cannot be broken, and is
-// wider all the same, is broken between characters. It returns where the parts
-// lie in the line, without the spaces between them.
+// Fold breaks a line into parts of at most width columns. It breaks at the
+// permitted positions, which in Chinese are nearly everywhere, and breaks
+// longer segments between characters. It returns the start and end of each part
+// as byte offsets in line, without the spaces between the parts.
 func Fold(line string, width int) [][2]int {
 	var parts [][2]int
 	from, at, column := 0, 0, 0
@@ -44,9 +44,9 @@ func Fold(line string, width int) [][2]int {
 	return parts
 }
 
-// Wrap folds a line for a terminal of so many columns and begins the lines that
-// this makes with an indent, as the first one has it already. A width of zero is
-// that of a file: nothing is broken.
+// Wrap folds a line for a terminal of the given width. It writes indent before
+// each continuation line; the first line already contains its indent. A width
+// of zero, as for files, returns the line unchanged.
 func Wrap(line string, width int, indent string) string {
 	if width -= len(indent); width < 16 {
 		return line
@@ -61,8 +61,8 @@ func Wrap(line string, width int, indent string) string {
 	return b.String()
 }
 
-// cutMiddle shortens a text to so many columns, with a mark where something of
-// it is left out: both ends of it tell most.
+// cutMiddle shortens a text to width columns and marks the removed part with
+// "…". It keeps both ends because they identify the text best.
 func cutMiddle(s string, width int) string {
 	if uniseg.StringWidth(s) <= width {
 		return s
@@ -73,7 +73,8 @@ func cutMiddle(s string, width int) string {
 	return strings.TrimRight(head, " ") + "…" + strings.TrimLeft(tail, " ")
 }
 
-// CutEnd is the beginning of a text that has so many columns.
+// CutEnd shortens a text to width columns. It keeps the beginning and marks the
+// removed part with "…".
 func CutEnd(s string, width int) string {
 	if uniseg.StringWidth(s) <= width {
 		return s
@@ -81,7 +82,7 @@ func CutEnd(s string, width int) string {
 	return strings.TrimRight(firstColumns(s, width-1), " ") + "…"
 }
 
-// firstColumns are the characters of a text that fit into so many columns.
+// firstColumns returns the longest prefix of s that fits into width columns.
 func firstColumns(s string, width int) string {
 	at := 0
 	for g := uniseg.NewGraphemes(s); g.Next(); at += len(g.Str()) {
@@ -92,15 +93,16 @@ func firstColumns(s string, width int) string {
 	return s[:at]
 }
 
-// CutPath shortens a list of headings, or another path, to so many columns: the
-// first and the last tell most, and the last one more than the first.
+// CutPath shortens a heading path, or another path, to width columns. It
+// removes inner parts first and then the first part, because the last part
+// identifies the path best.
 func CutPath(s, separator string, width int) string {
 	if uniseg.StringWidth(s) <= width {
 		return s
 	}
 	parts := strings.Split(s, separator)
 	last := len(parts) - 1
-	for n := 1; n <= last; n++ { // how many are left out
+	for n := 1; n <= last; n++ { // number of removed parts
 		kept := append([]string{parts[0], "…"}, parts[min(1+n, last):]...)
 		if n == last {
 			kept = kept[1:]

@@ -30,14 +30,15 @@ func TestWrap(t *testing.T) {
 	}
 }
 
-// Folding changes nothing but spaces, and no line is wider than it may be.
+// FuzzFold checks that Fold removes only spaces and that each part fits the
+// width.
 func FuzzFold(f *testing.F) {
 	f.Add("one two three 四五六 seven", 24)
 	f.Add("一，二", 2)
 	f.Add("    - a  list item with-a-dash and e\u0301 and 👩‍👩‍👧, http://example.org/x?y=z ", 9)
 	f.Fuzz(func(t *testing.T, text string, width int) {
 		line := EscapeLine(text)
-		if width < 2 || width > 200 || widest(line) > width { // or it cannot be held
+		if width < 2 || width > 200 || widest(line) > width { // no fold can satisfy the limit
 			return
 		}
 		at := 0
@@ -56,7 +57,7 @@ func FuzzFold(f *testing.F) {
 	})
 }
 
-// What is cut fits, and says that it was cut.
+// FuzzCut checks that a shortened text fits and contains the mark.
 func FuzzCut(f *testing.F) {
 	f.Add("a/b/c/第一章/e", 7)
 	f.Add("一二三四五六", 4)

@@ -9,13 +9,13 @@ import (
 )
 
 const (
-	lookEvery = 100 * time.Millisecond // at how far something is
-	worthABar = 1000                   // files; fewer are not worth looking at
+	lookEvery = 100 * time.Millisecond // interval of updates
+	worthABar = 1000                   // files; smaller runs show no bar
 	barWidth  = 30                     // columns
 )
 
-// ShowProgress shows on a terminal how far something is, as long as there is more of
-// it, and nothing afterwards.
+// ShowProgress shows a progress bar on a terminal. It calls look at intervals
+// until look returns more == false or ctx is done, and then clears the bar.
 func ShowProgress(ctx context.Context, w io.Writer, look func() (done, total int, more bool)) {
 	shown := false
 	tick := time.NewTicker(lookEvery)
@@ -32,7 +32,7 @@ func ShowProgress(ctx context.Context, w io.Writer, look func() (done, total int
 		}
 		if total >= worthABar {
 			shown = true
-			io.WriteString(w, clearLine+bar(done, total)) // it is only for show
+			io.WriteString(w, clearLine+bar(done, total)) // an error is ignored: the bar is only decoration
 		}
 	}
 	if shown {
@@ -40,16 +40,16 @@ func ShowProgress(ctx context.Context, w io.Writer, look func() (done, total int
 	}
 }
 
-// clearLine begins the line anew.
+// clearLine moves the cursor to the start of the line and clears the line.
 const clearLine = "\r\x1b[K"
 
-// bar is how far something is. It fits every terminal.
+// bar returns a progress bar that fits every terminal.
 func bar(done, total int) string {
 	n := min(barWidth*done/max(total, 1), barWidth)
 	return fmt.Sprintf("indexing [%s%s] %d/%d", strings.Repeat("=", n), strings.Repeat(" ", barWidth-n), done, total)
 }
 
-// OverBar writes lines over a progress bar that may stand on the last one.
+// OverBar writes lines over a progress bar on the last line of the terminal.
 type OverBar struct{ io.Writer }
 
 func (w OverBar) Write(p []byte) (int, error) {

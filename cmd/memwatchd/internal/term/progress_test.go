@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// A bar stands on one line of the terminal, and is gone in the end; what is done
-// at once has none.
+// TestFollow checks that the bar stays on one line and is cleared at the end,
+// and that short runs show no bar.
 func TestFollow(t *testing.T) {
 	for _, test := range []struct {
 		name  string

@@ -5,27 +5,28 @@ import (
 	"regexp"
 )
 
-// A style is what a piece of text means, as far as a terminal can show that. The
-// codes are attributes and the old colours that every theme makes readable on
-// its background: no yellow and blue, no bright ones, and never a background.
+// A Style is the meaning of a piece of text, as the parameters of a terminal
+// escape sequence. The codes are attributes and the original colors that every
+// theme makes readable on its background: no yellow or blue, no bright colors
+// and no background colors.
 type Style string
 
 const (
 	AsText    Style = ""
-	AsTitle   Style = "1"    // what a group of lines is about
-	AsMuted   Style = "2"    // what is there for who looks for it
+	AsTitle   Style = "1"    // heading of a group of lines
+	AsMuted   Style = "2"    // secondary information
 	AsPath    Style = "35"   // of a file that can be opened
-	AsLine    Style = "32"   // and the line in it
-	AsMatch   Style = "1;31" // what was looked for
+	AsLine    Style = "32"   // line number in a file
+	AsMatch   Style = "1;31" // match of a search
 	AsGood    Style = "32"
-	AsChanged Style = "36" // neither good nor bad, but new
+	AsChanged Style = "36" // new, neither good nor bad
 	AsBad     Style = "1;31"
 	AsAdded   Style = "32" // of differences
 	AsRemoved Style = "31"
 	AsHunk    Style = "36"
 )
 
-// Paint is text in a style, which ends with it.
+// Paint returns text in the style, followed by a reset.
 func (s Style) Paint(text string) string {
 	if s == AsText || text == "" {
 		return text
@@ -33,11 +34,12 @@ func (s Style) Paint(text string) string {
 	return "\x1b[" + string(s) + "m" + text + "\x1b[0m"
 }
 
-// Styles are the codes that paint writes, which have no width.
+// Styles matches the escape sequences that Paint writes. They have no width.
 var Styles = regexp.MustCompile("\x1b\\[[0-9;]*m")
 
-// WantsColor decides whether text is painted: never when NO_COLOR or a flag says
-// so, always when CLICOLOR_FORCE or FORCE_COLOR does, else on terminals that can.
+// WantsColor reports whether to color the output: never with a flag or
+// NO_COLOR, always with CLICOLOR_FORCE or FORCE_COLOR, otherwise on terminals
+// with color support.
 func WantsColor(terminal, noColor bool) bool {
 	forced := func(name string) bool { v := os.Getenv(name); return v != "" && v != "0" }
 	switch {

@@ -9,7 +9,8 @@ import (
 	"golang.org/x/term"
 )
 
-// Width is that of a terminal, in columns; 0 if it is none.
+// Width returns the width of a terminal in columns, or 0 if w is not a
+// terminal.
 func Width(w io.Writer) int {
 	f, ok := w.(*os.File)
 	if !ok || !term.IsTerminal(int(f.Fd())) {
@@ -22,11 +23,11 @@ func Width(w io.Writer) int {
 }
 
 const (
-	usualWidth = 80 // of a terminal that does not tell
-	Narrowest  = 40 // for which lines are made
+	usualWidth = 80 // of a terminal that does not report its width
+	Narrowest  = 40 // smallest supported width
 )
 
-// Bytes is a number of bytes for a person.
+// Bytes formats a number of bytes for people.
 func Bytes(n int64) string {
 	switch {
 	case n >= 1<<30:
@@ -39,7 +40,7 @@ func Bytes(n int64) string {
 	return fmt.Sprintf("%d B", n)
 }
 
-// Plural is a number of things.
+// Plural formats a count with its noun.
 func Plural(n int, one string) string {
 	if n == 1 {
 		return "1 " + one
@@ -50,7 +51,7 @@ func Plural(n int, one string) string {
 	return fmt.Sprintf("%d %ss", n, one)
 }
 
-// IsTerminal reports whether a person types, or would see, what goes there.
+// IsTerminal reports whether f is a terminal.
 func IsTerminal(f any) bool {
 	file, ok := f.(*os.File)
 	return ok && Width(file) > 0
