@@ -10,8 +10,8 @@ import (
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/cli"
 )
 
-// What every command says of itself: each of its parameters is explained, and
-// none has the flag that means something else in all commands.
+// TestCommandsExplainThemselves checks that each command documents each of its
+// parameters, and that no parameter reuses the name of a global flag.
 func TestCommandsExplainThemselves(t *testing.T) {
 	root := NewRoot(io.Discard, io.Discard)
 	for _, op := range api.Operations {

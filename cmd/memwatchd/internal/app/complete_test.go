@@ -10,9 +10,10 @@ import (
 	"testing"
 )
 
-// A daemon that does not answer is not waited for.
+// TestNoNamesFromASilentDaemon checks that completion does not wait for a
+// daemon that does not answer.
 func TestNoNamesFromASilentDaemon(t *testing.T) {
-	dir, err := os.MkdirTemp("/tmp", "mw") // short: a socket's path has 107 bytes at most
+	dir, err := os.MkdirTemp("/tmp", "mw") // short: a socket path has at most 107 bytes
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,7 +10,8 @@ import (
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/cli"
 )
 
-// The help of every command fits the terminal, and says what it says in a file.
+// TestHelpFits checks that the help of each command fits the terminal and
+// contains the same words as without wrapping.
 func TestHelpFits(t *testing.T) {
 	var wide, narrow bytes.Buffer
 	for _, args := range [][]string{{"--help"}, {"context", "--help"}, {"item", "--help"}, {"session", "write", "--help"}} {

@@ -10,7 +10,8 @@ import (
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/hook"
 )
 
-// What agents are given to start is there: each hook is a command of ours.
+// TestInstalledCommandsAreThere checks that each command that is installed for
+// agents is a command of this program.
 func TestInstalledCommandsAreThere(t *testing.T) {
 	for _, a := range agents.All {
 		for _, part := range []agents.Part{agents.MCP, agents.Hooks} {
@@ -39,7 +40,7 @@ func TestInstalledCommandsAreThere(t *testing.T) {
 	}
 }
 
-// Each hook that there is, is installed, at its moment.
+// TestEveryHookIsInstalled checks that each hook is installed for its event.
 func TestEveryHookIsInstalled(t *testing.T) {
 	a, _ := agents.Named("claude-code")
 	data, err := a.Install(agents.Hooks, nil, agents.Command{"memwatchd"})

@@ -1,4 +1,4 @@
-// Package app makes the program of the commands that the other packages define.
+// Package app combines the commands of the other packages into the program.
 package app
 
 import (
@@ -17,25 +17,26 @@ import (
 	"github.com/memwatchd/memwatchd/ops"
 )
 
-// Main runs the program with the arguments of the process, and ends the process.
+// Main runs the program with the arguments of the process and exits with its
+// status.
 func Main() {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	go func() {
 		s := <-signals
-		signal.Stop(signals) // the first one asks; the second one finds the default behaviour
+		signal.Stop(signals) // a second signal has its default effect
 		cancel(cli.ErrSignal{Signal: s.(syscall.Signal)})
 	}()
 	os.Exit(Run(ctx, os.Args[1:], os.Stdout, os.Stderr))
 }
 
-// Run runs the program with arguments, and returns its exit status.
+// Run runs the program with args and returns its exit status.
 func Run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return cli.Execute(ctx, NewRoot(stdout, stderr), args, stderr)
 }
 
-// NewRoot returns the command of the program with all commands below it.
+// NewRoot returns the root command with all subcommands.
 func NewRoot(stdout, stderr io.Writer) *cobra.Command {
 	g := &cli.Globals{Stdout: stdout, Stderr: stderr, NewRoot: NewRoot, OpenRoot: openRoot, Diff: ops.Diff}
 	root := cli.NewRoot(g)

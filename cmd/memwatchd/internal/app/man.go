@@ -19,8 +19,8 @@ import (
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/term"
 )
 
-// newMan makes the command that writes the manual: a page for each command, from
-// its help, and one for the configuration.
+// newMan returns the command that writes the manual: one page for each command,
+// from its help, and one page for the configuration.
 func newMan(g *cli.Globals) *cobra.Command {
 	return &cobra.Command{
 		Use:   "man DIR",
@@ -44,9 +44,10 @@ func newMan(g *cli.Globals) *cobra.Command {
 	}
 }
 
-// writeManual writes the pages below man1 and man5 of a directory. They have the
-// day of the build's commit, so that two builds of a commit have the same pages.
-// The commands are changed, and must not be used for anything else afterwards.
+// writeManual writes the pages to man1 and man5 below dir. The pages carry the
+// date of the build's commit, so that two builds of a commit have identical
+// pages. writeManual modifies the commands of root; root must not be used
+// afterwards.
 func writeManual(root *cobra.Command, b build.Info, dir string) error {
 	commands, formats := filepath.Join(dir, "man1"), filepath.Join(dir, "man5")
 	for _, dir := range []string{commands, formats} {
@@ -66,11 +67,11 @@ func writeManual(root *cobra.Command, b build.Info, dir string) error {
 	return os.WriteFile(filepath.Join(formats, "memwatchd.yaml.5"), md2man.Render([]byte(head+configurationPage())), 0o644)
 }
 
-// codeLines are lines that stand as they are in help.
+// codeLines matches the indent of lines that help prints unchanged.
 var codeLines = regexp.MustCompile(`(?m)^  `)
 
-// prepareForManual makes Markdown of the texts of a command and those below it:
-// what help indents by two columns is code.
+// prepareForManual converts the help of a command and its subcommands to
+// Markdown. Lines that help indents by two columns become code.
 func prepareForManual(c *cobra.Command) {
 	c.Long = codeLines.ReplaceAllString(strings.ReplaceAll(cmp.Or(c.Long, c.Short), ":\n  ", ":\n\n  "), "    ")
 	for _, below := range c.Commands() {
@@ -86,8 +87,8 @@ const manualHead = "Memwatchd watches a directory of Markdown files that is some
 	"Beginning from nothing:\n\n" +
 	"  memwatchd init\n  memwatchd serve\n  memwatchd search certificate expired\n"
 
-// surroundings returns sections about what there is around the program, as
-// Markdown.
+// surroundings returns the sections about exit status, environment and files,
+// as Markdown.
 func surroundings() string {
 	var b strings.Builder
 	b.WriteString("\n# EXIT STATUS\n")
@@ -132,8 +133,8 @@ func surroundings() string {
 	return b.String()
 }
 
-// configurationPage returns the page of the configuration's file as Markdown:
-// every key, from the tags that the program itself goes by.
+// configurationPage returns the page of the configuration file as Markdown. It
+// documents every key from the struct tags that the program uses as well.
 func configurationPage() string {
 	var b strings.Builder
 	b.WriteString("# NAME\nmemwatchd.yaml - configuration of memwatchd\n\n# DESCRIPTION\n" +
@@ -159,11 +160,10 @@ func configurationPage() string {
 	return b.String()
 }
 
-// markdownMarks are the characters that Markdown takes for marks in the meaning of
-// a key.
+// markdownMarks escapes the Markdown characters in the description of a key.
 var markdownMarks = strings.NewReplacer("*", `\*`, "_", `\_`, "<", `\<`)
 
-// keyMeaning returns what a key means, with its bounds and its default.
+// keyMeaning returns the description of a key with its bounds and its default.
 func keyMeaning(k config.Key) string {
 	text := k.Tag("doc")
 	if list := k.Field.Type; list.Kind() == reflect.Slice && list.Elem().Kind() == reflect.Struct {

@@ -17,7 +17,7 @@ import (
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/config"
 )
 
-// manualOf returns the pages of a build by their names.
+// manualOf returns the pages of a build by name.
 func manualOf(t *testing.T, b build.Info) map[string]string {
 	t.Helper()
 	dir := t.TempDir()
@@ -39,8 +39,9 @@ func manualOf(t *testing.T, b build.Info) map[string]string {
 	return pages
 }
 
-// There is a page for each command, with each of its flags, and each key of the
-// configuration has its place; made again, they are the same.
+// TestManual checks that each command has a page with all its flags, that the
+// configuration page contains each key, and that a second run writes identical
+// pages.
 func TestManual(t *testing.T) {
 	b := build.Info{Version: "v1.2.0", Time: time.Date(2026, 2, 4, 23, 30, 0, 0, time.UTC)}
 	pages := manualOf(t, b)
@@ -78,8 +79,7 @@ func TestManual(t *testing.T) {
 	}
 }
 
-// Mandoc finds nothing wrong with the pages that would keep a person from reading
-// them.
+// TestManualIsSound checks that mandoc finds no errors in the pages.
 func TestManualIsSound(t *testing.T) {
 	mandoc, err := exec.LookPath("mandoc")
 	if err != nil {

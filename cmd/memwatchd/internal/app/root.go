@@ -8,7 +8,7 @@ import (
 	"github.com/memwatchd/memwatchd/vault"
 )
 
-// A root looks files up through the vault, which does not wait for a dead disk.
+// A root looks up files through the vault, which does not block on a dead disk.
 type root struct{ vault vault.Vault }
 
 func openRoot(dir string) cli.Root { return &root{vault.Vault{Dir: dir}} }
