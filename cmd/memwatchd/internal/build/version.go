@@ -10,29 +10,29 @@ import (
 	"time"
 )
 
-// A build is what is known of how the program was built. What is not known is
-// empty.
+// Info describes the build of the program. Unknown fields are empty.
 type Info struct {
-	Version  string    `json:"version"`          // of the module: a tag, one that names a commit, or (devel)
-	Commit   string    `json:"commit,omitempty"` // as much of its hash as is known
+	Version  string    `json:"version"`          // of the module: a tag, a pseudo-version or (devel)
+	Commit   string    `json:"commit,omitempty"` // hash, possibly abbreviated
 	Time     time.Time `json:"time,omitzero"`    // of the commit, in UTC
-	Modified bool      `json:"modified"`         // there was more than the commit
+	Modified bool      `json:"modified"`         // the checkout differed from the commit
 	Go       string    `json:"go"`
 	Platform string    `json:"platform"`
 }
 
-// archivedCommit is the hash and the time of the commit, put there by git when it makes
-// an archive of the sources.
+// archivedCommit holds the hash and the time of the commit. Git inserts them
+// when it creates an archive of the sources.
 //
 //go:embed commit.txt
 var archivedCommit string
 
-// pseudoVersion is a version that names a commit and when it was made, in UTC.
+// pseudoVersion matches a version with the time (UTC) and the hash of a commit.
 var pseudoVersion = regexp.MustCompile(`[-.](\d{14})-([0-9a-f]{12})(?:\+|$)`)
 
-// Current is what the Go toolchain has noted of this program: in a checkout the
-// commit; of a module that was downloaded its version, which may name one. Of
-// sources without either there is the note that git has left in them.
+// Current returns the build information that the Go toolchain recorded: the
+// commit of a checkout, or the version of a downloaded module, which may
+// contain a commit. Without a commit in either, Current uses the note that git
+// left in an archive of the sources.
 func Current() Info {
 	info, _ := debug.ReadBuildInfo()
 	if info == nil {
@@ -65,10 +65,10 @@ func buildOf(info *debug.BuildInfo, archived string) Info {
 	return b
 }
 
-// Version is what this program calls itself.
+// Version returns the version of this program.
 func Version() string { return Current().Version }
 
-// String is what a person is told: a line for the version, and what else is known.
+// String returns the version and the known details, one per line.
 func (b Info) String() string {
 	s := "memwatchd " + b.Version + "\n"
 	if b.Commit != "" {

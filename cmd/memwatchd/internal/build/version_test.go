@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// What a build says of itself is true however it came about.
+// TestBuild checks the build information for each way to obtain the sources.
 func TestBuild(t *testing.T) {
 	const hash = "0123456789abcdef0123456789abcdef01234567"
 	at := time.Date(2026, 2, 4, 10, 30, 0, 0, time.UTC)
