@@ -1,4 +1,4 @@
-// Package clock has the time that answers and files are made with.
+// Package clock provides the current time for answers and files.
 package clock
 
 import "time"
