@@ -22,36 +22,38 @@ import (
 	"github.com/memwatchd/memwatchd/ipc/client"
 )
 
-// A hook is called by an agent at some moment of a session, and the agent waits
-// for it. So it takes no longer than hookTime, whatever it is given and however
-// the daemon is; it ends with 0, because other codes are shown to people or, as
-// 2 is, stop the agent; and it prints all of what the agent is to be shown, or
-// nothing. Why it is nothing is told with --debug only.
+// An agent calls a hook at some event of a session and waits for the hook to
+// end. Therefore a hook ends within Limit, or hookGrace later if it is
+// printing, for any input and any state of the daemon. It exits with status 0,
+// because agents show other codes to people and stop at status 2. It prints
+// either its complete output or nothing; only --debug prints the reason for no
+// output.
 
-// Limit is how long a hook may take from when its command begins to run. With
-// the start and the end of the process that makes less than 300 ms, even where
-// others keep the machine busy.
+// Limit bounds the time of a hook from the start of its command. With the start
+// and the end of the process that makes less than 300 ms, even on a busy
+// machine.
 var Limit = 200 * time.Millisecond
 
-// hookGrace is how much more it may take if it is just printing.
+// hookGrace is the extra time for a hook that is printing when Limit is
+// reached.
 const hookGrace = 20 * time.Millisecond
 
-// maxHookInput is how many bytes of its input a hook reads: more than anybody
-// types or pastes.
+// maxHookInput bounds the input of a hook, in bytes. People type and paste
+// less.
 const maxHookInput = 4 << 20
 
-// maxHookOutput is how many bytes a hook prints: agents keep what has more than
-// 10,000 characters from the model, however they count. A character has at least
-// a byte, and so has what stands for one.
+// maxHookOutput bounds the output of a hook, in bytes. Agents withhold more
+// than 10,000 characters from the model. Their unit of counting does not
+// matter: each character, even when escaped, has at least one byte.
 const maxHookOutput = 9000
 
-// Events are the moments of a session, in its order.
+// Events are the events of a session with a hook, in their order.
 var Events = []struct {
 	Name  string // of the command
-	Event string // as the agent has it
+	Event string // name of the event in the agent
 	short string
 	long  string
-	try   string // what an agent may send
+	try   string // example input
 	run   func(context.Context, *hook) error
 	flags func(*hook, *cobra.Command)
 }{
@@ -79,6 +81,7 @@ var Events = []struct {
 const marksLong = "That is what somebody asked to remember, what was decided, what has to be so, and what is preferred: at most ten lines, as they were said, " +
 	"of the end of the conversation. They go to the log of the day, for private contexts, each once. Code, the output of tools, other agents and credentials are left out."
 
+// NewCommand returns the hook command with one subcommand per event.
 func NewCommand(g *cli.Globals) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "hook",
@@ -113,21 +116,21 @@ Agents such as Claude Code call these commands by themselves, with JSON on the s
 	return c
 }
 
-// A hook is one call of an agent.
+// A hook is one call by an agent.
 type hook struct {
 	g     *cli.Globals
 	event string
 	debug bool
 
-	format string // of what a session begins with
+	format string // of the context at the start of a session
 
 	config *config.Config
 	client *client.Client
 	input  hookInput
-	said   atomic.Bool // something is being printed, or the time is over
+	said   atomic.Bool // printing has started, or the time is over
 }
 
-// hookInput is what an agent says of the moment, as far as it matters here.
+// hookInput holds the fields of the agent's input that hooks use.
 type hookInput struct {
 	Event      string `json:"hook_event_name"`
 	Session    string `json:"session_id"`
@@ -135,17 +138,18 @@ type hookInput struct {
 
 	Source  string `json:"source"`                 // SessionStart: startup, resume, clear, compact or fork
 	Prompt  string `json:"prompt"`                 // UserPromptSubmit
-	Active  bool   `json:"stop_hook_active"`       // Stop: the agent goes on because a hook wanted it to
+	Active  bool   `json:"stop_hook_active"`       // Stop: a hook made the agent continue
 	Message string `json:"last_assistant_message"` // Stop
 }
 
-// run does what is to be done at a moment, in time.
+// run executes the action of a hook. After Limit it ends the process with
+// status 0.
 func (h *hook) run(cmd *cobra.Command, do func(context.Context, *hook) error) {
 	if term.IsTerminal(cmd.InOrStdin()) {
 		fmt.Fprintf(h.g.Stderr, "%s is for agents, which give it JSON on the standard input: memwatchd hook install puts it into their settings\n", cmd.CommandPath())
 		return
 	}
-	signal.Ignore(syscall.SIGPIPE) // nobody may want what is printed
+	signal.Ignore(syscall.SIGPIPE) // the agent may have closed the pipe
 	time.AfterFunc(Limit, func() {
 		if !h.said.CompareAndSwap(false, true) {
 			time.Sleep(hookGrace)
@@ -154,7 +158,7 @@ func (h *hook) run(cmd *cobra.Command, do func(context.Context, *hook) error) {
 		os.Exit(0)
 	})
 	defer func() {
-		if r := recover(); r != nil { // it would end with 2
+		if r := recover(); r != nil { // a panic would exit with status 2
 			h.tell(fmt.Errorf("it panicked: %v", r))
 		}
 	}()
@@ -167,7 +171,8 @@ func (h *hook) run(cmd *cobra.Command, do func(context.Context, *hook) error) {
 	h.tell(err)
 }
 
-// prepare finds out what the moment is, and fails if there is nothing to do.
+// prepare loads the configuration and reads the input. It returns an error if
+// there is nothing to do.
 func (h *hook) prepare(cmd *cobra.Command) (err error) {
 	if h.config, h.client, err = h.g.Connect(cmd); err != nil {
 		return err
@@ -187,8 +192,8 @@ func (h *hook) prepare(cmd *cobra.Command) (err error) {
 	return nil
 }
 
-// readHookInput reads one object, and not what comes after it: the agent need
-// not end its output. What it has of another type than expected is left out.
+// readHookInput reads one JSON object and ignores the data after it, because
+// the agent may keep its output open. It skips fields of an unexpected type.
 func readHookInput(r io.Reader) (in hookInput, err error) {
 	err = json.NewDecoder(io.LimitReader(r, maxHookInput)).Decode(&in)
 	if mistyped, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && mistyped.Field != "" {
@@ -200,7 +205,7 @@ func readHookInput(r io.Reader) (in hookInput, err error) {
 	return in, err
 }
 
-// tell says why there is nothing, to who wants to know.
+// tell prints the reason for missing output if --debug is set.
 func (h *hook) tell(err error) {
 	if h.debug && err != nil {
 		fmt.Fprintf(h.g.Stderr, "memwatchd hook: %s: %s\n", h.event, term.EscapeLine(err.Error()))

@@ -19,16 +19,16 @@ import (
 )
 
 const (
-	maxTranscript = 1 << 20  // bytes of a transcript's end that are read: that takes a tenth of the time there is
-	maxMarks      = 10       // things that are saved at once
-	maxMessage    = 48 << 10 // bytes of an answer's end that are looked at
-	atOneGo       = 3        // bullets that can be captured with one request
+	maxTranscript = 1 << 20  // bytes read from the end of a transcript, in a tenth of the time limit
+	maxMarks      = 10       // marks saved by one hook
+	maxMessage    = 48 << 10 // bytes used from the end of an answer
+	atOneGo       = 3        // bullets in one capture request
 
-	hookSource = "claude-code" // where what is saved comes from
+	hookSource = "claude-code" // source of the saved entries
 )
 
-// saveMarks saves what matters of a conversation, before it is compressed away
-// or ends. What was saved before is not saved again, by whichever hook.
+// saveMarks saves the important sentences of a conversation before it is
+// compressed or ends. The daemon skips entries that any hook saved before.
 func saveMarks(ctx context.Context, h *hook) error {
 	if !h.config.Hooks.Capture {
 		return errors.New("hooks.capture is false")
@@ -48,7 +48,7 @@ func saveMarks(ctx context.Context, h *hook) error {
 	}
 	for some := range slices.Chunk(bullets, atOneGo) {
 		err := h.capture(ctx, api.CaptureRequest{Bullets: some, Type: "crumb"})
-		if refused(err) { // one of them, and perhaps not the others
+		if refused(err) { // one bullet was rejected; the others may be valid
 			for _, one := range some {
 				if err = h.capture(ctx, api.CaptureRequest{Bullets: []string{one}, Type: "crumb"}); refused(err) {
 					h.tell(err)
@@ -63,15 +63,15 @@ func saveMarks(ctx context.Context, h *hook) error {
 	return nil
 }
 
-// refused reports whether a failure is one of what was asked for, so that
-// something else may be taken.
+// refused reports whether the daemon rejected the content of a request, so that
+// a request with other content can succeed.
 func refused(err error) bool {
 	e, ok := errors.AsType[*api.Error](err)
 	return ok && (e.Code == api.Secret || e.Code == api.Invalid || e.Code == api.TooLarge)
 }
 
-// saveAnswer saves what an answer has achieved, unless the agent was only kept
-// going by a hook.
+// saveAnswer saves the achievements in an answer, unless the agent continues
+// only because of a hook.
 func saveAnswer(ctx context.Context, h *hook) error {
 	switch {
 	case !h.config.Hooks.StoreResponses:
@@ -100,7 +100,7 @@ func saveAnswer(ctx context.Context, h *hook) error {
 	return h.capture(ctx, api.CaptureRequest{Text: message, Type: "result"})
 }
 
-// capture saves something of the session, for private contexts.
+// capture saves entries of the session, for private contexts.
 func (h *hook) capture(ctx context.Context, r api.CaptureRequest) error {
 	r.Source, r.Session = hookSource, h.input.Session
 	a, err := h.client.Capture(ctx, r)
@@ -110,8 +110,8 @@ func (h *hook) capture(ctx context.Context, r api.CaptureRequest) error {
 	return err
 }
 
-// readEnd reads the end of a transcript: a file of ours, nothing else that may
-// be in its place.
+// readEnd reads the end of a transcript. It accepts only a regular file of the
+// current user, and no symbolic link.
 func readEnd(path string) ([]byte, error) {
 	if path == "" {
 		return nil, errors.New("there is no transcript")

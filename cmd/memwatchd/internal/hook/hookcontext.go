@@ -14,18 +14,18 @@ import (
 	"github.com/memwatchd/memwatchd/transcript"
 )
 
-// began are the ways in which a session starts that has been given its memory
-// before, and still has it: it is in the conversation that goes on.
+// began contains the sources of a session that already has its memory block in
+// the continued conversation.
 var began = map[string]bool{"resume": true, "fork": true}
 
-// startFormat is the flag of what a session begins with.
+// startFormat adds the flag for the context format at the start of a session.
 func startFormat(h *hook, cmd *cobra.Command) {
 	cmd.Flags().StringVar(&h.format, "format", "summary", "summary, boot or full: what the session is given, as in memwatchd context")
 	cmd.RegisterFlagCompletionFunc("format", cli.CompleteWords("summary", "boot", "full"))
 }
 
-// sessionStart prints what a session begins with; anew when it was cleared or
-// compressed.
+// sessionStart prints the context of a new session. It prints the context again
+// when the session was cleared or compressed.
 func sessionStart(ctx context.Context, h *hook) error {
 	if began[h.input.Source] {
 		return fmt.Errorf("the session was given its memory when it began: this is a %s", h.input.Source)
@@ -39,16 +39,16 @@ func sessionStart(ctx context.Context, h *hook) error {
 	return h.inject(ctx, r)
 }
 
-// minCover is the share of a prompt that an entry covers to be shown. Most of
-// what people say to an agent ("go on") is about nothing in memory, and what is
-// shown all the same is in the way.
+// minCover is the minimum share of a prompt that an entry must cover. Most
+// prompts ("go on") match nothing in memory, and unrelated entries distract the
+// agent.
 const minCover = 0.4
 
-// maxQuestion is how many characters of a prompt say what it is about: as many
-// words as a search looks for.
+// maxQuestion bounds the search query from a prompt, in characters: as many
+// words as a search uses.
 const maxQuestion = 1200
 
-// prompt prints what a prompt is about.
+// prompt prints the entries that match a prompt.
 func prompt(ctx context.Context, h *hook) error {
 	query := transcript.Question(h.input.Prompt, maxQuestion)
 	if strings.TrimSpace(query) == "" {
@@ -60,7 +60,7 @@ func prompt(ctx context.Context, h *hook) error {
 	})
 }
 
-// inject prints a block of memory for the agent.
+// inject prints a memory block for the agent.
 func (h *hook) inject(ctx context.Context, r api.ContextRequest) error {
 	a, err := h.client.Context(ctx, r)
 	if err != nil {
@@ -73,7 +73,7 @@ func (h *hook) inject(ctx context.Context, r api.ContextRequest) error {
 	return h.say(text)
 }
 
-// An injection is what agents read from the standard output of a hook.
+// An injection is the output of a hook in the format of the agents.
 type injection struct {
 	Output struct {
 		Event   string `json:"hookEventName"`
@@ -81,7 +81,7 @@ type injection struct {
 	} `json:"hookSpecificOutput"`
 }
 
-// say prints a text for the agent, if there is still time to.
+// say prints a text for the agent, unless the time is over.
 func (h *hook) say(text string) error {
 	var out injection
 	out.Output.Event, out.Output.Context = h.event, text
@@ -93,8 +93,8 @@ func (h *hook) say(text string) error {
 	return err
 }
 
-// whatFits is the first lines of a block that have at most so many characters,
-// and can be printed. A header below which there is nothing is not among them.
+// whatFits returns the first lines of a block within chars UTF-16 code units
+// and maxHookOutput. It drops trailing headers without entries.
 func whatFits(text string, chars int) string {
 	bytes := maxHookOutput - len(cli.AsJSON(injection{})) - len("UserPromptSubmit")
 	end, filled := 0, 0
