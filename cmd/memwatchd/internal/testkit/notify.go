@@ -10,13 +10,14 @@ import (
 	"time"
 )
 
-// A manager is the side of a service manager that is told how a daemon is.
+// A Manager is the receiver of the notifications that a daemon sends to its
+// service manager.
 type Manager struct {
 	t    *testing.T
 	Conn *net.UnixConn
 }
 
-// NewManager listens at a path, or at an abstract address, which begins with @.
+// NewManager listens at a path or at an abstract address, which begins with @.
 func NewManager(t *testing.T, address string) *Manager {
 	t.Helper()
 	c, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: address, Net: "unixgram"})
@@ -27,8 +28,9 @@ func NewManager(t *testing.T, address string) *Manager {
 	return &Manager{t, c}
 }
 
-// Next is what the daemon says next, line by line. With no patience it is what it
-// has said, or nothing.
+// Next returns the lines of the next notification. It returns nil if none
+// arrives within patience; with a patience of zero it only checks for a pending
+// one.
 func (m *Manager) Next(patience time.Duration) []string {
 	m.t.Helper()
 	m.Conn.SetReadDeadline(time.Now().Add(max(patience, time.Millisecond)))
@@ -43,8 +45,8 @@ func (m *Manager) Next(patience time.Duration) []string {
 	return strings.Split(string(b[:n]), "\n")
 }
 
-// Await returns the first message that has a line, and what was said before it
-// beside signs of life.
+// Await returns the first notification that contains line, and the
+// notifications before it except watchdog pings.
 func (m *Manager) Await(line string) (message []string, before [][]string) {
 	m.t.Helper()
 	for end := time.Now().Add(time.Minute); time.Now().Before(end); {
@@ -60,7 +62,8 @@ func (m *Manager) Await(line string) (message []string, before [][]string) {
 	return nil, nil
 }
 
-// Quiet reports whether nothing was said since it was asked last.
+// Quiet reports whether no notification is pending. It discards pending
+// notifications.
 func (m *Manager) Quiet() bool {
 	quiet := true
 	for m.Next(0) != nil {

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Printed is what a process wrote.
+// Printed collects the output of a process. It is safe for concurrent use.
 type Printed struct {
 	mu  sync.Mutex
 	buf bytes.Buffer
@@ -28,7 +28,7 @@ func (t *Printed) String() string {
 	return t.buf.String()
 }
 
-// Put writes a file, in directories that need not be there.
+// Put writes a file and creates its missing parent directories.
 func Put(t *testing.T, path, text string) {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
@@ -39,6 +39,7 @@ func Put(t *testing.T, path, text string) {
 	}
 }
 
-// Ago is the day so many days ago. A test that runs over midnight is as right
-// on the next day: what is ticked is a week old at most.
+// Ago returns the date of the given number of days ago, in UTC. A test that
+// runs past midnight still passes, because tasks are ticked in files up to a
+// week old.
 func Ago(days int) string { return time.Now().UTC().AddDate(0, 0, -days).Format(time.DateOnly) }
