@@ -23,9 +23,9 @@ import (
 	"github.com/memwatchd/memwatchd/secrets"
 )
 
-// Config is everything that can be configured. The tags are the one place where
-// a key has its name, its default and its comment: the file, the environment
-// and the example are read and written by reflection over them.
+// Config holds all configuration keys. The struct tags are the only definition
+// of the name, default and description of a key: the file, the environment and
+// the example are read and written by reflection over the tags.
 type Config struct {
 	Name string `yaml:"name" default:"memwatchd" doc:"of this memory: part of the names of its socket, configuration and directories, so that several can run side by side"`
 
@@ -155,12 +155,12 @@ type Config struct {
 		Format string `yaml:"format" default:"text" enum:"text,json" doc:"text or json"`
 	} `yaml:"log"`
 
-	File     string // where it was read from; empty if nowhere
+	File     string // path of the configuration file; empty without one
 	Location *time.Location
 	Schedule *compactor.Schedule
 }
 
-// A listenerConfig is one place to listen. One that names a subject, a context
+// A Listener is one address to listen on. A listener with a subject, a context
 // or operations has a fixed scope.
 type Listener struct {
 	Path       string   `yaml:"path" doc:"of a Unix socket"`
@@ -175,7 +175,7 @@ type Listener struct {
 	Rate       float64  `yaml:"rate" default:"0" min:"0" doc:"requests a second; 0: as ipc.rate says"`
 }
 
-// A limitConfig is how large long-term files of a pattern may become.
+// A limitConfig bounds the size of the long-term files that match a pattern.
 type limitConfig struct {
 	Path       string `yaml:"path" doc:"pattern of the files, such as MEMORY.md or _longterms/*/_index.md"`
 	Items      int    `yaml:"items" default:"100" min:"1" max:"1000000" doc:"how many items of the top level"`
@@ -215,7 +215,8 @@ func (s size) String() string {
 
 var validName = regexp.MustCompile(`^[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}$`)
 
-// Finish works out what the keys mean and checks what their tags cannot say.
+// Finish computes derived values, such as absolute paths and the location, and
+// checks the constraints that tags cannot express.
 func (c *Config) Finish() error {
 	if !validName.MatchString(c.Name) {
 		return fmt.Errorf("name: %q must be made of letters, digits, dots, dashes and underscores", c.Name)
@@ -307,7 +308,8 @@ func (l *Listener) finish() (err error) {
 	return nil
 }
 
-// Endpoint is the listener as package ipc wants it.
+// Endpoint returns the listener as an [ipc.Endpoint] and reads its token file.
+// rate applies if the listener has no rate of its own.
 func (l *Listener) Endpoint(rate float64) (ipc.Endpoint, error) {
 	mode, err := strconv.ParseUint(l.Mode, 8, 9)
 	if err != nil {
@@ -334,7 +336,8 @@ func (l *Listener) Endpoint(rate float64) (ipc.Endpoint, error) {
 	return e, nil
 }
 
-// Socket is where the owner's own tools ask.
+// Socket returns the first Unix socket without a fixed scope, or the default
+// socket. The owner's tools connect to it.
 func (c *Config) Socket() string {
 	for _, l := range c.IPC.Listeners {
 		if l.Path != "" && l.Subject == "" && l.Context == "" && len(l.Operations) == 0 {
@@ -344,7 +347,7 @@ func (c *Config) Socket() string {
 	return client.DefaultSocket(c.Name)
 }
 
-// Layout is how the files of the root are read.
+// Layout returns the rules for reading the files of the root.
 func (c *Config) Layout() memory.Layout {
 	l := memory.Layout{
 		Owner: c.Memory.Owner, Location: c.Location,
@@ -360,15 +363,16 @@ func (c *Config) Layout() memory.Layout {
 	return l
 }
 
+// LogLevel returns the level of log.level.
 func (c *Config) LogLevel() slog.Level {
 	var level slog.Level
 	if err := level.UnmarshalText([]byte(c.Log.Level)); err != nil {
-		return slog.LevelInfo // the table of keys admits no other names
+		return slog.LevelInfo // unreachable: the enum tag rejects other names
 	}
 	return level
 }
 
-// Absolute is a path with the home directory written out.
+// Absolute returns an absolute path and expands a leading "~/".
 func Absolute(path string) (string, error) {
 	if rest, ok := strings.CutPrefix(path, "~/"); ok {
 		home, err := os.UserHomeDir()
@@ -380,6 +384,7 @@ func Absolute(path string) (string, error) {
 	return filepath.Abs(path)
 }
 
+// Within reports whether path is dir or lies below dir.
 func Within(path, dir string) bool {
 	rel, err := filepath.Rel(dir, path)
 	return err == nil && rel != ".." && !strings.HasPrefix(rel, "../")

@@ -13,7 +13,8 @@ import (
 
 var Update = flag.Bool("update", false, "write golden files anew")
 
-// The example has every key with its default: what it says is what is built in.
+// TestExampleIsTheDefaults checks that config.example.yaml contains every key
+// with its default.
 func TestExampleIsTheDefaults(t *testing.T) {
 	const path = "../../../../config.example.yaml"
 	want, err := Print(Default(), exampleHeader)
@@ -41,8 +42,8 @@ func TestExampleIsTheDefaults(t *testing.T) {
 	}
 }
 
-// keyDiff compares two configurations key by key; no list and an empty list are
-// the same.
+// keyDiff compares two configurations key by key. A nil list equals an empty
+// list.
 func keyDiff(a, b *Config) string {
 	values := func(c *Config) map[string]string {
 		m := map[string]string{}
@@ -105,7 +106,7 @@ func TestConfigErrors(t *testing.T) {
 	}
 }
 
-// Flags win over the environment, which wins over the file, which wins over the
+// TestConfigPrecedence checks the precedence: flags, environment, file,
 // defaults.
 func TestConfigPrecedence(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "config.yaml")

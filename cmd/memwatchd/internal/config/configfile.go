@@ -22,23 +22,26 @@ import (
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/term"
 )
 
-// EnvPrefix begins the names of the variables that set keys.
+// EnvPrefix is the prefix of the environment variables that set keys.
 const EnvPrefix = "MEMWATCHD_"
 
-// A key is one thing that can be set, found by its tags.
+// A Key is one configuration key, described by its struct tags.
 type Key struct {
-	Name  string // as it is nested: watch.settle
+	Name  string // full name, such as watch.settle
 	Field reflect.StructField
 	index []int
 }
 
+// Env returns the environment variable of the key.
 func (k Key) Env() string {
 	return EnvPrefix + strings.ToUpper(strings.ReplaceAll(k.Name, ".", "_"))
 }
 
+// Tag returns a struct tag of the key.
 func (k Key) Tag(name string) string { return k.Field.Tag.Get(name) }
 
-// KeysOf lists the keys of a struct in order.
+// KeysOf returns the keys of a struct in order, including those of nested
+// structs.
 func KeysOf(t reflect.Type) []Key {
 	var keys []Key
 	for i := range t.NumField() {
@@ -57,20 +60,23 @@ func KeysOf(t reflect.Type) []Key {
 	return keys
 }
 
+// Keys are all configuration keys.
 var Keys = KeysOf(reflect.TypeFor[Config]())
 
-// flags are what the command line says about the configuration.
+// Flags are the command-line flags that select and override the configuration.
 type Flags struct {
 	File, Name, Dir string
 }
 
-// Command is what to type for another command about the same memory.
+// Command returns the shell command that runs a memwatchd command on the same
+// memory.
 func (f Flags) Command(words string) string {
 	return term.ShellLine(append([]string{"memwatchd"}, f.Words()...)...) + " " + words
 }
 
-// Load reads the configuration: the defaults, over them the file, over it
-// the environment, over that the command line.
+// Load returns the configuration: the defaults, overridden by the file, the
+// environment and the flags, in this order. A missing file is an error only if
+// flags.File names it.
 func Load(flags Flags, environ []string) (*Config, error) {
 	c := Default()
 	name, path := flags.Name, flags.File
@@ -101,7 +107,7 @@ func Load(flags Flags, environ []string) (*Config, error) {
 	return c, nil
 }
 
-// Words are the flags as another command about the same memory is given them.
+// Words returns the flags as arguments of another command on the same memory.
 func (f Flags) Words() (words []string) {
 	for _, flag := range [][2]string{{"--config", f.File}, {"--name", f.Name}, {"--dir", f.Dir}} {
 		if flag[1] != "" {
@@ -111,7 +117,8 @@ func (f Flags) Words() (words []string) {
 	return words
 }
 
-// Absolute are the flags for a program that is started anywhere.
+// Absolute returns the flags with absolute paths, for a program that starts in
+// another directory.
 func (f Flags) Absolute() (Flags, error) {
 	for _, path := range []*string{&f.File, &f.Dir} {
 		if *path == "" {
@@ -125,7 +132,8 @@ func (f Flags) Absolute() (Flags, error) {
 	return f, nil
 }
 
-// Default is what the tags say, before anything is worked out.
+// Default returns the configuration from the defaults in the tags, without the
+// values that Finish computes.
 func Default() *Config {
 	c := new(Config)
 	setDefaults(reflect.ValueOf(c).Elem(), Keys)
@@ -136,19 +144,19 @@ func setDefaults(v reflect.Value, keys []Key) {
 	for _, k := range keys {
 		if s, ok := k.Field.Tag.Lookup("default"); ok {
 			if err := k.setText(v, s); err != nil {
-				panic(fmt.Sprintf("default of %s: %v", k.Name, err)) // a mistake in a tag: every test would hit it
+				panic(fmt.Sprintf("default of %s: %v", k.Name, err)) // a mistake in a tag; every test would fail
 			}
 		}
 	}
 }
 
-// ReadYAML takes over what the file sets. A key that does not exist is an error
-// that names it, its line and the nearest that does.
+// ReadYAML sets the keys in the text of a file. For an unknown key, the error
+// contains the key, its line and the nearest existing key.
 func (c *Config) ReadYAML(path string, text []byte) error {
 	var doc yaml.Node
 	dec := yaml.NewDecoder(bytes.NewReader(text))
 	if err := dec.Decode(&doc); errors.Is(err, io.EOF) {
-		return nil // nothing but comments
+		return nil // the file is empty or contains only comments
 	} else if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
@@ -161,7 +169,7 @@ func (c *Config) ReadYAML(path string, text []byte) error {
 	return nil
 }
 
-// An errAt is an error with the line of the file that it is about.
+// An errAt is an error with its line in the file.
 type errAt struct {
 	line int
 	err  error
@@ -173,10 +181,10 @@ func errorAt(n *yaml.Node, format string, args ...any) error {
 	return &errAt{n.Line, fmt.Errorf(format, args...)}
 }
 
-// setNode sets the keys that a mapping names. Errors are of type [errAt].
+// setNode sets the keys of a mapping. Its errors have the type *[errAt].
 func setNode(v reflect.Value, prefix string, keys []Key, n *yaml.Node) error {
 	if n.Kind == yaml.ScalarNode && n.Tag == "!!null" {
-		return nil // a section whose keys are all commented out
+		return nil // all keys of the section are commented out
 	}
 	if n.Kind != yaml.MappingNode {
 		return errorAt(n, "%s must be a mapping", cmp.Or(strings.TrimSuffix(prefix, "."), "the configuration"))
@@ -204,7 +212,7 @@ func setNode(v reflect.Value, prefix string, keys []Key, n *yaml.Node) error {
 		}
 		if err := keys[j].setNode(v, value); err != nil {
 			if _, ok := errors.AsType[*errAt](err); ok {
-				return err // something in a list, which knows better where it is
+				return err // an error in a list item already has its line
 			}
 			return errorAt(value, "%s: %w", name, err)
 		}
@@ -212,6 +220,7 @@ func setNode(v reflect.Value, prefix string, keys []Key, n *yaml.Node) error {
 	return nil
 }
 
+// KeyNames returns the names of keys.
 func KeyNames(keys []Key) []string {
 	names := make([]string, len(keys))
 	for i, k := range keys {
@@ -220,6 +229,8 @@ func KeyNames(keys []Key) []string {
 	return names
 }
 
+// Suggestion returns ": did you mean …?" with the nearest of names, or "" if
+// none is near.
 func Suggestion(name string, names []string) string {
 	if near := api.Nearest(name, names); near != "" {
 		return ": did you mean " + near + "?"
@@ -227,7 +238,7 @@ func Suggestion(name string, names []string) string {
 	return ""
 }
 
-// readEnv takes over what the environment sets.
+// readEnv sets the keys from the environment.
 func (c *Config) readEnv(environ []string) error {
 	names := make([]string, len(Keys))
 	for i, k := range Keys {
@@ -249,7 +260,8 @@ func (c *Config) readEnv(environ []string) error {
 	return nil
 }
 
-// setNode sets the key to what stands in the file.
+// setNode sets the key to a value in the file. A list key also accepts a single
+// value.
 func (k Key) setNode(v reflect.Value, n *yaml.Node) error {
 	field := v.FieldByIndex(k.index)
 	if field.Kind() != reflect.Slice {
@@ -257,7 +269,7 @@ func (k Key) setNode(v reflect.Value, n *yaml.Node) error {
 			return errors.New("must be a single value")
 		}
 		if n.Tag == "!!null" {
-			return nil // as if it were not there
+			return nil // a null value keeps the default
 		}
 		return k.setScalar(field, n.Value)
 	}
@@ -266,7 +278,7 @@ func (k Key) setNode(v reflect.Value, n *yaml.Node) error {
 		return nil
 	}
 	if n.Kind == yaml.ScalarNode {
-		n = &yaml.Node{Kind: yaml.SequenceNode, Line: n.Line, Content: []*yaml.Node{n}} // one where a list is expected
+		n = &yaml.Node{Kind: yaml.SequenceNode, Line: n.Line, Content: []*yaml.Node{n}} // a single value where a list is expected
 	}
 	if n.Kind != yaml.SequenceNode {
 		return errors.New("must be a list")
@@ -293,8 +305,8 @@ func (k Key) setItem(item reflect.Value, n *yaml.Node) error {
 	return k.setScalar(item, n.Value)
 }
 
-// setText sets the key to what stands in a tag or a variable: lists are
-// separated by commas, or written as YAML.
+// setText sets the key to the text of a tag or a variable. Lists are separated
+// by commas or written as YAML.
 func (k Key) setText(v reflect.Value, s string) error {
 	field := v.FieldByIndex(k.index)
 	if field.Kind() != reflect.Slice {
@@ -325,7 +337,8 @@ func (k Key) setText(v reflect.Value, s string) error {
 	return nil
 }
 
-// setScalar sets a single value and checks what the tags say of it.
+// setScalar sets a single value after checking it against the tags min, max and
+// enum.
 func (k Key) setScalar(field reflect.Value, s string) error {
 	v, err := parseScalar(field.Type(), s)
 	if err != nil {
@@ -357,6 +370,7 @@ func (k Key) setScalar(field reflect.Value, s string) error {
 	return nil
 }
 
+// OneOf returns an error with a suggestion if s is not one of names.
 func OneOf(s string, names []string) error {
 	if slices.Contains(names, s) {
 		return nil
@@ -398,7 +412,8 @@ func parseScalar(t reflect.Type, s string) (reflect.Value, error) {
 	return reflect.ValueOf(v), nil
 }
 
-// parseDuration reads a duration, which may be a number of days.
+// parseDuration parses a duration in the format of [time.ParseDuration] or a
+// whole number of days, such as 90d.
 func parseDuration(s string) (time.Duration, error) {
 	digits, ok := strings.CutSuffix(s, "d")
 	if !ok {

@@ -12,11 +12,11 @@ import (
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/term"
 )
 
-// exampleHeader begins the example.
+// exampleHeader is the first text of the example.
 const exampleHeader = "# Configuration of memwatchd: every key, with its default. Each can also be set in\n" +
 	"# the environment: watch.settle is MEMWATCHD_WATCH_SETTLE.\n"
 
-// Header says where a configuration comes from.
+// Header returns a comment with the source of a configuration.
 func Header(c *Config) string {
 	if c.File == "" {
 		return "# Nothing is configured in a file.\n"
@@ -24,8 +24,8 @@ func Header(c *Config) string {
 	return "# Read from " + term.EscapeLine(c.File) + "\n"
 }
 
-// Print writes a configuration as a file that gives the same again, every
-// key with its comment.
+// Print returns a configuration as YAML, each key with its description. Reading
+// the YAML gives the same configuration.
 func Print(c *Config, header string) (string, error) {
 	var b strings.Builder
 	b.WriteString(header)
@@ -65,7 +65,7 @@ func printKeys(b *strings.Builder, v reflect.Value, indent string) error {
 	return nil
 }
 
-// printItemKeys says, in comments, what an item of a list can have.
+// printItemKeys writes the keys of a list item as comments.
 func printItemKeys(b *strings.Builder, item reflect.Type, indent string) {
 	for _, k := range KeysOf(item) {
 		def := k.Tag("default")
@@ -76,7 +76,8 @@ func printItemKeys(b *strings.Builder, item reflect.Type, indent string) {
 	}
 }
 
-// scalarYAML is what stands behind the colon.
+// scalarYAML returns the YAML of a value, starting with the separator after the
+// colon.
 func scalarYAML(v any) (string, error) {
 	switch x := v.(type) {
 	case time.Duration:
@@ -102,7 +103,8 @@ func scalarYAML(v any) (string, error) {
 	return " " + strings.TrimSuffix(string(text), "\n"), err
 }
 
-// ShortDuration is a duration without units that are zero: 2m, not 2m0s.
+// ShortDuration formats a duration without zero units: 2m, not 2m0s. From a
+// week on, whole days are formatted as days.
 func ShortDuration(d time.Duration) string {
 	if day := 24 * time.Hour; d >= 7*day && d%day == 0 {
 		return strconv.Itoa(int(d/day)) + "d"

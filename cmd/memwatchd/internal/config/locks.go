@@ -8,16 +8,19 @@ import (
 	"github.com/adrg/xdg"
 )
 
-// RootLocks is the directory with the locks of all roots, whatever their names.
+// RootLocks returns the directory with the locks of all roots, independent of
+// the names of the memories.
 func RootLocks() string { return filepath.Join(xdg.StateHome, "memwatchd", "roots") }
 
-// RootLock is the lock of a root, the path of which goes through no link.
+// RootLock returns the path of the lock of a root. The path of the root must
+// not contain symbolic links.
 func RootLock(root string) string {
 	sum := sha256.Sum256([]byte(root))
 	return filepath.Join(RootLocks(), hex.EncodeToString(sum[:8])+".lock")
 }
 
-// RealPath is a path without links, if there is something.
+// RealPath returns path without symbolic links, or path itself if the file is
+// missing or inaccessible.
 func RealPath(path string) string {
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		return real

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// finishLLM checks the keys of the model that is asked, if there is one.
+// finishLLM checks the keys of the language model, if one is configured.
 func (c *Config) finishLLM() (err error) {
 	l := &c.LLM
 	if l.Endpoint == "" {
@@ -35,7 +35,8 @@ func (c *Config) finishLLM() (err error) {
 	return nil
 }
 
-// Loopback reports whether a host is this machine, as far as its name tells.
+// Loopback reports whether a host is this machine. It decides by the name or
+// address alone, without a lookup.
 func Loopback(host string) bool {
 	if ip, err := netip.ParseAddr(host); err == nil {
 		return ip.Unmap().IsLoopback()
@@ -43,10 +44,11 @@ func Loopback(host string) bool {
 	return host == "localhost" || strings.HasSuffix(host, ".localhost")
 }
 
-// maxKey is more than any key has.
+// maxKey bounds the size of a key file, in bytes. Keys are shorter.
 const maxKey = 16 << 10
 
-// ReadKey reads the key of a service from a file that nobody else can read.
+// ReadKey reads the key of a service from a file. The file must be inaccessible
+// to other users.
 func ReadKey(path string) (string, error) {
 	f, info, err := OpenFile(path, 0)
 	if err != nil {

@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// What of the keys llm.* is fine, and what is made of it.
+// TestModelConfig checks the accepted values of llm.endpoint and their
+// normalized form.
 func TestModelConfig(t *testing.T) {
 	for endpoint, want := range map[string]string{
 		"":                           "",
@@ -25,7 +26,8 @@ func TestModelConfig(t *testing.T) {
 	}
 }
 
-// A key lies in a file of its own that others cannot read.
+// TestReadKey checks that a key is read only from a regular file without access
+// for other users.
 func TestReadKey(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string, mode os.FileMode) string {

@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// Existing is a path if something is there.
+// Existing returns path if it exists, else "".
 func Existing(path string) string {
 	if _, err := os.Stat(path); err != nil {
 		return ""
@@ -15,8 +15,8 @@ func Existing(path string) string {
 	return path
 }
 
-// OpenFile opens a file to be read, and nothing else that may be in its place: of
-// a pipe or a device nobody knows when it ends, and opening one may wait.
+// OpenFile opens a regular file for reading and rejects everything else: a pipe
+// or a device may never end, and opening one may block. Hence O_NONBLOCK.
 func OpenFile(path string, flags int) (*os.File, fs.FileInfo, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK|flags, 0)
 	if err != nil {

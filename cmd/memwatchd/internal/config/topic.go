@@ -6,7 +6,7 @@ import (
 	"github.com/memwatchd/memwatchd/ntfy"
 )
 
-// finishTopic checks the keys of the topic that is listened to, if there is one.
+// finishTopic checks the keys of the ntfy topic, if one is configured.
 func (c *Config) finishTopic() (err error) {
 	n := &c.Capture.Ntfy
 	if n.Topic == "" {
