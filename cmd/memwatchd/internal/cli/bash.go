@@ -14,16 +14,16 @@ import (
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/term"
 )
 
-// Bash leaves it to whoever completes a word to take the line apart, to quote what
-// is put in, and to know which part of the word that takes the place of: the one
-// behind the last of the characters at which it breaks words, such as a colon, or
-// behind a quotation mark that is still open. So it hands us the line, and is told
-// what to put there.
+// Bash leaves three tasks to the completing program: to split the line into
+// words, to quote the completions, and to determine which part of the word they
+// replace. That part starts after the last word-break character, such as a
+// colon, or after an open quotation mark. So the bash script passes the whole
+// line and inserts the replies.
 
-// bashRequest is the command with which bash asks.
+// bashRequest is the hidden command that the bash script runs.
 const bashRequest = "__bash"
 
-// newBash makes the command with which bash asks.
+// newBash returns the command that the bash script runs.
 func newBash(g *Globals) *cobra.Command {
 	return &cobra.Command{
 		Use: bashRequest + " LINE BREAKS TYPE COLUMNS", Short: "Tell bash how a line may go on",
@@ -44,7 +44,7 @@ func newBash(g *Globals) *cobra.Command {
 			list, directive := parseCompletions(out.String())
 			columns, _ := strconv.Atoi(args[3])
 			if args[2] == "37" || args[2] == "42" {
-				columns = 0 // each is put there in its turn, as it is
+				columns = 0 // menu completion (37) and insert-completions (42) insert each reply verbatim
 			}
 			fmt.Fprintln(g.Stdout, bashOptions(list, directive))
 			for _, reply := range last.replies(list, columns) {
@@ -55,8 +55,8 @@ func newBash(g *Globals) *cobra.Command {
 	}
 }
 
-// parseCompletions reads what the library prints: a name a line, with what it
-// stands for behind a tab, and at last the directive.
+// parseCompletions parses the output of cobra: one name per line, optionally
+// followed by a tab and a description, and finally the directive.
 func parseCompletions(out string) (list []name, directive cobra.ShellCompDirective) {
 	for line := range strings.Lines(out) {
 		line = strings.TrimSuffix(line, "\n")
@@ -70,12 +70,13 @@ func parseCompletions(out string) (list []name, directive cobra.ShellCompDirecti
 		list = append(list, name{text, about})
 	}
 	if directive&cobra.ShellCompDirectiveFilterFileExt != 0 {
-		list = nil // they are no names, but what those of files end in
+		list = nil // file extensions, not names
 	}
 	return list, directive
 }
 
-// bashOptions say what bash does with the names, and what if there are none.
+// bashOptions returns the options of compopt for the names and for the case
+// without names.
 func bashOptions(list []name, d cobra.ShellCompDirective) string {
 	var options []string
 	switch {
@@ -94,19 +95,19 @@ func bashOptions(list []name, d cobra.ShellCompDirective) string {
 	return strings.Join(options, " ")
 }
 
-// A bashWord is the word that is being typed.
+// A bashWord is the word at the cursor.
 type bashWord struct {
-	text  string // what it says, without quoting
-	head  int    // how much of that stays as it is
-	quote byte   // the quotation mark that is open, or zero
-	file  bool   // something is redirected there: it is no argument
+	text  string // unquoted text
+	head  int    // bytes of text that stay unchanged
+	quote byte   // open quotation mark, or zero
+	file  bool   // target of a redirection, so no argument
 }
 
-// parseBash takes a command line apart, as far as it is typed: the words, the
-// program's among them, and the last one.
+// parseBash splits a command line up to the cursor into words, including the
+// program name, and the last word.
 func parseBash(line, breaks string) (words []string, last bashWord) {
 	var text strings.Builder
-	begun := false // there is a word, though it may be empty
+	begun := false // a word has started; it may be empty
 	end := func() {
 		if begun && !last.file {
 			words = append(words, text.String())
@@ -115,7 +116,7 @@ func parseBash(line, breaks string) (words []string, last bashWord) {
 		last.head, begun = 0, false
 		text.Reset()
 	}
-	opened := 0 // what the word said where the quotation mark stands
+	opened := 0 // length of the text at the open quotation mark
 	for i := 0; i < len(line); i++ {
 		c := line[i]
 		switch escaped := c == '\\' && i+1 < len(line); {
@@ -152,13 +153,13 @@ func parseBash(line, breaks string) (words []string, last bashWord) {
 	return words, last
 }
 
-// replies are what is to be put there: names, quoted so that they are what they
-// say, from where bash puts them. If there are several, they are shown with what
-// they stand for, in so many columns; what all have in common is put in.
+// replies returns the text to insert: quoted names without the first w.head
+// bytes. If there are several, replies appends descriptions within the given
+// columns; bash then inserts only the common prefix.
 func (w *bashWord) replies(list []name, columns int) (replies []string) {
 	flag := ""
 	if at := strings.IndexByte(w.text, '='); at >= 0 && strings.HasPrefix(w.text, "-") {
-		flag = w.text[:at+1] // names are of what stands behind it
+		flag = w.text[:at+1] // the names complete the value of the flag
 	}
 	width := 0
 	var about []string
@@ -181,8 +182,9 @@ func (w *bashWord) replies(list []name, columns int) (replies []string) {
 	return replies
 }
 
-// fitting are the names that begin with what is typed; else those that do in
-// another case, else those that have it somewhere, if all of the word is put in anew.
+// fitting returns the names with the typed prefix. If there are none and the
+// whole word is replaced, it returns the names with that prefix in another
+// case, or else those that contain it.
 func (w *bashWord) fitting(list []name, flag string) []name {
 	typed := strings.ToLower(w.text)
 	for _, fits := range []func(text string) bool{
@@ -203,19 +205,20 @@ func (w *bashWord) fitting(list []name, flag string) []name {
 	return nil
 }
 
-// quoted is text as it may stand where the word does.
+// quoted returns text with the quoting that the position of the word requires.
 func (w *bashWord) quoted(text string) string {
 	switch w.quote {
 	case '\'':
 		return strings.ReplaceAll(text, "'", `'\''`)
 	case '"':
-		// An exclamation mark would be a line of the history, and has no other way out.
+		// An exclamation mark would expand to a history line. Inside double
+		// quotes only closing the quotes prevents that.
 		return strings.ReplaceAll(escapeBytes(text, "$`\"\\"), "!", `"'!'"`)
 	}
 	return escapeBytes(text, " !\"#$&'()*,;<>?[\\]^`{|}~")
 }
 
-// escapeBytes puts a backslash before each of some bytes.
+// escapeBytes inserts a backslash before each byte of some.
 func escapeBytes(text, some string) string {
 	var b strings.Builder
 	for i := range len(text) {

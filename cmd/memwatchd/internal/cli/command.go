@@ -21,7 +21,7 @@ import (
 	"github.com/memwatchd/memwatchd/ipc/client"
 )
 
-// addOperations makes a command of every row of the table.
+// addOperations adds a command for each command of each operation.
 func addOperations(root *cobra.Command, g *Globals) {
 	for _, op := range api.Operations {
 		for i := range op.Commands {
@@ -39,7 +39,7 @@ func addOperations(root *cobra.Command, g *Globals) {
 	}
 }
 
-// groups say what commands that have others below them are about.
+// groups describe the commands that have subcommands.
 var groups = map[string]string{
 	"identity": "Say which account an external key belongs to",
 	"item":     "Keep things by their keys, show and delete them",
@@ -47,7 +47,8 @@ var groups = map[string]string{
 	"todo":     "List tasks, tick them and open them again",
 }
 
-// group is the command of that name, which only has others below it.
+// group returns the subcommand of parent with that name. It creates a command
+// that only has subcommands if there is none.
 func group(parent *cobra.Command, name string) *cobra.Command {
 	for _, c := range parent.Commands() {
 		if c.Name() == name {
@@ -67,8 +68,8 @@ func group(parent *cobra.Command, name string) *cobra.Command {
 	return c
 }
 
-// operationCommand makes a command of a row: positional arguments and flags from
-// the parameters of its request.
+// operationCommand returns a command of an operation, with positional arguments
+// and flags from the parameters of the request.
 func operationCommand(op *api.Operation, way *api.Command, name string, g *Globals) *cobra.Command {
 	req := op.NewRequest()
 	c := &cobra.Command{
@@ -94,11 +95,11 @@ func operationCommand(op *api.Operation, way *api.Command, name string, g *Globa
 	for _, p := range op.Params {
 		if value, ok := way.Set[p.Name]; ok {
 			if err := req.Set(p, value); err != nil {
-				panic(fmt.Sprintf("command %s: %v", way.Words, err)) // a mistake in the table: every test would hit it
+				panic(fmt.Sprintf("command %s: %v", way.Words, err)) // a mistake in the table; every test would fail
 			}
 		}
 		if !way.Takes(p) || p.Arg != "" || p.Scope && (p.Name == "subject" || p.Name == "context") {
-			continue // an argument, or one of the flags that every command has
+			continue // a positional argument or a global flag
 		}
 		v := &paramFlag{param: p, req: req, stdin: c.InOrStdin}
 		f := c.Flags().VarPF(v, p.Flag, "", explained(p))
@@ -111,7 +112,7 @@ func operationCommand(op *api.Operation, way *api.Command, name string, g *Globa
 	return c
 }
 
-// A paramFlag sets a parameter of a request.
+// A paramFlag is a flag that sets a parameter of a request.
 type paramFlag struct {
 	param *api.Param
 	req   *api.Request
@@ -122,7 +123,7 @@ type paramFlag struct {
 var _ pflag.Value = (*paramFlag)(nil)
 
 func (f *paramFlag) Set(s string) error {
-	if f.stdin() == (noInput{}) { // a line that is still being typed may say anything
+	if f.stdin() == (noInput{}) { // during completion the line may be incomplete
 		_ = f.req.Set(f.param, s)
 		return nil
 	}
@@ -162,7 +163,7 @@ func (f *paramFlag) Type() string {
 	}
 }
 
-// positional lists the arguments of a command, as its usage shows them.
+// positional returns the arguments of a command for its usage line.
 func positional(op *api.Operation, way *api.Command) []string {
 	var words []string
 	for _, p := range Arguments(op, way) {
@@ -175,7 +176,8 @@ func positional(op *api.Operation, way *api.Command) []string {
 	return words
 }
 
-// withArguments is what a command does, and what its arguments mean.
+// withArguments returns the long help of a command: its summary and the
+// description of its arguments.
 func withArguments(op *api.Operation, way *api.Command) string {
 	list := Arguments(op, way)
 	if len(list) == 0 {
@@ -195,7 +197,7 @@ func withArguments(op *api.Operation, way *api.Command) string {
 	return strings.TrimRight(b.String(), "\n")
 }
 
-// explained is what a parameter means to whoever types it.
+// explained returns the description of a parameter for the help.
 func explained(p *api.Param) string {
 	if p.Stdin {
 		return p.Doc + "; - reads it from the standard input"
@@ -203,7 +205,7 @@ func explained(p *api.Param) string {
 	return p.Doc
 }
 
-// Arguments are the positional parameters, in order.
+// Arguments returns the positional parameters, in order.
 func Arguments(op *api.Operation, way *api.Command) []*api.Param {
 	var list []*api.Param
 	for _, p := range op.Params {
@@ -241,9 +243,10 @@ func setArguments(op *api.Operation, way *api.Command, req *api.Request, args []
 	return nil
 }
 
-// setTyped gives a parameter what was typed for it: for those that may be long,
-// a dash is what comes on the standard input, in a list line by line, otherwise
-// without the line break at its end, which commands put there.
+// setTyped sets a parameter to a value from the command line. If the parameter
+// accepts standard input and the value is a dash, setTyped reads standard
+// input: for a list one item per line, otherwise the text without its final
+// line break, which commands append.
 func setTyped(req *api.Request, p *api.Param, s string, stdin io.Reader) error {
 	if s != "-" || !p.Stdin {
 		return req.Set(p, s)
@@ -254,7 +257,7 @@ func setTyped(req *api.Request, p *api.Param, s string, stdin io.Reader) error {
 		return fmt.Errorf("%s: the standard input cannot be read: %w", p.Name, err)
 	case len(text) > maxStdin:
 		return fmt.Errorf("%s: the standard input has more than %d bytes", p.Name, maxStdin)
-	case len(text) == 0: // what was to write it has failed, rather than meant to say nothing
+	case len(text) == 0: // the program that writes it has probably failed
 		return fmt.Errorf("%s: the standard input is empty", p.Name)
 	}
 	if p.Kind() != "strings" {
@@ -270,8 +273,8 @@ func setTyped(req *api.Request, p *api.Param, s string, stdin io.Reader) error {
 	return nil
 }
 
-// maxStdin is how much is read from the standard input, in bytes: more than any
-// request may have, and no more than there is room for.
+// maxStdin bounds standard input, in bytes. No request can be larger, and this
+// much fits into memory.
 const maxStdin = 64 << 20
 
 // ask sends a request and prints the answer.
@@ -299,7 +302,7 @@ func ask(cmd *cobra.Command, op *api.Operation, req *api.Request, g *Globals) er
 	return verdict(op, raw)
 }
 
-// An asking is what it takes to ask for an operation, and to show the answer.
+// An asking holds the parts needed to send a request and show its answer.
 type asking struct {
 	op     *api.Operation
 	g      *Globals
@@ -307,7 +310,8 @@ type asking struct {
 	out    *Printer
 }
 
-// newAsking finds whom to ask, and as whom.
+// newAsking connects to the daemon with the scope of the flags and converts the
+// paths in the request.
 func newAsking(cmd *cobra.Command, op *api.Operation, req *api.Request, g *Globals) (*asking, error) {
 	c, client, err := g.Connect(cmd)
 	if err != nil {
@@ -315,7 +319,7 @@ func newAsking(cmd *cobra.Command, op *api.Operation, req *api.Request, g *Globa
 	}
 	for _, p := range op.Params {
 		if _, given := req.Given(p); given && p.Name == "external_key" && client.Scope.Subject != nil {
-			return nil, api.Errorf(api.Invalid, "subject and external_key exclude each other") // as the daemon has it
+			return nil, api.Errorf(api.Invalid, "subject and external_key exclude each other") // as the daemon does
 		}
 	}
 	out := NewPrinter(g.Stdout, g.Stderr, c, g.NoColor)
@@ -329,13 +333,13 @@ func newAsking(cmd *cobra.Command, op *api.Operation, req *api.Request, g *Globa
 	return &asking{op, g, client, out}, nil
 }
 
-// pageOf is which of all hits a request asks for.
+// pageOf returns the page of hits that a request selects.
 func pageOf(op *api.Operation, req *api.Request) (asked page) {
 	for _, p := range op.Params {
 		given, _ := req.Given(p)
 		switch p.Name {
 		case "offset":
-			asked.offset, _ = strconv.Atoi(given) // none is the first page
+			asked.offset, _ = strconv.Atoi(given) // a missing offset is zero
 			asked.next = p.Name
 		case "limit":
 			asked.next = cmp.Or(asked.next, p.Name)
@@ -344,15 +348,16 @@ func pageOf(op *api.Operation, req *api.Request) (asked page) {
 	return asked
 }
 
-// Connect is the configuration, and a client of the daemon that asks as the
-// flags say: a subject that is empty is nobody, none at all is the owner.
+// Connect returns the configuration and a client of the daemon with the scope
+// of the flags. An empty subject is an anonymous caller; without a subject the
+// caller is the owner.
 func (g *Globals) Connect(cmd *cobra.Command) (*config.Config, *client.Client, error) {
 	c, err := config.Load(g.Config, os.Environ())
 	if err != nil {
 		if g.Socket == "" {
 			return nil, nil, UsageError{Err: err}
 		}
-		c = config.Default() // whatever is wrong with it, the socket is known
+		c = config.Default() // the socket is known despite the invalid configuration
 	}
 	client := &client.Client{Socket: cmp.Or(g.Socket, c.Socket()), AsOwner: true, Starter: g.Config.Command("serve")}
 	if cmd.Flags().Changed("subject") {
@@ -377,7 +382,8 @@ func (a *asking) show(raw json.RawMessage) error {
 	return a.out.print(answer)
 }
 
-// verdict is the failure that an answer, which was shown, tells of.
+// verdict returns an error if the answer, which was already shown, reports a
+// failure.
 func verdict(op *api.Operation, raw json.RawMessage) error {
 	var told struct {
 		Healthy bool

@@ -12,28 +12,27 @@ import (
 	"github.com/memwatchd/memwatchd/api"
 )
 
-// What may stand where somebody types is told by the tags of the parameters:
-// those values that there are, or the names of something, for which the daemon is
-// asked. A shell calls the program with what stands there so far.
+// The tags of a parameter define its completions: fixed values, or names that
+// the daemon provides. The shell runs the program with the current words.
 
 const (
 	noFiles = cobra.ShellCompDirectiveNoFileComp
 	noSpace = cobra.ShellCompDirectiveNoSpace
 )
 
-// isCompletion reports whether a shell asks, rather than a person.
+// isCompletion reports whether a shell runs the program for completion.
 func isCompletion(args []string) bool {
 	return len(args) > 0 && slices.Contains([]string{cobra.ShellCompRequestCmd, cobra.ShellCompNoDescRequestCmd, bashRequest}, args[0])
 }
 
-// noInput stands for the standard input while a shell asks: what comes there is
-// not for us.
+// noInput replaces standard input during completion, because the input of the
+// shell is not meant for the program.
 type noInput struct{}
 
 // Read implements [io.Reader].
 func (noInput) Read([]byte) (int, error) { return 0, io.EOF }
 
-// completeGlobals says what may stand behind the flags that every command has.
+// completeGlobals registers the completions of the global flags.
 func completeGlobals(root *cobra.Command, g *Globals) {
 	root.CompletionOptions.SetDefaultShellCompDirective(noFiles)
 	for flag, complete := range map[string]cobra.CompletionFunc{
@@ -47,22 +46,22 @@ func completeGlobals(root *cobra.Command, g *Globals) {
 		},
 	} {
 		if err := root.RegisterFlagCompletionFunc(flag, complete); err != nil {
-			panic(err) // a mistake of ours: every test would hit it
+			panic(err) // a programming error; every test would fail
 		}
 	}
 }
 
-// Contexts are those in which something may be asked.
+// Contexts are the values of --context.
 var Contexts = []string{"private", "public", "unknown"}
 
-// CompleteWords completes what can only be one of some words.
+// CompleteWords returns a completion function for fixed words.
 func CompleteWords(words ...string) cobra.CompletionFunc {
 	return func(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
 		return slices.DeleteFunc(slices.Clone(words), func(w string) bool { return !strings.HasPrefix(w, typed) }), noFiles
 	}
 }
 
-// configured are the names of memories that have a configuration.
+// configured completes the names of memories that have a configuration file.
 func configured(*cobra.Command, []string, string) (names []string, _ cobra.ShellCompDirective) {
 	files, _ := filepath.Glob(filepath.Join(xdg.ConfigHome, "memwatchd", "*.yaml"))
 	for _, f := range files {
@@ -71,14 +70,15 @@ func configured(*cobra.Command, []string, string) (names []string, _ cobra.Shell
 	return names, noFiles
 }
 
-// completeArguments says what may stand where an argument of a command is typed.
+// completeArguments returns the completion function for the arguments of a
+// command.
 func completeArguments(op *api.Operation, way *api.Command, req *api.Request, g *Globals) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 		for i, p := range Arguments(op, way) {
 			if i == len(args) || i < len(args) && p.Arg == "rest" {
 				n := naming{g: g, cmd: cmd, way: way, req: req, args: args[:i], words: args[i:]}
 				names, directive := n.param(p, typed)
-				// What a task or a file is called is not to become a flag.
+				// A task or a file name must not become a flag.
 				return slices.DeleteFunc(names, func(name string) bool { return strings.HasPrefix(name, "-") }), directive
 			}
 		}
@@ -86,7 +86,7 @@ func completeArguments(op *api.Operation, way *api.Command, req *api.Request, g 
 	}
 }
 
-// completeFlag says what may stand behind a flag of a command.
+// completeFlag returns the completion function for a flag of a command.
 func completeFlag(p *api.Param, way *api.Command, req *api.Request, g *Globals) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 		n := naming{g: g, cmd: cmd, way: way, req: req, args: args}
@@ -94,17 +94,18 @@ func completeFlag(p *api.Param, way *api.Command, req *api.Request, g *Globals) 
 	}
 }
 
-// A naming looks for what may stand in one place of a command line.
+// A naming finds the completions for one position of a command line.
 type naming struct {
 	g     *Globals
 	cmd   *cobra.Command
 	way   *api.Command
-	req   *api.Request // with the flags that are there
-	args  []string     // the arguments before this one
-	words []string     // those of this one, if it may have several, before the one that is typed
+	req   *api.Request // with the flags on the command line
+	args  []string     // arguments before the current one
+	words []string     // previous words of the current argument, if it takes several
 }
 
-// param completes a parameter: in a list, what stands behind the last comma.
+// param completes a parameter. In a list it completes the text after the last
+// comma.
 func (n *naming) param(p *api.Param, typed string) ([]string, cobra.ShellCompDirective) {
 	before := ""
 	if p.Kind() == "strings" && p.Arg == "" {
@@ -123,12 +124,12 @@ func (n *naming) param(p *api.Param, typed string) ([]string, cobra.ShellCompDir
 	return out, directive
 }
 
-// names are those of a sort that begin with what is typed.
+// names returns the names of a sort that match the typed text.
 func (n *naming) names(sort, typed string) ([]string, cobra.ShellCompDirective) {
 	list := n.ask(sort, typed)
 	directive := noFiles
 	if sort == "path" && slices.ContainsFunc(list, func(name string) bool { return strings.HasSuffix(name, "/") }) {
-		directive |= noSpace // what lies below a directory follows
+		directive |= noSpace // a path below the directory follows
 	}
 	if sort == "change" {
 		directive |= cobra.ShellCompDirectiveKeepOrder

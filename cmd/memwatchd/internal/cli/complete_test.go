@@ -11,7 +11,8 @@ import (
 	"github.com/memwatchd/memwatchd/api"
 )
 
-// Whatever a parameter's tag says that it names can be asked for.
+// TestEverySortOfNameIsKnown checks that each sort of name in a parameter tag
+// can be completed.
 func TestEverySortOfNameIsKnown(t *testing.T) {
 	known := []string{"path", "subject", "session", "section", "tag"}
 	for sort := range namers {
@@ -26,7 +27,7 @@ func TestEverySortOfNameIsKnown(t *testing.T) {
 	}
 }
 
-// usualBreaks is what bash breaks words at.
+// usualBreaks are the default word-break characters of bash.
 const usualBreaks = " \t\n\"'><=;|&(:"
 
 func TestBashWords(t *testing.T) {
@@ -91,15 +92,15 @@ func TestBashReplies(t *testing.T) {
 	}
 }
 
-// What is put where a word was begun, in any way of quoting, says the name that
-// was chosen.
+// FuzzBashQuoting checks that a completion inserted into a partial word, with
+// any quoting, gives the chosen name.
 func FuzzBashQuoting(f *testing.F) {
 	for _, s := range []string{"a b", "it's", `"q"`, "$(x)`y`", "acct:42", "引用 注", "~#!&|;<>*?[]{}^\\", "=a=b"} {
 		f.Add(s, 1)
 	}
 	f.Fuzz(func(t *testing.T, text string, typed int) {
 		if strings.ContainsAny(text, "\n\t") || strings.HasPrefix(text, "-") || text == "" {
-			return // no name that is told to a shell, or a flag
+			return // not a completion: shells get no line breaks or tabs, and no flags
 		}
 		typed = min(max(typed, 0), len(text))
 		for _, quote := range []string{"", "'", `"`} {
@@ -116,7 +117,7 @@ func FuzzBashQuoting(f *testing.F) {
 			if len(replies) != 1 {
 				t.Fatalf("%s may be %q", raw, replies)
 			}
-			// Bash puts it where the rest of the word was, and closes the quotation.
+			// Bash replaces the rest of the word and closes the quotation.
 			kept, _ := keptOf(raw, last)
 			_, done := parseBash("memwatchd get "+kept+replies[0]+string(bytes.Trim([]byte{last.quote}, "\x00")), usualBreaks)
 			if done.text != text || done.quote != 0 {
@@ -126,8 +127,8 @@ func FuzzBashQuoting(f *testing.F) {
 	})
 }
 
-// keptOf is the part of a word that stays: the longest that says no more than its
-// head.
+// keptOf returns the part of a word that bash keeps: the longest prefix whose
+// unquoted text is the head.
 func keptOf(raw string, w bashWord) (kept string, ok bool) {
 	for i := len(raw); i >= 0; i-- {
 		_, part := parseBash("memwatchd get "+raw[:i], usualBreaks)

@@ -9,15 +9,15 @@ import (
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/config"
 )
 
-// shellScripts are what the shells need to complete our commands. Those that the
-// library makes lose names with spaces, colons or quotation marks in them, and
-// execute what is typed.
+// shellScripts are the completion scripts. The scripts that cobra generates
+// lose names with spaces, colons or quotation marks, and execute the typed
+// text.
 //
 //go:embed shell
 var shellScripts embed.FS
 
-// newCompletion makes the command that prints such a script. The shell then asks
-// the program itself: as __complete, which is the library's, or as __bash.
+// newCompletion returns the command that prints a completion script. The script
+// runs the program itself: __complete, which belongs to cobra, or __bash.
 func newCompletion(g *Globals) *cobra.Command {
 	shells := []string{"bash", "zsh", "fish"}
 	return &cobra.Command{

@@ -15,9 +15,9 @@ import (
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/term"
 )
 
-// addForget lets the command do both steps: it lists what has a text, asks, and
-// removes it. Where there is nobody to ask it only lists, unless it is told that
-// the answer is yes.
+// addForget adds both steps to the forget command: it lists the entries with a
+// text, requests consent and removes them. Without a terminal it only lists
+// them, unless --yes is set.
 func addForget(c *cobra.Command, op *api.Operation, req *api.Request, g *Globals) {
 	yes := c.Flags().Bool("yes", false, "remove everything that is listed, without asking")
 	c.RunE = func(cmd *cobra.Command, _ []string) error {
@@ -34,7 +34,7 @@ func addForget(c *cobra.Command, op *api.Operation, req *api.Request, g *Globals
 	}
 }
 
-// forgetAtOnce is how many entries can be removed with one request.
+// forgetAtOnce bounds the entries that one request removes.
 const forgetAtOnce = 20
 
 func (a *asking) forget(cmd *cobra.Command, req *api.Request, yes bool) error {
@@ -76,7 +76,7 @@ func (a *asking) forget(cmd *cobra.Command, req *api.Request, yes bool) error {
 			more = more || e.ID != ""
 		}
 		if more && len(done.Removed) > 0 {
-			continue // there were more than can be removed at once
+			continue // more entries than one request can remove
 		}
 		if err := a.show(raw); err != nil {
 			return err
@@ -85,7 +85,7 @@ func (a *asking) forget(cmd *cobra.Command, req *api.Request, yes bool) error {
 	}
 }
 
-// remove asks for what was listed to be removed, in the scope of the list.
+// remove requests the removal of the listed entries, in the scope of the list.
 func (a *asking) remove(cmd *cobra.Command, list *api.Request, ids []string, token string) (json.RawMessage, error) {
 	req := a.op.NewRequest()
 	for _, p := range a.op.Params {
@@ -109,7 +109,8 @@ func (a *asking) remove(cmd *cobra.Command, list *api.Request, ids []string, tok
 	return a.client.Do(cmd.Context(), req)
 }
 
-// agrees asks whoever sits at the terminal. Without one the answer is no.
+// agrees requests consent on the terminal and reports whether it was given.
+// Without a terminal it returns false.
 func agrees(in io.Reader, out io.Writer, total, removable int) bool {
 	f, ok := in.(*os.File)
 	if !ok || !term.IsTerminal(f) || total > 0 && removable == 0 {

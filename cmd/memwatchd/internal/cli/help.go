@@ -15,7 +15,7 @@ import (
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/term"
 )
 
-// newHelp is the command that shows the help of others.
+// newHelp returns the command that shows the help of other commands.
 func newHelp() *cobra.Command {
 	return &cobra.Command{
 		Use:   "help [command]",
@@ -29,7 +29,7 @@ func newHelp() *cobra.Command {
 				}
 				about = next
 			}
-			about.InitDefaultHelpFlag() // what is not run has none yet
+			about.InitDefaultHelpFlag() // commands get these flags only when they run
 			about.InitDefaultVersionFlag()
 			return about.Help()
 		},
@@ -50,7 +50,7 @@ func newHelp() *cobra.Command {
 	}
 }
 
-// below is the command of that name among those of another, nil if it has none.
+// below returns the subcommand with that name, or nil.
 func below(cmd *cobra.Command, name string) *cobra.Command {
 	for _, c := range cmd.Commands() {
 		if c.Name() == name {
@@ -60,8 +60,8 @@ func below(cmd *cobra.Command, name string) *cobra.Command {
 	return nil
 }
 
-// UnknownCommand says that a command has none of that name, and which one it may
-// have been meant to be.
+// UnknownCommand returns an error for an unknown subcommand, with the most
+// similar name.
 func UnknownCommand(cmd *cobra.Command, name string) error {
 	var names []string
 	for _, c := range cmd.Commands() {
@@ -72,8 +72,8 @@ func UnknownCommand(cmd *cobra.Command, name string) error {
 	return UsageError{Err: fmt.Errorf("unknown command %q for %q%s", name, cmd.CommandPath(), config.Suggestion(name, names))}
 }
 
-// OnlyCommands are the arguments of a command that has others below it, and does
-// something by itself as well.
+// OnlyCommands validates the arguments of a runnable command that has
+// subcommands: each argument is an unknown subcommand.
 func OnlyCommands(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
 		return UnknownCommand(cmd, args[0])
@@ -81,7 +81,8 @@ func OnlyCommands(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// flagError says what is wrong with a flag, and which one may have been meant.
+// flagError returns a usage error. For an unknown flag it contains the most
+// similar flag.
 func flagError(cmd *cobra.Command, err error) error {
 	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok && unknown.GetSpecifiedShortnames() == "" {
 		var names []string
@@ -91,7 +92,7 @@ func flagError(cmd *cobra.Command, err error) error {
 	return UsageError{Err: err}
 }
 
-// WrapHelp makes the help of all commands fit a terminal of so many columns.
+// WrapHelp wraps the help of all commands to a terminal width in columns.
 func WrapHelp(root *cobra.Command, width int) {
 	help := root.HelpFunc()
 	root.SetHelpFunc(func(cmd *cobra.Command, args []string) {
@@ -106,11 +107,13 @@ func WrapHelp(root *cobra.Command, width int) {
 	})
 }
 
-// column is what stands before the explanation of a flag, an argument or a command.
+// column matches the text before the description of a flag, an argument or a
+// command.
 var column = regexp.MustCompile(`^ +\S(?:.*?\S)? {2,}`)
 
-// wrapColumn breaks a line of help so that what is broken stands below where it
-// begins: in its column, if it has one. An example stays as it is, to be copied.
+// wrapColumn wraps a line of help. Continuation lines start in the column of
+// the description, if there is one, else at the indent of the line. Examples
+// stay unchanged so that users can copy them.
 func wrapColumn(line string, width int) string {
 	if strings.HasPrefix(line, "  memwatchd ") {
 		return line

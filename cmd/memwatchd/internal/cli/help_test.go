@@ -4,7 +4,8 @@ import (
 	"testing"
 )
 
-// What is broken in help stands in its column; examples are not broken.
+// TestWrapColumn checks that continuation lines stay in their column and that
+// examples are not wrapped.
 func TestWrapColumn(t *testing.T) {
 	for line, want := range map[string]string{
 		"  -h, --help   help for a command":          "  -h, --help   help for a\n               command",

@@ -17,11 +17,11 @@ import (
 	"github.com/memwatchd/memwatchd/ipc/client"
 )
 
-// NeverFails, as an annotation of a command, says that it ends with 0 even when it
-// is used wrongly.
+// NeverFails is the annotation of commands that exit with status 0 even after a
+// usage error.
 const NeverFails = "never fails"
 
-// What a run of the program ends with.
+// Exit statuses of the program.
 const (
 	ExitFailed    = 1
 	ExitUsage     = 2
@@ -29,27 +29,29 @@ const (
 	ExitNoDaemon  = 4
 )
 
-// ErrSignal is the signal that has ended a command. The daemon ends well by one,
-// and so does not return it; what waits for an answer, or shows events, has not
-// come to its end.
+// An ErrSignal is the signal that interrupted a command before its end, such as
+// one that waits for an answer or shows events. The daemon ends normally after
+// a signal and therefore does not return an ErrSignal.
 type ErrSignal struct{ syscall.Signal }
 
-// Error is the name of the signal.
+// Error returns the name of the signal.
 func (s ErrSignal) Error() string { return s.Signal.String() }
 
-// A UsageError is what the person at the keyboard can put right.
+// A UsageError is an error that the user can correct, in the command line or
+// the configuration.
 type UsageError struct{ Err error }
 
-// Error is the message of the error that it wraps.
+// Error returns the message of the wrapped error.
 func (e UsageError) Error() string { return e.Err.Error() }
 
-// Unwrap returns the error that it wraps.
+// Unwrap returns the wrapped error.
 func (e UsageError) Unwrap() error { return e.Err }
 
-// ErrUnhealthy is a status that was told, and that is not good.
+// ErrUnhealthy reports that the status, which was already shown, is not
+// healthy.
 var ErrUnhealthy = errors.New("unhealthy")
 
-// Execute runs the command that the arguments name, and returns the exit status.
+// Execute runs the command that args select and returns the exit status.
 func Execute(ctx context.Context, root *cobra.Command, args []string, stderr io.Writer) int {
 	root.SetArgs(args)
 	if isCompletion(args) {
@@ -63,7 +65,7 @@ func Execute(ctx context.Context, root *cobra.Command, args []string, stderr io.
 		return ExitUnhealthy
 	}
 	if s, ok := errors.AsType[ErrSignal](context.Cause(ctx)); ok {
-		return 128 + int(s.Signal) // as shells have it of what a signal has ended
+		return 128 + int(s.Signal) // as in shells
 	}
 	fmt.Fprintln(stderr, term.Wrap("memwatchd: "+term.EscapeLine(err.Error()), term.Width(stderr), "    "))
 	if _, ok := cmd.Annotations[NeverFails]; ok {
@@ -83,7 +85,7 @@ func isUsage(err error) bool {
 	return ok
 }
 
-// Globals are the flags that every command has.
+// Globals holds the global flags and the dependencies of the commands.
 type Globals struct {
 	Config  config.Flags
 	Socket  string
@@ -91,19 +93,19 @@ type Globals struct {
 	Context string
 	JSON    bool
 	NoColor bool
-	verbose bool // only of status
+	verbose bool // flag of status only
 
 	Stdout, Stderr io.Writer
 
-	// What the program is made of beside the commands. Without a function, what
-	// needs it is left out.
-	NewRoot  func(stdout, stderr io.Writer) *cobra.Command        // makes all commands
+	// Functions that app provides, because this package must not import theirs.
+	// OpenRoot may be nil: paths then stay as typed.
+	NewRoot  func(stdout, stderr io.Writer) *cobra.Command        // returns the root command with all commands
 	OpenRoot func(dir string) Root                                // opens a memory directory
-	Diff     func(path string, before, after []byte) api.FileDiff // of two texts, without credentials
+	Diff     func(path string, before, after []byte) api.FileDiff // difference of two texts, without credentials
 }
 
-// NewRoot returns the command of the program with the flags that every command
-// has, and those commands below it that ask a daemon or need none.
+// NewRoot returns the root command with the global flags and the commands of
+// this package.
 func NewRoot(g *Globals) *cobra.Command {
 	root := &cobra.Command{
 		Use:           "memwatchd",
@@ -170,7 +172,7 @@ func newConfig(g *Globals) *cobra.Command {
 	}
 }
 
-// NoArgs refuses arguments.
+// NoArgs returns an error if there are arguments.
 func NoArgs(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
 		return UsageError{Err: fmt.Errorf("%s takes no arguments, and %q is one", cmd.CommandPath(), args[0])}

@@ -14,22 +14,23 @@ import (
 	"github.com/memwatchd/memwatchd/ipc/client"
 )
 
-// namesPatience is how long a shell waits for names that only the daemon knows:
-// whoever has pressed a key goes on typing. That it does not answer, or says no,
-// is told to nobody: there are no names then.
+// namesPatience bounds the time for names from the daemon, because the user
+// continues typing. If the daemon fails or does not answer in time, there are
+// no names and no error message.
 const namesPatience = 300 * time.Millisecond
 
-// How many names a shell is given, and of those that it takes more to find.
+// Limits of the names for a shell. maxTexts applies to names that are slower to
+// find.
 const (
 	maxNames = 1000
 	maxTexts = 100
 )
 
-// A name is what may be typed, and what it stands for.
+// A name is a completion with its description.
 type name struct{ text, about string }
 
-// namers ask the daemon for names, by their sorts. The sorts that are not here
-// are those of the operation complete.
+// namers request names from the daemon, by sort. The operation complete
+// provides the other sorts.
 var namers = map[string]func(context.Context, *client.Client, *naming, string) ([]name, error){
 	"key":          keys,
 	"todo":         tasks,
@@ -38,7 +39,8 @@ var namers = map[string]func(context.Context, *client.Client, *naming, string) (
 	"archived":     archived,
 }
 
-// ask asks for names as whom the flags say.
+// ask requests the names of a sort in the scope of the flags. It returns nil
+// after an error.
 func (n *naming) ask(sort, typed string) []string {
 	_, client, err := n.g.Connect(n.cmd)
 	if err != nil {
@@ -57,7 +59,7 @@ func (n *naming) ask(sort, typed string) []string {
 	}
 	var out []string
 	for _, found := range list {
-		// Shells are told one name a line, and trim it.
+		// Shells read one name per line and trim it.
 		if found.text == strings.TrimSpace(found.text) && !strings.ContainsFunc(found.text, func(r rune) bool { return term.Harmful(r, false) }) && utf8.ValidString(found.text) {
 			out = append(out, found.completion())
 		}
@@ -65,7 +67,8 @@ func (n *naming) ask(sort, typed string) []string {
 	return out
 }
 
-// impersonate asks as an external key, if that is given in place of a subject.
+// impersonate sets the scope to an external key, if the command line has one
+// instead of a subject.
 func (n *naming) impersonate(client *client.Client) {
 	if n.req == nil || client.Scope.Subject != nil {
 		return
@@ -77,7 +80,7 @@ func (n *naming) impersonate(client *client.Client) {
 	}
 }
 
-// completion is a name as the library takes it.
+// completion returns the name in the format of cobra.
 func (n name) completion() string {
 	if n.about == "" {
 		return n.text
@@ -85,7 +88,7 @@ func (n name) completion() string {
 	return cobra.CompletionWithDesc(n.text, shortly(n.about))
 }
 
-// shortly is what stands beside a name: one line, and not a long one.
+// shortly returns a description as one short line.
 func shortly(text string) string {
 	const most = 60
 	text = strings.Join(strings.FieldsFunc(text, unicode.IsSpace), " ")
@@ -95,8 +98,8 @@ func shortly(text string) string {
 	return term.EscapeLine(text)
 }
 
-// listed asks for names of which nothing more is to be said. Of files, one
-// directory after the other.
+// listed returns a function that requests names without descriptions. Paths are
+// completed one directory at a time.
 func listed(what string) func(context.Context, *client.Client, *naming, string) ([]name, error) {
 	return func(ctx context.Context, c *client.Client, _ *naming, typed string) (list []name, err error) {
 		answer, err := c.Complete(ctx, api.CompleteRequest{What: what, Prefix: typed, Steps: what == "path", Limit: maxNames, Fresh: AtOnce})
@@ -110,11 +113,10 @@ func listed(what string) func(context.Context, *client.Client, *naming, string) 
 	}
 }
 
-// AtOnce asks for an answer in time, rather than for one with what was saved in
-// the last moments.
+// AtOnce requests an answer without waiting for the latest changes.
 var AtOnce = api.Fresh{Sync: new(bool)}
 
-// keys are those of items, of the namespace that stands before.
+// keys returns the keys of items, in the namespace of the previous argument.
 func keys(ctx context.Context, c *client.Client, n *naming, typed string) (list []name, err error) {
 	r := api.ItemListRequest{Prefix: typed, Limit: maxNames, Fresh: AtOnce}
 	if len(n.args) > 0 {
@@ -130,9 +132,9 @@ func keys(ctx context.Context, c *client.Client, n *naming, typed string) (list 
 	return list, nil
 }
 
-// tasks are those that can be done, or opened again: that begin with what is
-// typed, or if there are none, that have it anywhere. Of one whose first words
-// are there already, those that follow.
+// tasks returns the tasks that can be done or reopened: those with the typed
+// prefix, or else those that contain the typed text. If previous words of a
+// task are present, tasks returns the rest of its text.
 func tasks(ctx context.Context, c *client.Client, n *naming, typed string) (begin []name, err error) {
 	state := "open"
 	if n.way.Set["state"] == state {
@@ -163,7 +165,7 @@ func tasks(ctx context.Context, c *client.Client, n *naming, typed string) (begi
 	return begin, nil
 }
 
-// externalKeys are those that are linked to somebody.
+// externalKeys returns the linked external keys.
 func externalKeys(ctx context.Context, c *client.Client, _ *naming, typed string) (list []name, err error) {
 	answer, err := c.Links(ctx, api.LinksRequest{})
 	if err != nil {
@@ -177,7 +179,7 @@ func externalKeys(ctx context.Context, c *client.Client, _ *naming, typed string
 	return list, nil
 }
 
-// changes are those in the journal that can be taken back, the newest first.
+// changes returns the changes in the journal that can be undone, newest first.
 func changes(ctx context.Context, c *client.Client, _ *naming, typed string) (list []name, err error) {
 	answer, err := c.Journal(ctx, api.JournalRequest{Limit: maxTexts})
 	if err != nil {
@@ -191,7 +193,8 @@ func changes(ctx context.Context, c *client.Client, _ *naming, typed string) (li
 	return list, nil
 }
 
-// archived are entries of the archive, those of a file if its name stands there.
+// archived returns entries of the archive, limited to one file if the typed
+// text contains its name.
 func archived(ctx context.Context, c *client.Client, _ *naming, typed string) (list []name, err error) {
 	file, _, _ := strings.Cut(typed, "#")
 	if !strings.HasSuffix(file, ".md") {

@@ -16,32 +16,31 @@ import (
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/term"
 )
 
-// A printer shows answers to a person.
+// A Printer shows answers to people.
 //
-// On a terminal lines are made for its width, and ages are told. To a pipe or a
-// file the same is written in a form that depends on nothing but the answer: no
-// line is broken or cut, and instead of ages there are days. In both, what an
-// answer consists of goes to the standard output; what there is to say about it,
-// such as that there is more, or nothing, goes to the standard error.
+// On a terminal it wraps lines to the width and shows ages. To a pipe or a file
+// it writes a form that depends only on the answer: it neither breaks nor cuts
+// lines and shows dates instead of ages. The content of an answer goes to
+// standard output; hints such as "more results" go to standard error.
 type Printer struct {
 	output
 	page    page
-	verbose bool // everything that is known
+	verbose bool // shows all details
 }
 
-// An output lays text out, for a terminal or a file.
+// An output formats text for a terminal or a file.
 type output struct {
 	w        io.Writer
 	color    bool
-	width    int            // of the terminal, in columns; 0 if it is none
-	memory   Root           // to find files from the working directory; may be nil
-	location *time.Location // of its days
+	width    int            // of the terminal, in columns; 0 for other outputs
+	memory   Root           // finds files from the working directory; may be nil
+	location *time.Location // time zone of its dates
 	now      time.Time
 
-	aside      io.Writer // for hints about an answer; nil for none
+	aside      io.Writer // destination of hints; nil for none
 	asideColor bool
-	asideWidth int             // of that terminal, in columns; 0 if it is none
-	said       strings.Builder // hints that are not written yet
+	asideWidth int             // of that terminal, in columns; 0 for other outputs
+	said       strings.Builder // pending hints
 }
 
 // NewPrinter returns a printer of answers to w and of hints to aside.
@@ -53,7 +52,8 @@ func NewPrinter(w, aside io.Writer, c *config.Config, noColor bool) *Printer {
 	}}
 }
 
-// print shows one answer. One without a form of its own is shown as it is.
+// print shows one answer. Types without a format of their own are shown as
+// JSON.
 func (p *Printer) print(answer any) error {
 	var b strings.Builder
 	switch a := answer.(type) {
@@ -129,7 +129,7 @@ func (p *Printer) print(answer any) error {
 	return p.flush(b.String())
 }
 
-// flush writes what was printed, and then what was said about it.
+// flush writes the text of an answer and then the pending hints.
 func (p *output) flush(text string) error {
 	_, err := io.WriteString(p.w, text)
 	if p.aside != nil && p.said.Len() > 0 {
@@ -140,7 +140,7 @@ func (p *output) flush(text string) error {
 	return err
 }
 
-// say says something about an answer, on a line of its own.
+// say adds a hint about an answer, on lines of its own.
 func (p *output) say(as term.Style, format string, args ...any) {
 	text := term.Wrap(term.EscapeLine(fmt.Sprintf(format, args...)), p.asideWidth, "")
 	for line := range strings.Lines(text + "\n") {
@@ -163,19 +163,19 @@ func (p *Printer) other(b *strings.Builder, answer any) error {
 	return nil
 }
 
-// AsJSON is a value of ours as one line of JSON, in which & and < stay as they are,
-// as they do in what the daemon answers.
+// AsJSON returns a value as one line of JSON. It does not escape & and <, as in
+// answers of the daemon.
 func AsJSON(v any) []byte {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
 	if err := enc.Encode(v); err != nil {
-		panic(err) // what is written here always can be
+		panic(err) // unreachable: the values of the callers can be encoded
 	}
 	return b.Bytes()
 }
 
-// Style paints text, where there are colours.
+// Style paints text if colors are enabled.
 func (p *output) Style(as term.Style, text string) string {
 	if !p.color {
 		return text

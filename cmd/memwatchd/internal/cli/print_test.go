@@ -10,8 +10,8 @@ import (
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/term"
 )
 
-// Whatever stands in a text, what is printed of it does nothing to a terminal;
-// and what does nothing is printed as it is.
+// FuzzEscape checks that printed text has no effect on a terminal, and that
+// harmless text is printed unchanged.
 func FuzzEscape(f *testing.F) {
 	for _, s := range []string{"", "plain", "\x1b[2J", "a\r\nb\tc", "\u202egnp.exe", "会议\u2028", "\xff\xfe", "\x00", "\u0085", "\U000e0041", `\n`, "a\u200bb", "ក\u200bក", "\u2060", "👩\u200d👧"} {
 		f.Add(s)
@@ -68,13 +68,14 @@ func TestAge(t *testing.T) {
 	}
 }
 
-// Colours are for terminals that have some, unless somebody wants it otherwise.
+// TestColorIsWanted checks that colors are used on terminals that support them,
+// unless a flag or a variable overrides that.
 func TestColorIsWanted(t *testing.T) {
 	for _, test := range []struct {
 		name              string
 		env               map[string]string
 		noColor           bool
-		terminal, without bool // what is wanted of a terminal, and of a pipe
+		terminal, without bool // expected on a terminal and on a pipe
 	}{
 		{"usual", map[string]string{"TERM": "xterm"}, false, true, false},
 		{"dumb", map[string]string{"TERM": "dumb"}, false, false, false},

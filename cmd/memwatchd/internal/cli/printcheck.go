@@ -12,8 +12,8 @@ import (
 	"github.com/memwatchd/memwatchd/memory"
 )
 
-// check shows what is wrong, each a line that editors can open, and then what
-// can be done about it.
+// check shows each finding on a line that editors can open, and then hints for
+// fixing them.
 func (p *Printer) check(b *strings.Builder, a *api.CheckAnswer) {
 	for _, s := range a.Mended {
 		p.finding(b, s.Path, 0, s.Reason, "mended")
@@ -37,8 +37,7 @@ func (p *Printer) check(b *strings.Builder, a *api.CheckAnswer) {
 	}
 }
 
-// advised is what can be done about what was found, where that does not say so
-// itself.
+// advised returns hints for findings that do not contain their own remedy.
 func advised(a *api.CheckAnswer) []string {
 	because := func(reason string) bool {
 		return slices.ContainsFunc(a.Skipped, func(s api.Skipped) bool { return strings.Contains(s.Reason, reason) })
@@ -61,13 +60,13 @@ func advised(a *api.CheckAnswer) []string {
 	return list
 }
 
-// problem shows a problem of a file, or of the daemon.
+// problem shows a problem of a file or of the daemon.
 func (p *Printer) problem(b *strings.Builder, f api.FileProblem) {
 	p.finding(b, f.Path, f.Line, f.Message, f.Code)
 }
 
-// finding is where something is, what it is, and what sort it is of, as compilers
-// have it. A place that leaves no room for more has a line of its own.
+// finding shows a place, a message and its sort in the format of compilers. If
+// the place leaves too little room, the message goes to the next line.
 func (p *Printer) finding(b *strings.Builder, path string, line int, message, sort string) {
 	t, show := p.placeText(path, line), p.long
 	if path == "" {

@@ -10,8 +10,8 @@ import (
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/term"
 )
 
-// compact shows what goes to the archive and why, and what a dry run would make
-// of the files.
+// compact shows the items to archive with their reasons and, for a dry run, the
+// resulting differences.
 func (p *Printer) compact(b *strings.Builder, a *api.CompactAnswer) {
 	planned, files := 0, 0
 	for _, plan := range a.Plan {
@@ -36,7 +36,7 @@ func (p *Printer) compact(b *strings.Builder, a *api.CompactAnswer) {
 	}
 }
 
-// states say how a file is doing, as far as that is worth a word.
+// states describe the states of files that need attention.
 var states = map[string]string{
 	api.Near:      "nearly full",
 	api.More:      "still over its limit: the next run goes on",
@@ -44,8 +44,8 @@ var states = map[string]string{
 	api.LeftAlone: "left alone",
 }
 
-// plan shows what goes from one file: each item with its reason, and its text
-// where no difference shows that.
+// plan shows the items to archive from one file with their reasons. If short is
+// set, a difference shows their text.
 func (p *Printer) plan(b *strings.Builder, plan *api.CompactPlan, since time.Time, short bool) {
 	state := states[plan.State]
 	if plan.State == api.Waiting {
@@ -72,7 +72,7 @@ func (p *Printer) plan(b *strings.Builder, plan *api.CompactPlan, since time.Tim
 	}
 }
 
-// step shows what becomes of one item.
+// step shows the result for one item.
 func (p *Printer) step(b *strings.Builder, path string, s api.CompactStep, short bool) {
 	p.titled(b, indent, path, s.Line, strings.Join(s.Section, sectionMark), s.Reason)
 	if s.Score != nil {
@@ -91,7 +91,7 @@ func (p *Printer) step(b *strings.Builder, path string, s api.CompactStep, short
 	}
 }
 
-// sizes are how much a file holds before and after, of how much it may.
+// sizes returns the size of a file before and after, with its limits.
 func sizes(plan *api.CompactPlan) string {
 	of := func(before, after, limit int, what string) string {
 		s := fmt.Sprint(before)

@@ -8,8 +8,8 @@ import (
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/term"
 )
 
-// compress shows what is summed up of each file, where that is written, and what
-// stays as it is.
+// compress shows the summary of each file with its destination, and the
+// unchanged files with their reasons.
 func (p *Printer) compress(b *strings.Builder, a *api.CompressAnswer) {
 	for _, f := range a.Plan.Files {
 		t := plainText(term.AsPath, f.From)

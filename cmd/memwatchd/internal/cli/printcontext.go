@@ -7,8 +7,8 @@ import (
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/term"
 )
 
-// context shows a block as it is, since it is made to be piped into a prompt;
-// and, aside, what is not in it, and what its owner should know.
+// context shows a block unchanged, because it is piped into prompts. Hints
+// about omitted entries go to standard error.
 func (p *Printer) context(b *strings.Builder, a *api.ContextAnswer) {
 	if p.width > 0 {
 		b.WriteString(term.EscapeText(a.Text))
@@ -23,7 +23,7 @@ func (p *Printer) context(b *strings.Builder, a *api.ContextAnswer) {
 	}
 }
 
-// leftOut says how much of what was left out.
+// leftOut returns the numbers of omitted entries by kind.
 func leftOut(l api.Left) string {
 	var parts []string
 	for _, c := range []struct {

@@ -10,13 +10,13 @@ import (
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/term"
 )
 
-// Differences are shown as git and patch read them, when these are run in the
-// memory directory: paths are below that, with a/ or b/ before them, and what
-// else is printed begins with nothing that they know. Behind the lines that a
-// hunk is about, its place is told for whoever wants to look there.
+// Differences have the format of git and patch, for use in the memory
+// directory: paths are relative to it, with a/ or b/ before them, and other
+// output starts with nothing that these programs recognize. The place of a hunk
+// follows its header, for readers.
 
-// diff shows what changed in a file. A file that was not there before, or is not
-// afterwards, has no name.
+// diff shows the difference of a file. An empty name stands for a missing file,
+// before or after the change.
 func (p *output) diff(b *strings.Builder, before, after string, hunks []api.DiffHunk) {
 	if len(hunks) == 0 {
 		return
@@ -31,7 +31,8 @@ func (p *output) diff(b *strings.Builder, before, after string, hunks []api.Diff
 	}
 }
 
-// sided is a path below the memory directory, on one side of a difference.
+// sided returns a path with the prefix of one side of a difference, or "" for a
+// missing file.
 func sided(side, path string) string {
 	if path == "" {
 		return ""
@@ -39,12 +40,12 @@ func sided(side, path string) string {
 	return side + path
 }
 
-// maxDiffLine is how many characters of a line are shown of a file that is none of
-// memory: settings may be one line.
+// maxDiffLine bounds a shown line of a file outside the memory, in characters.
+// A settings file may consist of one line.
 const maxDiffLine = 400
 
-// OutsideDiff shows what would change in a file that is none of memory, by its
-// whole path. It is there to be looked at.
+// OutsideDiff shows the difference of a file outside the memory, with its full
+// path. The output is for reading only, not for patch.
 func (p *output) OutsideDiff(b *strings.Builder, before, after string, d api.FileDiff) {
 	p.diffHead(b, before, after)
 	for _, h := range d.Hunks {
@@ -63,8 +64,8 @@ func (p *output) OutsideDiff(b *strings.Builder, before, after string, d api.Fil
 	}
 }
 
-// diffHead shows the names of a file on both sides; one that is not there has
-// none.
+// diffHead shows the names of a file on both sides. A missing file has the name
+// /dev/null.
 func (p *output) diffHead(b *strings.Builder, before, after string) {
 	for _, side := range [][2]string{{"--- ", before}, {"+++ ", after}} {
 		name := "/dev/null"
@@ -75,8 +76,8 @@ func (p *output) diffHead(b *strings.Builder, before, after string) {
 	}
 }
 
-// diffLine shows one line of a hunk. A carriage return at its end is a part of
-// it, and left out on a terminal only.
+// diffLine shows one line of a hunk. It omits a final carriage return only on a
+// terminal, because elsewhere the character belongs to the line.
 func (p *output) diffLine(b *strings.Builder, line string) {
 	text, dos := strings.CutSuffix(line, "\r")
 	as := term.AsText
@@ -95,8 +96,9 @@ func (p *output) diffLine(b *strings.Builder, line string) {
 	b.WriteByte('\n')
 }
 
-// diffName is a name as differences have it: in quotes if it has something odd
-// in it, and with a tab behind it if it might be taken to end at a space.
+// diffName returns a name in the format of git: quoted if it contains special
+// characters, and followed by a tab if it contains a space, because patch could
+// end the name there.
 func diffName(name string) string {
 	if term.EscapeLine(name) == name && !strings.ContainsAny(name, `"\`) {
 		if strings.Contains(name, " ") {
@@ -120,8 +122,8 @@ func diffName(name string) string {
 	return `"` + b.String() + `"`
 }
 
-// createdBy is the name of a file before its first hunk, which is none if there
-// was nothing in it.
+// createdBy returns the name of a file before its first hunk, or "" if the file
+// was empty or missing.
 func createdBy(path string, hunks []api.DiffHunk) string {
 	if len(hunks) > 0 && strings.HasPrefix(hunks[0].Diff, "@@ -0,0 ") {
 		return ""

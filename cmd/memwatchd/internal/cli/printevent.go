@@ -11,8 +11,8 @@ import (
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/term"
 )
 
-// event shows one thing that happened, on one line: when, what, where, and what
-// there is to say of it. On a terminal the first two make columns.
+// event shows one event on one line: time, kind, place and details. On a
+// terminal time and kind form columns.
 func (p *Printer) event(b *strings.Builder, e *api.Event) {
 	detail := e.Message
 	switch e.Event {

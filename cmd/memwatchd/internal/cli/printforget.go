@@ -8,7 +8,7 @@ import (
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/term"
 )
 
-// remember shows where something is kept.
+// remember shows the place of the saved fact.
 func (p *Printer) remember(b *strings.Builder, a *api.RememberAnswer) {
 	if a.Disabled {
 		p.say(term.AsText, unwritten)
@@ -24,7 +24,7 @@ func (p *Printer) remember(b *strings.Builder, a *api.RememberAnswer) {
 	}
 }
 
-// forget shows what has a text, or what of it is gone.
+// forget shows the entries with a text, or the result of their removal.
 func (p *Printer) forget(b *strings.Builder, a *api.ForgetAnswer) {
 	if a.Disabled {
 		p.say(term.AsText, unwritten)
@@ -56,7 +56,8 @@ func (p *Printer) forget(b *strings.Builder, a *api.ForgetAnswer) {
 	}
 }
 
-// trace shows all of what would be removed: nobody can agree to less.
+// trace shows the complete text that would be removed, because the user must
+// see it all to consent.
 func (p *Printer) trace(b *strings.Builder, e *api.Trace) {
 	note := ""
 	if e.ID == "" {
@@ -70,7 +71,7 @@ func (p *Printer) trace(b *strings.Builder, e *api.Trace) {
 	}
 }
 
-// wipe shows what is gone of a subject.
+// wipe shows the deleted files of a subject.
 func (p *Printer) wipe(b *strings.Builder, a *api.WipeAnswer) {
 	if a.Disabled {
 		p.say(term.AsText, unwritten)

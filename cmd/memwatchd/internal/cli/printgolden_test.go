@@ -22,11 +22,12 @@ import (
 
 var update = flag.Bool("update", false, "write golden files anew")
 
-// An archive of testdata/print holds an answer as it comes over the wire, in a
-// file that is named after its operation and what was asked of it, and how it
-// looks: to a pipe, to whom reads what is said about it, on terminals of 80 and
-// of 200 columns (if that is not the same), and with colours, where ⟦1;31⟧ is the
-// code of a style and ⟦⟧ its end.
+// TestPrintGolden compares printed answers with golden files. An archive in
+// testdata/print contains an answer as sent over the wire, in a file named
+// after its operation and its parameters, and the expected output: to a pipe,
+// to standard error ("aside"), on terminals of 80 and (if different) 200
+// columns, and with colors, where ⟦1;31⟧ stands for the code of a style and ⟦⟧
+// for its end.
 func TestPrintGolden(t *testing.T) {
 	archives, err := filepath.Glob("testdata/print/*.txtar")
 	if err != nil || len(archives) == 0 {
@@ -87,8 +88,8 @@ func pictured(s string) string {
 	return strings.ReplaceAll(s, "⟦0⟧", "⟦⟧")
 }
 
-// Wherever in an answer there is text, what a file may say there does nothing to
-// a terminal.
+// TestPrintsNothingHostile checks that no text in any field of an answer
+// affects a terminal.
 func TestPrintsNothingHostile(t *testing.T) {
 	archives, err := filepath.Glob("testdata/print/*.txtar")
 	if err != nil || len(archives) == 0 {
@@ -119,7 +120,7 @@ func TestPrintsNothingHostile(t *testing.T) {
 	}
 }
 
-// hostile is an answer with text in it that nobody wants on a terminal.
+// hostile returns an answer with harmful terminal sequences in its texts.
 func hostile(answer any) any {
 	switch a := answer.(type) {
 	case map[string]any:
@@ -138,15 +139,15 @@ func hostile(answer any) any {
 	return answer
 }
 
-// A looker looks at an answer.
+// A looker prints an answer and checks the output.
 type looker struct {
 	t      *testing.T
 	answer txtar.File
-	fits   bool // no line is too wide but for what is never broken
+	fits   bool // each line fits the width, except for unbreakable ones
 }
 
-// look prints the answer, and sees to it that nothing of it does anything to a
-// terminal, and that it keeps to the terminal's width.
+// look prints the answer and checks that the output has no effect on a terminal
+// and fits its width.
 func (l looker) look(width int, color bool) (text, aside string) {
 	l.t.Helper()
 	op := operationOf(l.t, l.answer.Name)
@@ -177,10 +178,10 @@ func (l looker) look(width int, color bool) (text, aside string) {
 	}
 	for line := range strings.Lines(term.Styles.ReplaceAllString(b.String()+said.String(), "")) {
 		line = strings.TrimSuffix(line, "\n")
-		if width == 0 { // it may be part of a difference
+		if width == 0 { // it may belong to a difference
 			line = strings.TrimSuffix(line, "\r")
 		}
-		if term.EscapeText(line) != line && (op.Name != "context" || width > 0) { // that goes into a prompt
+		if term.EscapeText(line) != line && (op.Name != "context" || width > 0) { // blocks go into a prompt unchanged
 			l.t.Errorf("%q does something to a terminal", line)
 		}
 		if l.fits && width > 0 && uniseg.StringWidth(line) > width && strings.Contains(strings.TrimSpace(line), " ") && !asTheyAre[op.Name] {
@@ -190,7 +191,7 @@ func (l looker) look(width int, color bool) (text, aside string) {
 	return b.String(), said.String()
 }
 
-// operationOf is the operation that a file has the answer to.
+// operationOf returns the operation whose answer a file contains.
 func operationOf(t *testing.T, file string) *api.Operation {
 	t.Helper()
 	asked, ok := strings.CutSuffix(file, ".json")
@@ -202,5 +203,5 @@ func operationOf(t *testing.T, file string) *api.Operation {
 	return api.Operations[i]
 }
 
-// asTheyAre are the operations whose answers are text of files, as it is.
+// asTheyAre contains the operations whose answers are unchanged text of files.
 var asTheyAre = map[string]bool{"get": true, "load": true, "context": true}

@@ -9,11 +9,12 @@ import (
 	"github.com/memwatchd/memwatchd/memory"
 )
 
-// unwritten is what is said of a change that had no effect because memory is
-// turned off.
+// unwritten is the hint for a write without effect because memory is turned
+// off.
 const unwritten = "memory is turned off: nothing was written"
 
-// item shows the value of an item that was asked for, or where one was written.
+// item shows the value of an item that was read, or the place of an item that
+// was written.
 func (p *Printer) item(b *strings.Builder, a *api.ItemAnswer) {
 	switch {
 	case a.Disabled || a.Item == nil:
@@ -26,8 +27,8 @@ func (p *Printer) item(b *strings.Builder, a *api.ItemAnswer) {
 	}
 }
 
-// items lists items by namespace: a key with its value, or with the value below
-// it if that has several lines.
+// items lists items by namespace: each key with its value. A value of several
+// lines follows below the key.
 func (p *Printer) items(b *strings.Builder, a *api.ItemListAnswer) {
 	namespace := ""
 	for _, item := range a.Items {
@@ -57,7 +58,7 @@ func (p *Printer) items(b *strings.Builder, a *api.ItemListAnswer) {
 	p.note("", a.Index)
 }
 
-// itemNotes are the id of an item, and that it may be shown in public.
+// itemNotes returns the id of an item, and "public" for public items.
 func itemNotes(item *api.Item) []string {
 	notes := []string{item.ID}
 	if item.Visibility == memory.PublicOK.String() {
@@ -66,7 +67,7 @@ func itemNotes(item *api.Item) []string {
 	return notes
 }
 
-// itemsDeleted tells how many items are gone, and from where.
+// itemsDeleted shows the number of deleted items and their files.
 func (p *Printer) itemsDeleted(b *strings.Builder, a *api.ItemDeleteAnswer) {
 	if a.Disabled {
 		p.say(term.AsText, unwritten)
@@ -78,7 +79,7 @@ func (p *Printer) itemsDeleted(b *strings.Builder, a *api.ItemDeleteAnswer) {
 	}
 }
 
-// identity tells who an external key is.
+// identity shows the subject of an external key.
 func (p *Printer) identity(b *strings.Builder, a *api.IdentityAnswer) {
 	switch {
 	case a.Disabled:
@@ -93,7 +94,7 @@ func (p *Printer) identity(b *strings.Builder, a *api.IdentityAnswer) {
 	}
 }
 
-// links lists what is linked to whom.
+// links lists external keys with their subjects.
 func (p *Printer) links(b *strings.Builder, a *api.LinksAnswer) {
 	for _, l := range a.Links {
 		fmt.Fprintf(b, "%s is %s\n", term.EscapeLine(l.ExternalKey), term.EscapeLine(l.Subject))

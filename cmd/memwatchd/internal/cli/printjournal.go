@@ -10,7 +10,7 @@ import (
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/term"
 )
 
-// journal shows what was written, newest first, as differences.
+// journal shows the changes, newest first, as differences.
 func (p *Printer) journal(b *strings.Builder, a *api.JournalAnswer) {
 	for i, w := range a.Writes {
 		if i > 0 {
@@ -27,10 +27,10 @@ func (p *Printer) journal(b *strings.Builder, a *api.JournalAnswer) {
 	}
 }
 
-// undo shows what was taken back, as the differences that this makes: of what was
-// not, only where it is.
+// undo shows undone changes as the resulting differences, and refused ones with
+// their place only.
 func (p *Printer) undo(b *strings.Builder, a *api.UndoAnswer) {
-	by := "" // what the first of it was taken back by
+	by := "" // id of a change that undid another
 	for _, u := range a.Undone {
 		switch {
 		case u.Refusal != "":
@@ -58,7 +58,8 @@ func (p *Printer) undo(b *strings.Builder, a *api.UndoAnswer) {
 	}
 }
 
-// backwards is a change as it is taken back: its hunks are told so already.
+// backwards returns an undone change in the reverse direction. Its hunks are
+// already reversed.
 func backwards(w api.Wrote) api.Wrote {
 	switch w.What {
 	case "created":
@@ -71,8 +72,7 @@ func backwards(w api.Wrote) api.Wrote {
 	return w
 }
 
-// wrote shows one change: what it was, what became of it, and the lines that it
-// took and put.
+// wrote shows one change: its header, its state and its difference.
 func (p *Printer) wrote(b *strings.Builder, w api.Wrote, as term.Style, state string) {
 	p.change(b, w, as, state)
 	before, after := w.Path, cmp.Or(w.To, w.Path)
@@ -101,7 +101,7 @@ func (p *Printer) wrote(b *strings.Builder, w api.Wrote, as term.Style, state st
 	}
 }
 
-// change is the line of a change: what it was, and what became of it.
+// change shows the header line of a change with its state.
 func (p *Printer) change(b *strings.Builder, w api.Wrote, as term.Style, state string) {
 	var t text
 	t.add(term.AsText, w.Time.In(p.zone()).Format(time.DateTime)+"  "+w.Cause)

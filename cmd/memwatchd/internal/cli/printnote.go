@@ -8,8 +8,8 @@ import (
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/term"
 )
 
-// noted shows where something was noted, or that whoever asked may not see it
-// there.
+// noted shows the places of new notes. Without a path, the caller may not see
+// them and a hint reports that.
 func (p *Printer) noted(b *strings.Builder, path string, lines []int, disabled bool) {
 	switch {
 	case disabled:
@@ -24,7 +24,8 @@ func (p *Printer) noted(b *strings.Builder, path string, lines []int, disabled b
 	}
 }
 
-// captured shows where bullets were noted, and how many were there before.
+// captured shows the places of noted bullets and the number of bullets that
+// were noted before.
 func (p *Printer) captured(b *strings.Builder, a *api.CaptureAnswer) {
 	switch {
 	case a.Queued:
@@ -39,7 +40,7 @@ func (p *Printer) captured(b *strings.Builder, a *api.CaptureAnswer) {
 	}
 }
 
-// summary shows where a summary stands.
+// summary shows the place of a summary.
 func (p *Printer) summary(b *strings.Builder, a *api.SummaryAnswer) {
 	replaced := ""
 	if a.Replaced {

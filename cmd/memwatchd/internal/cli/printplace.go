@@ -14,14 +14,15 @@ import (
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/term"
 )
 
-// place is path:line, as terminals and editors open it: below the root if the
-// file is there, from the working directory if it lies below that; else as the
-// daemon names it. It is never cut: what is cut cannot be opened.
+// place returns path:line in the form that terminals and editors open. An
+// existing file below the root gets its full path, or a path relative to the
+// working directory if it lies below that; other paths stay as the daemon sent
+// them. A place is never cut, because a cut path cannot be opened.
 func (p *output) place(path string, line int) string {
 	return p.placeText(path, line).s
 }
 
-// placeText is place in its styles.
+// placeText returns place with its styles.
 func (p *output) placeText(path string, line int) text {
 	t := plainText(term.AsPath, p.locate(path))
 	if line > 0 {
@@ -31,13 +32,13 @@ func (p *output) placeText(path string, line int) text {
 	return t
 }
 
-// paintedPlace is place in its colours.
+// paintedPlace returns place in its colors.
 func (p *output) paintedPlace(path string, line int) string {
 	t := p.placeText(path, line)
 	return p.painted(t, 0, len(t.s))
 }
 
-// locate is where a file of the memory is found from here.
+// locate returns the path of a memory file for use on this machine.
 func (p *output) locate(path string) string {
 	if p.memory == nil || path == "" {
 		return path
@@ -48,7 +49,8 @@ func (p *output) locate(path string) string {
 	return FromHere(filepath.Join(p.memory.Dir(), filepath.FromSlash(path)))
 }
 
-// FromHere is a path from the working directory, if it lies below that.
+// FromHere returns path relative to the working directory if it lies below
+// that, else path.
 func FromHere(path string) string {
 	if dir, err := os.Getwd(); err == nil && config.Within(path, dir) {
 		if rel, err := filepath.Rel(dir, path); err == nil {
@@ -58,12 +60,12 @@ func FromHere(path string) string {
 	return path
 }
 
-// roomy is how many columns are enough for something that may be shortened.
+// roomy is the minimum width for text that may be shortened, in columns.
 const roomy = 16
 
-// titled is a place with what is to be said of it: the headings above it, which
-// are shortened where a terminal is too narrow, and a few facts. What does not
-// fit goes to the next line.
+// titled shows a place followed by the headings above it and a few facts. It
+// shortens the headings if the terminal is too narrow, and moves text that
+// still does not fit to the next line.
 func (p *output) titled(b *strings.Builder, before, path string, line int, section string, facts ...string) {
 	place, section, rest := before+p.place(path, line), term.EscapeLine(section), term.EscapeLine(joined("  ", facts...))
 	room := p.width - uniseg.StringWidth(place)
@@ -84,17 +86,17 @@ func (p *output) titled(b *strings.Builder, before, path string, line int, secti
 }
 
 const (
-	// indent is before what belongs to the line above it.
+	// indent precedes text that belongs to the line above it.
 	indent = "    "
-	// sectionMark is between a heading and the one below it.
+	// sectionMark separates a heading from its subheading.
 	sectionMark = " > "
 )
 
-// zone is the one in which days and times are told.
+// zone returns the time zone of shown dates and times.
 func (p *output) zone() *time.Location { return cmp.Or(p.location, time.Local) }
 
-// age is how long ago something was, in one unit; where nobody looks at it now,
-// its day.
+// age returns the time since t in one unit, or the date if the output is not a
+// terminal.
 func (p *output) age(t time.Time) string {
 	if t.IsZero() {
 		return ""

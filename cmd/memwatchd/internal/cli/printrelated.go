@@ -9,8 +9,8 @@ import (
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/term"
 )
 
-// related shows links, in both directions: where one stands, where it leads to or
-// that it leads here, and what it says.
+// related shows links in both directions: the place, the target or "<-", and
+// the text.
 func (p *Printer) related(b *strings.Builder, a *api.RelatedAnswer) {
 	for _, l := range a.To {
 		target := l.Target
@@ -32,7 +32,7 @@ func (p *Printer) related(b *strings.Builder, a *api.RelatedAnswer) {
 	p.note("", a.Index)
 }
 
-// linked shows one link, on one line if there is room for it.
+// linked shows one link, on one line if it fits.
 func (p *Printer) linked(b *strings.Builder, path string, line int, arrow, words string) {
 	b.WriteString(p.paintedPlace(path, line) + arrow)
 	if t := term.EscapeLine(words); p.width == 0 || uniseg.StringWidth(p.place(path, line)+arrow+t)+2 <= p.width {

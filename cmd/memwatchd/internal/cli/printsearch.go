@@ -8,20 +8,20 @@ import (
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/term"
 )
 
-// A page is which of all hits were asked for.
+// A page is the requested part of all hits.
 type page struct {
 	offset int
-	next   string // the parameter that gives more; empty if none does
+	next   string // parameter that selects more hits; empty for none
 }
 
-// On a terminal, a hit has as many lines of text, and other places, at most.
+// Limits of the lines of text and of the other places of a hit on a terminal.
 const (
 	maxSnippet = 3
 	maxAlso    = 3
 )
 
-// hits shows what was found: a place with its section and age, and indented
-// below it what matched.
+// hits shows search results: for each a place with section and age, and below
+// it the indented match.
 func (p *Printer) hits(b *strings.Builder, a *api.SearchAnswer) {
 	for i := range a.Hits {
 		if i > 0 {
@@ -66,9 +66,10 @@ func (p *Printer) hit(b *strings.Builder, h *api.Hit) {
 	}
 }
 
-// more says how many there are, if they are not all shown, and how to see them.
+// more reports whether there are further hits. If so, it adds a hint with their
+// number and the flag that shows them.
 func (p *Printer) more(a *api.SearchAnswer) bool {
-	shown := p.page.offset // entries: those of equal text stand for each other
+	shown := p.page.offset // in entries: those with equal text are one hit
 	for _, h := range a.Hits {
 		shown += 1 + len(h.AlsoAt)
 	}
@@ -85,7 +86,7 @@ func (p *Printer) more(a *api.SearchAnswer) bool {
 	return true
 }
 
-// why is a score taken apart, on one line.
+// why returns the components of a score on one line.
 func why(h *api.Hit) string {
 	w := h.Why
 	var parts []string
@@ -99,7 +100,7 @@ func why(h *api.Hit) string {
 	}
 	var terms []string
 	for _, t := range w.Terms {
-		if w.Own != 0 { // the terms are what it is made of
+		if w.Own != 0 { // the terms are components of the own score
 			terms = append(terms, fmt.Sprintf("%s %.3g", t.Term, t.Score))
 		}
 	}
@@ -110,7 +111,7 @@ func why(h *api.Hit) string {
 	return s
 }
 
-// note tells what a person should know of an answer.
+// note adds the note of an answer and problems of the index as hints.
 func (p *Printer) note(note string, state api.IndexState) {
 	if note != "" {
 		p.say(term.AsMuted, "%s", note)
@@ -123,7 +124,7 @@ func (p *Printer) note(note string, state api.IndexState) {
 	}
 }
 
-// joined is what there is of the parts, each after the separator.
+// joined returns the nonempty parts, each preceded by the separator.
 func joined(separator string, parts ...string) string {
 	var b strings.Builder
 	for _, s := range parts {

@@ -8,8 +8,8 @@ import (
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/term"
 )
 
-// session shows what became of a draft: a plus is new, a tilde changed, an equals
-// sign was there, and a minus is left out.
+// session shows the result of a draft: + is new, ~ changed, = already present
+// and - left out.
 func (p *Printer) session(b *strings.Builder, a *api.SessionAnswer) {
 	if a.Disabled {
 		p.say(term.AsText, unwritten)

@@ -12,17 +12,16 @@ import (
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/term"
 )
 
-// addVerbose lets the command of status show everything.
+// addVerbose adds --verbose to the status command.
 func addVerbose(c *cobra.Command, g *Globals) {
 	c.Flags().BoolVarP(&g.verbose, "verbose", "v", false, "show everything that is known, and not only what matters")
 }
 
-// maxNotices is how many files of a kind are named at a glance.
+// maxNotices bounds the listed files of a kind without --verbose.
 const maxNotices = 3
 
-// status shows what is wrong, if something is; then how the memory is doing, in
-// a few lines; then which files want to be looked at. The rest is for those who
-// ask for it.
+// status shows current failures first, then the state of the memory in a few
+// lines, then the files that need attention. Further details need --verbose.
 func (p *Printer) status(b *strings.Builder, a *api.StatusAnswer) {
 	state := plainText(term.AsGood, "healthy")
 	if !a.Healthy {
@@ -76,7 +75,7 @@ func (p *Printer) status(b *strings.Builder, a *api.StatusAnswer) {
 	}
 }
 
-// wrongs are what does not work, each once.
+// wrongs returns the current failures, without duplicates.
 func wrongs(s *api.Status) []string {
 	var list []string
 	told := map[string]bool{"": true}
@@ -90,7 +89,7 @@ func wrongs(s *api.Status) []string {
 		add("root", "the directory is not there; what was in it is still found")
 	}
 	add("index", s.Index.Problem)
-	add("watch", s.Watch.Problem) // may be what the index says
+	add("watch", s.Watch.Problem) // may repeat the problem of the index
 	add("writing", s.Write.Problem)
 	if s.Todosync != nil {
 		add("tasks", s.Todosync.Problem)
@@ -104,13 +103,13 @@ func wrongs(s *api.Status) []string {
 	return list
 }
 
-// row is a name and what there is to say of it. What belongs to the row above
-// has no name.
+// row shows a name with its text. An empty name continues the row above.
 func (p *Printer) row(b *strings.Builder, name, format string, args ...any) {
 	p.hanging(b, "", p.Style(term.AsMuted, name)+strings.Repeat(" ", max(11-len(name), 1)), 0, plainText(term.AsText, fmt.Sprintf(format, args...)))
 }
 
-// rows are several of one sort, of which a glance sees the first few.
+// rows shows a list of continuation rows. Without --verbose it shows only the
+// first few.
 func (p *Printer) rows(b *strings.Builder, list []string) {
 	shown := list
 	if !p.verbose && len(list) > maxNotices+1 {
@@ -149,7 +148,8 @@ func (p *Printer) watch(b *strings.Builder, w *api.WatchStatus) {
 	p.row(b, "watch", "%s", line)
 }
 
-// writing says how writing to files is going, and what a person may do about it.
+// writing shows the state of writing to files and the actions that need a
+// person.
 func (p *Printer) writing(b *strings.Builder, w *api.WriteStatus) {
 	line := term.Plural(w.Applied, "change") + " made"
 	if !w.Enabled {
@@ -163,7 +163,7 @@ func (p *Printer) writing(b *strings.Builder, w *api.WriteStatus) {
 	}
 	p.row(b, "writing", "%s", line)
 	var list []string
-	for _, path := range w.Kept { // first of all: only a person can settle that
+	for _, path := range w.Kept { // first, because only a person can resolve them
 		list = append(list, path+": what was saved at the moment of a crash; compare it with the file, then remove it")
 	}
 	for _, h := range slices.Concat(w.Waiting, w.Refused) {
@@ -172,7 +172,7 @@ func (p *Printer) writing(b *strings.Builder, w *api.WriteStatus) {
 	p.rows(b, list)
 }
 
-// todosync shows how reconciliation is doing.
+// todosync shows the state of todosync.
 func (p *Printer) todosync(b *strings.Builder, s *api.TodosyncStatus) {
 	switch {
 	case s.Off && p.verbose:
@@ -189,7 +189,7 @@ func (p *Printer) todosync(b *strings.Builder, s *api.TodosyncStatus) {
 	p.rows(b, list)
 }
 
-// tidying says when room is made in long-term files, and which have little.
+// tidying shows the schedule of the compactor and the files near their limits.
 func (p *Printer) tidying(b *strings.Builder, c *api.CompactorStatus) {
 	var list []string
 	for _, f := range c.NearLimit {
@@ -212,7 +212,7 @@ func (p *Printer) tidying(b *strings.Builder, c *api.CompactorStatus) {
 	p.rows(b, list)
 }
 
-// model says which model is asked, and what was wrong the last time.
+// model shows the language model and its last failure.
 func (p *Printer) model(b *strings.Builder, m *api.ModelStatus) {
 	line := fmt.Sprintf("%s at %s, %s", m.Model, m.Endpoint, term.Plural(m.Asked, "question"))
 	if m.Failed > 0 {
@@ -227,7 +227,7 @@ func (p *Printer) model(b *strings.Builder, m *api.ModelStatus) {
 	}
 }
 
-// heard shows how listening to the topic goes.
+// heard shows the state of the ntfy topic.
 func (p *Printer) heard(b *strings.Builder, s *api.TopicStatus) {
 	line := "not connected"
 	if s.Connected {

@@ -10,27 +10,26 @@ import (
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/term"
 )
 
-// A text is one line for a terminal, in which nothing does anything but stand
-// there. The zero text is empty.
+// A text is one escaped line for a terminal. The zero text is empty.
 type text struct {
 	s     string
 	spans []span
 }
 
-// A span is a part of a text that has a style: in bytes.
+// A span is a styled part of a text, as byte offsets.
 type span struct {
 	from, to int
 	as       term.Style
 }
 
-// plainText is a line in one style.
+// plainText returns a line in one style.
 func plainText(as term.Style, s string) text {
 	var t text
 	t.add(as, s)
 	return t
 }
 
-// add appends something that may come from a file.
+// add appends s, escaped because it may come from a file.
 func (t *text) add(as term.Style, s string) {
 	from := len(t.s)
 	if t.s += term.EscapeLine(s); as != term.AsText && from < len(t.s) {
@@ -38,7 +37,8 @@ func (t *text) add(as term.Style, s string) {
 	}
 }
 
-// markedText is a line with what matched in it. The ranges count characters.
+// markedText returns a line with highlighted matches. The ranges count
+// characters.
 func markedText(s string, ranges [][2]int) text {
 	runes := []rune(s)
 	ranges = slices.SortedFunc(slices.Values(ranges), func(a, b [2]int) int { return cmp.Compare(a[0], b[0]) })
@@ -55,12 +55,12 @@ func markedText(s string, ranges [][2]int) text {
 	return t
 }
 
-// lines shows a text indented; see hanging.
+// lines shows an indented text; see hanging.
 func (p *output) lines(b *strings.Builder, most int, t text) { p.hanging(b, indent, "", most, t) }
 
-// hanging shows a text behind an indent and something short; on a terminal in so
-// many lines at most, unless that is zero: those of them that have the most of
-// what matched. Each begins below the first.
+// hanging shows a text after an indent and a short head. Continuation lines
+// start in the column of the text. On a terminal it shows at most the given
+// number of lines, those with the most matches; zero is no limit.
 func (p *output) hanging(b *strings.Builder, before, head string, most int, t text) {
 	if head == "" && t.s == "" {
 		b.WriteByte('\n')
@@ -76,7 +76,7 @@ func (p *output) hanging(b *strings.Builder, before, head string, most int, t te
 	parts := term.Fold(t.s, width)
 	left, right := "", ""
 	if most > 0 && len(parts) > most {
-		parts = term.Fold(t.s, width-2) // with room for a mark on both sides
+		parts = term.Fold(t.s, width-2) // leaves room for a mark on both sides
 		from := t.best(parts, most)
 		if from > 0 {
 			left = "…"
@@ -96,8 +96,8 @@ func (p *output) hanging(b *strings.Builder, before, head string, most int, t te
 	b.WriteString(right + "\n")
 }
 
-// long shows a text on a line of its own, all of it; what a terminal has no room
-// for is indented below.
+// long shows a whole text on a line of its own. On a terminal it wraps the text
+// and indents continuation lines.
 func (p *output) long(b *strings.Builder, t text) {
 	if p.width == 0 || uniseg.StringWidth(t.s) <= p.width {
 		b.WriteString(p.painted(t, 0, len(t.s)) + "\n")
@@ -111,7 +111,8 @@ func (p *output) long(b *strings.Builder, t text) {
 	}
 }
 
-// best is the first of so many parts that together have the most of what matched.
+// best returns the index of the first of most consecutive parts with the most
+// matches.
 func (t *text) best(parts [][2]int, most int) int {
 	best, marks := 0, -1
 	for from := 0; from+most <= len(parts); from++ {
@@ -128,7 +129,7 @@ func (t *text) best(parts [][2]int, most int) int {
 	return best
 }
 
-// painted is a part of a text in its styles.
+// painted returns a part of a text in its styles.
 func (p *output) painted(t text, from, to int) string {
 	var b strings.Builder
 	for _, s := range t.spans {

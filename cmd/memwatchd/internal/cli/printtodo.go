@@ -10,8 +10,9 @@ import (
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/term"
 )
 
-// todos shows tasks by the day since which they stand, with how many of that day
-// are done, and below each the places of its copies, the newest first.
+// todos shows open tasks grouped by the day since which they exist, with the
+// progress of each day. Below each task it shows the places of its copies,
+// newest first.
 func (p *Printer) todos(b *strings.Builder, a *api.TodosAnswer) {
 	days := map[string]api.TodoDay{}
 	for _, d := range a.Days {
@@ -47,7 +48,8 @@ func (p *Printer) todos(b *strings.Builder, a *api.TodosAnswer) {
 	p.note("", a.Index)
 }
 
-// away is how far a day is from today, for somebody who looks at it now.
+// away returns the distance of a day from today, or "" if the output is not a
+// terminal.
 func (p *Printer) away(day string) string {
 	then, err := time.Parse(time.DateOnly, day)
 	if err != nil || p.width == 0 {
@@ -69,7 +71,7 @@ func (p *Printer) away(day string) string {
 	}
 }
 
-// todo shows where a task was changed, or would be.
+// todo shows the places where a task was changed or would be changed.
 func (p *Printer) todo(b *strings.Builder, a *api.TodoAnswer) {
 	if a.Plan != nil {
 		p.todoPlan(b, a.Plan)
@@ -94,7 +96,7 @@ func (p *Printer) todo(b *strings.Builder, a *api.TodoAnswer) {
 	}
 }
 
-// box is that of a task.
+// box returns the checkbox of a task.
 func (p *Printer) box(state string) string {
 	if state == "done" {
 		return p.Style(term.AsGood, "[x]")
@@ -102,7 +104,8 @@ func (p *Printer) box(state string) string {
 	return "[ ]"
 }
 
-// todoPlan shows which boxes are going to be ticked, which are not, and why.
+// todoPlan shows the boxes to be ticked, and the boxes left alone with the
+// reason.
 func (p *Printer) todoPlan(b *strings.Builder, plan *api.TodoPlan) {
 	if plan.Off {
 		p.say(term.AsText, "todosync is turned off: nothing is ticked by itself")
@@ -124,7 +127,7 @@ func (p *Printer) todoPlan(b *strings.Builder, plan *api.TodoPlan) {
 	}
 }
 
-// ticks lists boxes that a task is done for elsewhere.
+// ticks lists boxes of tasks that are done in another file.
 func (p *Printer) ticks(b *strings.Builder, title string, ticks []api.TodoTick) {
 	if len(ticks) > 0 {
 		fmt.Fprintf(b, "%s\n", p.Style(term.AsTitle, title+":"))

@@ -7,8 +7,8 @@ import (
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/term"
 )
 
-// watchRebuild shows on a terminal how far the daemon is with a rebuild that was
-// asked for, until the function that it returns is called.
+// watchRebuild shows the progress of the requested rebuild on a terminal until
+// the returned function is called.
 func (a *asking) watchRebuild(ctx context.Context) (done func()) {
 	if term.Width(a.g.Stderr) == 0 {
 		return func() {}
@@ -20,7 +20,7 @@ func (a *asking) watchRebuild(ctx context.Context) (done func()) {
 		term.ShowProgress(ctx, a.g.Stderr, func() (int, int, bool) {
 			s, err := a.client.Status(ctx, api.StatusRequest{})
 			if err != nil || s.Status == nil {
-				return 0, 0, true // nothing to show yet
+				return 0, 0, true // no progress known yet
 			}
 			return s.Index.Done, s.Index.Total, true
 		})

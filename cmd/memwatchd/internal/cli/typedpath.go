@@ -9,21 +9,22 @@ import (
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/config"
 )
 
-// Answers name a file as terminals and editors open it: from the working
-// directory, and with a line behind it. What is shown so can be typed so, too. An
-// operation is given the path below the root, which is all that the daemon knows.
+// Answers show files in the form that terminals and editors open: relative to
+// the working directory, with a line number. Users can type the same form. An
+// operation gets the path relative to the root, because the daemon does not
+// know the working directory.
 
-// A Root is the memory directory, where it can be reached from here.
+// A Root is the memory directory as seen by this process.
 type Root interface {
-	// Dir returns its path.
+	// Dir returns the path of the directory.
 	Dir() string
-	// Has reports whether a file or a directory has a path below it. It is not
-	// known if the directory itself is missing.
+	// Has reports whether path names a file or a directory below the root. If
+	// the root itself is missing, known is false.
 	Has(path string) (there, known bool)
 }
 
-// setPaths gives a request the paths that were typed for it as the daemon has
-// them. What is no file of the memory, such as a pattern, stays as it is.
+// setPaths converts the typed paths in a request to paths below the root. Other
+// values, such as patterns, stay unchanged.
 func setPaths(op *api.Operation, req *api.Request, root Root) error {
 	for _, p := range op.Params {
 		typed, given := req.Given(p)
@@ -37,11 +38,11 @@ func setPaths(op *api.Operation, req *api.Request, root Root) error {
 	return nil
 }
 
-// atLine is the line behind a place, as it is shown.
+// atLine matches the line number after a path.
 var atLine = regexp.MustCompile(`:[0-9]+$`)
 
-// belowRoot is the path of a file below the root, however it was typed; what it
-// is called there comes first.
+// belowRoot returns the path of a file below the root for any typed form. It
+// prefers an exact file name over a line number.
 func belowRoot(root Root, typed string) string {
 	path, entry, named := strings.Cut(typed, "#")
 	for _, path := range []string{path, atLine.ReplaceAllString(path, "")} {
@@ -56,7 +57,8 @@ func belowRoot(root Root, typed string) string {
 	return typed
 }
 
-// findBelow looks for a file below the root, and then from the working directory.
+// findBelow returns a path below the root. It tries the path relative to the
+// root first, then relative to the working directory.
 func findBelow(root Root, path string) (string, bool) {
 	if path == "" {
 		return "", false
@@ -77,7 +79,7 @@ func findBelow(root Root, path string) (string, bool) {
 			there, _ := root.Has(rel)
 			return rel, there
 		}
-		// One of them may be reached by a link.
+		// The root or the path may contain symbolic links.
 		if resolved, err := filepath.EvalSymlinks(dir); err == nil {
 			dir = resolved
 		}

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// What is shown as the place of something can be typed as a path, wherever that
-// is done.
+// TestBelowRoot checks that each shown form of a place can be typed as a path,
+// from any working directory.
 func TestBelowRoot(t *testing.T) {
 	home := t.TempDir()
 	root := filepath.Join(home, "root")
@@ -35,7 +35,7 @@ func TestBelowRoot(t *testing.T) {
 		{"", "link/notes/a.md", "notes/a.md"},
 		{"", "root/notes", "notes"},
 		{"", "root/notes/", "notes"},
-		{"root/notes", "a.md", "a.md"}, // what it is called below the root comes first
+		{"root/notes", "a.md", "a.md"}, // the name below the root has priority
 		{"root/notes", "sub/a.md", "notes/sub/a.md"},
 		{"root/notes", "notes/a.md", "notes/a.md"},
 		{"root/notes", "../a.md", "a.md"},
@@ -59,7 +59,7 @@ func TestBelowRoot(t *testing.T) {
 	}
 }
 
-// A testRoot is a memory directory that nothing is wrong with.
+// A testRoot is a memory directory without failures.
 type testRoot string
 
 func (r testRoot) Dir() string { return string(r) }
