@@ -11,7 +11,8 @@ import (
 // symbols. A program that embedded the daemon had 30.8 MB.
 const maxClientSize = 12_000_000
 
-// TestClientSize builds a program that only asks a daemon.
+// TestClientSize checks the size of a program that only sends requests to a
+// daemon.
 func TestClientSize(t *testing.T) {
 	program := filepath.Join(t.TempDir(), "program")
 	cmd := exec.Command("go", "build", "-o", program, "./testdata/client")

@@ -17,8 +17,8 @@ import (
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/app"
 )
 
-// A daemon that has ended in a process that goes on leaves nothing there,
-// however it ended and whatever it was doing: no goroutine, nothing open.
+// TestCycles checks that a daemon started and ended within a process leaves no
+// goroutine and no open file, in any state and for any kind of end.
 func TestCycles(t *testing.T) {
 	l := newLive(t, t.TempDir(), "")
 	t.Setenv("XDG_STATE_HOME", filepath.Join(filepath.Dir(l.config), "state"))
@@ -50,7 +50,7 @@ func TestCycles(t *testing.T) {
 	}
 }
 
-// openedFiles counts the files that this process has open.
+// openedFiles returns the number of open files of this process.
 func openedFiles(t *testing.T) int {
 	list, err := os.ReadDir("/dev/fd")
 	if err != nil {
@@ -59,8 +59,9 @@ func openedFiles(t *testing.T) int {
 	return len(list)
 }
 
-// cycle starts a daemon in this process, uses it and ends it: now and then while
-// it still begins, or after it has read its configuration again.
+// cycle starts a daemon in this process, uses it and ends it. Depending on n,
+// the daemon ends while it is still starting, after a reload or during a
+// rebuild.
 func (l *live) cycle(n int) {
 	t := l.t
 	t.Helper()
@@ -68,7 +69,7 @@ func (l *live) cycle(n int) {
 	defer cancel()
 	ended := make(chan int, 1)
 	go func() { ended <- app.Run(ctx, []string{"serve", "--config", l.config}, &l.log, &l.log) }()
-	l.done = make(chan error, 1) // so that waiting ends if it ends
+	l.done = make(chan error, 1) // nothing is sent here: the end of app.Run is sent to ended
 	whole := func() bool {
 		s, err := l.status()
 		return err == nil && !s.Index.Degraded && s.RootState != "starting"
@@ -83,7 +84,7 @@ func (l *live) cycle(n int) {
 	}
 	c := newHTTPClient(l.socket)
 	defer c.CloseIdleConnections()
-	res, err := c.Get("http://memwatchd/v1/events?context=public") // nobody reads it
+	res, err := c.Get("http://memwatchd/v1/events?context=public") // the events stay unread
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,7 +110,7 @@ func (l *live) cycle(n int) {
 			t.Errorf("it ended with %d:\n%s", code, l.log.String())
 		}
 	case <-time.After(time.Minute):
-		panic("the daemon does not end") // with all goroutines
+		panic("the daemon does not end") // panic prints all goroutines
 	}
 	l.done = nil
 }

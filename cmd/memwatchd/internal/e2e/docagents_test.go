@@ -12,8 +12,8 @@ import (
 	"github.com/memwatchd/memwatchd/agents"
 )
 
-// The settings that docs/agents.md shows below the name of each agent are those
-// that memwatchd writes.
+// TestPagesAgentSettings checks that the settings in docs/agents.md, below the
+// name of each agent, equal those that memwatchd writes.
 func TestPagesAgentSettings(t *testing.T) {
 	all := pages(t)
 	i := slices.IndexFunc(all, func(p *docPage) bool { return p.path == "docs/agents.md" })

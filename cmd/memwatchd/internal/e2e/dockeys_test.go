@@ -10,8 +10,8 @@ import (
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/config"
 )
 
-// docs/configuration.md is the keys of the configuration, written out behind
-// what there is to say of them together.
+// TestPagesConfiguration checks that docs/configuration.md consists of its
+// introduction and all keys of the configuration.
 func TestPagesConfiguration(t *testing.T) {
 	head, err := os.ReadFile("testdata/configuration.md")
 	if err != nil {
@@ -23,7 +23,7 @@ func TestPagesConfiguration(t *testing.T) {
 	for _, k := range config.Keys {
 		if first, _, nested := strings.Cut(k.Name, "."); section == "" || nested && first != section {
 			if section = first; !nested {
-				section = "-" // the keys that stand by themselves
+				section = "-" // keys without a section
 			} else {
 				fmt.Fprintf(&b, "\n## %s\n\n", section)
 			}
@@ -47,7 +47,7 @@ func TestPagesConfiguration(t *testing.T) {
 	current(t, "docs/configuration.md", b.String())
 }
 
-// between is the bounds of a key, in parentheses.
+// between returns the bounds of a key in parentheses.
 func between(k config.Key) string {
 	switch low, high := k.Tag("min"), k.Tag("max"); {
 	case low != "" && high != "":

@@ -15,8 +15,9 @@ import (
 	"github.com/memwatchd/memwatchd/ipc/mcp"
 )
 
-// docs/operations.md is the table of operations, written out, with an example
-// of each. What the fields of answers mean is what the sources say of them.
+// TestPagesOperations checks that docs/operations.md consists of the table of
+// operations with an example of each. The meanings of answer fields come from
+// the comments in the sources.
 func TestPagesOperations(t *testing.T) {
 	r := &reference{t: t, comments: map[string]comments{}, typed: typedOperations(t)}
 	head, err := os.ReadFile("testdata/operations.md")
@@ -34,8 +35,8 @@ func TestPagesOperations(t *testing.T) {
 	current(t, "docs/operations.md", r.String())
 }
 
-// typedOperations are the examples: in testdata/operations.txt, for each
-// operation after "# name", what is typed.
+// typedOperations returns the examples by operation. In testdata/operations.txt
+// the commands of an operation follow "# name".
 func typedOperations(t *testing.T) map[string]string {
 	t.Helper()
 	text, err := os.ReadFile("testdata/operations.txt")
@@ -50,18 +51,18 @@ func typedOperations(t *testing.T) map[string]string {
 	return examples
 }
 
-// A reference is the page as it is being written.
+// A reference is the page under construction.
 type reference struct {
 	strings.Builder
 	t        *testing.T
 	comments map[string]comments // by package
 	typed    map[string]string   // examples, by operation
-	below    []reflect.Type      // structs that answers have in them, in the order of their first use
+	below    []reflect.Type      // structs in answers, in the order of their first use
 }
 
 func (r *reference) printf(format string, args ...any) { fmt.Fprintf(r, format, args...) }
 
-// contents lists the operations.
+// contents writes the list of operations.
 func (r *reference) contents() {
 	r.printf("| operation | what it does | command | tool |\n|---|---|---|---|\n")
 	for _, op := range api.Operations {
@@ -81,7 +82,7 @@ func diamond(op *api.Operation) string {
 	return ""
 }
 
-// toolOf is the tool by which a model asks for an operation, if there is one.
+// toolOf returns the MCP tool of an operation, or "".
 func toolOf(op *api.Operation) string {
 	for _, t := range mcp.Tools {
 		switch {
@@ -94,7 +95,7 @@ func toolOf(op *api.Operation) string {
 	return ""
 }
 
-// errors lists the codes of errors.
+// errors writes the list of error codes.
 func (r *reference) errors() {
 	r.printf("\n## Errors\n\nAn error is `{\"error\": {\"code\", \"message\", \"hint\"}}`; the hint is there where there is one.\n\n| code | status | means |\n|---|---|---|\n")
 	says := r.of(reflect.TypeFor[api.Code]())
@@ -111,7 +112,8 @@ func (r *reference) errors() {
 	}
 }
 
-// titled has a capital at the beginning of each word.
+// titled returns s in camel case: it removes underscores and capitalizes each
+// word.
 func titled(s string) string {
 	words := strings.Split(s, "_")
 	for i, w := range words {
@@ -120,7 +122,7 @@ func titled(s string) string {
 	return strings.Join(words, "")
 }
 
-// scope describes the fields that every request has.
+// scope writes the fields that every request has.
 func (r *reference) scope() {
 	r.printf("\n## Who asks\n\nEvery request has these fields beside its own. What is missing is what the listener fixes; without that, the request is\nnobody's, in an unknown context, which counts as public.\n\n")
 	r.printf("| field | kind | means |\n|---|---|---|\n")
@@ -167,7 +169,8 @@ func (r *reference) operation(op *api.Operation) {
 	r.printf("\n```console\n%s\n```\n", example)
 }
 
-// facts are what the table knows of an operation beside its fields.
+// facts returns the properties of an operation in the table, apart from its
+// fields.
 func facts(op *api.Operation) string {
 	var list []string
 	if op.ReadOnly {
@@ -204,7 +207,7 @@ func code(s string) string {
 	return "`" + cell(s) + "`"
 }
 
-// meaning is what a field means, with its bounds.
+// meaning returns the description of a field with its bounds.
 func meaning(p *api.Param) string {
 	s := p.Doc
 	switch {
@@ -223,7 +226,7 @@ func meaning(p *api.Param) string {
 	return s
 }
 
-// fields lists the fields of a struct, as JSON has them.
+// fields writes the fields of a struct with their JSON names.
 func (r *reference) fields(of reflect.Type) {
 	r.printf("| field | kind | means |\n|---|---|---|\n")
 	for _, f := range reflect.VisibleFields(of) {
@@ -243,7 +246,7 @@ func (r *reference) fields(of reflect.Type) {
 	}
 }
 
-// hides reports whether a field of the same name stands less deep.
+// hides reports whether a less nested field has the same name.
 func hides(of reflect.Type, f reflect.StructField) bool {
 	name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 	return slices.ContainsFunc(reflect.VisibleFields(of), func(g reflect.StructField) bool {
@@ -252,7 +255,8 @@ func hides(of reflect.Type, f reflect.StructField) bool {
 	})
 }
 
-// kind is the shape of a value, in words; a struct is described below.
+// kind returns the type of a value in words. A struct is linked and added to
+// r.below.
 func (r *reference) kind(t reflect.Type) string {
 	if t.Kind() == reflect.Pointer {
 		return r.kind(t.Elem())
@@ -287,7 +291,7 @@ func (r *reference) kind(t reflect.Type) string {
 	}
 }
 
-// parts describes the structs that answers have in them, and those in them.
+// parts writes the structs in answers, including nested ones.
 func (r *reference) parts() {
 	r.printf("\n# Parts of answers\n")
 	for i := 0; i < len(r.below); i++ {
@@ -297,7 +301,7 @@ func (r *reference) parts() {
 	}
 }
 
-// of is what the sources say of a type's package.
+// of returns the comments in the package of a type.
 func (r *reference) of(t reflect.Type) comments {
 	pkg := t.PkgPath()
 	if r.comments[pkg] == nil {

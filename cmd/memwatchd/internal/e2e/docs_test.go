@@ -22,7 +22,7 @@ import (
 	"github.com/memwatchd/memwatchd/memory"
 )
 
-// What differs each time that something is typed.
+// passing matches output that differs between runs.
 var passing = regexp.MustCompile(`"took_ms": ?[\d.]+|` +
 	`\d{4}-\d\d-\d\dT[\d:.]+Z|` +
 	`revision \d+, \d+ pending|"pid": ?\d+|memwatchd \S+, process \d+, up \w+|(?:\d{4}-\d\d-\d\d )?\d\d:\d\d:\d\d +listening|` +
@@ -32,10 +32,11 @@ var passing = regexp.MustCompile(`"took_ms": ?[\d.]+|` +
 
 func steady(s string) string { return passing.ReplaceAllString(s, "_") }
 
-// What the pages show of a session is what comes when one types it, on the
-// example memory. With -update the outputs are written anew. A line that begins
-// with "> " goes on with the command before it. From the first that cannot be
-// typed on this machine on, the rest of a page is left out: it may need that.
+// TestPagesAsTyped checks the console blocks of the pages by running their
+// commands on the example memory. With -update it rewrites the outputs. A line
+// that begins with "> " continues the previous command. After the first command
+// that cannot run on this machine, the rest of the page is skipped, because it
+// may depend on that command.
 func TestPagesAsTyped(t *testing.T) {
 	for _, p := range pages(t) {
 		if !slices.ContainsFunc(p.blocks, func(b block) bool { return b.kind == "console" }) {
@@ -57,7 +58,7 @@ func TestPagesAsTyped(t *testing.T) {
 						got = s.run(t, p.path, step.line)
 					}
 					if steady(got) == steady(step.output) {
-						got = step.output // and not other figures each time
+						got = step.output // keeps the figures of the page
 					}
 					if diff := cmp.Diff(steady(step.output), steady(got)); diff != "" && !*update {
 						t.Errorf("%s: $ %s (-page +now):\n%s", p.path, step.line, diff)
@@ -78,10 +79,10 @@ func TestPagesAsTyped(t *testing.T) {
 	}
 }
 
-// A step is a command that is typed, and what it prints.
+// A step is a command with its output.
 type step struct{ line, output string }
 
-// typed is the command with its prompts.
+// typed returns the command with its prompts.
 func (s step) typed() string {
 	return strings.ReplaceAll("$ "+strings.ReplaceAll(s.line, "\n", "\n> ")+"\n", "> \n", ">\n")
 }
@@ -106,8 +107,8 @@ func stepsOf(console string) []step {
 	return steps
 }
 
-// Each block is what it says: a configuration that loads, JSON, commands that
-// there are, files without a problem, Go that compiles.
+// TestPagesBlocks checks each block by its kind: configurations load, JSON is
+// valid, commands exist, files have no problems and Go compiles.
 func TestPagesBlocks(t *testing.T) {
 	snippets := goSnippets{t: t}
 	layout := config.Default().Layout()
@@ -148,8 +149,9 @@ func TestPagesBlocks(t *testing.T) {
 	}
 }
 
-// What the prose names is there: commands with their flags, keys, files and
-// headings that are linked to. Each page is linked from the README or the index.
+// TestPagesProse checks that names in the prose exist: commands with their
+// flags, keys, and linked files and headings. It also checks that the README or
+// the index links to each page.
 func TestPagesProse(t *testing.T) {
 	all := map[string]*docPage{}
 	linked := map[string]bool{"README.md": true}
@@ -195,12 +197,13 @@ func TestPagesProse(t *testing.T) {
 	}
 }
 
-// named reports whether a name, or one that begins with it, is among others.
+// named reports whether name, or a name below it, is in names.
 func named(name string, names []string) bool {
 	return slices.ContainsFunc(names, func(n string) bool { return n == name || strings.HasPrefix(n, name+".") })
 }
 
-// jsonNames are the fields of a struct and of those in it, with dots between.
+// jsonNames returns the JSON names of the fields of a struct and its nested
+// structs, joined by dots.
 func jsonNames(of reflect.Type) []string {
 	var names []string
 	for _, f := range reflect.VisibleFields(of) {
@@ -218,7 +221,7 @@ func jsonNames(of reflect.Type) []string {
 	return names
 }
 
-// sections are the first words of keys that have more than one.
+// sections returns the sections of the configuration.
 func sections() []string {
 	var names []string
 	for _, name := range config.KeyNames(config.Keys) {
@@ -229,10 +232,10 @@ func sections() []string {
 	return names
 }
 
-// commandWords are a command of ours within a line.
+// commandWords matches a memwatchd command within a line.
 var commandWords = regexp.MustCompile(`(?:^|[\s;|&(])memwatchd( [^|;&>)]*)`)
 
-// checkCommands says which commands and flags of a line there are not.
+// checkCommands reports the commands and flags in a line that do not exist.
 func checkCommands(t *testing.T, where, line string) {
 	t.Helper()
 	for _, m := range commandWords.FindAllStringSubmatch(line, -1) {

@@ -16,26 +16,27 @@ import (
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/testkit"
 )
 
-// A way is how a file comes to have another content: an editor that somebody
-// sits at, a tool, a program.
+// A way is one way to change the content of a file: an editor, a tool or a
+// program.
 type way struct {
 	name  string
 	needs []string
-	once  bool // one save is one look at the file, when nobody asks meanwhile
+	once  bool // one save causes one read of the file while there are no requests
 	save  func(*edit)
 }
 
-// An edit is one file that gets a new content.
+// An edit is one change of a file.
 type edit struct {
 	*live
-	path     string // of the file, absolute
-	fresh    string // a file elsewhere with the new content
+	path     string // absolute path of the file
+	fresh    string // path of another file with the new content
 	old, new string
 	screen   *screen // of the editor
 }
 
-// Each way of saving leaves exactly the new content to be found, and whoever
-// asks meanwhile gets the old entries or the new ones, whole and all of them.
+// TestEditors checks that after each kind of save exactly the new content is
+// found, and that concurrent requests return all entries of either the old or
+// the new version.
 func TestEditors(t *testing.T) {
 	for _, w := range ways {
 		t.Run(w.name, func(t *testing.T) {
@@ -56,7 +57,7 @@ var ways = []way{
 		e.open("emacs -nw -q", "the old version")
 		e.keys("C-x", "h", "C-w", "C-x", "i")
 		e.screen.wait("Insert file:")
-		e.keys("C-a", "C-k") // the directory that is proposed
+		e.keys("C-a", "C-k") // removes the proposed directory
 		e.text(e.fresh)
 		e.keys("Enter")
 		e.screen.wait("the new version")
@@ -104,7 +105,7 @@ var ways = []way{
 	}},
 }
 
-// vim saves with vim or what is like it.
+// vim returns a save with vim or a compatible editor.
 func vim(command string) func(*edit) {
 	return func(e *edit) {
 		e.open(command, "the old version")
@@ -121,8 +122,9 @@ func vim(command string) func(*edit) {
 	}
 }
 
-// The two versions have equally many entries, each found by the same word, none
-// of them in the same place with the same text: an answer that mixes them shows.
+// content returns a version of the file. Both versions have the same number of
+// entries with the same search word, but no entry with the same text at the
+// same place. A mixed answer is therefore detectable.
 func content(name string, first int) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "---\nsummary: a day\n---\n# Notes of the %s version\n\n", name)
@@ -148,14 +150,14 @@ func (w way) try(t *testing.T) {
 	testkit.Put(t, e.path, e.old)
 	testkit.Put(t, e.fresh, e.new)
 	testkit.Put(t, filepath.Join(base, "root/2026-02-04/other.md"), "- something else\n")
-	// However slow a save is here, it is one.
+	// A slow save must still count as one save.
 	e.live = newLive(t, filepath.Join(base, "root"), "watch: {max_wait: 10s}\n")
 	if w.name == "git checkout" {
 		e.branch()
 	}
 	e.start()
 
-	// First while nobody asks.
+	// First without concurrent requests.
 	e.wantOnly(e.old)
 	before := e.mustStatus().Index.Revision
 	w.save(e)
@@ -164,8 +166,8 @@ func (w way) try(t *testing.T) {
 		t.Errorf("one save was taken over %d times", looks)
 	}
 
-	// Then while everybody does. Who asks between two saves is rightly shown the
-	// first.
+	// Then with concurrent requests. A request between two saves may return the
+	// first version.
 	if w.name == "written twice" {
 		e.wantSound()
 		return
@@ -183,7 +185,7 @@ func (w way) try(t *testing.T) {
 	e.wantSound()
 }
 
-// want is the entries that a version answers with.
+// want returns the expected entries of a version.
 func (e *edit) want(content string) []string {
 	var list []string
 	for i, line := range strings.Split(content, "\n") {
@@ -195,14 +197,14 @@ func (e *edit) want(content string) []string {
 	return list
 }
 
-// wantOnly asks, in every way there is, for what must be there and for what
-// must not.
+// wantOnly checks with each kind of request that the given version is found and
+// the other one is not.
 func (e *edit) wantOnly(content string) {
 	e.t.Helper()
 	if got, err := os.ReadFile(e.path); err != nil || string(got) != content {
 		e.t.Fatalf("the save did not make the content that it should: %d bytes, want %d, %v", len(got), len(content), err)
 	}
-	// The first question has to wait for the save, the others need not.
+	// Only the first request has to wait for the save.
 	for _, who := range []fields{public, owner} {
 		var a *api.SearchAnswer
 		e.until("an answer is synced", func() bool { a = e.search(who, "quince", nil); return a.Index.Synced })
@@ -229,8 +231,8 @@ func (e *edit) wantOnly(content string) {
 	}
 }
 
-// watch asks all the time, in every way, until it is told to stop. Nobody may
-// be shown anything but one version, and never the old one after the new one.
+// watch sends all kinds of requests until stop is called. Each answer must be
+// one version, and never the old one after the new one.
 func (e *edit) watch() (stop func()) {
 	var over atomic.Bool
 	var group sync.WaitGroup
@@ -277,16 +279,16 @@ func (e *edit) watch() (stop func()) {
 		over.Store(true)
 		group.Wait()
 	}
-	e.t.Cleanup(stop) // the save may have failed
+	e.t.Cleanup(stop) // stops the requests even if the save failed
 	return stop
 }
 
-// first is the beginning of a list, for a message.
+// first returns the start of a list, for a message.
 func first(list []string) string {
 	return fmt.Sprintf("%d: %s", len(list), strings.Join(list[:min(len(list), 3)], "\n"))
 }
 
-// wantSound checks what the daemon says of itself afterwards.
+// wantSound checks the status of the daemon and the result of check.
 func (e *edit) wantSound() {
 	e.t.Helper()
 	e.sync()
@@ -299,7 +301,7 @@ func (e *edit) wantSound() {
 	}
 }
 
-// saved waits until the editor has written everything.
+// saved waits until the file has its complete new content.
 func (e *edit) saved() {
 	e.t.Helper()
 	e.until("the file has its new content", func() bool {
@@ -313,8 +315,8 @@ func (e *edit) put(content string) {
 	testkit.Put(e.t, e.path, content)
 }
 
-// branch puts the memory under version control, with the old version and, on
-// another branch, the new one.
+// branch puts the memory under version control: the old version on main, the
+// new one on the branch work.
 func (e *edit) branch() {
 	e.git("init", "-q", "-b", "main")
 	e.git("add", ".")
@@ -330,7 +332,7 @@ func (e *edit) git(args ...string) {
 	e.run("git", append([]string{"-C", e.root, "-c", "user.name=x", "-c", "user.email=x@x"}, args...)...)
 }
 
-// run runs a program to its end.
+// run runs a program and waits for its end.
 func (e *edit) run(name string, args ...string) {
 	e.t.Helper()
 	if out, err := exec.Command(name, args...).CombinedOutput(); err != nil {
@@ -338,7 +340,7 @@ func (e *edit) run(name string, args ...string) {
 	}
 }
 
-// open starts an editor in a terminal of its own, and waits until it shows the
+// open starts an editor in a terminal and waits until the editor shows the
 // file.
 func (e *edit) open(command, shows string) {
 	e.t.Helper()
@@ -350,13 +352,13 @@ func (e *edit) keys(keys ...string) { e.screen.send(keys...) }
 
 func (e *edit) text(text string) { e.screen.send("-l", text) }
 
-// A screen is a terminal in which a program runs.
+// A screen is a terminal with a running program.
 type screen struct {
 	t      *testing.T
 	socket string
 }
 
-// newScreen runs a shell command in a terminal.
+// newScreen runs a shell command in a new terminal.
 func newScreen(t *testing.T, command string, columns int) *screen {
 	t.Helper()
 	dir, err := os.MkdirTemp("/tmp", "mw")
@@ -371,7 +373,7 @@ func newScreen(t *testing.T, command string, columns int) *screen {
 		t.Fatalf("tmux: %v\n%s", err, out)
 	}
 	t.Cleanup(func() {
-		exec.Command("tmux", "-S", s.socket, "kill-server").Run() // it has ended with its program, as a rule
+		exec.Command("tmux", "-S", s.socket, "kill-server").Run() // usually it has ended with its program
 		os.RemoveAll(dir)
 	})
 	return s
@@ -386,13 +388,13 @@ func (s *screen) send(keys ...string) {
 	}
 }
 
-// shown is what stands in the terminal.
+// shown returns the content of the terminal.
 func (s *screen) shown() (string, error) {
 	out, err := exec.Command("tmux", "-S", s.socket, "capture-pane", "-p").Output()
 	return string(out), err
 }
 
-// wait waits until a text stands in the terminal.
+// wait waits until the terminal shows a text.
 func (s *screen) wait(text string) {
 	s.t.Helper()
 	var last string
@@ -420,8 +422,8 @@ func (s *screen) end() {
 	s.t.Errorf("the program does not end; it shows\n%s", shown)
 }
 
-// A file that is replaced all the time, by one of as many entries: every answer
-// is one version, whole, whatever happened while it was made.
+// TestReplacedWhileAsked replaces a file continuously by a version with the
+// same number of entries, and checks that every answer is one complete version.
 func TestReplacedWhileAsked(t *testing.T) {
 	t.Parallel()
 	base := homeDir(t)

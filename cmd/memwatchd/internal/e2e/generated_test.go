@@ -15,9 +15,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// current fails where a generated page is not what the sources say; with
-// -update it writes it anew. What its consoles show is for [TestPagesAsTyped]:
-// here it counts what is typed.
+// current checks that a generated page matches the sources; with -update it
+// writes the page. It compares only the commands in console blocks, because
+// [TestPagesAsTyped] checks their output.
 func current(t *testing.T, name, want string) {
 	t.Helper()
 	path := filepath.Join(repository, name)
@@ -55,11 +55,11 @@ func current(t *testing.T, name, want string) {
 	}
 }
 
-// comments are what the sources say of the types of a package and their fields,
-// as Type and Type.Field.
+// comments are the comments on the types of a package and their fields. The
+// keys are Type and Type.Field.
 type comments map[string]string
 
-// commentsOf reads the sources of a package of ours.
+// commentsOf parses the sources of a package of this module.
 func commentsOf(t *testing.T, pkg string) comments {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(repository, strings.TrimPrefix(pkg, module+"/"), "*.go"))
@@ -101,7 +101,7 @@ func (c comments) read(g *ast.GenDecl) {
 	}
 }
 
-// remarks is what comments say, as one line.
+// remarks returns the text of comments as one line.
 func remarks(groups ...*ast.CommentGroup) string {
 	var texts []string
 	for _, g := range groups {
@@ -112,10 +112,10 @@ func remarks(groups ...*ast.CommentGroup) string {
 	return strings.Join(texts, " ")
 }
 
-// cell is text as it may stand in a table.
+// cell returns s escaped for a table.
 func cell(s string) string { return strings.NewReplacer("|", `\|`, "<", `\<`).Replace(s) }
 
-// elem is what a type is made of: without pointers and lists.
+// elem returns the element type without pointers and lists.
 func elem(t reflect.Type) reflect.Type {
 	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice || t.Kind() == reflect.Array {
 		t = t.Elem()

@@ -23,13 +23,13 @@ import (
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/testkit"
 )
 
-// hookPatience is what no hook takes, however busy the machine is, if it keeps
-// its own time; a hook that waits for a daemon, or for the end of its input,
-// takes longer.
+// hookPatience bounds a hook even on a busy machine. A hook takes longer only
+// if it ignores its own limit and waits for a daemon or for the end of its
+// input.
 const hookPatience = 20 * time.Second
 
-// hook calls a hook as an agent does, and returns what it prints; and, for the
-// test to read, why that is nothing.
+// hook runs a hook as an agent does. It returns the output and the reason for
+// missing output.
 func (l *live) hook(event string, input io.Reader) (string, string) {
 	l.t.Helper()
 	ctx, cancel := context.WithTimeout(l.t.Context(), hookPatience)
@@ -37,7 +37,7 @@ func (l *live) hook(event string, input io.Reader) (string, string) {
 	var stdout, stderr bytes.Buffer
 	cmd := exec.CommandContext(ctx, "memwatchd", "--config", l.config, "hook", event, "--debug")
 	cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr = l.env, input, &stdout, &stderr
-	cmd.WaitDelay = hookPatience // a writer of endless input ends only when it is told to
+	cmd.WaitDelay = hookPatience // a writer of endless input ends only when it is killed
 	err := cmd.Run()
 	if ctx.Err() != nil {
 		l.t.Fatalf("hook %s took more than %s", event, hookPatience)
@@ -48,7 +48,8 @@ func (l *live) hook(event string, input io.Reader) (string, string) {
 	return stdout.String(), stderr.String()
 }
 
-// told is what an agent is told by a hook, as Claude Code reads it.
+// told returns the text that an agent gets from a hook, as Claude Code reads
+// it.
 func (l *live) told(event, name string, input fields) string {
 	l.t.Helper()
 	input = fields{"session_id": "s1", "cwd": "/", "hook_event_name": name, "a_new_key": []int{1}}.with(input)
@@ -74,11 +75,12 @@ func (l *live) told(event, name string, input fields) string {
 	return answer.HookSpecificOutput["additionalContext"]
 }
 
-// hookDay is the day that it is for a daemon whose hooks are not in a hurry.
+// hookDay is the day on the stopped clock of startUnhurried.
 const hookDay = "2026-02-05"
 
-// startUnhurried starts a daemon at a time that stands still, for it and for its
-// hooks: what they print depends neither on the day nor on how busy the machine is.
+// startUnhurried starts a daemon with a stopped clock for itself and its hooks,
+// so that their output depends neither on the day nor on the load of the
+// machine.
 func startUnhurried(t *testing.T, config string) *live {
 	t.Helper()
 	l := newLive(t, t.TempDir(), config)
@@ -87,7 +89,8 @@ func startUnhurried(t *testing.T, config string) *live {
 	return l
 }
 
-// conversationFile is a transcript of what was said in turns.
+// conversationFile writes a transcript and returns its path. Turns of the
+// assistant start with "A> ".
 func conversationFile(t *testing.T, turns ...string) string {
 	t.Helper()
 	var b strings.Builder
@@ -104,8 +107,8 @@ func conversationFile(t *testing.T, turns ...string) string {
 	return path
 }
 
-// A session is given its memory when it starts, and each prompt what it is
-// about; what was decided in it, and what it has achieved, is saved, once.
+// TestHooks checks that a session gets its memory at its start and each prompt
+// gets matching entries, and that decisions and achievements are saved once.
 func TestHooks(t *testing.T) {
 	t.Parallel()
 	l := startUnhurried(t, "hooks: {store_responses: true}\n")
@@ -174,7 +177,8 @@ func TestHooks(t *testing.T) {
 	}
 }
 
-// What a hook prints is never more than an agent takes, whatever is in memory.
+// TestHookPrints checks that the output of a hook stays within the limit of
+// agents for any content of the memory.
 func TestHookPrints(t *testing.T) {
 	t.Parallel()
 	l := startUnhurried(t, "hooks: {context_max_chars: 9000, context_limit: 100}\n")
@@ -191,7 +195,7 @@ func TestHookPrints(t *testing.T) {
 	}
 }
 
-// hookInputs are what an agent never sends, or not like this.
+// hookInputs returns malformed and unusual inputs.
 func hookInputs(t *testing.T, transcript string) map[string]func() io.Reader {
 	text := func(s string) func() io.Reader { return func() io.Reader { return strings.NewReader(s) } }
 	return map[string]func() io.Reader{
@@ -235,7 +239,7 @@ func linkTo(t *testing.T, to string) string {
 	return path
 }
 
-// repeated is a text again and again, so many bytes of it.
+// repeated returns a reader of repeated text with the given number of bytes.
 func repeated(text string, bytes int64) io.Reader {
 	return io.LimitReader(endless(text), bytes)
 }
@@ -249,7 +253,8 @@ func (e endless) Read(p []byte) (n int, err error) {
 	return n, nil
 }
 
-// Whatever a hook is given, it ends with 0 and prints nothing.
+// TestHookInput checks that a hook exits with status 0 and prints nothing for
+// any malformed input.
 func TestHookInput(t *testing.T) {
 	t.Parallel()
 	l := startLive(t, t.TempDir(), "hooks: {store_responses: true}\n")
@@ -258,7 +263,7 @@ func TestHookInput(t *testing.T) {
 	talk := conversationFile(t, "We decided to use PostgreSQL, not SQLite.")
 	for _, e := range hook.Events {
 		if e.Name == "session-start" {
-			continue // it needs no input to be of use: below
+			continue // useful even without input; tested below
 		}
 		for what, input := range hookInputs(t, talk) {
 			out, why := l.hook(e.Name, input())
@@ -273,7 +278,7 @@ func TestHookInput(t *testing.T) {
 	for what, input := range hookInputs(t, talk) {
 		out, _ := l.hook("session-start", input())
 		if strings.HasPrefix(what, "a ") || what == "no transcript" || what == "other types" || what == "null" {
-			continue // sound, as far as it is looked at
+			continue // valid in the fields that the hook uses
 		}
 		if out != "" {
 			t.Errorf("session-start, given %s, prints %q", what, out)
@@ -283,7 +288,7 @@ func TestHookInput(t *testing.T) {
 		t.Errorf("it is noted\n%s", text)
 	}
 
-	// An agent may leave its end of the pipe open, and may not read what is said.
+	// An agent may leave its end of the pipe open and may not read the output.
 	r, w, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
@@ -294,7 +299,7 @@ func TestHookInput(t *testing.T) {
 		t.Errorf("a prompt that does not come: %q", why)
 	}
 	fmt.Fprint(w, `{"prompt": "where is the billing database?"}`)
-	l.hook("prompt", r) // the object has an end
+	l.hook("prompt", r) // the end of the object is enough
 	closed := exec.Command("sh", "-c", `memwatchd --config "$0" hook session-start </dev/null >&- 2>&-; exec memwatchd --config "$0" hook prompt <&-`, l.config)
 	closed.Env = l.env
 	if out, err := closed.CombinedOutput(); err != nil || len(out) > 0 {
@@ -307,8 +312,9 @@ func TestHookInput(t *testing.T) {
 	}
 }
 
-// With a daemon that is away, stopped, slow, or something else altogether, a
-// hook ends with 0 and prints nothing, long before it would be answered.
+// TestHookDaemon checks that a hook exits with status 0 and prints nothing
+// while the daemon is missing, stopped, slow or another program, without
+// waiting for an answer.
 func TestHookDaemon(t *testing.T) {
 	t.Parallel()
 	l := newLive(t, t.TempDir(), "hooks: {store_responses: true}\n")
@@ -324,7 +330,7 @@ func TestHookDaemon(t *testing.T) {
 	}
 	silent("away")
 
-	var answer atomic.Value // somebody who has given up may be answered only now
+	var answer atomic.Value // connections of hooks that gave up may get their answer late
 	answer.Store("")
 	listener, err := net.Listen("unix", l.socket)
 	if err != nil {
@@ -337,7 +343,7 @@ func TestHookDaemon(t *testing.T) {
 			if err != nil {
 				return
 			}
-			open.Go(func() { // it is never closed by us, and says no more
+			open.Go(func() { // the server sends nothing more and closes only after the client
 				io.WriteString(conn, answer.Load().(string))
 				io.Copy(io.Discard, conn)
 				conn.Close()
@@ -370,9 +376,9 @@ func TestHookDaemon(t *testing.T) {
 	}
 }
 
-// Hooks that are switched off do nothing, and with a configuration that makes no
-// sense neither; used wrongly they say so, and end with 0 all the same, since an
-// agent takes other codes for a no.
+// TestHookOff checks that disabled hooks, and hooks with an invalid
+// configuration, do nothing. Wrong usage prints an error but also exits with
+// status 0, because agents treat other codes as a refusal.
 func TestHookOff(t *testing.T) {
 	t.Parallel()
 	l := startLive(t, t.TempDir(), "")
@@ -393,7 +399,7 @@ func TestHookOff(t *testing.T) {
 		for _, e := range hook.Events {
 			out, said := l.hook(e.Name, strings.NewReader(input))
 			if strings.Contains(config, "capture") && !strings.Contains(said, why) {
-				continue // it is for others
+				continue // the setting affects another hook
 			}
 			if out != "" || !strings.Contains(said, why) {
 				t.Errorf("%s with %q prints %q and says %q", e.Name, config, out, said)

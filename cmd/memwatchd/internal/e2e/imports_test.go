@@ -47,13 +47,13 @@ func layers(t *testing.T) map[string]int {
 	return layers
 }
 
-// forbidden lists the packages that a package must not import although they are in
-// a lower layer.
+// forbidden lists the packages that a package must not import although they are
+// in a lower layer.
 var forbidden = map[string][]string{
 	"cli":   {"ops", "index", "vault", "watcher"},
 	"setup": {"ops", "index", "vault", "watcher"},
 	"hook":  {"ops", "index", "vault", "watcher"},
-	// Of the disk it has probes of its own: vault and watcher.
+	// doctor has its own probes of the disk: vault and watcher.
 	"doctor": {"ops", "index"},
 }
 
@@ -91,8 +91,9 @@ var libraries = map[string][]string{
 	"testing":                          {"testkit"},
 }
 
-// openers are the files, outside the vault and the roof, that may open or change
-// files: none of them people's. A slash at the end stands for a whole package.
+// openers are the files outside the vault and the program that may open or
+// change files, none of them files of users. A trailing slash stands for a
+// whole package.
 var openers = map[string]string{
 	"vault/":                  "people's files",
 	"vault/journal/":          "the journal, in a directory of the state",
@@ -103,17 +104,17 @@ var openers = map[string]string{
 	"ipc/listener.go":         "sockets",
 }
 
-// starters lists the files that start other programs, namely systemctl.
+// starters are the files that start other programs, namely systemctl.
 var starters = []string{internal + "setup/systemd.go"}
 
-// fileCalls are the functions that take the name of a file.
+// fileCalls are the functions with a file name as argument.
 var fileCalls = []string{
 	"Open", "OpenFile", "OpenRoot", "OpenInRoot", "ReadFile", "ReadDir", "DirFS", "Create", "CreateTemp", "WriteFile", "Mkdir",
 	"MkdirAll", "MkdirTemp", "Remove", "RemoveAll", "Rename", "Link", "Symlink", "Truncate", "Chmod", "Chown", "Chtimes", "CopyFS",
 	"Openat", "Openat2", "Renameat", "Renameat2", "Unlink", "Unlinkat", "Creat",
 }
 
-// goList lists the packages of the module.
+// goList returns the packages of the module by path.
 func goList(t *testing.T) map[string]listedPackage {
 	t.Helper()
 	out, err := exec.Command("go", "list", "-json=ImportPath,Dir,Imports,GoFiles,IgnoredGoFiles", module+"/...").Output()
@@ -171,7 +172,7 @@ func TestLayers(t *testing.T) {
 	}
 }
 
-// TestClientDependencies checks that the client brings in next to nothing.
+// TestClientDependencies checks that the client has few dependencies.
 func TestClientDependencies(t *testing.T) {
 	out, err := exec.Command("go", "list", "-deps", "-f", "{{if not .Standard}}{{.ImportPath}}{{end}}", module+"/ipc/client").Output()
 	if err != nil {
@@ -191,7 +192,7 @@ func TestClientDependencies(t *testing.T) {
 func TestOnlyTheVaultOpensFiles(t *testing.T) {
 	used := map[string]bool{}
 	for name, p := range goList(t) {
-		for _, file := range slices.Concat(p.GoFiles, p.IgnoredGoFiles) { // those of other systems too
+		for _, file := range slices.Concat(p.GoFiles, p.IgnoredGoFiles) { // including files for other systems
 			if strings.HasSuffix(file, "_test.go") {
 				continue
 			}
@@ -221,7 +222,7 @@ func TestOnlyTheVaultOpensFiles(t *testing.T) {
 	}
 }
 
-// callsOf lists the functions that a file uses and that matter here.
+// callsOf returns the calls of a file that the checks above restrict.
 func callsOf(t *testing.T, file string) []string {
 	t.Helper()
 	f, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)

@@ -30,20 +30,20 @@ import (
 
 var update = flag.Bool("update", false, "write golden files anew")
 
-// The test binary is the program too: scripts run it as memwatchd, and a daemon
-// that they start is built like the tests are.
+// TestMain lets the test binary act as the program: scripts run it as
+// memwatchd, so that their daemons are built like the tests.
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"memwatchd": func() {
 		if clockFace := os.Getenv(stopped); clockFace != "" {
 			clock.Now = func() time.Time { return readClock(clockFace) }
-			hook.Limit = time.Minute // what a hook says there does not depend on how busy the machine is
+			hook.Limit = time.Minute // makes the output of hooks independent of the load
 		}
 		app.Main()
 	}})
 }
 
-// stopped is the environment variable with the time at which a daemon's clock
-// stands still, or the name of a file with it, which changes now and then.
+// stopped is the environment variable with the time of a daemon's stopped
+// clock, or with the name of a file that contains this time and can change.
 const stopped = "STOPPED_CLOCK"
 
 func readClock(face string) time.Time {
@@ -61,22 +61,22 @@ func readClock(face string) time.Time {
 	return now
 }
 
-// The scripts use the program as a person does. Beside the usual commands they
-// have:
+// TestScripts runs the scripts, which use the program like a user. In addition
+// to the usual commands they have:
 //
-//	daemon NAME start [ARG...]   start memwatchd serve, and wait until it has an index
-//	daemon NAME launch [ARG...]  start it, and wait for nothing
-//	daemon NAME run CMD [ARG...] start another command of memwatchd, one that goes on
-//	daemon NAME log PATTERN      wait until it has logged a line that matches
-//	daemon NAME signal SIGNAL    send it HUP, TERM, INT, KILL, STOP or CONT
-//	daemon NAME wait CODE        wait until it ends, and look at how
-//	exits CODE PROGRAM [ARG...]  run a program that ends with this code
-//	http METHOD PATH [BODY]      ask the daemon on $SOCK; the answer is stdout
-//	canned FILE                  answer everything on $CANNED with a file's bytes
-//	fill FROM TO                 copy a file with the $VARIABLES in it filled in
-//	printf TEXT FILE             write a file; both with the escapes of Go
+//	daemon NAME start [ARG...]   start memwatchd serve and wait until its index is complete
+//	daemon NAME launch [ARG...]  start memwatchd serve without waiting
+//	daemon NAME run CMD [ARG...] start another long-running memwatchd command
+//	daemon NAME log PATTERN      wait for a log line that matches
+//	daemon NAME signal SIGNAL    send HUP, TERM, INT, KILL, STOP or CONT
+//	daemon NAME wait CODE        wait for the end and check the exit code
+//	exits CODE PROGRAM [ARG...]  run a program and check its exit code
+//	http METHOD PATH [BODY]      send a request to $SOCK; stdout is the answer
+//	canned FILE                  answer each request to $CANNED with the content of a file
+//	fill FROM TO                 copy a file and expand the $VARIABLES in it
+//	printf TEXT FILE             write a file; both arguments may contain Go escapes
 //
-// The condition [root] holds for root, whom no permission keeps out.
+// The condition [root] is true for root, who ignores permissions.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
@@ -101,11 +101,11 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// daemonsKey is under which a script keeps its daemons.
+// daemonsKey is the key of the daemons in the values of a script.
 type daemonsKey struct{}
 
-// setUpScript gives each script directories of its own. Those of sockets have
-// short names: a socket's path has 107 bytes at most.
+// setUpScript creates separate directories for each script. Socket directories
+// have short names, because a socket path has at most 107 bytes.
 func setUpScript(env *testscript.Env) error {
 	run, err := os.MkdirTemp("/tmp", "mw")
 	if err != nil {
@@ -119,7 +119,7 @@ func setUpScript(env *testscript.Env) error {
 	}
 	for _, pair := range [][2]string{
 		{"HOME", home}, {"TZ", "UTC"}, {"PROGRAM", program},
-		{"GORACE", os.Getenv("GORACE") + " atexit_sleep_ms=0"}, // or each command waits a second when it is done
+		{"GORACE", os.Getenv("GORACE") + " atexit_sleep_ms=0"}, // without this, each command waits a second at its end
 		{"XDG_RUNTIME_DIR", run}, {"SOCK", filepath.Join(run, "memwatchd", "memwatchd.sock")},
 		{"CANNED", filepath.Join(run, "canned.sock")}, {"BOT", filepath.Join(run, "bot.sock")},
 		{"XDG_CONFIG_HOME", filepath.Join(home, ".config")}, {"XDG_STATE_HOME", filepath.Join(home, ".local", "state")},
@@ -138,19 +138,19 @@ func setUpScript(env *testscript.Env) error {
 	return os.MkdirAll(home, 0o700)
 }
 
-// A scriptProcess is a daemon that a script has started.
+// A scriptProcess is a daemon that a script started.
 type scriptProcess struct {
 	cmd   *exec.Cmd
-	ended chan struct{} // closed when it has ended
+	ended chan struct{} // closed when the process has ended
 
 	mu     sync.Mutex
-	more   *sync.Cond // there is more in the log, or the process has ended
+	more   *sync.Cond // signals new log output or the end of the process
 	log    bytes.Buffer
-	seen   int // bytes of the log that were looked at
+	seen   int // bytes of the log matched so far
 	closed bool
 }
 
-// Write takes what the daemon logs.
+// Write appends the log output of the daemon.
 func (p *scriptProcess) Write(b []byte) (int, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -160,7 +160,7 @@ func (p *scriptProcess) Write(b []byte) (int, error) {
 }
 
 func (p *scriptProcess) wait() {
-	p.cmd.Wait() // how it ended is in ProcessState
+	p.cmd.Wait() // ProcessState contains the result
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.closed = true
@@ -168,7 +168,7 @@ func (p *scriptProcess) wait() {
 	close(p.ended)
 }
 
-// await returns when a line matches that was not matched before.
+// await waits for a log line that matches pattern, after the previous match.
 func (p *scriptProcess) await(pattern *regexp.Regexp, patience time.Duration) error {
 	timer := time.AfterFunc(patience, func() {
 		p.mu.Lock()
@@ -251,7 +251,8 @@ func (p *scriptProcess) text() string {
 	return p.log.String()
 }
 
-// exitCode is a process's exit code, or the signal that ended it.
+// exitCode returns the exit code of a process, or the name of the signal that
+// ended it.
 func exitCode(s *os.ProcessState) string {
 	if status, ok := s.Sys().(syscall.WaitStatus); ok && status.Signaled() {
 		return status.Signal().String()
@@ -280,7 +281,8 @@ func startProcess(cmd *exec.Cmd) (*scriptProcess, error) {
 	return p, nil
 }
 
-// scriptEnviron is the part of a script's environment that the program looks at.
+// scriptEnviron returns the part of a script's environment that the program
+// uses.
 func scriptEnviron(ts *testscript.TestScript) []string {
 	names := []string{"PATH", "HOME", "TZ", "TMPDIR", "GOCOVERDIR", "GORACE", "XDG_RUNTIME_DIR", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME"}
 	for _, k := range config.Keys {
@@ -326,7 +328,7 @@ func scriptHTTP(ts *testscript.TestScript, neg bool, args []string) {
 	fmt.Fprintln(ts.Stderr(), res.Status)
 }
 
-// overSocket is a client that asks on a Unix socket.
+// overSocket returns an HTTP client for a Unix socket.
 func overSocket(path string) *http.Client {
 	return &http.Client{Timeout: time.Minute, Transport: &http.Transport{
 		DisableKeepAlives: true,

@@ -49,7 +49,7 @@ func shortTests(t *testing.T, dir string) (tests []string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	calls := map[string]map[string]bool{} // by function, the names that it uses
+	calls := map[string]map[string]bool{} // names that each function uses
 	for _, file := range files {
 		tree, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)
 		if err != nil {
@@ -73,7 +73,7 @@ func shortTests(t *testing.T, dir string) (tests []string) {
 						}
 						return true
 					})
-					return false // a method may have the name of a function
+					return false // ignores methods with the name of a function
 				case *ast.Ident:
 					names[n.Name] = true
 				}

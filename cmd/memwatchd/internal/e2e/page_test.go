@@ -11,26 +11,26 @@ import (
 	"unicode"
 )
 
-// root is where the pages are from.
+// repository is the path of the repository.
 const repository = "../../../.."
 
-// A docPage is a file of the documentation, line by line.
+// A docPage is a file of the documentation, split into lines.
 type docPage struct {
 	path   string // below the repository
 	lines  []string
 	blocks []block
 }
 
-// A block is what stands between fences.
+// A block is the text between two fences.
 type block struct {
-	kind       string // the word behind the opening fence
-	start, end int    // the lines within, as indices
+	kind       string // word after the opening fence
+	start, end int    // range of the lines within, as indices
 }
 
-// fence is a line that begins or ends a block. Pages have no others.
+// fence matches the first or last line of a block. Pages use no other fences.
 var fence = regexp.MustCompile("^```([a-z]*)$")
 
-// pages are the README and all of docs.
+// pages returns the README and all pages of docs.
 func pages(t *testing.T) []*docPage {
 	t.Helper()
 	paths, err := filepath.Glob(filepath.Join(repository, "docs", "*.md"))
@@ -82,12 +82,12 @@ func parsePage(path string, text []byte) (*docPage, error) {
 	return p, nil
 }
 
-// text is what stands in a block.
+// text returns the text of a block.
 func (p *docPage) text(b block) string {
 	return strings.Join(append(p.lines[b.start:b.end:b.end], ""), "\n")
 }
 
-// each looks at the blocks of a kind, with path:line of where they begin.
+// each calls f for each block of a kind, with the path:line of its start.
 func (p *docPage) each(kind string, f func(where, text string)) {
 	for _, b := range p.blocks {
 		if b.kind == kind {
@@ -96,7 +96,8 @@ func (p *docPage) each(kind string, f func(where, text string)) {
 	}
 }
 
-// replaced is the page with other text in the blocks of a kind.
+// replaced returns the page with the blocks of a kind replaced by the results
+// of f.
 func (p *docPage) replaced(kind string, f func(text string) string) []byte {
 	var out strings.Builder
 	from := 0
@@ -111,7 +112,7 @@ func (p *docPage) replaced(kind string, f func(text string) string) []byte {
 	return []byte(out.String())
 }
 
-// prose lists the lines that stand in no block, by their numbers.
+// prose calls f for each line outside the blocks, with its number.
 func (p *docPage) prose(f func(number int, line string)) {
 	from := 0
 	for _, b := range append(p.blocks, block{start: len(p.lines) + 1}) {
@@ -128,7 +129,7 @@ var (
 	link     = regexp.MustCompile(`\[[^\]]*\]\(([^)\s]+)\)`)
 )
 
-// anchors are the names of the page's headings, as they are linked to.
+// anchors returns the link targets of the page's headings.
 func (p *docPage) anchors() map[string]bool {
 	seen := map[string]bool{}
 	p.prose(func(_ int, line string) {
@@ -145,8 +146,8 @@ func (p *docPage) anchors() map[string]bool {
 	return seen
 }
 
-// anchor is the name of a heading: lower case, words joined by dashes, no other
-// punctuation.
+// anchor returns the link target of a heading: lower case, words joined by
+// dashes, no other punctuation.
 func anchor(text string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
@@ -159,7 +160,7 @@ func anchor(text string) string {
 	}, text)
 }
 
-// links lists what the page links to, with the lines.
+// links calls f for each link target on the page, with its path:line.
 func (p *docPage) links(f func(where, target string)) {
 	p.prose(func(number int, line string) {
 		for _, m := range link.FindAllStringSubmatch(codeSpan.ReplaceAllString(line, "`"), -1) {

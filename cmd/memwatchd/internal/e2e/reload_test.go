@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Whoever asks while the configuration is read again is answered, by the old
-// daemon or by the new one.
+// TestReloadAnswersAll checks that each request during a reload gets an answer,
+// from the old or the new daemon.
 func TestReloadAnswersAll(t *testing.T) {
 	t.Parallel()
 	l := startLive(t, t.TempDir(), "")

@@ -14,14 +14,14 @@ import (
 	"testing"
 )
 
-// goSnippets checks the types of Go in the pages: whole files, or statements
-// that have ctx, and the packages that they need.
+// goSnippets checks the types of Go code in the pages: whole files, or
+// statements that use ctx and the packages of snippetPrelude.
 type goSnippets struct {
 	t      *testing.T
-	export map[string]string // files with what packages export, by import path
+	export map[string]string // files with export data, by import path
 }
 
-// snippetPrelude is what statements have before them.
+// snippetPrelude precedes statements.
 const snippetPrelude = `package snippet
 
 import (
@@ -49,7 +49,7 @@ func (s *goSnippets) check(where, text string) {
 	conf := types.Config{
 		Importer: importer.ForCompiler(files, "gc", s.open),
 		Error: func(err error) {
-			if e, ok := err.(types.Error); !ok || !e.Soft { // soft: declared, and not used any more in so few lines
+			if e, ok := err.(types.Error); !ok || !e.Soft { // soft errors: unused declarations are normal in so few lines
 				s.t.Errorf("%s: %v", where, err)
 			}
 		},
@@ -57,7 +57,7 @@ func (s *goSnippets) check(where, text string) {
 	conf.Check("snippet", files, []*ast.File{file}, nil)
 }
 
-// open reads what a package exports.
+// open returns the export data of a package.
 func (s *goSnippets) open(path string) (io.ReadCloser, error) {
 	if s.export == nil {
 		out, err := exec.Command("go", "list", "-export", "-deps", "-f", "{{.ImportPath}} {{.Export}}", module+"/ipc/client", "log", "errors", "net/http").Output()

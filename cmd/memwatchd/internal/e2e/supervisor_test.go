@@ -18,13 +18,14 @@ import (
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/testkit"
 )
 
-// A daemon says that it is ready when its clients are answered, that it reads its
-// configuration again, whatever becomes of that, and that it ends.
+// TestSupervisorIsTold checks the notifications of a daemon to its service
+// manager: it is ready when it answers clients, it reloads its configuration
+// (with any result), and it stops.
 func TestSupervisorIsTold(t *testing.T) {
 	t.Parallel()
 	l := newLive(t, t.TempDir(), "")
 	address := filepath.Join(filepath.Dir(l.config), "notify")
-	if _, err := os.Stat("/proc/self"); err == nil { // where there are abstract addresses
+	if _, err := os.Stat("/proc/self"); err == nil { // systems with abstract addresses
 		address = "@" + address
 	}
 	m := testkit.NewManager(t, address)
@@ -73,8 +74,8 @@ func TestSupervisorIsTold(t *testing.T) {
 	m.Await("STOPPING=1")
 }
 
-// monotonic is the time that systemd compares with, in microseconds; zero where
-// there is no systemd.
+// monotonic returns the clock that systemd compares with, in microseconds, or
+// zero on systems without systemd.
 func monotonic(t *testing.T) int64 {
 	t.Helper()
 	if _, err := os.Stat("/proc/self"); err != nil {
@@ -87,7 +88,8 @@ func monotonic(t *testing.T) int64 {
 	return ts.Nano() / 1000
 }
 
-// A daemon that is stopped in its tracks shows no sign of life.
+// TestFrozenDaemonIsSilent checks that a daemon sends no watchdog pings while
+// SIGSTOP suspends it.
 func TestFrozenDaemonIsSilent(t *testing.T) {
 	t.Parallel()
 	l := newLive(t, t.TempDir(), "")
@@ -113,7 +115,7 @@ func TestFrozenDaemonIsSilent(t *testing.T) {
 	m.Await("WATCHDOG=1")
 }
 
-// activated hands a daemon the sockets at the paths, with these names.
+// activated passes sockets at the paths to the daemon, with the given names.
 func (l *live) activated(names string, paths ...string) {
 	l.t.Helper()
 	for _, path := range paths {
@@ -136,8 +138,9 @@ func (l *live) activated(names string, paths ...string) {
 	l.limits = "export LISTEN_PID=$$"
 }
 
-// Sockets of a service manager outlive the daemon: who asks while there is none is
-// answered by the next, and so is who asks while the configuration changes.
+// TestSocketsOutliveTheDaemon checks that sockets of a service manager survive
+// the daemon: requests without a running daemon, or during a change of the
+// configuration, are answered by the next one.
 func TestSocketsOutliveTheDaemon(t *testing.T) {
 	t.Parallel()
 	l := newLive(t, t.TempDir(), "")
@@ -182,8 +185,8 @@ func inode(t *testing.T, path string) uint64 {
 	return st.Ino
 }
 
-// Sockets that belong to no listener, or whose names say something else, are
-// refused: their clients would wait for ever.
+// TestSocketsOfNobodyAreRefused checks that the daemon rejects sockets without
+// a listener or with a wrong name, because their clients would wait forever.
 func TestSocketsOfNobodyAreRefused(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ name, names, file, want string }{

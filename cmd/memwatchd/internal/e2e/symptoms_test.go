@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// What docs/operating.md says that memwatchd says is said somewhere in the
-// sources. An ellipsis stands for what differs.
+// TestPagesSymptoms checks that the messages in docs/operating.md occur in the
+// sources. An ellipsis stands for variable text.
 func TestPagesSymptoms(t *testing.T) {
 	var sources strings.Builder
 	for _, p := range goList(t) {
@@ -21,7 +21,7 @@ func TestPagesSymptoms(t *testing.T) {
 			sources.Write(text)
 		}
 	}
-	said := strings.ReplaceAll(sources.String(), "%w on %s: ", "no daemon answers on …: ") // an error that has a name
+	said := strings.ReplaceAll(sources.String(), "%w on %s: ", "no daemon answers on …: ") // an error with a name
 	first := regexp.MustCompile("^\\| (`[^|]*) \\|")
 	rows := 0
 	for _, p := range pages(t) {

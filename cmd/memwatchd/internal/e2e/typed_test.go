@@ -10,26 +10,27 @@ import (
 	"time"
 )
 
-// pageNow is when what the pages show was typed.
+// pageNow is the time at which the commands of the pages ran.
 const pageNow = "2026-02-05T12:00:00Z"
 
-// A typist is somebody at a shell, with the example memory and its daemon, at
-// the time of the pages. Home is /home/me.
+// A typist is a shell session with the example memory and its daemon at the
+// time of the pages. Its home directory is shown as /home/me.
 type typist struct {
 	home    string
-	dir     string // where commands are typed
-	prelude string // what was typed before, of which nothing is shown
+	dir     string // working directory of commands
+	prelude string // previous commands, run without showing their output
 	env     []string
-	shown   *strings.Replacer // what differs from time to time, as the pages have it
-	typed   *strings.Replacer // and the other way round
+	shown   *strings.Replacer // replaces variable text by the text of the pages
+	typed   *strings.Replacer // the reverse of shown
 	started []*scriptProcess
 }
 
-// newTypist starts a daemon on the example. The README's lies where `make run`
-// puts it; otherwise it is the owner's own, and commands are typed in it.
+// newTypist starts a daemon on the example. For the README, the memory is in
+// the directory that `make run` uses. Otherwise it is the owner's own memory
+// and also the working directory.
 func newTypist(t *testing.T, readme bool) *typist {
 	t.Helper()
-	home, err := os.MkdirTemp("/tmp", "mw") // short: a socket lies below it
+	home, err := os.MkdirTemp("/tmp", "mw") // short, because a socket is below it
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,10 +48,10 @@ func newTypist(t *testing.T, readme bool) *typist {
 	if err != nil {
 		t.Fatal(err)
 	}
-	archive := "." + host + ".md" // the machine of the pages is called desk
+	archive := "." + host + ".md" // the host name in the pages is desk
 	today, pageDay := time.Now().UTC(), pageNow[:len(time.DateOnly)]
 	s.shown = strings.NewReplacer(run, "/run/user/1000", home, "/home/me", archive, ".desk.md",
-		// When something was typed into a file only the file system knows.
+		// The times of typed files come from the file system.
 		"  "+today.Format(time.DateOnly), "  "+pageDay, "  "+today.AddDate(0, 0, 1).Format(time.DateOnly), "  "+pageDay)
 	s.typed = strings.NewReplacer("/run/user/1000", run, "/home/me", home, ".desk.md", archive)
 	files, serve := ".morph/memory", "memwatchd serve"
@@ -78,7 +79,7 @@ func newTypist(t *testing.T, readme bool) *typist {
 	return s
 }
 
-// shell is a command line, typed.
+// shell returns a command that runs a line in the shell.
 func (s *typist) shell(line string) *exec.Cmd {
 	cmd := exec.Command("sh", "-c", s.typed.Replace(s.prelude+line))
 	cmd.Dir, cmd.Env = s.dir, s.env
@@ -92,7 +93,7 @@ func (s *typist) must(t *testing.T, line string) {
 	}
 }
 
-// start starts a daemon, and waits until it has an index.
+// start starts a daemon and waits until its index is complete.
 func (s *typist) start(t *testing.T, line string) {
 	t.Helper()
 	p, err := startProcess(s.shell("exec " + line))
@@ -115,13 +116,13 @@ func (s *typist) end(t *testing.T) {
 	}
 }
 
-// kept is a line that is of use for those that come after it: it names something.
+// kept matches a line that later lines need, because it defines a name.
 var kept = regexp.MustCompile(`^(?:alias |[a-z]+=(?:\S*|\$\(.*\)|'[^']*')$|[a-z]+\(\) \{)`)
 
-// others are the programs that a line may need beside ours.
+// others matches the other programs that a line may need.
 var others = regexp.MustCompile(`\b(?:bwrap|curl|git|jq)\b`)
 
-// lacks is why a line cannot be typed on this machine.
+// lacks returns the reason why a line cannot run on this machine, or "".
 func lacks(line string) string {
 	for _, program := range others.FindAllString(line, -1) {
 		if _, err := exec.LookPath(program); err != nil {
@@ -134,8 +135,9 @@ func lacks(line string) string {
 	return ""
 }
 
-// run types a line and gives what comes. A line with & at its end starts a
-// daemon. That a command fails has to be shown, by `; echo $?` or the like.
+// run runs a line and returns its output. A line that ends with & starts a
+// daemon. A failing command must be shown in the page, with `; echo $?` or the
+// like.
 func (s *typist) run(t *testing.T, where, line string) (output string) {
 	t.Helper()
 	if daemon, isDaemon := strings.CutSuffix(line, " &"); isDaemon {
@@ -143,7 +145,7 @@ func (s *typist) run(t *testing.T, where, line string) (output string) {
 		return ""
 	}
 	if kept.MatchString(line) {
-		if !strings.HasPrefix(line, "alias ") { // which the README's prelude has
+		if !strings.HasPrefix(line, "alias ") { // the README's prelude defines the alias
 			s.prelude += line + "\n"
 		}
 		return ""

@@ -21,14 +21,14 @@ import (
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/testkit"
 )
 
-// A bot serves two people and a group for a week, and people edit its files in
-// between. The archive is the story of it: scenes, each at a time, that are
-// sessions of a shell as a terminal shows them, and after them every file of the
-// memory, as it is at the end.
+// TestWeek runs a bot that serves two people and a group for a week, while
+// people edit its files. The archive consists of scenes, each at a time, which
+// are shell sessions as shown on a terminal, and of every file of the memory at
+// the end.
 //
-// Commands have a dollar, and a bracket on further lines of theirs; all other
-// lines are what they print. Each takes a minute. In a scene that is a night the
-// daemon is off, and starts again when it is time for what it does every night.
+// Commands start with a dollar sign, their further lines with a bracket; all
+// other lines are output. Each command takes a minute. In a night scene the
+// daemon is off and starts again at the time of its nightly run.
 func TestWeek(t *testing.T) {
 	t.Parallel()
 	const name = "testdata/week.txtar"
@@ -74,8 +74,8 @@ func TestWeek(t *testing.T) {
 	w.byHand()
 }
 
-// byHand writes the same files with an editor, for a daemon that knows nothing of
-// the week, and asks both the same: they give the same answers.
+// byHand writes the same files with an editor for a daemon without the history
+// of the week, and checks that both daemons answer all requests alike.
 func (w *week) byHand() {
 	t := w.t
 	typed := newWeek(t)
@@ -101,7 +101,7 @@ func (w *week) byHand() {
 		for _, q := range weekQuestions(slices.Sorted(maps.Keys(filesBelow(t, w.root)))) {
 			op, req := operationNamed(q.op), who.with(q.fields)
 			if slices.ContainsFunc(op.Params, func(p *api.Param) bool { return p.Name == "count" }) {
-				req["count"] = false // or the first to be asked counts for the next question
+				req["count"] = false // or the count of the first daemon affects the next request
 			}
 			a, b := w.post(op, req), typed.post(op, req)
 			a.answer, b.answer = varies.ReplaceAllString(a.answer, ""), varies.ReplaceAllString(b.answer, "")
@@ -121,7 +121,7 @@ func (w *week) byHand() {
 	}
 }
 
-// A weekQuestion is what anybody may ask.
+// A weekQuestion is a request that any caller may send.
 type weekQuestion struct {
 	op string
 	fields
@@ -161,11 +161,11 @@ func weekQuestions(paths []string) (list []weekQuestion) {
 	return list
 }
 
-// A week is a daemon that lives through one.
+// A week is a daemon during the week.
 type week struct {
 	*live
 	zone  *time.Location
-	clock string // the file with the time
+	clock string // file with the time
 	now   time.Time
 }
 
@@ -177,7 +177,7 @@ func newWeek(t *testing.T) *week {
 		t.Fatal(err)
 	}
 	l := newLive(t, t.TempDir(), "write: {quiet: 0s}\ncompactor: {limits: [{path: '_longterms/*/_index.md', items: 4}]}\n")
-	// The name of a machine is in that of an archive.
+	// The name of an archive contains the name of the machine.
 	testkit.Put(t, filepath.Join(filepath.Dir(l.config), "state", "memwatchd", "memwatchd", "host"), "desk")
 	w := &week{live: l, zone: zone, clock: filepath.Join(filepath.Dir(l.config), "clock")}
 	l.env = append(l.env, stopped+"="+w.clock, "MEMWATCHD_MEMORY_TIMEZONE="+zone.String(), "CONFIG="+l.config)
@@ -196,10 +196,10 @@ func (w *week) set(now time.Time) {
 	}
 }
 
-// night is what the name of a scene has if the daemon was off before it.
+// night marks the name of a scene that starts with the daemon off.
 const night = "the night: "
 
-// scene plays a scene, and returns it with what commands have printed.
+// scene runs a scene and returns it with the output of its commands.
 func (w *week) scene(at time.Time, name, text string) string {
 	w.t.Helper()
 	if w.now.IsZero() {
@@ -216,7 +216,8 @@ func (w *week) scene(at time.Time, name, text string) string {
 			s := w.mustStatus()
 			return s.Compactor != nil && s.Compactor.LastRun.Equal(at)
 		})
-		// Nobody else has its turn before that is done; and here is nothing to do.
+		// LastRun is set when the run starts. This request waits for the Turn,
+		// which the run holds, and fails because SOUL.md has no limit.
 		if err := w.ask("compact", owner.with(fields{"path": "SOUL.md"}), nil); err == nil {
 			w.t.Fatal("there is room to be made in SOUL.md")
 		}
@@ -231,7 +232,8 @@ func (w *week) scene(at time.Time, name, text string) string {
 	return out.String()
 }
 
-// A shellCommand is a command as it was typed at a terminal, and what it is.
+// A shellCommand is a command as typed on a terminal, with and without its
+// prompts.
 type shellCommand struct{ typed, line string }
 
 func transcriptOf(text string) (list []shellCommand) {
@@ -246,8 +248,8 @@ func transcriptOf(text string) (list []shellCommand) {
 	return list
 }
 
-// weekPrelude is what the shell knows beside the usual: who speaks, an editor
-// that saves as most do, and to wait for what happens by itself.
+// weekPrelude defines shell functions: for each speaker, for an editor that
+// saves like most editors, and for waiting until the daemon has acted.
 const weekPrelude = `
 memwatchd() { command memwatchd --config "$CONFIG" "$@"; }
 alice() { memwatchd "$@" --external-key telegram:1; }
@@ -256,7 +258,7 @@ edit() { sed "$1" "$2" >"$2.new" && mv "$2.new" "$2"; }
 soon() { for i in $(seq 600); do "$@" >/dev/null 2>&1 && return; sleep 0.1; done; echo "not soon: $*"; return 1; }
 `
 
-// tells is what a shell prints that differs from run to run.
+// tells matches shell output that differs between runs.
 var tells = regexp.MustCompile(`(token|journal|undone)[: ]+[0-9a-z]{8,}`)
 
 func (w *week) shell(line string) string {

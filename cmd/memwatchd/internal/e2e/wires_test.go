@@ -25,12 +25,12 @@ import (
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/testkit"
 )
 
-// varies is what may differ between two answers to one question.
+// varies matches fields that may differ between two answers to one request.
 var varies = regexp.MustCompile(`"(took_ms|revision|pending)":[0-9.e+-]+`)
 
-// The requests of the operations' own tests, asked as commands and over HTTP of
-// a daemon that runs on the same files: both get the same bytes, or the same
-// error.
+// TestCommandsAnswerAsHTTP sends the requests of the tests of ops as commands
+// and over HTTP to one daemon, and checks that both return the same bytes or
+// the same error.
 func TestCommandsAnswerAsHTTP(t *testing.T) {
 	eachArchive(t, "ops", func(t *testing.T, c *wiresCase) {
 		l := c.live(t)
@@ -38,7 +38,7 @@ func TestCommandsAnswerAsHTTP(t *testing.T) {
 		asked := 0
 		for _, ask := range c.asks {
 			fields := ask.fields
-			if name := ask.op.Name; name == "search" || name == "recent" { // or a second may pass between the two
+			if name := ask.op.Name; name == "search" || name == "recent" { // otherwise a second may pass between the two requests
 				if _, ok := fields["as_of"]; !ok {
 					fields["as_of"] = "2026-02-05T12:00:00Z"
 				}
@@ -55,9 +55,9 @@ func TestCommandsAnswerAsHTTP(t *testing.T) {
 	})
 }
 
-// What the operations' own tests write is written as commands to one memory and
-// over HTTP to another one like it: the answers are the same, and so are the
-// files. The clocks of both daemons stand still.
+// TestCommandsWriteAsHTTP sends the writes of the tests of ops as commands to
+// one memory and over HTTP to an equal one, and checks that the answers and the
+// files are the same. The clocks of both daemons are stopped.
 func TestCommandsWriteAsHTTP(t *testing.T) {
 	eachArchive(t, "writes", func(t *testing.T, c *wiresCase) {
 		over, typed := c.live(t), c.live(t)
@@ -71,7 +71,8 @@ func TestCommandsWriteAsHTTP(t *testing.T) {
 				return a.Plan == nil || a.Plan.Problem == ""
 			})
 		}
-		// What one answer gives for the next request may be each daemon's own.
+		// Values from an answer that the next request needs may differ between
+		// the daemons.
 		var given [2]string
 		own := func(i int, ask *wiresAsk) fields {
 			if _, rest, ok := strings.Cut(given[i], `"hash":"`); ok {
@@ -108,16 +109,16 @@ func TestCommandsWriteAsHTTP(t *testing.T) {
 	})
 }
 
-// A wiresCase is an archive of the operations' own tests.
+// A wiresCase is an archive of the tests of ops.
 type wiresCase struct {
 	settings map[string]string
 	files    []txtar.File
 	asks     []*wiresAsk
 
-	hash, token [2]string // that were given last
+	hash, token [2]string // most recent values
 }
 
-// A wiresAsk is a request of it.
+// A wiresAsk is a request in a wiresCase.
 type wiresAsk struct {
 	t      *testing.T
 	name   string
@@ -126,7 +127,7 @@ type wiresAsk struct {
 	fields fields
 }
 
-// with is the request with words in it replaced.
+// with returns the request with words replaced.
 func (a *wiresAsk) with(words ...string) (f fields) {
 	if err := json.Unmarshal([]byte(strings.NewReplacer(words...).Replace(a.text)), &f); err != nil {
 		a.t.Fatal(err)
@@ -176,7 +177,7 @@ func operationNamed(name string) *api.Operation {
 	return nil
 }
 
-// live is a daemon on a copy of the files, that has not started. It writes
+// live returns a daemon on a copy of the files, not yet started. It writes
 // nothing by itself.
 func (c *wiresCase) live(t *testing.T) *live {
 	t.Helper()
@@ -198,7 +199,7 @@ func (c *wiresCase) live(t *testing.T) *live {
 	return l
 }
 
-// filesBelow are the files of a memory.
+// filesBelow returns the contents of the files of a memory, by path.
 func filesBelow(t *testing.T, root string) map[string]string {
 	t.Helper()
 	files := map[string]string{}
@@ -216,10 +217,10 @@ func filesBelow(t *testing.T, root string) map[string]string {
 	return files
 }
 
-// said is what came of a request: an answer, or what is said of an error.
+// said is the result of a request: an answer or the message of an error.
 type said struct{ answer, failure string }
 
-// compare looks whether both wires said the same.
+// compare checks that both results are equal.
 func (a *wiresAsk) compare(over, typed said) {
 	a.t.Helper()
 	over.answer, typed.answer = varies.ReplaceAllString(over.answer, ""), varies.ReplaceAllString(typed.answer, "")
@@ -228,7 +229,7 @@ func (a *wiresAsk) compare(over, typed said) {
 	}
 }
 
-// post asks over HTTP.
+// post sends a request over HTTP.
 func (l *live) post(op *api.Operation, f fields) said {
 	l.t.Helper()
 	body, err := json.Marshal(f)
@@ -259,14 +260,13 @@ func (l *live) post(op *api.Operation, f fields) said {
 	return said{failure: "memwatchd: " + term.EscapeLine(failure.Error.Error()) + "\n"}
 }
 
-// A typedLine is the arguments of a command, and what comes on its standard
-// input.
+// A typedLine contains the arguments and the standard input of a command.
 type typedLine struct {
 	args  []string
 	stdin string
 }
 
-// typed asks as a command.
+// typed sends a request as a command.
 func (l *live) typed(line typedLine) said {
 	l.t.Helper()
 	var stdout, stderr bytes.Buffer
@@ -279,9 +279,10 @@ func (l *live) typed(line typedLine) said {
 	return said{stdout.String(), stderr.String()}
 }
 
-// commandLine says in flags and arguments what a request says in JSON, if it
-// can: a command has no fields that are unknown, or of another type. If it is
-// piped, what may be long comes on the standard input.
+// commandLine converts a JSON request to a command. It reports false if no
+// command is equivalent: a command has no unknown fields and no fields of
+// another type. If piped is set, one parameter that accepts standard input is
+// passed there.
 func commandLine(op *api.Operation, f fields, piped bool) (line typedLine, ok bool) {
 	way := wayOf(op, f)
 	if way == nil {
@@ -310,7 +311,7 @@ func commandLine(op *api.Operation, f fields, piped bool) (line typedLine, ok bo
 			typed = append(typed, text)
 		}
 		if len(typed) == 0 {
-			continue // as if it were not there
+			continue // as if the parameter were missing
 		}
 		noLine := func(s string) bool {
 			return strings.TrimSpace(s) == "" || strings.TrimSpace(s) != s || strings.Contains(s, "\n")
@@ -334,14 +335,14 @@ func commandLine(op *api.Operation, f fields, piped bool) (line typedLine, ok bo
 	for _, p := range cli.Arguments(op, way) {
 		values, given := positional[p.Arg]
 		if given && missing {
-			return line, false // it would be taken for the one before it
+			return line, false // the value would be parsed as the missing argument
 		}
 		line.args, missing = append(line.args, values...), missing || !given
 	}
 	return line, true
 }
 
-// wayOf is the command that says what a request says, nil if none does.
+// wayOf returns the command that is equivalent to a request, or nil.
 func wayOf(op *api.Operation, f fields) *api.Command {
 	for i := range op.Commands {
 		way := &op.Commands[i]
@@ -361,11 +362,12 @@ func wayOf(op *api.Operation, f fields) *api.Command {
 	return nil
 }
 
-// typedAs is what is typed for a value of a parameter, if it can be.
+// typedAs returns the text to type for a value of a parameter, and reports
+// whether there is one.
 func typedAs(p *api.Param, v any, isList bool) (text string, ok bool) {
 	switch x := v.(type) {
 	case string:
-		commas := isList && p.Arg == "" && strings.Contains(x, ",") // would be taken apart
+		commas := isList && p.Arg == "" && strings.Contains(x, ",") // the command would split the value
 		return x, p.Kind() == "string" && !isList || p.Kind() == "strings" && isList && !commas
 	case bool:
 		return fmt.Sprint(x), p.Kind() == "boolean"
