@@ -16,41 +16,41 @@ import (
 // queries:
 //
 //   - NFKC, lower case, accents of Latin and Greek letters folded;
-//   - words of letters and digits; English stemmed (Porter 2), Russian and
-//     Arabic by their Snowball stemmers, words of other alphabets as they are
-//     and by their first five letters, which serves for endings;
+//   - words of letters and digits: English words are stemmed with Porter 2,
+//     Russian and Arabic words with their Snowball stemmers; words of other
+//     alphabets are kept and also indexed by their first five letters, as a
+//     substitute for removing endings;
 //   - identifiers (snake_case, camelCase, letters with digits) whole and in parts;
 //   - runs of Han, kana or hangul as single characters and pairs, runs of Thai,
-//     Lao, Khmer and Myanmar as pairs and triples; neither crosses a space or
-//     another script.
+//     Lao, Khmer and Myanmar as pairs and triples; no pair or triple crosses a
+//     space or another script.
 //
-// Stop words are indexed, because a phrase or a name may consist of them, and
-// left out of a query that has other words (see [queryTerms]).
+// Stop words are indexed, because a phrase or a name may consist of them. A
+// query that has other words omits its stop words (see [analyzer.parse]).
 
-// maxWord is the longest part of a word that counts, in code points: longer
-// ones are data, not language, and equal prefixes of that length do not occur
-// by chance.
+// maxWord bounds the indexed part of a word, in code points. Longer words are
+// data, not language, and equal prefixes of that length do not occur by chance.
 const maxWord = 64
 
-// maxRead is how much of a word is read at all. It is more than maxWord, for
-// the marks that analysis takes off.
+// maxRead bounds the part of a word that is read, in code points. It exceeds
+// maxWord because analysis removes marks.
 const maxRead = 256
 
-// A token is one term and the bytes of the text that it was made from.
+// A token is one term and the byte range of the text that produced it.
 type token struct {
 	term       string
 	start, end int
-	part       bool // a part of the identifier or run before it: not a word of its own
+	part       bool // part of the preceding identifier or run, not a separate word
 }
 
-// analyzer turns text into tokens. It keeps a cache of stems and buffers, so
-// that each goroutine has its own.
+// An analyzer splits text into tokens. It has a cache of stems and buffers, so
+// each goroutine needs its own.
 type analyzer struct {
 	stems map[string]string
 	env   *snowballstem.Env
 
 	emit func(token)
-	word []wordRune // the word being read
+	word []wordRune // word being read
 	low  []byte
 }
 
@@ -63,18 +63,18 @@ func newAnalyzer() *analyzer {
 	return &analyzer{stems: make(map[string]string), env: snowballstem.NewEnv("")}
 }
 
-// class is what a code point is to the tokenizer.
+// A class is the role of a code point in the tokenizer.
 type class uint8
 
 const (
-	classNone   class = iota // separates
-	classLetter              // of a script that is written with spaces
+	classNone   class = iota // separator
+	classLetter              // letter of a script written with spaces
 	classDigit
-	classMark // belongs to the letter before
-	classJoin // '_' and apostrophes: inside a word only
+	classMark // belongs to the preceding letter
+	classJoin // '_' and apostrophes: only inside a word
 	classCJK
 	classHangul
-	classSEA // scripts of South-East Asia without spaces
+	classSEA // scripts of South-East Asia written without spaces
 )
 
 var seAsian = []*unicode.RangeTable{unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar}
@@ -93,7 +93,7 @@ func classOf(r rune) class {
 		return classNone
 	case r == '’':
 		return classJoin
-	case r < 0x0E00: // before Thai nothing needs the tables of scripts
+	case r < 0x0E00: // before Thai no code point needs the script tables
 	case unicode.Is(unicode.Han, r), unicode.Is(unicode.Hiragana, r), unicode.Is(unicode.Katakana, r), r == 'ー', r == '々':
 		return classCJK
 	case unicode.Is(unicode.Hangul, r):
@@ -115,7 +115,8 @@ func classOf(r rune) class {
 	return classNone
 }
 
-// tokens calls emit for every token of s, in the order of their ends.
+// tokens calls emit for every token of s, in the order of the text. The parts of
+// an identifier follow the whole.
 func (a *analyzer) tokens(s string, emit func(token)) {
 	a.emit = emit
 	a.word = a.word[:0]
@@ -141,7 +142,7 @@ func (a *analyzer) tokens(s string, emit func(token)) {
 		}
 	}
 	for i := 0; i < len(s); {
-		// An ASCII byte before another one is its own normal form.
+		// An ASCII byte followed by another one is its own normal form.
 		if s[i] < utf8.RuneSelf && (i+1 == len(s) || s[i+1] < utf8.RuneSelf) {
 			put(rune(s[i]), i, i+1)
 			i++
@@ -168,12 +169,12 @@ func (a *analyzer) tokens(s string, emit func(token)) {
 	a.emit = nil
 }
 
-// runState is a run of characters of a script without spaces: what is needed of
-// its last two.
+// A runState describes a run of characters of a script without spaces. It holds
+// only the data of the last two characters.
 type runState struct {
 	class  class
 	n      int
-	r      [2]rune // the ones before, newest last
+	r      [2]rune // previous characters, newest last
 	starts [2]int
 }
 
@@ -196,7 +197,7 @@ func (s *runState) put(a *analyzer, c class, r rune, start, end int) {
 	s.n++
 }
 
-// flush ends the word being read.
+// flush emits the tokens of the word being read and resets it.
 func (a *analyzer) flush() {
 	w := a.word
 	for len(w) > 0 && classOf(w[len(w)-1].r) == classJoin {
@@ -207,7 +208,7 @@ func (a *analyzer) flush() {
 		return
 	}
 	if n := len(w); n > 2 && isApostrophe(w[n-2].r) && (w[n-1].r == 's' || w[n-1].r == 'S') {
-		w = w[:n-2] // the possessive
+		w = w[:n-2] // possessive
 	}
 	cut := w[:min(len(w), maxWord)]
 	a.put(cut, false)
@@ -218,7 +219,7 @@ func (a *analyzer) flush() {
 	}
 }
 
-// put emits one word: folded, stemmed.
+// put emits one word, folded and stemmed.
 func (a *analyzer) put(w []wordRune, part bool) {
 	a.low = a.low[:0]
 	script := scriptLatin
@@ -252,7 +253,7 @@ func (a *analyzer) put(w []wordRune, part bool) {
 	}
 	stem, ok := a.stems[string(a.low)]
 	if !ok {
-		if len(a.stems) >= 1<<16 { // bounded: a fresh start costs little
+		if len(a.stems) >= 1<<16 { // bounds the cache; refilling it is cheap
 			clear(a.stems)
 		}
 		word := string(a.low)
@@ -311,8 +312,8 @@ func scriptOf(r rune) script {
 	return scriptOther
 }
 
-// fold takes the accents off a lower-case letter. Cyrillic й is a letter of its
-// own and stays; vowel signs of Arabic and Hebrew go.
+// fold removes the accents of a lower-case letter. Cyrillic й is a separate
+// letter and remains; vowel signs of Arabic and Hebrew are removed.
 func fold(r rune) []rune {
 	switch {
 	case r == 'ё':
@@ -347,9 +348,9 @@ func fold(r rune) []rune {
 
 func isApostrophe(r rune) bool { return r == '\'' || r == '’' }
 
-// split gives the parts of an identifier, or nil for a plain word: at '_',
-// from lower case to upper case, before the last capital of a run of them
-// ("HTTPServer"), and between letters and digits.
+// split returns the parts of an identifier, or nil for a plain word. It splits
+// at '_', between lower case and upper case, before the last capital of a run
+// of capitals ("HTTPServer"), and between letters and digits.
 func split(w []wordRune) [][]wordRune {
 	var parts [][]wordRune
 	start := 0
@@ -385,7 +386,8 @@ func split(w []wordRune) [][]wordRune {
 	return parts
 }
 
-// firstRunes returns the first n code points of s, and whether that cut any.
+// firstRunes returns the first n code points of s and reports whether s is
+// longer.
 func firstRunes(s string, n int) (string, bool) {
 	for i := range s {
 		if n == 0 {
@@ -396,10 +398,11 @@ func firstRunes(s string, n int) (string, bool) {
 	return s, false
 }
 
-// squash is text as phrases are compared: normalised and folded like a token,
-// with every run of anything but letters, digits and marks one space, and a
-// space at both ends, so that a phrase only matches whole words. Text of
-// scripts without spaces is compared character by character.
+// squash returns text in the form in which phrases are compared. The text is
+// normalized and folded like a token. Every run of other characters than
+// letters, digits and marks becomes one space. A space at both ends makes a
+// phrase match whole words only. Text of scripts without spaces is compared
+// character by character.
 func squash(s string) string {
 	var b strings.Builder
 	b.Grow(len(s) + 2)
@@ -417,7 +420,7 @@ func squash(s string) string {
 		case isApostrophe(r):
 			continue
 		case c == classCJK || c == classHangul || c == classSEA:
-			// Each character is a word: a space on both of its sides.
+			// Each character is a word, so it has a space on both sides.
 			if !space {
 				b.WriteByte(' ')
 			}

@@ -15,17 +15,20 @@ import (
 	"github.com/memwatchd/memwatchd/memory"
 )
 
-// retries is how often a search starts over because files changed under it.
+// retries bounds the restarts of a search whose files changed during the
+// search.
 const retries = 5
 
-// scanBudget is how long a search may read files that are not in the index.
+// scanBudget bounds the time in which a search reads files that are missing
+// from the index.
 const scanBudget = 1500 * time.Millisecond
 
-// Search answers a query for one view. The hits are entries of the files as
-// they are now; nothing that the view may not read has any influence on them.
+// Search returns the answer to a query for one view. The hits are entries of
+// the current files. Entries that the view cannot read have no influence on the
+// result.
 //
-// If the index turns out to be damaged, it is set aside and the answer comes
-// from the files.
+// If the index is damaged, Search sets the index aside and answers from the
+// files.
 func (x *Index) Search(ctx context.Context, view memory.View, q Query) (res Result, err error) {
 	b := x.builders.Get().(*builder)
 	defer x.builders.Put(b)
@@ -49,17 +52,17 @@ func (x *Index) Search(ctx context.Context, view memory.View, q Query) (res Resu
 			if err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return Result{}, err
 			}
-			over[path] = doc // nil if it is gone
+			over[path] = doc // nil if the file does not exist
 		}
 	}
 }
 
-// errDamaged wraps what bleve says when it cannot read its own files.
+// errDamaged wraps an error of bleve about its own files.
 type errDamaged struct{ error }
 
-// safely runs a look into bleve. What panics there, or faults because a file
-// was cut short under its mapping, or is an error of bleve's, means that the
-// index is damaged: it is set aside, and the look taken again.
+// safely runs look, which reads from bleve. A panic, an error of bleve, or a
+// page fault because a mapped file was truncated means that the index is
+// damaged. In this case safely sets the index aside and runs look once more.
 func (x *Index) safely(look func() ([]string, error)) (stale []string, err error) {
 	for range 2 {
 		generation := x.generation.Load()
@@ -86,14 +89,15 @@ func (x *Index) guarded(look func() ([]string, error)) (stale []string, err erro
 	return look()
 }
 
-// wanted is a query's text taken apart.
+// wanted is a parsed query text.
 type wanted struct {
 	parsed words
 	not    words
-	only   map[string]bool // the keys that its postings are asked for
+	only   map[string]bool // keys whose postings the query needs
 }
 
-// only lists what a file that is not in the index has to be asked.
+// only returns the term keys of a query. For a file that is missing from the
+// index, postings of these keys suffice.
 func only(b *builder, q *Query, w wanted) map[string]bool {
 	keys := make(map[string]bool)
 	for _, t := range slices.Concat(w.parsed.terms, w.not.terms) {
@@ -114,8 +118,9 @@ func only(b *builder, q *Query, w wanted) map[string]bool {
 	return keys
 }
 
-// begin opens a look into the index, with some files laid over it. The caller
-// holds x.mu until it has called the function that ends it.
+// begin starts a search of the index with the files in over replacing their
+// indexed versions. The caller must hold x.mu until it has called the returned
+// function, which releases the resources of the search.
 func (x *Index) begin(ctx context.Context, b *builder, view memory.View, q *Query, keys map[string]bool, over map[string]*memory.Document) (*page, func(), error) {
 	s := &search{ctx: ctx, table: x.table, over: &overlay{table: x.table}, view: view, query: q, analyzer: b.analyzer, scratch: borrowScratch()}
 	p := &page{search: s, source: x.opt.Source, docs: make(map[*file]*memory.Document), stale: make(map[string]bool)}
@@ -154,11 +159,11 @@ func (x *Index) begin(ctx context.Context, b *builder, view memory.View, q *Quer
 	return p, end, nil
 }
 
-// degraded reports whether there may be files that the index lacks.
+// degraded reports whether the index may lack files.
 func (x *Index) degraded() bool { return !x.cover.complete || x.store == nil }
 
-// scan lays the files that the index lacks over it, as many as can be read in
-// the time there is for it.
+// scan adds the files that the index lacks to the overlay, as many as it can
+// read within scanBudget.
 func (x *Index) scan(ctx context.Context, over *overlay, lay func(string, *memory.Document)) error {
 	paths := x.opt.Paths()
 	paths = slices.DeleteFunc(paths, func(path string) bool { return over.hides(path) || x.table.files[path] != nil })
@@ -171,15 +176,16 @@ func (x *Index) scan(ctx context.Context, over *overlay, lay func(string, *memor
 		if time.Now().After(limit) {
 			return nil
 		}
-		if doc, err := x.opt.Source.Load(path); err == nil { // else it is reported where files are read to be indexed
+		if doc, err := x.opt.Source.Load(path); err == nil { // indexing the file reports the error
 			lay(path, doc)
 		}
 	}
 	return nil
 }
 
-// attempt is one search over the index as it is, with some files as they are.
-// It returns the files that turned out to be another than the index says.
+// attempt runs one search of the index, with the given files replacing their
+// indexed versions. It returns the paths of the files that differ from the
+// index.
 func (x *Index) attempt(ctx context.Context, b *builder, view memory.View, q *Query, w wanted, over map[string]*memory.Document) ([]string, Result, error) {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
@@ -204,7 +210,8 @@ func (x *Index) attempt(ctx context.Context, b *builder, view memory.View, q *Qu
 	return slices.Sorted(maps.Keys(p.stale)), res, p.err
 }
 
-// hits turns the best candidates into what is shown.
+// hits converts the best candidates into hits. If a file is stale, the hits are
+// incomplete and the search restarts.
 func (p *page) hits(res *Result) error {
 	res.Note = p.note
 	if p.query.Limit <= 0 {
@@ -212,7 +219,7 @@ func (p *page) hits(res *Result) error {
 		return nil
 	}
 	if len(p.stale) > 0 {
-		return nil // the search starts over
+		return nil // the search restarts
 	}
 	found, others, total := p.fold(p.query.Offset, p.query.Limit)
 	res.Total = total
@@ -225,7 +232,7 @@ func (p *page) hits(res *Result) error {
 			return err
 		}
 		if doc == nil {
-			continue // the search starts over
+			continue // the search restarts
 		}
 		h := Hit{Doc: doc, Entry: e, Score: c.score}
 		h.Snippet, h.Highlights = p.analyzer.snippet(e.Text, p.words.terms)
@@ -253,21 +260,19 @@ func (p *page) hits(res *Result) error {
 	return nil
 }
 
-// maxAlso bounds the other places of a text that a hit lists.
+// maxAlso bounds the length of Hit.AlsoAt.
 const maxAlso = 10
 
-// refTo names an entry of a document.
 func refTo(doc *memory.Document, e *memory.Entry) Ref {
 	return Ref{Path: doc.Place.Path, ID: e.ID, Line: e.Line}
 }
 
-// ByID returns the entries that have an id which was given to them, in the
-// order of paths.
+// ByID returns the entries with an explicit id, ordered by path.
 func (x *Index) ByID(ctx context.Context, view memory.View, id string) ([]Ref, error) {
 	return x.refs(ctx, view, sortID, id)
 }
 
-// LinksTo returns the entries that link to a file, in the order of paths.
+// LinksTo returns the entries that link to a file, ordered by path.
 func (x *Index) LinksTo(ctx context.Context, view memory.View, path string) ([]Ref, error) {
 	return x.refs(ctx, view, sortLink, path)
 }
@@ -307,7 +312,7 @@ func (x *Index) refs(ctx context.Context, view memory.View, sort termSort, term 
 			if err != nil {
 				return nil, err
 			}
-			if doc != nil { // else it has changed: another look will tell
+			if doc != nil { // nil if the file has changed; a later call finds the new entries
 				refs = append(refs, refTo(doc, e))
 			}
 		}

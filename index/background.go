@@ -11,45 +11,46 @@ import (
 	"github.com/blevesearch/bleve/v2/index/scorch"
 )
 
-// background is what scorch does in goroutines of its own: the persister brings
-// batches to disk, the merger makes few segments of many. What fails there they
-// try again, at once and for ever; here they are made to wait in between.
+// background supervises the goroutines of scorch: the persister writes batches
+// to disk, and the merger merges many segments into few. Scorch retries a
+// failed step immediately and forever; background adds a pause before each
+// retry.
 type background struct {
-	// report is told, by scorch's goroutines, of everything that fails, and with
-	// nil when all is well again. News is whether it was well before.
+	// report is called by the goroutines of scorch with every failure, and with
+	// nil after recovery. News is true for the first failure and for recovery.
 	report func(err error, news bool)
 
-	closing chan struct{} // closed when the store is
-	hurry   chan struct{} // tells the persister to try again now
-	broken  chan struct{} // closed when one of the goroutines has ended
+	closing chan struct{} // closed when the store closes
+	hurry   chan struct{} // makes the persister retry immediately
+	broken  chan struct{} // closed when a goroutine of scorch has ended
 
 	mu      sync.Mutex
-	ended   error             // why it has
-	trials  map[string]*trial // by goroutine
-	waiting chan<- error      // of the batch that waits for the persister
-	unsaved int               // batches since the last that is on disk
+	ended   error             // reason why a goroutine of scorch ended
+	trials  map[string]*trial // by name of the goroutine
+	waiting chan<- error      // receives the failure of the persister for a pending batch
+	unsaved int               // batches since the last one on disk
 }
 
-// A trial is something that is tried until it succeeds.
+// A trial is a step that scorch retries until it succeeds.
 type trial struct {
-	err   error // of the last time
+	err   error // last error
 	pause time.Duration
 }
 
-// The first and the longest pause between two tries.
+// The first and the longest pause before a retry.
 const (
 	firstPause = 250 * time.Millisecond
 	lastPause  = 15 * time.Second
 )
 
-// The goroutines, as scorch calls them.
+// The goroutines, by their names in scorch.
 const (
 	persister = "persister"
 	merger    = "merger"
 )
 
-// stores finds whose goroutine it is: scorch only knows callbacks registered
-// before anything is opened.
+// stores contains the open stores. The callbacks find their store in it, because
+// scorch only uses callbacks that were registered before a store is opened.
 var stores sync.Map // directory, or *scorch.Scorch → *store
 
 const callbacks = "memwatchd"
@@ -69,7 +70,7 @@ func init() {
 				s.(*store).succeeded(merger)
 			}
 		}
-		return true // it may go on
+		return true // scorch may continue
 	}
 }
 
@@ -83,12 +84,12 @@ func newBackground(report func(error, bool)) background {
 	}
 }
 
-// failed is told what failed in the goroutine that calls it, and returns when
-// that may try again.
+// failed handles an error of the calling goroutine of scorch. It blocks until
+// that goroutine may retry.
 func (b *background) failed(err error) {
 	failure, ok := errors.AsType[*scorch.ScorchError](err)
 	if !ok || failure.ErrType == scorch.ErrCleanup {
-		return // what is not needed any more stays until the next time
+		return // unneeded files remain until the next cleanup
 	}
 	err = errors.New(failure.ErrMsg)
 	b.mu.Lock()
@@ -127,7 +128,8 @@ func (b *background) failed(err error) {
 	}
 }
 
-// succeeded is told that a goroutine has done what there was to do.
+// succeeded records the success of a goroutine of scorch. If that resolves the
+// last failure, it reports the recovery.
 func (b *background) succeeded(source string) {
 	b.mu.Lock()
 	if source == persister {
@@ -142,7 +144,8 @@ func (b *background) succeeded(source string) {
 	}
 }
 
-// err is what keeps what was written from the disk. The caller holds b.mu.
+// err returns the error that prevents writing to disk, or nil. The caller must
+// hold b.mu.
 func (b *background) err() error {
 	if b.ended != nil {
 		return b.ended
@@ -155,20 +158,20 @@ func (b *background) err() error {
 	return nil
 }
 
-// failure is what keeps what was written from the disk.
+// failure returns the result of err for callers that do not hold b.mu.
 func (b *background) failure() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.err()
 }
 
-// maxUnsaved is how many batches may wait for the disk, each as a segment that
-// every search has to look into. When there are more it is better to start over
-// from what is on disk, with few large ones.
+// maxUnsaved bounds the batches that are not on disk while writing fails. Each
+// of them is a segment that every search must read. Beyond the limit it is
+// better to reopen the state on disk, which has few large segments.
 const maxUnsaved = 1000
 
-// written counts a batch. It is an error that there are too many which cannot be
-// brought to disk.
+// written counts a batch. It returns an error if too many batches are pending
+// and writing to disk fails.
 func (b *background) written() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -179,7 +182,8 @@ func (b *background) written() error {
 	return nil
 }
 
-// expect returns what is told if the persister fails with what it tries next.
+// expect makes the persister retry now. It returns a channel that receives the
+// error if the next attempt of the persister fails.
 func (b *background) expect() <-chan error {
 	failed := make(chan error, 1)
 	b.mu.Lock()
@@ -192,11 +196,12 @@ func (b *background) expect() <-chan error {
 	return failed
 }
 
-// persistLimit is how long it may take until what was written is on disk.
+// persistLimit bounds the time in which a batch must reach the disk.
 const persistLimit = 10 * time.Second
 
-// wait returns when a batch is on disk, or the persister has failed to bring it
-// there. It goes on trying.
+// wait blocks until a batch is on disk, and returns an error if the persister
+// fails or persistLimit expires first. The persister keeps retrying after an
+// error.
 func (b *background) wait(done, failed <-chan error) (err error) {
 	limit := time.NewTimer(persistLimit)
 	defer limit.Stop()
@@ -214,15 +219,15 @@ func (b *background) wait(done, failed <-chan error) (err error) {
 	return nil
 }
 
-// diskFull reports whether an error says that there is no room. Scorch passes
-// on no more than its text.
+// diskFull reports whether err means that the disk or the quota is full. It
+// compares the text, because scorch does not preserve the error.
 func diskFull(err error) bool {
 	text := err.Error()
 	return strings.Contains(text, syscall.ENOSPC.Error()) || strings.Contains(text, syscall.EDQUOT.Error())
 }
 
-// exhausted reports whether an error is about what the system has to give, and
-// says nothing of the index.
+// exhausted reports whether err means a lack of system resources or a read-only
+// file system. Such an error is no evidence of a damaged index.
 func exhausted(err error) bool {
 	for _, e := range []error{syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM, syscall.EROFS} {
 		if errors.Is(err, e) {

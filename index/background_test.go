@@ -14,7 +14,7 @@ import (
 	"github.com/blevesearch/bleve/v2/index/scorch"
 )
 
-// What fails for ever is tried again less and less often.
+// TestPauses checks that the pauses of a permanent failure grow up to a limit.
 func TestPauses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var told []string
@@ -54,7 +54,8 @@ func TestPauses(t *testing.T) {
 			t.Errorf("after a success the first pause is %s", got)
 		}
 
-		// Who waits for the disk is told at once, and lets the persister try at once.
+		// While a caller waits for the disk, it receives a failure immediately,
+		// and the persister retries immediately.
 		failed := b.expect()
 		if got := fail(persister); got != 0 {
 			t.Errorf("with somebody waiting, a pause of %s", got)
@@ -63,7 +64,8 @@ func TestPauses(t *testing.T) {
 			t.Error("what failed is said to be on disk")
 		}
 
-		// Nobody waits when it is closed, or for what will never be tried again.
+		// After closing, failed does not pause. A goroutine that has ended does
+		// not make wait block.
 		close(b.closing)
 		if got := fail(persister) + fail(merger); got != 0 {
 			t.Errorf("closed, a pause of %s", got)
@@ -72,7 +74,7 @@ func TestPauses(t *testing.T) {
 		if err := b.wait(make(chan error), b.expect()); err == nil || !strings.Contains(err.Error(), "panic") {
 			t.Errorf("of a goroutine that has ended, the error is %v", err)
 		}
-		// What is not needed any more is not worth a word.
+		// A failed cleanup is not reported.
 		c := newBackground(nil)
 		c.failed(scorch.NewScorchError(persister, "cannot remove", scorch.ErrCleanup))
 		if err := c.failure(); err != nil {
@@ -81,13 +83,14 @@ func TestPauses(t *testing.T) {
 	})
 }
 
-// Changes that wait for the disk do not pile up for ever.
+// TestUnsaved checks that the number of batches that are not on disk is
+// bounded.
 func TestUnsaved(t *testing.T) {
 	s := &mapSource{text: map[string]string{"a.md": "- red\n"}}
 	x := s.open(t, t.TempDir())
 	s.whole(t, x)
 	var err error
-	for try := 0; err == nil && try < 100; try++ { // unless just then all is saved
+	for try := 0; err == nil && try < 100; try++ { // the loop is needed because the persister may save everything in between
 		x.store.mu.Lock()
 		x.store.trials[persister] = &trial{err: errors.New("no")}
 		x.store.unsaved = maxUnsaved
@@ -106,8 +109,9 @@ func TestUnsaved(t *testing.T) {
 	}
 }
 
-// A goroutine of scorch's that has ended is noticed, and does not hold anybody
-// up. If it does so again before the index is whole, that is the index's fault.
+// TestGoroutineEnds checks that the end of a goroutine of scorch is detected
+// and blocks no caller. If it recurs before the index is complete, the index is
+// set aside.
 func TestGoroutineEnds(t *testing.T) {
 	s := &mapSource{text: map[string]string{"a.md": "- red\n"}}
 	lost := make(chan bool, 1)
@@ -139,7 +143,8 @@ func TestGoroutineEnds(t *testing.T) {
 	}
 }
 
-// Opening the index anew, however often, leaves nothing behind.
+// TestReopeningLeaksNothing checks that repeated reopening leaks no goroutines,
+// files or mappings.
 func TestReopeningLeaksNothing(t *testing.T) {
 	s := &mapSource{text: map[string]string{"a.md": "- red\n", "b.md": "- green\n"}}
 	x := s.open(t, t.TempDir())
@@ -153,8 +158,8 @@ func TestReopeningLeaksNothing(t *testing.T) {
 			t.Skip(err)
 		}
 		for line := range strings.Lines(string(maps)) {
-			// Of a root that panics when it is opened the mapping, of some pages,
-			// stays: nobody has a handle on it.
+			// The mapping of a root that panics on opening remains. It has a
+			// few pages, and no handle to it exists.
 			if strings.Contains(line, x.dir) && strings.Contains(line, ".zap (deleted)") {
 				deleted++
 			}
@@ -178,7 +183,7 @@ func TestReopeningLeaksNothing(t *testing.T) {
 			if err := os.Truncate(name, 20000); err != nil {
 				t.Fatal(err)
 			}
-			if damaged == "*.zap" { // that is seen only when all is open
+			if damaged == "*.zap" { // this damage is detected only after everything is open
 				os.Remove(name)
 			}
 		}
@@ -193,7 +198,7 @@ func TestReopeningLeaksNothing(t *testing.T) {
 		round([]string{"root.bolt", "*.zap"}[n%2])
 	}
 	for end := time.Now().Add(30 * time.Second); ; time.Sleep(10 * time.Millisecond) {
-		runtime.GC() // closes what a failed opening left
+		runtime.GC() // closes files left open by a failed opening
 		g, f, deleted := held()
 		if g <= g0 && f <= f0 && deleted == 0 {
 			return

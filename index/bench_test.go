@@ -19,8 +19,9 @@ import (
 
 var benchFiles = flag.Int("files", 2000, "files of the benchmarks, of ten entries each")
 
-// generator writes memory files as people's are: ten entries of some fifty
-// words whose frequencies follow Zipf's law, one in five files in Chinese.
+// A generator writes memory files similar to real ones: ten entries of about
+// fifty words whose frequencies follow Zipf's law, one in five files in
+// Chinese.
 type generator struct {
 	r     *rand.Rand
 	words *rand.Zipf
@@ -31,7 +32,8 @@ func newGenerator(seed uint64) *generator {
 	return &generator{r, rand.NewZipf(r, 1.07, 8, 60_000)}
 }
 
-// word makes a pronounceable word of a number, frequent ones being short.
+// word returns a pronounceable word for a random number. Frequent words are
+// short.
 func (g *generator) word() string { return wordNo(g.words.Uint64()) }
 
 func wordNo(n uint64) string {
@@ -63,7 +65,7 @@ func (g *generator) sentence(chinese bool, n int) string {
 	return b.String()
 }
 
-// benchFile makes the i-th file, the same one each time.
+// benchFile returns the i-th file, which is always the same.
 func benchFile(i int) (path, text string) {
 	g := newGenerator(uint64(i))
 	chinese := i%5 == 4
@@ -94,9 +96,9 @@ func (g *generator) query(n int) string {
 	return strings.Join(w, " ")
 }
 
-// BenchmarkUnit compares the two things that a bleve document can be: a block of
-// a file's entries, as here, and one entry, scored by bleve. It is what the
-// choice was made on.
+// BenchmarkUnit compares two units of a bleve document: a block of entries, as
+// used here, and a single entry, scored by bleve. Its results decided the
+// choice.
 func BenchmarkUnit(b *testing.B) {
 	src := newGenSource(*benchFiles)
 	b.Run("blocks", func(b *testing.B) {
@@ -188,8 +190,8 @@ func BenchmarkUnit(b *testing.B) {
 	})
 }
 
-// genSource has the texts of the files at hand, so that a hit costs what it
-// costs to parse one.
+// A genSource holds all texts in memory, so the cost of a hit is the cost of
+// parsing its file.
 type genSource struct {
 	layout *memory.Layout
 	texts  map[string]string
@@ -210,7 +212,7 @@ func (s *genSource) Load(path string) (*memory.Document, error) {
 	return s.layout.Parse(path, []byte(s.texts[path]), memory.Meta{ModTime: time.Unix(1, 0)}), nil
 }
 
-// docs parses every file, in the order of their numbers.
+// docs parses every file, ordered by path.
 func (s *genSource) docs(yield func(*memory.Document) bool) {
 	for _, path := range slices.Sorted(maps.Keys(s.texts)) {
 		if doc, _ := s.Load(path); !yield(doc) {
@@ -219,7 +221,7 @@ func (s *genSource) docs(yield func(*memory.Document) bool) {
 	}
 }
 
-// sameTokens lets bleve index the tokens that blocks are made of.
+// sameTokens makes bleve index the same tokens as blocks.
 type sameTokens struct{ *analyzer }
 
 func (a sameTokens) Tokenize(text []byte) (stream analysis.TokenStream) {
@@ -263,8 +265,8 @@ func measure(b *testing.B, search func(string)) {
 	}
 }
 
-// BenchmarkSearch times queries of words as frequent as in text, on an index
-// that is whole and at rest.
+// BenchmarkSearch measures queries whose words are as frequent as in the texts,
+// on a complete index without pending writes.
 func BenchmarkSearch(b *testing.B) {
 	src := newGenSource(*benchFiles)
 	x, err := Open(b.TempDir(), Options{Source: src})

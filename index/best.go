@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// before is the order of hits, and it is total: score, importance, newer time,
-// path, place in the file.
+// before reports whether c ranks before d. The order is total: score,
+// importance, newer time, path, position in the file.
 func (p *page) before(c, d candidate) bool {
 	if c.score != d.score {
 		return c.score > d.score
@@ -48,9 +48,9 @@ func (w *worst) Swap(i, j int)      { w.all[i], w.all[j] = w.all[j], w.all[i] }
 func (w *worst) Push(x any)         { w.all = append(w.all, x.(candidate)) }
 func (w *worst) Pop() any           { panic("the heap only grows and replaces") }
 
-// best returns the first n candidates in order, with their exact scores, and
-// how many there are. Most are passed over at a glance: only an exact score
-// needs a look at the record.
+// best returns the first n candidates in order, with exact scores, and the
+// number of all candidates. An upper bound of the score rejects most
+// candidates, because an exact score requires reading the record.
 func (p *page) best(n int) (top []candidate, total int) {
 	w := &worst{page: p}
 	low := func(score float64) bool { return len(w.all) == n && (n == 0 || score < w.all[0].score) }
@@ -80,11 +80,12 @@ func (p *page) best(n int) (top []candidate, total int) {
 	return w.all, total
 }
 
-// dup is what entries of equal text have in common.
+// dup returns the hash that entries of equal text share.
 func (p *page) dup(c candidate) uint64 { return p.entry(c).dup }
 
-// fold returns the page's candidates, entries of equal text as one, for each the
-// others, best first, and the number of all.
+// fold returns the candidates of the page, the number of all candidates, and
+// the duplicates of each returned candidate, best first. Of several entries
+// with equal text the page contains only the best.
 func (p *page) fold(offset, limit int) (hits []candidate, others map[uint64][]candidate, total int) {
 	want := offset + limit
 	for n := 2*want + 32; ; n *= 2 {
@@ -107,8 +108,8 @@ func (p *page) fold(offset, limit int) (hits []candidate, others map[uint64][]ca
 		return nil, nil, total
 	}
 	chosen := make(map[uint64]candidate)
-	var some uint64    // of their ends
-	var set [16]uint64 // likewise, finer
+	var some uint64    // set of the dup ends, modulo 64
+	var set [16]uint64 // set of the dup ends, modulo 1024
 	for _, c := range hits {
 		chosen[p.dup(c)] = c
 		some |= 1 << (c.dup & 63)

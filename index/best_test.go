@@ -10,9 +10,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestBestAreTheFirst compares pages of a search with the list of everything
-// that it finds, of which nothing is passed over: order, number, places of equal
-// text, and the parts of a score.
+// TestBestAreTheFirst compares pages of a search with the complete list of its
+// hits, for which no candidate is skipped. It compares the order, the total,
+// the places of equal text and the parts of scores.
 func TestBestAreTheFirst(t *testing.T) {
 	for seed := range uint64(8) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -54,7 +54,7 @@ func TestBestAreTheFirst(t *testing.T) {
 	}
 }
 
-// places are what a result has found, and how many.
+// places returns the hits of a result and its total.
 func places(r Result) (list []string) {
 	for _, h := range r.Hits {
 		list = append(list, fmt.Sprint(h.Doc.Place.Path, h.Entry.Line, h.Score, h.AlsoAt))
@@ -65,7 +65,7 @@ func places(r Result) (list []string) {
 // wantSum checks that a score is the sum of its parts.
 func wantSum(t *testing.T, h Hit) {
 	t.Helper()
-	near := func(a, b float64) bool { return math.Abs(a-b) <= 1e-5*(1+math.Abs(b)) } // an entry's own is a 32-bit sum
+	near := func(a, b float64) bool { return math.Abs(a-b) <= 1e-5*(1+math.Abs(b)) } // the own score of an entry is a 32-bit sum
 	if sum := h.Why.Own + h.Why.Near + h.Why.File + h.Why.Recency; !near(sum, h.Score) {
 		t.Errorf("the parts of %v sum to %v: %+v", h.Score, sum, h.Why)
 	}

@@ -9,20 +9,20 @@ import (
 	"github.com/memwatchd/memwatchd/memory"
 )
 
-// builder makes records and blocks of documents. It keeps buffers, so that each
-// goroutine has its own.
+// A builder makes records and blocks of documents. It has buffers, so each
+// goroutine needs its own.
 type builder struct {
 	*analyzer
-	counts map[string]int // of the slot being built
+	counts map[string]int // term counts of the slot being built
 }
 
 func newBuilder() *builder {
 	return &builder{analyzer: newAnalyzer(), counts: make(map[string]int)}
 }
 
-// build makes a file's record and its blocks. With only, just the words in it
-// are kept: that is enough to answer one query from a file that is not in the
-// index.
+// build returns the record of a file and its blocks. If only is not nil, the
+// blocks contain only its terms. These suffice to answer one query from a file
+// that is missing from the index.
 func (b *builder) build(doc *memory.Document, stamp memory.Stamp, hash [32]byte, only map[string]bool) (*file, []*block) {
 	f := &file{
 		path:    doc.Place.Path,
@@ -47,17 +47,17 @@ func (b *builder) build(doc *memory.Document, stamp memory.Stamp, hash [32]byte,
 	return f, w.blocks
 }
 
-// fileWriter is one file on its way into blocks.
+// A fileWriter divides one file into blocks.
 type fileWriter struct {
 	*builder
 	file   *file
 	only   map[string]bool
-	blocks []*block // the file's first block first
-	part   *part    // the last one
-	open   *block   // the last one
+	blocks []*block // in order; the first one starts the file
+	part   *part    // last part
+	open   *block   // last block
 }
 
-// document writes a part: the file as a whole, or its excerpt.
+// document writes a part: the whole file or its excerpt.
 func (w *fileWriter) document(doc *memory.Document, sum uint64) {
 	w.part = &part{partition: doc.Partition, sum: sum, entries: make([]entry, 0, len(doc.Entries))}
 	w.file.parts = append(w.file.parts, w.part)
@@ -75,12 +75,12 @@ func (w *fileWriter) newBlock() {
 		prefix: prefixOf(w.part.partition),
 		terms:  make(map[string]slots, 64),
 	}
-	w.part.blocks = append(w.part.blocks, 0) // the table gives the number
+	w.part.blocks = append(w.part.blocks, 0) // placeholder; the table assigns the number
 	w.blocks = append(w.blocks, b)
 	w.open = b
 }
 
-// head writes what belongs to the document as a whole.
+// head writes the terms of the document as a whole.
 func (w *fileWriter) head(doc *memory.Document) {
 	clear(w.builder.counts)
 	w.count(strings.TrimSuffix(doc.Place.Path, path.Ext(doc.Place.Path)), 1)
@@ -147,8 +147,7 @@ func (w *fileWriter) entry(n int, e *memory.Entry) {
 	w.part.setImportance(n, e.Importance)
 }
 
-// count adds the tokens of s to the slot being built and returns how many there
-// are.
+// count adds the tokens of s to the slot being built and returns their number.
 func (w *fileWriter) count(s string, by int) (n int) {
 	w.tokens(s, func(t token) {
 		w.builder.counts[t.term] += by
@@ -157,7 +156,7 @@ func (w *fileWriter) count(s string, by int) (n int) {
 	return n
 }
 
-// flush writes the counted words into a slot.
+// flush writes the counted words to a slot.
 func (w *fileWriter) flush(slot int) {
 	length := 0
 	for term, n := range w.builder.counts {
@@ -177,8 +176,9 @@ func (w *fileWriter) raise(b *block, s termSort, term string, slot int, l level)
 	b.terms[key] = v
 }
 
-// dupOf is the same for equal texts. It is cut from a cryptographic hash, so
-// that nobody can write a text that hides another.
+// dupOf returns an equal value for equal texts. It is the prefix of a
+// cryptographic hash, so that an attacker cannot write a text that hides
+// another one.
 func dupOf(norm string) uint64 { return sumOf(sha256.Sum256([]byte(norm))) }
 
 func sumOf(hash [32]byte) uint64 { return binary.LittleEndian.Uint64(hash[:]) }

@@ -6,28 +6,29 @@ import (
 	"github.com/memwatchd/memwatchd/memory"
 )
 
-// A ranking always has a first hit, even for a query that is about nothing in
-// memory. How much of a query an entry covers tells: the share of the query's
-// words that stand in the entry, each counting by how rare it is among the
-// entries that the view may read. A word counts 1 at most, if a single entry has
-// it or none.
+// A ranking always has a first hit, even for a query about a subject that is
+// not in memory. The coverage of a query by an entry detects this case: the
+// share of the words of the query that occur in the entry. Each word is weighted
+// by its rarity among the entries that the view may read. A word that occurs in
+// at most one entry has the maximum weight 1.
 //
-// A few words are covered easily, by chance too, and of many words nobody covers
-// a large part. So the share is at least of coverFew words and at most of
-// coverMany: with 0.4 for a threshold two rare words always make it, one never
-// does, and neither do many common ones in a long text.
+// An entry easily covers a few words, even by chance, and no entry covers a
+// large part of many words. So the denominator of the share is at least
+// coverFew and at most coverMany words. With the threshold 0.4, two rare words
+// always suffice, one word never does, and neither do many common words in a
+// long text.
 //
-// The figures were chosen with that threshold on questions about conversations,
-// on questions about other conversations, and on what people say to agents all
-// day ("run the tests again"), in English and Chinese; [TestEvalCover] prints what
-// they come to.
+// The constants were chosen with this threshold on three sets of queries in
+// English and Chinese: questions about conversations, questions about other
+// conversations, and everyday messages to agents ("run the tests again").
+// [TestEvalCover] prints the results.
 const (
 	coverFew  = 3.5
 	coverMany = 5
-	coverPair = 0.8 // of a pair of Han characters: a word makes more than one with its neighbours
+	coverPair = 0.8 // weight of a pair of Han characters: a word forms several pairs with its neighbours
 )
 
-// covered is which share of the query an entry covers, 0 to 1.
+// covered returns the share of the query that an entry covers, from 0 to 1.
 func (p *page) covered(e *memory.Entry) float64 {
 	most := idf(p.entries, 1)
 	worth := make(map[string]float64, len(p.words.terms))
@@ -36,7 +37,7 @@ func (p *page) covered(e *memory.Entry) float64 {
 		w := t.weight * min(1, p.idfs[i]/most)
 		if r := []rune(t.term); classOf(r[0]) == classCJK {
 			if len(r) == 1 {
-				continue // it is in half the words there are
+				continue // a single Han character occurs in half of all words
 			}
 			w *= coverPair
 		}

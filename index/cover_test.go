@@ -14,15 +14,15 @@ import (
 	"github.com/memwatchd/memwatchd/memory"
 )
 
-// threshold is what hooks ask for.
+// threshold is the minimum coverage that hooks require.
 const threshold = 0.4
 
-// chatter is what people say to an agent all day.
+// chatter returns everyday messages to an agent.
 func chatter(t *testing.T) []string {
 	return slices.DeleteFunc(readLines(t, "testdata/chat.txt"), func(l string) bool { return strings.HasPrefix(l, "#") })
 }
 
-// passing are the best hits of a query that cover enough of it.
+// passing returns the best hits of a query with sufficient coverage.
 func passing(t *testing.T, x *testIndex, query string, asOf time.Time) []Hit {
 	t.Helper()
 	res, err := x.Search(t.Context(), x.view, Query{Text: Unquoted(query), Limit: 32, Cover: true, AsOf: asOf})
@@ -33,8 +33,9 @@ func passing(t *testing.T, x *testIndex, query string, asOf time.Time) []Hit {
 	return hits[:min(8, len(hits))]
 }
 
-// TestEvalCover measures what passes the threshold: of questions that a
-// conversation answers, of questions about another one, and of chatter.
+// TestEvalCover measures the hits that pass the threshold for three sets:
+// questions that a conversation answers, questions about another conversation,
+// and chatter.
 func TestEvalCover(t *testing.T) {
 	if *convDir == "" {
 		t.Skip("no conversations: give -conversations DIR")
@@ -90,8 +91,9 @@ func TestEvalCover(t *testing.T) {
 	}
 }
 
-// What is about something in memory covers enough of it, in any language and of
-// any length; chatter, and what shares a word with it by chance, does not.
+// TestCover checks that queries about a subject in memory have sufficient
+// coverage, in any language and of any length. Chatter and texts with
+// accidentally equal words must not.
 func TestCover(t *testing.T) {
 	x := openTest(t, "testdata/cover")
 	for query, want := range map[string]bool{
@@ -113,7 +115,8 @@ func TestCover(t *testing.T) {
 	}
 }
 
-// How much an entry covers is told by nothing that the view may not read.
+// TestCoverIsPrivate checks that the coverage of an entry does not depend on
+// entries that the view cannot read.
 func TestCoverIsPrivate(t *testing.T) {
 	var dirs memory.Directories
 	public, err := dirs.View(memory.Scope{Subject: "owner", Context: memory.Public})

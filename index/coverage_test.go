@@ -7,34 +7,35 @@ import (
 	"testing"
 )
 
-// A model is a small daemon: one index, one directory whose owner is known by
-// the file C, and one file N in it. Its state is comparable, so that every state
-// is visited once. Each method named step… is one atomic step of a goroutine.
+// A model is a small daemon: one index, one directory whose owner is known
+// through the file C, and one file N in it. Its state is comparable, so that
+// every state is visited once. Each method named step… is one atomic step of a
+// goroutine.
 type model struct {
 	cover coverage
 
 	disk              bool // N is saved
-	tableN, tableC    bool // the table in use has them as they are on disk
-	next              int  // of a rebuild: 0 not begun, 1 begun, 2 fed, 3 done
-	nextN, nextC      bool // the table that it makes
+	tableN, tableC    bool // the table in use matches the files on disk
+	next              int  // state of the rebuild: 0 not begun, 1 begun, 2 fed, 3 done
+	nextN, nextC      bool // the table of the rebuild matches them
 	pendN, pendC      bool // marked and not delivered
 	sure, claim       bool // the owners are declared known; C has been read
-	request, done     int8 // scans
+	request, done     int8 // numbers of scans
 	scan              int8 // 0 idle, 1 walked, 2 marked
-	scanFor           int8 // the request that the scan answers
+	scanFor           int8 // request that the scan answers
 	saw               bool // the scan has seen N
-	blind             bool // the scan could not look at the directory
-	unread, clear     bool // a scan missed the directory; the barrier that clears this is waiting
-	clearN, clearC    bool // the deliveries that this barrier waits for
-	failures, blinded int8 // still to come
+	blind             bool // the scan could not read the directory
+	unread, clear     bool // a scan missed the directory; the barrier that clears this state is pending
+	clearN, clearC    bool // deliveries that this barrier waits for
+	failures, blinded int8 // remaining
 	lost              bool // Options.Lost was called
 
 	completer caller
-	epoch     uint64 // as the completer has read it
+	epoch     uint64 // as read by the completer
 
 	client   caller
-	degraded bool // as the client has read it
-	view     bool // has the directory
+	degraded bool // as read by the client
+	view     bool // the view includes the directory
 	found    bool
 	missed   bool
 }
@@ -42,12 +43,12 @@ type model struct {
 // A caller is a goroutine that waits for a barrier among other things.
 type caller struct {
 	pc           int8
-	request      int8 // the scan that its barrier waits for
+	request      int8 // scan that its barrier waits for
 	waitN, waitC bool
 }
 
-// A flaw is a mistake that the model can be built with, to show that the test
-// finds it.
+// A flaw is a deliberate mistake in the model. It shows that the test detects
+// the mistake.
 type flaw string
 
 const (
@@ -63,10 +64,10 @@ const (
 	lossIgnored        flaw = "an opened index stays complete"
 )
 
-// TestCoverageModel runs all interleavings of a client that saves and searches, the
-// watcher, the daemon's completer, a rebuild, failures of the store and scans
-// that cannot read a directory. No answer that claims to be complete may miss
-// the save.
+// TestCoverageModel runs all interleavings of a client that saves and searches,
+// the watcher, the completer of the daemon, a rebuild, failures of the store
+// and scans that cannot read a directory. No answer that is reported as
+// complete may miss the save.
 func TestCoverageModel(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes half a minute with the race detector")
@@ -91,7 +92,7 @@ func TestCoverageModel(t *testing.T) {
 func explore(f flaw) (states, covered, missed int) {
 	first := model{request: 1, failures: 2, blinded: 1}
 	if f != none || os.Getenv("FAULTS") == "" {
-		first.failures = 1 // finds every flaw
+		first.failures = 1 // one failure suffices for every flaw
 	}
 	first.cover.open()
 	first.epoch = first.cover.epoch
@@ -122,7 +123,7 @@ func explore(f flaw) (states, covered, missed int) {
 	return states, covered, missed
 }
 
-// steps lists the states that one step of one goroutine leads to.
+// steps returns the states that are reachable by one step of one goroutine.
 func (m model) steps(f flaw) (list []model) {
 	add := func(step func(*model) bool) {
 		next := m
@@ -142,13 +143,13 @@ func (m model) steps(f flaw) (list []model) {
 	return list
 }
 
-// wait advances a caller through Watcher.Sync, from the given pc on, by three
-// steps.
+// wait advances a caller through Watcher.Sync by one of three steps, the first
+// of which is pc.
 func (m *model) wait(c *caller, pc int8) bool {
 	switch c.pc {
 	case pc: // catchUp
 		c.request = m.request
-	case pc + 1: // the barrier is behind the marks of those scans
+	case pc + 1: // the barrier follows the marks of those scans
 		if m.done < c.request {
 			return false
 		}
@@ -164,8 +165,8 @@ func (m *model) wait(c *caller, pc int8) bool {
 
 const clientDone = 8
 
-// stepClient saves N, and searches for it as ipc.Memory does. The event of the
-// save may be lost in an overflow, which requests a scan.
+// stepClient saves N and searches for it like ipc.Memory. The event of the save
+// may be lost in an overflow, which requests a scan.
 func (m *model) stepClient(f flaw, overflow bool) bool {
 	c := &m.client
 	if overflow && c.pc > 0 {
@@ -178,7 +179,7 @@ func (m *model) stepClient(f flaw, overflow bool) bool {
 	switch c.pc {
 	case 0:
 		m.disk = true
-		m.tableN = false // it has an older version
+		m.tableN = false // the table has an older version
 		m.pendN = !overflow
 		if overflow {
 			m.request++
@@ -228,10 +229,10 @@ func (m *model) stepCompleter(f flaw) bool {
 			m.epoch = m.cover.epoch
 		}
 		if m.unread && f != unreadConfirmed || !m.cover.confirm(m.epoch) {
-			c.pc = 6 // once more
+			c.pc = 6 // retry
 			return true
 		}
-	case 5: // it waits for d.lost
+	case 5: // waits for d.lost
 		if !m.lost {
 			return false
 		}
@@ -287,7 +288,8 @@ func (m *model) stepScan(f flaw, blind bool) bool {
 	return true
 }
 
-// cleared lets the barrier pass that a scan has sent after one that failed.
+// cleared completes the pending barrier of a scan after a failed scan, if its
+// deliveries are done.
 func (m *model) cleared() {
 	if m.clear && !m.clearN && !m.clearC {
 		m.clear, m.unread = false, false
@@ -320,14 +322,14 @@ func (m *model) stepDeliverC() bool {
 	return true
 }
 
-// stepRebuild is a step of Index.Rebuild. The catalogue knows of no file that no walk has
-// seen yet.
+// stepRebuild is a step of Index.Rebuild. The catalogue contains no file that
+// no walk has seen yet.
 func (m *model) stepRebuild(f flaw) bool {
 	switch m.next {
 	case 0:
-	case 1: // nothing is in the catalogue
+	case 1: // the catalogue is empty
 	case 2:
-		m.tableN = m.nextN || m.tableN // the files of the old table are read again
+		m.tableN = m.nextN || m.tableN // swap reads the files of the old table again
 		m.tableC = m.nextC || m.tableC
 		m.nextN, m.nextC = false, false
 		if f == swapConfirms {
@@ -343,7 +345,8 @@ func (m *model) stepRebuild(f flaw) bool {
 	return true
 }
 
-// stepFail is Index.fail: the store that is opened again lacks everything. A rebuild under way goes on.
+// stepFail is Index.fail: the reopened store is empty. A rebuild in progress
+// continues.
 func (m *model) stepFail(f flaw) bool {
 	if m.failures == 0 {
 		return false
@@ -358,8 +361,8 @@ func (m *model) stepFail(f flaw) bool {
 	return true
 }
 
-// A search that gives up because one file after the other has changed does not
-// claim to be complete.
+// TestSearchGivesUp checks that a search is degraded if it gives up because
+// files change repeatedly.
 func TestSearchGivesUp(t *testing.T) {
 	s := &mapSource{text: map[string]string{}}
 	for n := range retries + 5 {
@@ -367,14 +370,15 @@ func TestSearchGivesUp(t *testing.T) {
 	}
 	x := s.open(t, t.TempDir())
 	s.whole(t, x)
-	clear(s.text) // each attempt finds the next one gone
+	clear(s.text) // each attempt finds another missing file
 	res, err := x.Search(t.Context(), ownerView(t), Query{Text: "red", Limit: 1})
 	if err != nil || !res.Degraded || len(res.Hits) > 0 {
 		t.Errorf("%+v, %v", res, err)
 	}
 }
 
-// A rebuild neither confirms that the index is complete nor revokes it.
+// TestRebuildConfirmsNothing checks that a rebuild does not change whether the
+// index is complete.
 func TestRebuildConfirmsNothing(t *testing.T) {
 	s := &mapSource{text: map[string]string{"a.md": "- red\n", "b.md": "- green\n"}}
 	x := s.open(t, t.TempDir())

@@ -19,8 +19,8 @@ import (
 	"github.com/memwatchd/memwatchd/memory"
 )
 
-// Judged collections are not part of the project. With -eval naming a directory
-// of them, TestEval prints how well the ranking finds what it should:
+// Judged collections are not part of the project. If -eval names a directory of
+// them, TestEval prints the quality of the ranking:
 //
 //	go test ./index -run Eval -v -eval DIR -conversations DIR
 //
@@ -110,7 +110,8 @@ func ndcg(ids []string, gold map[string]float64) float64 {
 	return gain / ideal
 }
 
-// A question about a conversation, and the lines with its evidence.
+// A question is a question about a conversation, with the lines of its
+// evidence.
 type question struct {
 	Conversation, Question string
 	AsOf                   string `json:"as_of"`
@@ -122,7 +123,8 @@ type gold struct {
 	Line int
 }
 
-// conversations are the questions by the conversations that are measured.
+// conversations returns the questions by conversation, for the selected
+// conversations.
 func conversations(t *testing.T) map[string][]question {
 	t.Helper()
 	byConv := make(map[string][]question)
@@ -138,7 +140,7 @@ func conversations(t *testing.T) map[string][]question {
 	return byConv
 }
 
-// TestEvalConversations measures entries: a hit is right when its lines cover a
+// TestEvalConversations measures entries: a hit is right if its lines include a
 // line of evidence.
 func TestEvalConversations(t *testing.T) {
 	if *convDir == "" {
@@ -181,7 +183,7 @@ func TestEvalConversations(t *testing.T) {
 	fmt.Printf("conversations  R@5 %.4f  R@10 %.4f  MRR@10 %.4f over %d questions\n", r5/float64(n), r10/float64(n), mrr/float64(n), n)
 }
 
-// testIndex is an index over a directory, without a daemon around it.
+// A testIndex is an index of a directory, without a daemon.
 type testIndex struct {
 	*Index
 	*dirSource
@@ -189,7 +191,7 @@ type testIndex struct {
 	now  time.Time
 }
 
-// dirSource reads files of a directory that does not change.
+// A dirSource reads files of a directory that does not change.
 type dirSource struct {
 	root   string
 	layout *memory.Layout
@@ -234,7 +236,7 @@ func (s *dirSource) paths(t testing.TB) (paths []string) {
 	return paths
 }
 
-// openTest indexes a directory.
+// openTest indexes a directory and returns the complete index.
 func openTest(t testing.TB, root string) *testIndex {
 	t.Helper()
 	layout := memory.Layout{}

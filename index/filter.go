@@ -10,17 +10,17 @@ import (
 	"github.com/memwatchd/memwatchd/memory"
 )
 
-// sieve is a filter made ready: what postings decide is looked up once, what
-// concerns all of a part is asked once, and the rest of each record.
+// A sieve is a prepared filter. It evaluates postings once, the conditions on a
+// part once for each part, and the remaining conditions for each record.
 type sieve struct {
 	*Filter
 	view  memory.View
-	set   entrySet // the entries that postings let through; nil if all
+	set   entrySet // entries that pass the conditions on postings; nil if all pass
 	since int64
 	until int64
 }
 
-// entrySet is a set of entries: a bit for each slot, by the block's number.
+// An entrySet is a set of entries: one bit for each slot, by block number.
 type entrySet []uint32
 
 func (s entrySet) has(p *part, e int) bool {
@@ -30,7 +30,8 @@ func (s entrySet) has(p *part, e int) bool {
 
 func (s entrySet) slot(block uint32, slot int) bool { return s[block]>>slot&1 != 0 }
 
-// with gathers the entries that have any of some terms.
+// with returns the entries that have any of the terms at the given level or
+// above.
 func (s *search) with(sort termSort, least level, terms ...string) entrySet {
 	set := make(entrySet, len(s.table.blocks)+len(s.over.blocks))
 	for _, term := range terms {
@@ -47,7 +48,7 @@ func (s *search) with(sort termSort, least level, terms ...string) entrySet {
 	return set
 }
 
-// newSieve prepares the query's filter and its excluded words.
+// newSieve prepares the filter of the query and its excluded words.
 func (s *search) newSieve(exclude words) *sieve {
 	f := &s.query.Filter
 	v := &sieve{Filter: f, view: s.view, since: noTime, until: forever}
@@ -106,8 +107,9 @@ func cleanTags(tags []string) []string {
 	return slices.Compact(clean)
 }
 
-// part asks of a part what concerns all of its entries; its record is only looked
-// at if it has to be. With ask, each entry's has to be asked too.
+// part reports whether a part passes the conditions that concern all of its
+// entries. It reads the record of the part only if necessary. If ask is set, the
+// caller must also evaluate the record of each entry.
 func (v *sieve) part(o *overlay, n uint32) (pass, ask bool) {
 	r := o.row(n)
 	if len(v.Kinds) > 0 && !slices.Contains(v.Kinds, r.kind) ||
@@ -121,13 +123,13 @@ func (v *sieve) part(o *overlay, n uint32) (pass, ask bool) {
 	return true, v.State != nil || r.oldest < v.since || r.newest > v.until
 }
 
-// file asks of a file's record.
+// file reports whether the record of a file passes.
 func (v *sieve) file(f *file) bool {
 	if v.Path != "" && !matchPath(v.Path, f.path) {
 		return false
 	}
-	// session_id and contact_id are the frontmatter's: whoever may not read
-	// that finds a session by its file's name only.
+	// session_id and contact_id belong to the frontmatter. A view that cannot
+	// read the frontmatter finds a session only by its file name.
 	if v.Session != "" && !(f.kind == memory.Session && f.name == v.Session) && !(f.session == v.Session && f.owned(v.view)) {
 		return false
 	}
@@ -140,12 +142,13 @@ func (v *sieve) file(f *file) bool {
 // forever is later than any time.
 const forever = math.MaxInt64
 
-// entry asks of one entry everything that the part has not answered.
+// entry reports whether one entry passes the conditions that part does not
+// cover.
 func (v *sieve) entry(p *part, e int) bool {
 	return (v.set == nil || v.set.has(p, e)) && v.record(&p.entries[e])
 }
 
-// record asks of an entry's record.
+// record reports whether the record of an entry passes.
 func (v *sieve) record(e *entry) bool {
 	if e.time < v.since || e.time > v.until {
 		return false
@@ -160,7 +163,8 @@ func (v *sieve) record(e *entry) bool {
 	return e.flags&want != 0
 }
 
-// matchPath matches a glob, or a directory or file by its name.
+// matchPath reports whether path matches a glob, or is the named file, or is
+// below the named directory.
 func matchPath(pattern, path string) bool {
 	pattern = strings.Trim(pattern, "/")
 	if rest, ok := strings.CutPrefix(path, pattern); ok && (rest == "" || rest[0] == '/') {
@@ -171,15 +175,15 @@ func matchPath(pattern, path string) bool {
 }
 
 const (
-	// maxPattern is longer than any path.
+	// maxPattern exceeds the length of any path.
 	maxPattern = 4096
-	// maxChoices bounds the ways in which a glob's braces can be read: all of
-	// them may have to be tried, for every file.
+	// maxChoices bounds the alternatives that the braces of a glob expand to.
+	// Matching may try all of them for every file.
 	maxChoices = 256
 )
 
-// CheckPath reports whether a path filter is well formed, and not so involved
-// that matching it would take for ever.
+// CheckPath returns an error if a path filter is malformed, or so complex that
+// matching would take too long.
 func CheckPath(pattern string) error {
 	if len(pattern) > maxPattern || choices(pattern) > maxChoices {
 		return errors.New("the pattern is too long or has too many alternatives")
@@ -190,8 +194,8 @@ func CheckPath(pattern string) error {
 	return nil
 }
 
-// choices is at least the number of patterns without braces that one with them
-// stands for; more than maxChoices are not counted.
+// choices returns an upper bound of the number of patterns that the braces
+// expand to. It stops counting above maxChoices.
 func choices(pattern string) int {
 	n, open := 1, []int{}
 	for i := 0; i < len(pattern) && n <= maxChoices; i++ {

@@ -3,16 +3,16 @@ package index
 import "math"
 
 // tuning holds the constants of ranking by relevance. They were chosen on
-// judged collections; a change of one shows in the golden files.
+// judged collections. Changing one changes the golden files.
 var tuning = struct {
-	k1, b         float64 // entry: short texts want little of either
+	k1, b         float64 // for entries: both are low for short texts
 	fileK1, fileB float64
-	near          float64 // share of each neighbour's own score
-	file          float64 // share of the file's score
+	near          float64 // share of the own score of each neighbour
+	file          float64 // share of the score of the file
 	unigram       float64 // weight of a single Han character
-	prefix        float64 // weight of a word's beginning
-	recency       float64 // the most that being new adds, as a share
-	halfLife      float64 // hours after which it is half of that
+	prefix        float64 // weight of the beginning of a word
+	recency       float64 // maximum increase for new entries, as a share
+	halfLife      float64 // hours until the increase is half of the maximum
 }{
 	k1: 0.9, b: 0.3,
 	fileK1: 1.2, fileB: 0.75,
@@ -21,18 +21,19 @@ var tuning = struct {
 	recency: 0.01, halfLife: 30 * 24,
 }
 
-// idf is the inverse document frequency of BM25 with one added, so that it is
-// never negative (Robertson and Zaragoza 2009, as Lucene has it).
+// idf returns the inverse document frequency of BM25 with one added inside the
+// logarithm, so that the result is never negative (Robertson and Zaragoza 2009,
+// as implemented in Lucene).
 func idf(n, df int) float64 {
 	return math.Log(1 + (float64(n)-float64(df)+0.5)/(float64(df)+0.5))
 }
 
-// bm25 is one term's part of a score (Robertson and Zaragoza 2009, (3.15)), with
-// the norm of the text that it stands in.
+// bm25 returns the contribution of one term to a score (Robertson and Zaragoza
+// 2009, (3.15)). Norm belongs to the text that contains the term.
 func bm25(idf, tf, norm, k1 float64) float64 { return idf * tf * (k1 + 1) / (tf + norm) }
 
-// norms are what BM25 sets a term's frequency against, by the length of a text:
-// those of usual lengths are computed once.
+// norms computes the denominator term of BM25 for the length of a text. The
+// values for usual lengths are computed once.
 type norms struct {
 	k1, b, average float64
 	short          [256]float64
@@ -57,7 +58,7 @@ func (n *norms) of(length uint32) float64 {
 	return n.compute(length)
 }
 
-// freshness is 1 for now and a half when a half-life has passed.
+// freshness returns 1 for the present and 0.5 after one half-life.
 func freshness(now, t int64) float64 {
 	if t == noTime {
 		return 0
@@ -65,7 +66,7 @@ func freshness(now, t int64) float64 {
 	return tuning.halfLife / (tuning.halfLife + hours(now, t))
 }
 
-// hours is an age; it is never negative.
+// hours returns the age of t in hours, at least 0.
 func hours(now, t int64) float64 {
 	if t >= now {
 		return 0
@@ -73,8 +74,8 @@ func hours(now, t int64) float64 {
 	return float64(now-t) / 3.6e12
 }
 
-// overlapScore is the exact score of an entry of which hits of the query's
-// distinct tokens were found in text or tags.
+// overlapScore returns the exact score of an entry whose text or tags contain
+// the given number of hits among the distinct tokens of the query.
 func overlapScore(q *Query, time int64, importance float64, hits, tokens int) (float64, Why) {
 	var w Why
 	if tokens > 0 {

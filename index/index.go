@@ -1,10 +1,10 @@
-// Package index finds: it keeps, for every file of memory, the entries' words in
-// bleve and their measures in memory, and ranks entries for one reader at a
-// time.
+// Package index searches memory. For every file it stores the words of the
+// entries in bleve and their measures in memory, and it ranks entries for one
+// reader at a time.
 //
-// It is a cache. Nothing in it is true by itself: a hit is shown as its file is
-// at that moment, and what cannot be opened, or fails, is set aside and built
-// again from the files, which meanwhile are read to answer.
+// The index is a cache. A hit always shows the current content of its file. An
+// index that cannot be opened or that fails is set aside and rebuilt from the
+// files. Until the new index is complete, searches read the files.
 package index
 
 import (
@@ -23,62 +23,63 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Options are what an index needs to know.
+// Options configures an index.
 type Options struct {
-	// Source gives files as they are now.
+	// Source reads the current files.
 	Source Source
-	// Paths lists every file that could be in the index, in any order. While
+	// Paths returns every file that could be in the index, in any order. While
 	// the index is not complete, searches read the missing files from there.
 	Paths func() []string
-	// Version is what the caller's settings make of files: an index built with
-	// another is built anew.
+	// Version identifies the settings of the caller that affect the indexed
+	// content. An index with another version is rebuilt.
 	Version string
-	// Lost is called, in its own time and without locks held, when the index
-	// had to be set aside while in use and every file must be applied again.
+	// Lost is called in a separate goroutine, without locks, if every file must
+	// be applied again because the index failed or a rebuild could not read a
+	// file.
 	Lost func()
-	// Nap is how long changes gather before they are brought to disk together:
-	// 200 ms if it is zero, which is what many small updates want. Confirm and
-	// Close wait for the disk, and so for it.
+	// Nap is the time for which changes are collected before they are written
+	// to disk together. Zero means 200 ms, which suits many small updates.
+	// Confirm and Close wait for the disk, and thus for Nap.
 	Nap time.Duration
-	// Logger gets what a person should know; nil discards it.
+	// Logger receives messages for the operator; nil discards them.
 	Logger *slog.Logger
 }
 
-// Index is the index of one root. All methods are safe for concurrent use.
+// An Index is the index of one root. All methods are safe for concurrent use.
 type Index struct {
 	dir string
 	opt Options
 
-	writing sync.Mutex // one Apply, Rebuild or Close at a time
-	again   time.Time  // when it is worth trying again to open the store, guarded by writing
+	writing sync.Mutex // serializes Apply, Rebuild and Close
+	again   time.Time  // earliest time of the next attempt to open the store, guarded by writing
 	sound   *time.Timer
 
-	rebuilding chan struct{} // full while there is a rebuild
+	rebuilding chan struct{} // full during a rebuild
 
-	mu     sync.RWMutex // guards what follows; held by a search while it ranks
+	mu     sync.RWMutex // guards the following fields; held by a search while it ranks
 	closed bool
-	store  *store // nil while there is none
+	store  *store // nil while the index has no open store
 	table  *table
-	name   string   // of the directory in use
-	next   *rebuild // the index being built beside this one
-	lost   string   // what became of the last one, until the new one is whole
+	name   string   // directory name of the index in use
+	next   *rebuild // index of a rebuild in progress
+	lost   string   // description of the last failure, until the new index is complete
 	cover  coverage // whether the table holds every file
 
 	revision   atomic.Uint64
-	generation atomic.Uint64 // rises when the store is opened
+	generation atomic.Uint64 // increases when the store is opened
 	builders   sync.Pool
 }
 
-// An Update is one file as it is now, or gone.
+// An Update is the current state of one file.
 type Update struct {
 	Path  string
-	Doc   *memory.Document // nil: the file is gone
+	Doc   *memory.Document // nil if the file does not exist
 	Stamp memory.Stamp
-	Hash  [32]byte // SHA-256 of the file's bytes
+	Hash  [32]byte // SHA-256 of the file content
 }
 
-// Apply makes the index match the updates: all of them, or none and an error. A
-// search that begins after it returns sees them.
+// Apply makes the index match all updates. On error it applies none. A search
+// that begins after Apply returns sees the updates.
 func (x *Index) Apply(ctx context.Context, updates []Update) error {
 	if len(updates) == 0 {
 		return nil
@@ -112,7 +113,7 @@ func (x *Index) Apply(ctx context.Context, updates []Update) error {
 	return nil
 }
 
-// build makes records and blocks, on two goroutines if there is enough to do.
+// build makes records and blocks, on two goroutines if there are many updates.
 func (x *Index) build(ctx context.Context, updates []Update) ([]*file, [][]*block, error) {
 	files := make([]*file, len(updates))
 	blocks := make([][]*block, len(updates))
@@ -143,15 +144,14 @@ func (x *Index) build(ctx context.Context, updates []Update) ([]*file, [][]*bloc
 	return files, blocks, g.Wait()
 }
 
-// write puts files into a store and its table. Searches go on meanwhile: they
-// see a file's new blocks as soon as bleve shows them, because these have
-// numbers of their own, and the old ones' are given back only when no search
-// can meet them any more.
+// write stores files in a store and its table. Searches continue concurrently.
+// New blocks have new numbers, so a search sees them as soon as bleve contains
+// them. The old numbers are freed only when no search can encounter them.
 func (x *Index) write(s *store, t *table, updates []Update, files []*file, blocks [][]*block) error {
 	var all []*block
 	var gone []string
 	x.mu.Lock()
-	last := make(map[string]int, len(updates)) // of several updates of a path the last one counts
+	last := make(map[string]int, len(updates)) // the last update of a path takes precedence
 	for i, u := range updates {
 		last[u.Path] = i
 	}
@@ -208,9 +208,10 @@ func (x *Index) write(s *store, t *table, updates []Update, files []*file, block
 }
 
 // Confirm records that every file has been compared with the index since
-// [Status.Epoch] was read: from now on the index answers alone. It fails if the
-// index was opened again since, because every file must then be compared again.
-// Confirm waits until all is on disk; if that fails, Status reports it.
+// [Status.Epoch] was read. From then on, searches use only the index. Confirm
+// returns an error if the index has been opened again since, because every file
+// must then be compared again. Confirm waits until everything is on disk. If
+// that fails, Status reports the failure.
 func (x *Index) Confirm(epoch uint64) error {
 	x.writing.Lock()
 	defer x.writing.Unlock()
@@ -232,11 +233,11 @@ func (x *Index) Confirm(epoch uint64) error {
 	return nil
 }
 
-// Close waits until everything is on disk and closes the index. What cannot be
-// brought there is read from the files the next time.
+// Close waits until everything is on disk and closes the index. Data that
+// cannot be written is indexed again from the files after the next Open.
 func (x *Index) Close() error {
-	// What a rebuild leaves it puts away itself: not when another index is open
-	// in the same directory.
+	// A rebuild removes its unfinished index itself. Wait for it, because
+	// another index may be opened in the same directory after Close.
 	defer func() {
 		x.rebuilding <- struct{}{}
 		<-x.rebuilding
@@ -259,8 +260,8 @@ func (x *Index) Close() error {
 	return err
 }
 
-// Known gives every file in the index with the stamp that it was read with, in
-// the order of paths.
+// Known returns an iterator over all files in the index with their stamps at
+// the time of indexing, ordered by path.
 func (x *Index) Known() iter.Seq2[string, memory.Stamp] {
 	x.mu.RLock()
 	files := slices.Collect(maps.Values(x.table.files))

@@ -17,7 +17,7 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// mapSource is files in memory.
+// A mapSource holds files in memory.
 type mapSource struct {
 	layout memory.Layout
 	text   map[string]string
@@ -65,7 +65,7 @@ func (s *mapSource) updates(paths ...string) (all []Update) {
 	return all
 }
 
-// open opens an index of s in dir and applies every file that it lacks.
+// open opens an index of s in dir, without applying files.
 func (s *mapSource) open(t testing.TB, dir string) *Index {
 	t.Helper()
 	x, err := Open(dir, Options{Source: s, Paths: s.paths})
@@ -96,7 +96,7 @@ func ownerView(t testing.TB) memory.View {
 	return v
 }
 
-// hitsOf gives the hits as path:line.
+// hitsOf returns the hits of a query as path:line.
 func hitsOf(t testing.TB, x *Index, q Query) (list []string) {
 	t.Helper()
 	if q.Limit == 0 {
@@ -129,7 +129,7 @@ func TestApply(t *testing.T) {
 	check("green", "a.md:2")
 	check("blue", "b.md:1")
 
-	// More blocks than before, and then fewer.
+	// The file has more blocks than before, and then fewer.
 	s.text["a.md"] = strings.Repeat("- filler\n", 100) + "- violet\n"
 	if err := x.Apply(t.Context(), s.updates("a.md")); err != nil {
 		t.Fatal(err)
@@ -148,7 +148,7 @@ func TestApply(t *testing.T) {
 		t.Errorf("%d files with %d entries, want 1 with 2", st.Files, st.Entries)
 	}
 
-	// What is on disk is what was in memory.
+	// The reopened index must match the one in memory.
 	if err := x.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -235,9 +235,9 @@ func TestEqualTextIsShownOnce(t *testing.T) {
 	}
 }
 
-// TestDamage breaks an index in every way that a disk can, and wants it to come
-// up, answer from the files at once, and be whole again when they have been
-// applied.
+// TestDamage damages an index in every way that a disk can. The index must
+// open, answer from the files immediately, and be complete after the files have
+// been applied.
 func TestDamage(t *testing.T) {
 	segment := func(change func(t *testing.T, name string)) func(*testing.T, string) {
 		return func(t *testing.T, dir string) {
@@ -341,7 +341,7 @@ func TestDamage(t *testing.T) {
 			if got, want := x.Status().Problem != "", n == maxCrashes; got != want {
 				t.Errorf("set aside at opening %d: %v", n, got)
 			}
-			x.mu.Lock() // a crash: nothing is said to the index, and the lock on its files goes
+			x.mu.Lock() // simulates a crash: the store closes, which releases its file lock, but the index does not
 			x.store.close()
 			x.store = nil
 			x.mu.Unlock()
@@ -452,9 +452,9 @@ func TestRebuild(t *testing.T) {
 	}
 }
 
-// A file that is away for a moment while the index is rebuilt, and is then as it
-// was, is told to nobody: it is in the new index all the same. One that is gone
-// for good is not.
+// TestRebuildAway rebuilds the index while one file is temporarily missing. The
+// file then equals its old version, so no update follows, but the new index
+// must contain it. The new index must not contain a deleted file.
 func TestRebuildAway(t *testing.T) {
 	s := &mapSource{text: map[string]string{"a.md": "- red\n", "b.md": "- red\n", "c.md": "- red\n", "d.md": "- red\n"}}
 	x := s.open(t, t.TempDir())
@@ -482,8 +482,8 @@ func TestRebuildAway(t *testing.T) {
 	}
 }
 
-// A rebuild that fails, as one does when whoever asked for it goes away, is in
-// nobody's way.
+// TestRebuildFails checks that a failed rebuild does not disturb updates. A
+// rebuild fails, for example, if its caller disconnects.
 func TestRebuildFails(t *testing.T) {
 	s := &mapSource{text: map[string]string{}}
 	for i := range 20 {
@@ -491,7 +491,7 @@ func TestRebuildFails(t *testing.T) {
 	}
 	x := s.open(t, t.TempDir())
 	s.whole(t, x)
-	// What hangs could not be closed either.
+	// If the test hangs, x.Close would hang too.
 	defer time.AfterFunc(time.Minute, func() { panic("rebuilding and applying never end") }).Stop()
 	var group errgroup.Group
 	ctx, cancel := context.WithCancel(t.Context())
@@ -506,7 +506,7 @@ func TestRebuildFails(t *testing.T) {
 	gone := errors.New("gone")
 	for range 6 {
 		err := x.Rebuild(ctx, s.paths(), func(context.Context, string) (Update, error) {
-			time.Sleep(3 * time.Millisecond) // who has to wait so long for a lock is handed it
+			time.Sleep(3 * time.Millisecond) // a goroutine that waits for a lock this long gets it next
 			return Update{}, gone
 		})
 		if !errors.Is(err, gone) {
@@ -522,8 +522,8 @@ func TestRebuildFails(t *testing.T) {
 	}
 }
 
-// TestCloseWhileRebuilding looks whether a rebuild has put everything away when
-// the index is closed.
+// TestCloseWhileRebuilding checks that a rebuild has removed its files when
+// Close returns.
 func TestCloseWhileRebuilding(t *testing.T) {
 	s := &mapSource{text: map[string]string{}}
 	for i := range 20 * rebuildBatch {
@@ -558,8 +558,8 @@ func TestCloseWhileRebuilding(t *testing.T) {
 	}
 }
 
-// TestApplyWhileSearching changes files while others search; the race detector
-// and the counts watch.
+// TestApplyWhileSearching changes files during searches. The race detector and
+// the counts detect errors.
 func TestApplyWhileSearching(t *testing.T) {
 	s := &mapSource{text: map[string]string{}}
 	for i := range 50 {
@@ -622,7 +622,7 @@ func FuzzRecord(f *testing.F) {
 	})
 }
 
-// TestFailure lets the store fail under an index that is otherwise sound.
+// TestFailure simulates a failure of the store of an undamaged index.
 func TestFailure(t *testing.T) {
 	s := &mapSource{text: map[string]string{"a.md": "- red\n"}}
 	x := s.open(t, t.TempDir())
@@ -633,7 +633,7 @@ func TestFailure(t *testing.T) {
 		x.fail(generation, os.ErrInvalid)
 	}
 	fail(1)
-	fail(1) // somebody who saw the same failure
+	fail(1) // another goroutine reports the same failure
 	if st := x.Status(); !st.Degraded || st.Problem == "" || st.Generation != 2 {
 		t.Errorf("after a failure: %+v", st)
 	}
@@ -645,7 +645,7 @@ func TestFailure(t *testing.T) {
 		t.Errorf("not whole again: %+v", st)
 	}
 
-	// A store that could not be opened is tried again with the next change.
+	// The next change opens the store again.
 	x.mu.Lock()
 	if err := x.store.close(); err != nil {
 		t.Fatal(err)
@@ -658,7 +658,7 @@ func TestFailure(t *testing.T) {
 		t.Errorf("tried again (-want +got):\n%s", diff)
 	}
 
-	// What was closed stays closed.
+	// A closed index remains closed.
 	if err := x.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -668,8 +668,8 @@ func TestFailure(t *testing.T) {
 	}
 }
 
-// TestHalfApplied looks for a file of which bleve shows a version that does not
-// count yet, when the file is another one already.
+// TestHalfApplied searches while bleve contains a version of a file that does
+// not count yet, and the file has changed again.
 func TestHalfApplied(t *testing.T) {
 	s := &mapSource{text: map[string]string{"a.md": "- red\n"}}
 	x := s.open(t, t.TempDir())

@@ -6,5 +6,5 @@ import (
 	"go.uber.org/goleak"
 )
 
-// What the tests start and close leaves no goroutine behind.
+// TestMain checks that the tests leave no goroutines running.
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m, goleak.IgnoreCurrent()) }

@@ -12,15 +12,15 @@ import (
 	segment "github.com/blevesearch/scorch_segment_api/v2"
 )
 
-// lists are the posting lists of one snapshot of the store, read segment by
-// segment: bleve's own reader would make a document's name of each posting. Not
-// safe for concurrent use.
+// lists reads the posting lists of one snapshot of the store, segment by
+// segment, because the reader of bleve would build a document name for each
+// posting. It is not safe for concurrent use.
 type lists struct {
 	snapshot *scorch.IndexSnapshot
 	segments []listed
 }
 
-// listed is one segment. What reading a list needs is kept for the next one.
+// A listed is one segment. It keeps the buffers of one list for the next.
 type listed struct {
 	terms   segment.TermDictionary
 	deleted *roaring.Bitmap
@@ -29,7 +29,7 @@ type listed struct {
 	iter    segment.PostingsIterator
 }
 
-// snapshot is the store as it is now, until it is closed.
+// snapshot returns the current state of the store. The caller must close it.
 func (s *store) snapshot() (*scorch.IndexSnapshot, error) {
 	r, err := s.index.Reader()
 	if err != nil {
@@ -42,7 +42,8 @@ func (s *store) snapshot() (*scorch.IndexSnapshot, error) {
 	return snapshot, nil
 }
 
-// lists opens the posting lists of the store as it is now.
+// lists opens the posting lists of the current state of the store. The caller
+// must close them.
 func (s *store) lists() (*lists, error) {
 	snapshot, err := s.snapshot()
 	if err != nil {
@@ -65,7 +66,7 @@ func (s *store) lists() (*lists, error) {
 
 func (l *lists) close() error { return l.snapshot.Close() }
 
-// each calls fn for each block that has the term.
+// each calls fn for each block that contains the term.
 func (l *lists) each(ctx context.Context, key []byte, fn func(number uint32, s slots)) error {
 	for i := range l.segments {
 		if err := ctx.Err(); err != nil {
@@ -91,8 +92,8 @@ func (l *lists) each(ctx context.Context, key []byte, fn func(number uint32, s s
 	return nil
 }
 
-// terms adds the terms to found whose keys begin with key, and themselves with
-// prefix, if some block has them that counts.
+// terms adds to found the terms that begin with prefix and whose keys begin
+// with key, if counts returns true for a block that contains the term.
 func (l *lists) terms(ctx context.Context, key, prefix string, counts func(number uint32) bool, found map[string]bool) error {
 	from := []byte(key + prefix)
 	end := behind(from)
@@ -135,7 +136,8 @@ func (l *lists) terms(ctx context.Context, key, prefix string, counts func(numbe
 	return nil
 }
 
-// behind is the least key behind all that begin with a key; nil if there is none.
+// behind returns the least key after all keys with the given prefix, or nil if
+// there is none.
 func behind(key []byte) []byte {
 	for i := len(key) - 1; i >= 0; i-- {
 		if key[i] < 0xff {
@@ -145,14 +147,14 @@ func behind(key []byte) []byte {
 	return nil
 }
 
-// numbering knows the blocks' numbers of each segment, by the numbers that
-// documents have in it: a segment never changes.
+// A numbering caches the block numbers of each segment, indexed by the document
+// numbers of the segment. The cache is valid because segments are immutable.
 type numbering struct {
 	mu      sync.Mutex
-	numbers map[uint64][]uint32 // by the segment's id
+	numbers map[uint64][]uint32 // by segment id
 }
 
-// of is the numbers of a segment of a snapshot.
+// of returns the block numbers of a segment of the snapshot.
 func (n *numbering) of(s *scorch.SegmentSnapshot, snapshot *scorch.IndexSnapshot) ([]uint32, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -171,7 +173,8 @@ func (n *numbering) of(s *scorch.SegmentSnapshot, snapshot *scorch.IndexSnapshot
 		}
 		numbers[i] = number
 	}
-	// Others than the snapshot's have been merged, or are about to be.
+	// Segments outside the snapshot have been merged or will be merged soon, so
+	// their numbers are dropped.
 	present := map[uint64][]uint32{s.Id(): numbers}
 	for _, s := range snapshot.Segments() {
 		if have, ok := n.numbers[s.Id()]; ok {

@@ -2,17 +2,17 @@ package index
 
 import "math"
 
-// A candidate is an entry that matches.
+// A candidate is an entry that matches the query.
 type candidate struct {
 	part  uint32 // number
 	entry int32
 	score float64
-	dup   uint16 // the end of the entry's
+	dup   uint16 // end of the dup of the entry
 }
 
-// matches calls yield for every entry that matches and passes, part by part, but
-// for parts with words that skip says yes to. Its score is still without what
-// [page.exact] adds.
+// matches calls yield for every entry that matches the query and passes the
+// filter, part by part. It omits parts with words for which skip returns true.
+// The scores lack the additions of [page.exact].
 func (p *page) matches(skip func(*acc) bool, yield func(candidate)) {
 	if p.read {
 		for _, c := range p.chosen {
@@ -34,16 +34,17 @@ func (p *page) matches(skip func(*acc) bool, yield func(candidate)) {
 	case len(p.words.terms) > 0:
 		p.ranked(skip, yield)
 	case q.Text == "" || q.Mode == Recent:
-		// No words, only a filter: newest first.
+		// Without words, all entries with a time that pass the filter match,
+		// newest first.
 		p.every(timed)
 	}
 }
 
-// ranked yields each entry that has some of the words, with its score but for
-// the time; and by relevance, for a file of which only the head matches, its
-// first one.
+// ranked yields each entry that contains some of the words, with its score
+// without recency. In the mode Relevance, it also yields the first entry of a
+// file of which only the head matches.
 func (p *page) ranked(skip func(*acc) bool, yield func(candidate)) {
-	sections := p.query.Mode == Relevance // a word may stand in the path of sections
+	sections := p.query.Mode == Relevance // a word may occur in the section path
 	for i := range p.accs {
 		a := &p.accs[i]
 		if a.out || a.n == 0 || skip(a) {
@@ -67,7 +68,7 @@ func (p *page) ranked(skip func(*acc) bool, yield func(candidate)) {
 	}
 }
 
-// near is what the neighbours of an entry have.
+// near returns the sum of the own scores of the neighbours of an entry.
 func near(cells []cell, e int) (sum float64) {
 	if e > 0 {
 		sum += float64(cells[e-1].own)
@@ -78,8 +79,8 @@ func near(cells []cell, e int) (sum float64) {
 	return sum
 }
 
-// every yields each entry that the view may read and that passes, without a
-// score.
+// every yields, without a score, each entry that the view may read and that
+// passes the filter.
 func (p *page) every(yield func(candidate)) {
 	one := func(pt *part) {
 		if !p.view.Readable(pt.partition) {
@@ -104,11 +105,10 @@ func (p *page) every(yield func(candidate)) {
 	}
 }
 
-// entry is the record of a candidate.
 func (p *page) entry(c candidate) *entry { return &p.over.part(c.part).entries[c.entry] }
 
-// bound is more than the exact score of a candidate with a score can be, however
-// it is rounded.
+// bound returns an upper bound of the exact score of a candidate with the given
+// score, including rounding errors.
 func (p *page) bound(score float64) float64 {
 	if p.query.Mode == Relevance && len(p.words.terms) > 0 {
 		return score * (1 + tuning.recency) * rounding
@@ -118,13 +118,13 @@ func (p *page) bound(score float64) float64 {
 
 const rounding = 1 + 1e-9
 
-// most is more than any exact score in a part can be, and how many candidates it
-// has. It is infinite where only a look at each can tell.
+// most returns an upper bound of the exact scores in a part, and the number of
+// its candidates. The bound is infinite if it requires reading each candidate.
 func (p *page) most(a *acc) (score float64, candidates int) {
 	switch {
 	case a.ask || a.some == 0 && p.sieve.set != nil:
 	case p.query.Mode == Relevance && a.some == 0:
-		return p.bound(a.score * tuning.file), 1 // the head's
+		return p.bound(a.score * tuning.file), 1 // for the head
 	case p.query.Mode == Relevance:
 		return p.bound(float64(a.best)*(1+2*tuning.near) + a.score*tuning.file), int(a.pass)
 	case p.query.Mode == Overlap && !p.query.All:
@@ -135,7 +135,7 @@ func (p *page) most(a *acc) (score float64, candidates int) {
 	return math.Inf(1), 0
 }
 
-// exact is a candidate's score, and why.
+// exact returns the exact score of a candidate and its explanation.
 func (p *page) exact(c candidate) (float64, Why) {
 	q, e := p.query, p.entry(c)
 	switch {
@@ -148,7 +148,8 @@ func (p *page) exact(c candidate) (float64, Why) {
 	return c.score + recency, Why{Recency: recency}
 }
 
-// cellOf is where a candidate's cell is, if it has one.
+// cellOf returns the accumulator and the cells of the part of a candidate, or
+// nil if the part contains no query terms.
 func (p *page) cellOf(c candidate) (a *acc, cells []cell) {
 	i := p.at[c.part]
 	if i <= 0 {
@@ -158,7 +159,7 @@ func (p *page) cellOf(c candidate) (a *acc, cells []cell) {
 	return a, p.cells[a.first : a.first+a.n]
 }
 
-// hitsOf is how many of the terms stand in a candidate.
+// hitsOf returns the number of query terms in a candidate.
 func (p *page) hitsOf(c candidate) int {
 	if a, cells := p.cellOf(c); a != nil {
 		return int(cells[c.entry].hits)
@@ -166,7 +167,8 @@ func (p *page) hitsOf(c candidate) int {
 	return 0
 }
 
-// why takes a candidate's score apart; its terms too, if they are in it.
+// why returns the explanation of the score of a candidate. It includes the
+// terms if they were recorded.
 func (p *page) why(c candidate) Why {
 	a, cells := p.cellOf(c)
 	if p.query.Mode != Relevance || a == nil {

@@ -14,14 +14,15 @@ import (
 	"time"
 )
 
-// Open opens the index in dir, a directory of its own that exists. An index
-// that is damaged is moved to quarantine below dir, and an empty one is opened.
-// If that cannot be either, files are read to answer, and it is tried again
-// later. The caller holds the lock of the directory.
+// Open opens the index in dir, an existing directory for the index only. The
+// caller must hold the lock of the directory. If the index is damaged, Open
+// moves it to quarantine below dir and opens an empty index. If that fails too,
+// searches read the files, and later calls retry.
 //
-// Below dir, each index has a directory of its own; the file current names the
-// one in use. What was opened is not complete before [Index.Confirm]: files
-// may have changed since, and bleve falls back to an older state in silence.
+// Each index has its own directory below dir; the file current contains the
+// name of the one in use. An opened index is not complete before
+// [Index.Confirm], because files may have changed and because bleve silently
+// falls back to an older state.
 func Open(dir string, opt Options) (*Index, error) {
 	if opt.Logger == nil {
 		opt.Logger = slog.New(slog.DiscardHandler)
@@ -47,15 +48,16 @@ func Open(dir string, opt Options) (*Index, error) {
 }
 
 const (
-	// maxCrashes is how often in a row a process may end soon after it has
-	// opened the index, before the index is held to be the reason: a damaged one
-	// can take down the process that maps it.
+	// maxCrashes is the number of consecutive processes that end soon after
+	// opening the index, after which the index is regarded as the cause. A
+	// damaged index can crash the process that maps it.
 	maxCrashes = 3
-	// soundAfter is when that is not soon any more.
+	// soundAfter is the time after which an opening counts as successful.
 	soundAfter = time.Minute
 )
 
-// countOpening returns how many openings in a row did not come to a good end.
+// countOpening increments the counter of openings and returns the number of
+// previous consecutive openings that did not end well.
 func (x *Index) countOpening() int {
 	n, _ := strconv.Atoi(x.read("opening"))
 	if n < 0 || n > maxCrashes {
@@ -71,7 +73,7 @@ func (x *Index) countOpening() int {
 	return n
 }
 
-// endOpening is the good end of an opening.
+// endOpening resets the counter of openings.
 func (x *Index) endOpening() {
 	if err := os.Remove(x.path("opening")); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		x.opt.Logger.Warn("count of crashes cannot be reset", "err", err)
@@ -84,7 +86,7 @@ var indexName = regexp.MustCompile(`^index-[0-9]{1,9}$`)
 
 func (x *Index) path(name string) string { return filepath.Join(x.dir, name) }
 
-// read returns a small file's content, or nothing.
+// read returns the content of a small file, or "" if it cannot be read.
 func (x *Index) read(name string) string {
 	b, err := os.ReadFile(x.path(name))
 	if err != nil {
@@ -93,7 +95,7 @@ func (x *Index) read(name string) string {
 	return string(b)
 }
 
-// writeFile replaces a small file, or whatever has taken its place.
+// writeFile replaces a small file, even if its name is now a directory.
 func (x *Index) writeFile(name, content string) error {
 	if info, err := os.Lstat(x.path(name)); err == nil && info.IsDir() {
 		if err := os.RemoveAll(x.path(name)); err != nil {
@@ -103,8 +105,8 @@ func (x *Index) writeFile(name, content string) error {
 	return writeFile(x.path(name), content)
 }
 
-// tidy removes all indexes but the one in use and one that is being built: those
-// that a crash left, and those of another format.
+// tidy removes all indexes except the one in use and the one being built. Others
+// remain after a crash or a change of the format.
 func (x *Index) tidy() error {
 	entries, err := os.ReadDir(x.dir)
 	if err != nil {
@@ -122,8 +124,8 @@ func (x *Index) tidy() error {
 	return nil
 }
 
-// choose finds out which index is in use. If there is none of the right format,
-// that is an empty one.
+// choose determines the index in use. If no index has the right format, it
+// selects a new empty one.
 func (x *Index) choose() error {
 	name := x.read("current")
 	if x.read("version") == x.wanted() && indexName.MatchString(name) {
@@ -140,20 +142,22 @@ func (x *Index) choose() error {
 	if err := os.RemoveAll(x.path(name)); err != nil {
 		return err
 	}
-	// In this order: an index is never taken for one of another format.
+	// This order ensures that an index is never mistaken for one of another
+	// format.
 	if err := errors.Join(x.writeFile("current", name), x.writeFile("version", x.wanted())); err != nil {
 		return err
 	}
 	x.name = name
-	return x.tidy() // the index of the other format has words of files as they were
+	return x.tidy() // the old index contains words of earlier file contents
 }
 
-// wanted names the format of this index.
+// wanted returns the identifier of the format of this index.
 func (x *Index) wanted() string {
 	return fmt.Sprintf("memwatchd index %d, bleve 2.5.7\n%s\n", recordVersion, x.opt.Version)
 }
 
-// load opens a store and reads its records.
+// load opens a store and reads its records into a table. It returns an error if
+// the records and the blocks do not match.
 func (x *Index) load(name string) (*store, *table, error) {
 	s, err := openStore(x.path(name), x.opt.Nap, x.trouble)
 	if err != nil {
@@ -193,12 +197,12 @@ func (x *Index) load(name string) (*store, *table, error) {
 	return s, t, nil
 }
 
-// openingAgain is how long it takes until a store that could not be opened is
-// tried again.
+// openingAgain is the pause before another attempt to open a store.
 const openingAgain = time.Second
 
-// open opens the index in use, or an empty one in its place if it is damaged, or
-// poison for the process. The caller holds x.writing and x.mu.
+// open opens the index in use. If that index is damaged, or poison holds the
+// reason why it is unusable, open replaces it with an empty one. The caller
+// must hold x.writing and x.mu.
 func (x *Index) open(poison error) error {
 	x.again = time.Now().Add(openingAgain)
 	x.generation.Add(1)
@@ -229,7 +233,7 @@ func (x *Index) openOr(poison error) (*store, *table, error) {
 			return s, t, err
 		}
 	}
-	// The last one is kept for a look.
+	// The last damaged index is kept for inspection.
 	x.opt.Logger.Warn("index is set aside and built again", "dir", x.path(x.name), "err", err)
 	x.lost = x.told("index was set aside, and is built again from the files", err)
 	err = os.RemoveAll(x.path("quarantine"))
@@ -242,7 +246,7 @@ func (x *Index) openOr(poison error) (*store, *table, error) {
 	return x.load(x.name)
 }
 
-// told is what a person is told of an error.
+// told returns the description of an error for Status.
 func (x *Index) told(what string, err error) string {
 	text := what + ": " + err.Error()
 	if diskFull(err) {
@@ -251,16 +255,15 @@ func (x *Index) told(what string, err error) string {
 	return text
 }
 
-// makeRoom gives up what is kept for a look only.
+// makeRoom removes the quarantined index, which is kept only for inspection.
 func (x *Index) makeRoom() {
 	if err := os.RemoveAll(x.path("quarantine")); err != nil {
 		x.opt.Logger.Warn("quarantine cannot be removed", "err", err)
 	}
 }
 
-// DropQuarantine removes the last index that was set aside, which is kept for
-// inspection, and whatever else is left of older indexes: they have words of files
-// as they were.
+// DropQuarantine removes the quarantined index and stray indexes. They contain
+// words of earlier file contents.
 func (x *Index) DropQuarantine() error {
 	x.writing.Lock()
 	defer x.writing.Unlock()
@@ -270,8 +273,8 @@ func (x *Index) DropQuarantine() error {
 	return nil
 }
 
-// trouble is told by a store's goroutines what they cannot do, and that they can
-// again. What will not mend itself is mended by opening the store anew.
+// trouble handles reports from the goroutines of a store. A nil err means
+// recovery. If the store cannot recover by itself, trouble opens it again.
 func (x *Index) trouble(s *store, err error, news bool) {
 	switch {
 	case err == nil:
@@ -294,7 +297,7 @@ func (x *Index) trouble(s *store, err error, news bool) {
 		x.writing.Lock()
 		again := x.again
 		x.writing.Unlock()
-		time.Sleep(time.Until(again)) // what is broken at once would be again
+		time.Sleep(time.Until(again)) // an immediate retry would fail again
 		x.writing.Lock()
 		defer x.writing.Unlock()
 		if x.store == s {
@@ -303,11 +306,12 @@ func (x *Index) trouble(s *store, err error, news bool) {
 	}()
 }
 
-// fail is called when the store failed: what it shows and what the table says
-// may differ from now on, so it is opened again, and every file has to be applied
-// again. It is set aside if that fails, or if it fails once more before it is
-// whole. Nothing is done if that has been seen to since the generation that
-// failed. The caller holds x.writing.
+// fail handles a failure of the store. The store and the table may differ from
+// then on, so fail opens the index again, and every file must be applied again.
+// The index is set aside if it cannot be opened. It is also set aside if it
+// failed before it was complete, unless the cause is a lack of resources. If the
+// index has been opened again since the generation that failed, fail does
+// nothing. The caller must hold x.writing.
 func (x *Index) fail(generation uint64, cause error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -333,8 +337,8 @@ func (x *Index) fail(generation uint64, cause error) {
 	}
 }
 
-// ready makes sure that there is a store to write to: one that could not be
-// opened is tried again after a while. The caller holds x.writing.
+// ready ensures that there is a store to write to. After a failed opening it
+// retries after openingAgain. The caller must hold x.writing.
 func (x *Index) ready() error {
 	x.mu.Lock()
 	defer x.mu.Unlock()

@@ -15,7 +15,7 @@ import (
 	"github.com/memwatchd/memwatchd/memory"
 )
 
-// TestOverlapIsExact compares the overlap ranking with its definition computed
+// TestOverlapIsExact compares the overlap ranking with its definition, computed
 // over every readable entry, on random trees, views, queries and filters.
 func TestOverlapIsExact(t *testing.T) {
 	var folded atomic.Int64
@@ -85,7 +85,8 @@ type scored struct {
 	score float64
 }
 
-// bruteOverlap is the definition: every readable entry, scored one by one.
+// bruteOverlap implements the definition: it scores every readable entry
+// separately.
 func bruteOverlap(docs []*memory.Document, view memory.View, q Query) []scored {
 	a := newAnalyzer()
 	set := func(texts ...string) map[string]bool {
@@ -172,7 +173,8 @@ func foldEqual(all []scored) (folded []scored) {
 var testWords = strings.Fields(`deploy database password coffee Berlin interview turtle painting redis queue
 	getUserName max_open_conns 面试 数据库 喜欢 咖啡 周五 the of and не работает сервер สวัสดี ครับ café naïve`)
 
-// randomTree writes files of every layout with entries of every visibility.
+// randomTree writes files of every layout with entries of every visibility, and
+// returns their root.
 func randomTree(t *testing.T, r *rand.Rand, files int) string {
 	t.Helper()
 	root := t.TempDir()
@@ -217,7 +219,7 @@ func randomTree(t *testing.T, r *rand.Rand, files int) string {
 				fmt.Fprintf(&b, "- %s <!-- visibility=%s updated=2026-02-0%dT10:0%d:00Z type=%s -->\n", text(),
 					pick("public_ok", "private_only"), 1+r.IntN(9), r.IntN(10), pick("decision", "fact"))
 			case 5:
-				fmt.Fprintf(&b, "- %s\n", pick(testWords[:6]...)) // the same in several places
+				fmt.Fprintf(&b, "- %s\n", pick(testWords[:6]...)) // equal text in several places
 			default:
 				fmt.Fprintf(&b, "- %s\n", text())
 			}

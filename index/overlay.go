@@ -6,20 +6,20 @@ import (
 	"github.com/memwatchd/memwatchd/memory"
 )
 
-// overlay stands in for files whose record in the index is missing or older
-// than the file: they are read for the query at hand, and their postings kept
-// for its words only.
+// An overlay replaces files whose record in the index is missing or outdated.
+// The files are read for one query, and the overlay contains only postings of
+// the terms of that query.
 type overlay struct {
-	table  *table // its parts and blocks have the numbers after the table's
+	table  *table // part and block numbers of the overlay follow those of the table
 	parts  []*part
 	rows   []row
 	blocks []ref
 	leaves []leaf
 	terms  []map[string]slots // by block
-	paths  map[string]*file   // nil for a file that is gone
+	paths  map[string]*file   // nil for a file that does not exist
 }
 
-// add puts a file over the index's version; a nil file hides it.
+// add replaces the indexed version of a file; a nil file hides that version.
 func (o *overlay) add(path string, f *file, blocks []*block) {
 	if o.paths == nil {
 		o.paths = make(map[string]*file)
@@ -42,13 +42,13 @@ func (o *overlay) add(path string, f *file, blocks []*block) {
 	}
 }
 
-// hides reports whether the index's version of a path does not count.
+// hides reports whether the overlay replaces the indexed version of a path.
 func (o *overlay) hides(path string) bool {
 	_, ok := o.paths[path]
 	return ok
 }
 
-// part is the table's or the overlay's part of a number.
+// part returns the part with a number, from the table or the overlay.
 func (o *overlay) part(n uint32) *part {
 	if k := int(n) - len(o.table.parts); k >= 0 {
 		return o.parts[k]
@@ -56,7 +56,6 @@ func (o *overlay) part(n uint32) *part {
 	return o.table.parts[n]
 }
 
-// row is the table's or the overlay's row of a part.
 func (o *overlay) row(n uint32) *row {
 	if k := int(n) - len(o.table.rows); k >= 0 {
 		return &o.rows[k]
@@ -64,7 +63,6 @@ func (o *overlay) row(n uint32) *row {
 	return &o.table.rows[n]
 }
 
-// leaf is the table's or the overlay's leaf of a block.
 func (o *overlay) leaf(n uint32) *leaf {
 	if k := int(n) - len(o.table.leaves); k >= 0 {
 		return &o.leaves[k]
@@ -72,7 +70,8 @@ func (o *overlay) leaf(n uint32) *leaf {
 	return &o.table.leaves[n]
 }
 
-// each calls fn for every overlaid block of a partition that has the term.
+// each calls fn for every block of the overlay that contains the term and
+// belongs to the partition.
 func (o *overlay) each(p memory.Partition, key string, fn func(number uint32, r ref, s slots)) {
 	for i, terms := range o.terms {
 		if s, ok := terms[key]; ok && o.part(o.blocks[i].part).partition == p {
@@ -81,8 +80,8 @@ func (o *overlay) each(p memory.Partition, key string, fn func(number uint32, r 
 	}
 }
 
-// begun adds to found the terms of overlaid blocks of a partition whose keys begin
-// with key, and themselves with prefix.
+// begun adds to found the terms in the overlay blocks of a partition that begin
+// with prefix and whose keys begin with key.
 func (o *overlay) begun(p memory.Partition, key, prefix string, found map[string]bool) {
 	for i, terms := range o.terms {
 		if o.part(o.blocks[i].part).partition != p {
@@ -96,7 +95,7 @@ func (o *overlay) begun(p memory.Partition, key, prefix string, found map[string
 	}
 }
 
-// adjust corrects a partition's sums for the overlaid files.
+// adjust corrects the sums of a partition for the files in the overlay.
 func (o *overlay) adjust(s *partition) {
 	add := func(f *file, sign int) {
 		if f == nil {

@@ -11,26 +11,25 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// maxPhraseFiles bounds how many files are read to see whether a phrase stands
-// in them.
+// maxPhraseFiles bounds the number of files that are read to find phrases.
 const maxPhraseFiles = 5000
 
-// page is what a search found, on its way to one page of hits.
+// A page turns the results of a search into one page of hits.
 type page struct {
 	*search
 	source Source
 	docs   map[*file]*memory.Document
-	stale  map[string]bool // files that are not what the index says
+	stale  map[string]bool // paths of files that differ from the index
 	note   string
 
-	chosen []candidate // what phrases have left, if there are any
-	read   bool        // there are
+	chosen []candidate // candidates that pass the phrases, if read is set
+	read   bool        // phrases were evaluated
 }
 
-// loaders is how many files are read at once.
+// loaders bounds the number of files that are read concurrently.
 const loaders = 4
 
-// load reads the files of some candidates, those that have not been yet.
+// load reads the files of some candidates, except those read before.
 func (p *page) load(all []candidate) error {
 	var files []*file
 	for _, c := range all {
@@ -56,8 +55,8 @@ func (p *page) load(all []candidate) error {
 	return err
 }
 
-// present is a file if it is still what the index says, and nil if it has gone
-// or changed.
+// present returns the document of a file, or nil if the file does not exist or
+// differs from the index.
 func (p *page) present(f *file) (doc *memory.Document, err error) {
 	stamp, err := p.source.Stamp(f.path)
 	if err == nil && stamp == f.stamp {
@@ -69,17 +68,17 @@ func (p *page) present(f *file) (doc *memory.Document, err error) {
 	return doc, err
 }
 
-// document is a candidate as its file is now, and the document that it stands
-// in: the whole or the excerpt, whichever the view may read. It is nil if the
-// file is not what the index says of it, which makes the search start over with
-// the present one.
+// document returns the current entry of a candidate and its document, which is
+// the whole file or the excerpt, depending on the view. If the file differs
+// from the index, document returns nil and marks the file as stale, which makes
+// the search restart with the current file.
 func (p *page) document(c candidate) (*memory.Document, *memory.Entry, error) {
 	pt := p.over.part(c.part)
 	if err := p.load([]candidate{c}); err != nil {
 		return nil, nil, err
 	}
 	if whole := p.docs[pt.file]; whole != nil {
-		// It may have changed since its stamp was looked at.
+		// The file may have changed since its stamp was read.
 		if doc := pt.of(whole); doc != nil && p.view.Readable(doc.Partition) {
 			if e := &doc.Entries[c.entry]; dupOf(e.Norm) == pt.entries[c.entry].dup {
 				return doc, e, nil
@@ -90,13 +89,14 @@ func (p *page) document(c candidate) (*memory.Document, *memory.Entry, error) {
 	return nil, nil, nil
 }
 
-// phrases keeps the candidates in which every phrase occurs and no excluded one
-// does: for that the text has to be read.
+// phrases keeps the candidates that contain every wanted phrase and no excluded
+// phrase. It reads the text of the candidates.
 func (p *page) phrases(want, not []string) error {
 	if len(want) == 0 && len(not) == 0 {
 		return nil
 	}
-	// The words of a phrase must all be there: that leaves few to read.
+	// All words of a phrase must occur in an entry. This condition leaves few
+	// files to read.
 	var need []string
 	for _, phrase := range want {
 		p.analyzer.tokens(phrase, func(t token) {
@@ -121,7 +121,7 @@ func (p *page) phrases(want, not []string) error {
 			found = append(found, c)
 		}
 	})
-	ordered := make([]candidate, len(found)) // by their exact scores
+	ordered := make([]candidate, len(found)) // by exact score
 	for i, c := range found {
 		ordered[i] = c
 		ordered[i].score, _ = p.exact(c)

@@ -8,35 +8,36 @@ import (
 	bleve "github.com/blevesearch/bleve_index_api"
 )
 
-// What a bleve document is.
+// The mapping to bleve documents.
 //
-// A bleve document is a block: up to 20 neighbouring slots of one file and one
-// partition. A slot is an entry; the first slot of a file's first block is the
-// file's head (path, summary, tags). A posting of bleve carries a document and
-// a frequency. Bleve's own scoring would need the latter; we score entries
-// ourselves, so it is put to use: it holds three bits for each slot of the
-// block, which tell how much the term counts there, from 0 (absent) to 7.
+// A bleve document is a block: up to 20 consecutive slots of one file and one
+// partition. A slot is an entry, except that the first slot of the first block
+// of a file is the head of the file (path, summary, tags). A bleve posting
+// contains a document and a frequency. Only the scoring of bleve needs the
+// frequency. This package computes scores for entries itself, so it uses the
+// frequency for three bits per slot of the block. They hold the weight of the
+// term in the slot, from 0 (absent) to 7.
 //
-// So one walk along the posting lists of a query's terms tells everything that
-// ranking needs about every entry, its neighbours and its file, exactly; a file
-// is a handful of documents instead of one for each entry, and changing it
-// rewrites just these.
+// So one pass over the posting lists of the query terms returns exact data for
+// ranking every entry, its neighbours and its file. A file is a few documents
+// instead of one per entry, and changing the file rewrites only these.
 
-// slotsPerBlock is what fits into a frequency: three bits for each slot, and two
-// that tell how they are written. Bleve shifts it left by one more bit.
+// slotsPerBlock is the number of slots that fit into a frequency: three bits
+// for each slot, and two bits for the encoding. Bleve shifts the frequency left
+// by one more bit.
 const slotsPerBlock = 20
 
-// level is how much a term counts in a slot, in three bits.
+// A level is the weight of a term in a slot, in three bits.
 type level uint8
 
-// Levels that are told apart by name.
+// Levels with names.
 const (
 	levelSection level = 1 // in the section path, not in the entry
-	levelOnce    level = 2 // once in the entry: most terms
+	levelOnce    level = 2 // once in the entry, the most frequent level
 )
 
-// levelOf is the level of a term that occurs n times in the entry itself,
-// once more for each time it stands in the title.
+// levelOf returns the level of a term that occurs n times in the entry itself.
+// Occurrences in the title add to n.
 func levelOf(n int) level {
 	switch {
 	case n <= 0:
@@ -51,11 +52,11 @@ func levelOf(n int) level {
 	return 7
 }
 
-// levelTenths is the term frequency that a level stands for, times ten: sums of
-// integers do not depend on the order in which bleve returns documents.
+// levelTenths contains the term frequency of each level, times ten, because sums
+// of integers do not depend on the order in which bleve returns documents.
 var levelTenths = [8]uint8{0, 4, 10, 20, 30, 45, 65, 100}
 
-// A slots value is what one term is to the slots of one block.
+// A slots value holds the levels of one term in the slots of one block.
 type slots uint64
 
 func (s slots) level(slot int) level { return level(s >> (3 * slot) & 7) }
@@ -66,35 +67,37 @@ func (s *slots) raise(slot int, l level) {
 	}
 }
 
-// next is the first slot that has the term, and its level; s is not zero.
+// next returns the first slot that contains the term, and its level. The value
+// s must not be zero.
 func (s slots) next() (slot int, l level) {
 	slot = bits.TrailingZeros64(uint64(s)) / 3
 	return slot, s.level(slot)
 }
 
-// without is s but for one slot.
+// without returns s with one slot cleared.
 func (s slots) without(slot int) slots { return s &^ (7 << (3 * slot)) }
 
-// low has the lowest bit of each slot.
+// low contains the lowest bit of each slot.
 const low slots = 1 << (3 * slotsPerBlock) / 7
 
-// used has the lowest bit of each slot that has the term.
+// used returns the lowest bit of each slot that contains the term.
 func (s slots) used() slots { return (s | s>>1 | s>>2) & low }
 
-// count is how many slots have the term.
+// count returns the number of slots that contain the term.
 func (s slots) count() int { return bits.OnesCount64(uint64(s.used())) }
 
-// A frequency is written as bytes of seven bits each, so that small numbers are
-// short. Most often a term stands in one slot, or in some to the same level;
-// rank makes the most frequent level the smallest number.
+// Bleve writes a frequency in bytes of seven bits each, so small numbers are
+// short. A term is usually in one slot, or in several slots with the same
+// level. rank maps the most frequent level to the smallest number.
 func rank(l level) uint64        { return uint64(l+5) % 7 }
 func levelRanked(r uint64) level { return level((r+1)%7 + 1) }
 
-// frequency is how slots are written: never zero, which bleve treats otherwise.
+// frequency returns the encoding of the slots. It is never zero, which bleve
+// treats specially.
 //
 //	…1   one slot: rank*20 + slot
-//	…10  several of one level: a bit for each, rank
-//	…00  the slots as they are
+//	…10  several slots of one level: a bit for each, rank
+//	…00  the slots unchanged
 func (s slots) frequency() uint64 {
 	slot, l := s.next()
 	used := s.used()
@@ -111,7 +114,7 @@ func (s slots) frequency() uint64 {
 	return uint64(s) << 2
 }
 
-// slotsOf is the inverse of frequency. Any number gives some slots.
+// slotsOf returns the slots of a frequency. Any number yields some slots.
 func slotsOf(frequency uint64) slots {
 	switch {
 	case frequency&1 != 0:
@@ -127,40 +130,40 @@ func slotsOf(frequency uint64) slots {
 	return slots(frequency>>2) & (1<<(3*slotsPerBlock) - 1)
 }
 
-// Terms are kept apart by partition by their beginning: a query of one
-// partition never looks at another's posting lists, and so cannot learn from
-// them how frequent a word is. After the partition comes the sort of term.
+// A termSort is the kind of a term. In the key of a term it follows the
+// partition. A query of one partition therefore never reads the posting lists of
+// another one and cannot reveal how frequent a word is there.
 type termSort byte
 
 const (
-	sortWord    termSort = 'w' // a token of the text
+	sortWord    termSort = 'w' // token of the text
 	sortTag     termSort = 't'
 	sortType    termSort = 'y'
-	sortSection termSort = 's' // a heading of the section path, squashed
-	sortLink    termSort = 'l' // a path below the root that the entry links to
-	sortID      termSort = 'i' // an id that was given, not derived
+	sortSection termSort = 's' // heading of the section path, squashed
+	sortLink    termSort = 'l' // path below the root that the entry links to
+	sortID      termSort = 'i' // explicit id, not derived
 )
 
-// field is the one indexed field; fieldRecord the stored one.
+// fieldTerms is the indexed field; fieldRecord is the stored field.
 const (
 	fieldTerms  = "t"
 	fieldRecord = "r"
 )
 
-// termKey is the dictionary key of a term in a partition.
 func termKey(prefix string, s termSort, term string) string {
 	return prefix + string(s) + term
 }
 
-// A block is what is handed to bleve: it implements bleve's Document. All blocks
-// have the same length for bleve, which writes it with every posting.
+// A block is the unit that bleve stores; it implements bleve's Document. All
+// blocks have the same length for bleve, which writes the length with every
+// posting.
 type block struct {
-	part   int    // of its file
-	nth    int    // of its part
-	number uint32 // in the table
-	prefix string // of the partition
+	part   int    // index of the part in its file
+	nth    int    // index of the block in its part
+	number uint32 // number in the table
+	prefix string // prefix of the partition
 	terms  map[string]slots
-	record []byte // of the file, with its first block only
+	record []byte // record of the file, only in its first block
 	idTerm *document.TextField
 	field  termsField
 }
@@ -187,7 +190,6 @@ func (b *block) VisitFields(visit bleve.FieldVisitor) {
 	}
 }
 
-// termsField is the indexed field of a block.
 type termsField struct {
 	block *block
 	freqs bleve.TokenFrequencies
@@ -204,8 +206,9 @@ func (f *termsField) AnalyzedTokenFrequencies() bleve.TokenFrequencies {
 	return f.freqs
 }
 
-// Analyze puts the terms into bleve's form. The keys share one string, and the
-// frequencies one slice: a file has hundreds of terms.
+// Analyze converts the terms to the form that bleve needs. The keys share one
+// string and the frequencies share one slice, because a file has hundreds of
+// terms.
 func (f *termsField) Analyze() {
 	b := f.block
 	size := 0
@@ -231,7 +234,7 @@ func (f *termsField) Analyze() {
 	}
 }
 
-// recordField is the stored field of a file's first block.
+// A recordField is the stored field in the first block of a file.
 type recordField []byte
 
 func (f recordField) Name() string                                     { return fieldRecord }
@@ -244,13 +247,11 @@ func (f recordField) AnalyzedLength() int                              { return 
 func (f recordField) AnalyzedTokenFrequencies() bleve.TokenFrequencies { return nil }
 func (f recordField) NumPlainTextBytes() uint64                        { return 0 }
 
-// blockID is bleve's name of a block: its number, of which the table knows where
-// it leads.
+// blockID returns the bleve id of a block: its number in the table.
 func blockID(number uint32) string {
 	return string(binary.BigEndian.AppendUint32(nil, number))
 }
 
-// numberOf is the inverse of blockID.
 func numberOf(id []byte) (uint32, bool) {
 	if len(id) != 4 {
 		return 0, false

@@ -28,7 +28,7 @@ func TestSlots(t *testing.T) {
 	}
 }
 
-// TestFrequency writes slots of every form and reads them back.
+// TestFrequency checks that slots of every form survive encoding and decoding.
 func TestFrequency(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	check := func(s slots, atMost uint64) {
@@ -46,7 +46,7 @@ func TestFrequency(t *testing.T) {
 		for l := level(1); l <= 7; l++ {
 			check(slots(l)<<(3*slot), most)
 		}
-		check(slots(levelOnce)<<(3*slot), 2*slotsPerBlock) // a byte, where bleve puts one more bit
+		check(slots(levelOnce)<<(3*slot), 2*slotsPerBlock) // fits into a byte, although bleve adds one bit
 	}
 	for range 2000 {
 		check(slots(r.Uint64())&(1<<(3*slotsPerBlock)-1)|1, most)
@@ -69,8 +69,8 @@ func FuzzFrequency(f *testing.F) {
 	})
 }
 
-// TestPostingsSurviveBleve writes the extremes of block numbers and slots and
-// reads them back, before and after segments are merged.
+// TestPostingsSurviveBleve writes extreme block numbers and slots and reads
+// them back, before and after a merge of the segments.
 func TestPostingsSurviveBleve(t *testing.T) {
 	s, err := openStore(t.TempDir()+"/x", 0, nil)
 	if err != nil {

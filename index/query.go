@@ -6,22 +6,23 @@ import (
 	"github.com/memwatchd/memwatchd/memory"
 )
 
-// Mode is how hits are ordered.
+// A Mode is an order of hits.
 type Mode uint8
 
 // The modes of a search.
 const (
-	Relevance Mode = iota // BM25 with context: the default
+	Relevance Mode = iota // BM25 with context, the default
 	Overlap               // exact token overlap, recency and importance
-	Recent                // newest first; the text, if any, only filters
+	Recent                // newest first; a text only filters
 )
 
 var modeNames = [...]string{"relevance", "overlap", "recent"}
 
-// String is the mode's name on the wire.
+// String returns the name of the mode in the protocol.
 func (m Mode) String() string { return modeNames[min(int(m), len(modeNames)-1)] }
 
-// ParseMode is the inverse of [Mode.String].
+// ParseMode returns the mode with the given name and reports whether the name
+// is valid.
 func ParseMode(s string) (Mode, bool) {
 	for m, name := range modeNames {
 		if s == name {
@@ -31,20 +32,19 @@ func ParseMode(s string) (Mode, bool) {
 	return 0, false
 }
 
-// A Query is what to look for, among what, and how much of it to return. The
-// zero query asks for nothing.
+// A Query describes a search. The zero Query has no hits.
 type Query struct {
 	Text    string // words, all optional; "quoted phrases" must occur
 	Exclude string // no hit contains any of these words or quoted phrases
 	Mode    Mode
 	Bias    float64   // Overlap: weight of recency, 0 to 1
-	All     bool      // Overlap: entries without any of the words too
-	AsOf    time.Time // the time that ages are counted from
+	All     bool      // Overlap: include entries without any of the words
+	AsOf    time.Time // reference time of ages
 	Filter  Filter
 	Offset  int
 	Limit   int
 	Explain bool
-	Cover   bool // Relevance: hits say how much of the query they cover
+	Cover   bool // Relevance: hits contain their Cover
 }
 
 // A Filter restricts hits; empty fields restrict nothing.
@@ -53,25 +53,25 @@ type Filter struct {
 	Types    []string
 	Tags     []string // all of them, or any with AnyTag; without '#'
 	AnyTag   bool
-	Sections []string // any heading of the section path, case aside
-	Path     string   // doublestar glob, or a directory
+	Sections []string // any heading of the section path, ignoring case
+	Path     string   // doublestar glob, directory or file
 	Since    time.Time
 	Until    time.Time // inclusive
 	State    *memory.TaskState
-	Session  string // session_id or the name of the session's file
+	Session  string // session_id or file name of the session
 	Contact  string // contact_id
-	Archived bool   // archived entries too
+	Archived bool   // include archived entries
 }
 
-// A Hit is an entry as its file is now.
+// A Hit is an entry with the current content of its file.
 type Hit struct {
 	Doc        *memory.Document
 	Entry      *memory.Entry
 	Score      float64
 	Snippet    string
-	Highlights [][2]int // ranges of Snippet that matched, in code points, end exclusive
+	Highlights [][2]int // matching ranges of Snippet, in code points, end exclusive
 	AlsoAt     []Ref    // entries with the same text, best first
-	Cover      float64  // with Query.Cover: which share of the query stands in it, 0 to 1
+	Cover      float64  // with Query.Cover: share of the query in the entry, 0 to 1
 	Why        *Why     // with Query.Explain
 }
 
@@ -79,10 +79,10 @@ type Hit struct {
 type Ref struct {
 	Path string
 	ID   string
-	Line int // 1-based, as the asking view sees the file
+	Line int // 1-based, in the file as the view reads it
 }
 
-// Why is a score taken apart. Score = Own + Near + File + Recency in Relevance,
+// Why explains a score. Score = Own + Near + File + Recency in Relevance,
 // Text*(1-bias) + Recency*bias + Importance*0.15 in Overlap.
 type Why struct {
 	Terms      []TermScore
@@ -94,7 +94,7 @@ type Why struct {
 	Importance float64
 }
 
-// TermScore is one term's part of an entry's own score.
+// A TermScore is the contribution of one term to the own score of an entry.
 type TermScore struct {
 	Term  string
 	Idf   float64
@@ -105,13 +105,13 @@ type TermScore struct {
 // A Result is one page of hits.
 type Result struct {
 	Hits     []Hit
-	Total    int    // readable entries that match, before equal ones are folded
-	Note     string // why there is nothing, or less than expected
-	Degraded bool   // the index is not complete, or files changed faster than they could be read: entries may be missing
+	Total    int    // readable entries that match, before entries with equal text are folded
+	Note     string // explanation if hits are missing
+	Degraded bool   // entries may be missing: the index is not complete, or files changed faster than they could be read
 }
 
-// A Source gives files as they are now. Load returns an error satisfying
-// errors.Is(err, fs.ErrNotExist) for a file that is gone.
+// A Source reads the current files. Load returns an error satisfying
+// errors.Is(err, fs.ErrNotExist) if the file does not exist.
 type Source interface {
 	Stamp(path string) (memory.Stamp, error)
 	Load(path string) (*memory.Document, error)

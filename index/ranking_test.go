@@ -15,9 +15,9 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files")
 
-// TestRanking pins the ranking: where each query's answer stands, and over all
-// of them recall@1, recall@5 and the mean reciprocal rank. A change of ranking
-// is a change of these files.
+// TestRanking compares the ranking with golden files: the rank of the answer to
+// each query, and recall@1, recall@5 and the mean reciprocal rank over all
+// queries. Each change of the ranking changes these files.
 func TestRanking(t *testing.T) {
 	names, err := filepath.Glob("testdata/ranking/*.txtar")
 	if err != nil || len(names) == 0 {

@@ -11,33 +11,34 @@ import (
 	"sync/atomic"
 )
 
-// rebuild is an index on its way to replace the one in use.
+// A rebuild is an index that will replace the one in use.
 type rebuild struct {
 	name  string
 	store *store
 	table *table
-	err   error // of an Apply meanwhile
+	err   error // error of a concurrent Apply
 	lacks bool  // a file could not be read
 
-	files int          // that it is to be made from
-	fed   atomic.Int64 // of these
+	files int          // number of files to read
+	fed   atomic.Int64 // number of files read
 }
 
-// ErrUnread is returned by the read function of a rebuild for a file that exists
-// and cannot be read. The rebuild goes on without it, and the new index is not
-// complete.
+// ErrUnread is returned by the read function of a rebuild for a file that
+// exists but cannot be read. The rebuild continues without the file, and the
+// new index is not complete.
 var ErrUnread = errors.New("file cannot be read")
 
-// ErrRebuilding: a rebuild is under way, and another one has to wait for it.
+// ErrRebuilding is returned by Rebuild if another rebuild is in progress.
 var ErrRebuilding = errors.New("a rebuild is under way")
 
-// rebuildBatch is how many files are applied at once: enough to be quick, and
-// little enough to be small.
+// rebuildBatch is the number of files that are applied together. It balances
+// speed and memory.
 const rebuildBatch = 256
 
-// Rebuild makes the index anew from files and replaces the one in use, which
-// answers until then. Read gives a file as it is now; an Update without Doc
-// leaves the path out. Updates applied meanwhile are in both.
+// Rebuild makes a new index from the files at paths and replaces the one in
+// use, which serves searches until then. Read returns the current state of a
+// file; an Update without Doc omits the path. Concurrent updates are applied to
+// both indexes.
 func (x *Index) Rebuild(ctx context.Context, paths []string, read func(ctx context.Context, path string) (Update, error)) error {
 	select {
 	case x.rebuilding <- struct{}{}:
@@ -59,8 +60,9 @@ func (x *Index) Rebuild(ctx context.Context, paths []string, read func(ctx conte
 	return nil
 }
 
-// abandon puts away an index that will not be used. No Apply is writing to it
-// then: a batch that a closed store is given never ends.
+// abandon closes and removes an index that will not be used. It holds x.writing
+// to exclude a concurrent Apply, because a batch on a closed store never
+// returns.
 func (x *Index) abandon(next *rebuild) error {
 	x.writing.Lock()
 	defer x.writing.Unlock()
@@ -94,7 +96,7 @@ func (x *Index) beginRebuild(files int) (*rebuild, error) {
 func (x *Index) feed(ctx context.Context, next *rebuild, paths []string, read func(context.Context, string) (Update, error)) error {
 	for chunk := range slices.Chunk(paths, rebuildBatch) {
 		// The files are read under the lock, so that no Apply of a newer
-		// version can come between reading and writing.
+		// version occurs between reading and writing.
 		if err := x.feedChunk(ctx, next, chunk, read); err != nil {
 			return err
 		}
@@ -137,10 +139,10 @@ func (x *Index) feedLocked(ctx context.Context, next *rebuild, paths []string, r
 	return x.write(next.store, next.table, updates, files, blocks)
 }
 
-// swap puts the new index in the place of the old one. What the old one has
-// otherwise is read again before: a file that was away for a moment, in a
-// directory that was moved and moved back, or was open for writing, may be as
-// the old one has it, and then nobody applies it.
+// swap replaces the old index with the new one. First it reads again the files
+// that differ between the two. A file can be missing for a moment, because its
+// directory was moved and moved back or because it was open for writing. If the
+// file then equals the version in the old index again, no Apply follows.
 func (x *Index) swap(ctx context.Context, next *rebuild, read func(context.Context, string) (Update, error)) error {
 	x.writing.Lock()
 	defer x.writing.Unlock()
@@ -169,7 +171,7 @@ func (x *Index) swap(ctx context.Context, next *rebuild, read func(context.Conte
 	switch {
 	case next.lacks:
 		x.cover.open()
-	case x.cover.complete: // else the new one may lack the same files
+	case x.cover.complete: // otherwise the new index may lack the same files
 		x.lost = ""
 	}
 	x.mu.Unlock()

@@ -10,51 +10,50 @@ import (
 	"github.com/memwatchd/memwatchd/memory"
 )
 
-// A file is what the index knows of one file: enough to rank its entries, to
-// filter them and to tell whether the file has changed since. The text is not
-// among it; hits are read from the file itself. It is immutable once it is in
+// A file is the record of one file. It contains the data for ranking and
+// filtering its entries and for detecting changes of the file. It contains no
+// text: hits are read from the file itself. A file is immutable once it is in
 // the table.
 type file struct {
 	path    string
 	stamp   memory.Stamp
 	hash    [32]byte
 	kind    memory.Kind
-	owner   string // owner key of the place, which may change while the file does not
+	owner   string // owner key of the place, which may change independently of the file
 	day     string
-	name    string  // of the session's file
-	own     uint16  // index of the last of the parts that show the frontmatter
+	name    string  // file name of the session
+	own     uint16  // index of the last part that includes the frontmatter
 	session string  // session_id; readable with the frontmatter
-	contact string  // contact_id; likewise
-	claim   string  // the subject that the file claims its directory for
-	parts   []*part // the whole first, then its excerpt, if there is one
+	contact string  // contact_id; readable with the frontmatter
+	claim   string  // subject that the file claims its directory for
+	parts   []*part // the whole file, then its excerpt if it has one
 
-	tasks bool // some entry has one; not stored
+	tasks bool // some entry has a task; not stored
 }
 
-// A part is what a file has in one partition: all that there is for those who
-// may read that. Nobody may read two parts of a file. It is what a query finds
-// and ranks as a file.
+// A part is the content of a file in one partition, and all that a view of this
+// partition can read of the file. No view can read two parts of a file.
+// Searches find and rank a part like a file.
 type part struct {
 	partition memory.Partition
-	sum       uint64   // of its text: another text has another
-	length    uint32   // tokens of all its slots
-	blocks    []uint32 // numbers, in order
+	sum       uint64   // hash of the text
+	length    uint32   // tokens of all slots
+	blocks    []uint32 // block numbers, in order
 	entries   []entry
-	important []float64 // the entries' importance, if any has one
+	important []float64 // importance of each entry; nil if no entry has one
 
 	file   *file  // not stored
 	number uint32 // in the table; not stored
 }
 
-// An entry is what ranking and filters need of an entry.
+// An entry contains the data of an entry for ranking and filtering.
 type entry struct {
-	dup    uint64 // of the normalised text: equal for equal text
-	time   int64  // nanoseconds since 1970, noTime if not known
+	dup    uint64 // hash of the normalized text
+	time   int64  // nanoseconds since 1970, or noTime if unknown
 	length uint16 // tokens, at most 65535
 	flags  uint8
 }
 
-// importance is the n-th entry's.
 func (p *part) importance(n int) float64 {
 	if p.important == nil {
 		return 0
@@ -62,7 +61,8 @@ func (p *part) importance(n int) float64 {
 	return p.important[n]
 }
 
-// setImportance sets the n-th entry's. Few files have any.
+// setImportance sets the importance of the n-th entry. Few files have entries
+// with an importance, so the slice is allocated on first use.
 func (p *part) setImportance(n int, v float64) {
 	if v == 0 {
 		return
@@ -73,7 +73,7 @@ func (p *part) setImportance(n int, v float64) {
 	p.important[n] = v
 }
 
-// noTime is the time of an entry that has none: older than any.
+// noTime is the time of an entry without a time. It is earlier than any time.
 const noTime = math.MinInt64
 
 // Flags of an entry.
@@ -84,18 +84,18 @@ const (
 	flagImportance                   // has an importance; stored only
 )
 
-// entryOfSlot gives the position among the part's entries that slot s of block
-// b stands for; -1 is the file's head.
+// entryOfSlot returns the index in the entries of the part for slot s of block
+// b, or -1 for the head of the file.
 func entryOfSlot(b, s int) int { return b*slotsPerBlock + s - 1 }
 
 // slotOf is the inverse of entryOfSlot.
 func slotOf(entry int) (b, s int) { return (entry + 1) / slotsPerBlock, (entry + 1) % slotsPerBlock }
 
-// recordVersion changes with the encoding, the analysis and the meaning of
-// postings: an index of another version is built anew.
+// recordVersion identifies the encoding, the analysis and the meaning of
+// postings. An index with another version is rebuilt.
 const recordVersion = 6
 
-// The sorts of partitions, in terms and in records.
+// The kinds of partitions in terms and records.
 const (
 	privatePartition = '0'
 	publicPartition  = '1'
@@ -112,8 +112,8 @@ func sortOf(p memory.Partition) byte {
 	return privatePartition
 }
 
-// marshal is the stored form: varints and length-prefixed strings in the order
-// of the struct.
+// marshal returns the stored form of the record: varints and length-prefixed
+// strings in the order of the struct.
 func (f *file) marshal() []byte {
 	n := 0
 	for _, p := range f.parts {
@@ -151,7 +151,7 @@ func (p *part) marshal(b []byte) []byte {
 		b = binary.AppendUvarint(b, uint64(n))
 	}
 	b = binary.AppendUvarint(b, uint64(len(p.entries)))
-	before := int64(0) // times of one file are near each other
+	before := int64(0) // the times in one file are close together
 	for i, e := range p.entries {
 		b = binary.LittleEndian.AppendUint64(b, e.dup)
 		importance := p.importance(i)
@@ -177,7 +177,8 @@ func (p *part) marshal(b []byte) []byte {
 
 var errRecord = errors.New("damaged record")
 
-// unmarshalFile reads what marshal wrote. It never panics, whatever the bytes.
+// unmarshalFile returns the record that marshal encoded. It never panics, even
+// on arbitrary bytes.
 func unmarshalFile(b []byte) (*file, error) {
 	d := decoder{b: b}
 	f := &file{path: d.string()}
@@ -201,7 +202,7 @@ func unmarshalFile(b []byte) (*file, error) {
 	return f, nil
 }
 
-// part reads what part.marshal wrote.
+// part reads a part that part.marshal encoded.
 func (d *decoder) part() *part {
 	p := new(part)
 	p.partition.Owner = d.string()
@@ -251,7 +252,7 @@ func appendString(b []byte, s string) []byte {
 	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
 }
 
-// decoder reads; after the first mistake it only gives zeros.
+// A decoder reads a record. After the first error it only returns zero values.
 type decoder struct {
 	b   []byte
 	bad bool
@@ -310,7 +311,7 @@ func (d *decoder) string() string {
 	return strings.Clone(string(d.bytes(int(n))))
 }
 
-// count reads a number of things of at least size bytes each.
+// count reads the number of elements, each of which has at least size bytes.
 func (d *decoder) count(size int) int {
 	n := d.uvarint()
 	if n > uint64(len(d.b)/size) {
@@ -320,7 +321,7 @@ func (d *decoder) count(size int) int {
 	return int(n)
 }
 
-// settle derives what is not stored.
+// settle sets the fields that are not stored.
 func (f *file) settle() {
 	f.tasks = false
 	for _, p := range f.parts {
@@ -329,7 +330,7 @@ func (f *file) settle() {
 	}
 }
 
-// whole is how many entries the file has.
+// whole returns the number of entries in the file.
 func (f *file) whole() int { return len(f.parts[0].entries) }
 
 // owned reports whether the view may read the frontmatter.
@@ -337,8 +338,8 @@ func (f *file) owned(v memory.View) bool {
 	return slices.ContainsFunc(f.parts[:f.own+1], func(p *part) bool { return v.Readable(p.partition) })
 }
 
-// of returns what the part is of a document, or nil if the document is another
-// one than the record says.
+// of returns the document of the part, which is doc or its excerpt. It returns
+// nil if the document does not match the record.
 func (p *part) of(doc *memory.Document) *memory.Document {
 	if p != p.file.parts[0] {
 		doc = doc.Excerpt()

@@ -7,48 +7,50 @@ import (
 	"github.com/memwatchd/memwatchd/memory"
 )
 
-// search is one query on its way. It sees the index's table and one snapshot of
-// bleve, and instead of the index's version of some files their present one.
+// A search is one query in progress. It reads the table, one snapshot of bleve,
+// and an overlay that replaces the indexed versions of some files with the
+// current ones.
 type search struct {
 	ctx      context.Context
-	lists    *lists // nil when there is only the overlay
+	lists    *lists // nil if there is only the overlay
 	table    *table
 	over     *overlay
 	view     memory.View
 	query    *Query
 	words    words
-	idfs     []float64 // of each of them, among the entries
+	idfs     []float64 // of each word, among the entries
 	analyzer *analyzer
-	open     []*partition // that the view may read and that hold something
+	open     []*partition // readable partitions with content
 	sieve    *sieve
 
-	files, entries  int // that the view may read
+	files, entries  int // readable
 	length, filelen float64
 
 	*scratch
-	terms map[termOf]TermScore // with explain
+	terms map[termOf]TermScore // nil without Explain
 	err   error
 }
 
-// termOf names a term's part in an entry's score.
+// A termOf identifies the contribution of a term to the score of an entry.
 type termOf struct {
 	cell uint32
 	term int
 }
 
-// scratch is the memory of a search, kept for the next one. It holds no
-// pointers: it can be large, and need not be cleared or looked through.
+// A scratch is memory that consecutive searches reuse. It can be large. It
+// contains no pointers, so it needs neither clearing nor scanning by the
+// garbage collector.
 type scratch struct {
 	accs  []acc
-	at    []int32 // by part's number: position in accs plus one, or hidden
+	at    []int32 // by part number: index in accs plus one, or hidden
 	cells []cell
 	list  []found
 }
 
-// hidden marks parts of which the overlay has another version.
+// hidden marks parts that the overlay replaces.
 const hidden = -1
 
-// found is one posting.
+// A found is one posting.
 type found struct {
 	slots
 	block uint32
@@ -56,26 +58,26 @@ type found struct {
 	acc   int32
 }
 
-// acc gathers what the terms say about one part.
+// An acc accumulates the data of the query terms for one part.
 type acc struct {
 	score  float64
-	dups   uint64 // of its entries that have some of the terms, coarsely
+	dups   uint64 // set of the dups of its entries that contain query terms, modulo 64
 	part   uint32
 	length uint32  // in tokens
-	first  uint32  // of its cells: one for each entry
-	n      uint32  // how many
-	some   uint32  // how many of them have some of the terms; none if only the head has
-	pass   uint32  // how many of those the filter's postings let through
-	full   uint32  // how many of these have a term in the entry itself
-	best   float32 // the highest of their own scores
-	hits   uint16  // the most terms that one has
-	tf     uint32  // of the term being added up, in tenths, plus one
-	out    bool    // it does not pass the filter, and only counts
-	ask    bool    // each entry's record has to be asked
+	first  uint32  // index of its first cell; it has one cell per entry
+	n      uint32  // number of cells
+	some   uint32  // number of entries that contain query terms; zero if only the head does
+	pass   uint32  // number of these that pass the postings of the filter
+	full   uint32  // number of those with a term in the entry itself
+	best   float32 // highest own score
+	hits   uint16  // maximum number of terms in an entry
+	tf     uint32  // frequency of the current term, in tenths, plus one
+	out    bool    // does not pass the filter, and only affects the statistics
+	ask    bool    // the record of each entry must be evaluated
 }
 
-// cell is one entry's own score, how many of the terms stand in it, whether the
-// filter's postings let it through, and the end of its dup.
+// A cell holds the own score of one entry, the number of query terms in it,
+// whether the postings of the filter exclude it, and the end of its dup.
 type cell struct {
 	own  float32
 	hits uint8
@@ -83,8 +85,8 @@ type cell struct {
 	dup  uint16
 }
 
-// spare is the memory of a search that has ended. There is one: it can be as
-// large as everything else that is kept for a question.
+// spare holds the memory of a completed search. Its capacity is one, because a
+// scratch can be as large as all other memory that the index needs for queries.
 var spare = make(chan *scratch, 1)
 
 func borrowScratch() *scratch {
@@ -103,7 +105,7 @@ func (s *scratch) giveBack() {
 	}
 }
 
-// reset makes the memory ready for so many parts.
+// reset prepares the memory for the given number of parts.
 func (s *scratch) reset(parts int) {
 	s.accs, s.cells, s.list = s.accs[:0], s.cells[:0], s.list[:0]
 	if cap(s.at) < parts {
@@ -113,7 +115,7 @@ func (s *scratch) reset(parts int) {
 	clear(s.at)
 }
 
-// grow adds n zero cells and returns where they begin.
+// grow adds n zero cells and returns the index of the first.
 func (s *scratch) grow(n int) uint32 {
 	first := len(s.cells)
 	s.cells = slices.Grow(s.cells, n)[:first+n]
@@ -121,7 +123,8 @@ func (s *scratch) grow(n int) uint32 {
 	return uint32(first)
 }
 
-// begin finds out what there is to search.
+// begin determines the readable partitions and their sums, and marks the parts
+// that the overlay replaces.
 func (s *search) begin() {
 	for _, p := range s.view.Partitions() {
 		part := partition{Partition: p, prefix: prefixOf(p)}
@@ -142,7 +145,7 @@ func (s *search) begin() {
 	if len(s.over.paths) == 0 {
 		return
 	}
-	// Of a file that is being written, two versions may be in the table.
+	// While a file is being written, the table may contain two versions of it.
 	for n, p := range s.table.parts {
 		if p != nil && s.over.hides(p.file.path) {
 			s.at[n] = hidden
@@ -150,8 +153,8 @@ func (s *search) begin() {
 	}
 }
 
-// each calls fn for every block in the view's partitions that has the term,
-// those of overlaid files included.
+// each calls fn for every block in the readable partitions that contains the
+// term, including the blocks of the overlay.
 func (s *search) each(sort termSort, term string, fn func(block uint32, r ref, v slots)) {
 	for _, p := range s.open {
 		if s.lists != nil && s.err == nil {
@@ -175,7 +178,8 @@ func (s *search) each(sort termSort, term string, fn func(block uint32, r ref, v
 	}
 }
 
-// of finds or makes the accumulator of a part.
+// of returns the index of the accumulator of a part, which it adds if
+// necessary.
 func (s *search) of(number uint32) int32 {
 	if i := s.at[number]; i > 0 {
 		return i - 1
@@ -192,7 +196,7 @@ func (s *search) of(number uint32) int32 {
 	return int32(len(s.accs) - 1)
 }
 
-// score adds up every term.
+// score adds the contributions of all terms to the cells and parts.
 func (s *search) score() {
 	entries := newNorms(tuning.k1, tuning.b, s.length/float64(max(s.entries, 1)))
 	files := newNorms(tuning.fileK1, tuning.fileB, s.filelen/float64(max(s.files, 1)))
@@ -203,12 +207,12 @@ func (s *search) score() {
 		s.each(sortWord, t.term, func(block uint32, r ref, v slots) {
 			n := s.of(r.part)
 			if a := &s.accs[n]; a.tf == 0 {
-				a.tf = 1 // no more than a mark: a level is worth at least four
+				a.tf = 1 // only a mark: each level adds at least four
 				touched = append(touched, n)
 			}
 			s.list = append(s.list, found{v, block, r.nth, n})
 			if r.nth == 0 {
-				v = v.without(0) // the head is no entry
+				v = v.without(0) // the head is not an entry
 			}
 			df += v.count()
 		})
@@ -244,7 +248,7 @@ func (s *search) add(a *acc, f *found, i int, weight float64, norms *norms) {
 		v = v.without(slot)
 		a.tf += uint32(levelTenths[lv])
 		if slot == 0 && f.nth == 0 {
-			continue // the head
+			continue
 		}
 		tf := float64(levelTenths[lv]) / 10
 		score := bm25(weight, tf, norms.of(uint32(l.lengths[slot])), tuning.k1)

@@ -6,11 +6,11 @@ import (
 	"unicode/utf8"
 )
 
-// snippetLength is how many code points of an entry a hit shows.
+// snippetLength bounds the code points of an entry in a snippet.
 const snippetLength = 240
 
-// snippet cuts the stretch of a text that shows the most of the query, on one
-// line, with the ranges that match in code points.
+// snippet returns the section of a text that shows the most of the query, on
+// one line, and the matching ranges in code points.
 func (a *analyzer) snippet(text string, terms []qterm) (string, [][2]int) {
 	text = oneLine(text)
 	weight := make(map[string]float64, len(terms))
@@ -28,8 +28,8 @@ func (a *analyzer) snippet(text string, terms []qterm) (string, [][2]int) {
 			found = append(found, match{t.start, t.end, w, t.term})
 		}
 	})
-	// The window begins at the match from which it shows the most different
-	// words; the first of equals.
+	// The window begins at the first match from which it contains the highest
+	// weight of distinct words.
 	at := 0
 	best := 0.0
 	if utf8.RuneCountInString(text) > snippetLength {
@@ -49,7 +49,7 @@ func (a *analyzer) snippet(text string, terms []qterm) (string, [][2]int) {
 			if sum > best {
 				best, at = sum, found[i].start
 			}
-			if i >= 1000 { // a text full of matches has a good window by then
+			if i >= 1000 { // in a text with many matches, an earlier window suffices
 				break
 			}
 		}
@@ -67,7 +67,8 @@ func (a *analyzer) snippet(text string, terms []qterm) (string, [][2]int) {
 		suffix = "…"
 	}
 	cut := text[at:end]
-	// Code points before each byte of the cut, asked for in rising order.
+	// position returns the code points before byte b of the cut; it is fast for
+	// ascending values of b.
 	runes, seen := len([]rune(prefix)), 0
 	position := func(b int) int {
 		if b < seen {
@@ -93,7 +94,7 @@ func (a *analyzer) snippet(text string, terms []qterm) (string, [][2]int) {
 	return prefix + cut + suffix, marks
 }
 
-// oneLine makes every run of white space one space.
+// oneLine replaces every run of white space with one space.
 func oneLine(s string) string {
 	var b strings.Builder
 	b.Grow(len(s))
@@ -112,8 +113,8 @@ func oneLine(s string) string {
 	return strings.TrimSuffix(b.String(), " ")
 }
 
-// advance is the byte n code points after at, not inside a word if one ends a
-// little earlier.
+// advance returns the byte offset n code points after at. If a word ends
+// shortly before, advance returns its end, to avoid cutting a word.
 func advance(s string, at, n int) int {
 	end := at
 	for range n {
@@ -131,8 +132,8 @@ func advance(s string, at, n int) int {
 	return end
 }
 
-// retreat is the byte at most n code points before at, at the start of a word
-// if one starts in between.
+// retreat returns the byte offset n code points before at, or the start of the
+// first word in between.
 func retreat(s string, at, n int) int {
 	start := at
 	for range n {

@@ -7,18 +7,18 @@ import (
 	"github.com/memwatchd/memwatchd/memory"
 )
 
-// FileInfo is what the index holds of a file.
+// A FileInfo describes the indexed version of a file.
 type FileInfo struct {
 	Path    string
 	Kind    memory.Kind
 	Owner   string // owner key of the place
 	Day     string // YYYY-MM-DD, for sessions and daily logs
 	Session string // session_id
-	Claim   string // the subject that the file claims its directory for
+	Claim   string // subject that the file claims its directory for
 	Stamp   memory.Stamp
-	Hash    [32]byte // SHA-256 of the bytes that were indexed
+	Hash    [32]byte // SHA-256 of the indexed bytes
 	Entries int
-	Tasks   bool // some entry has one
+	Tasks   bool // some entry has a task
 
 	file *file
 }
@@ -27,16 +27,15 @@ func (f *file) info() FileInfo {
 	return FileInfo{f.path, f.kind, f.owner, f.day, f.session, f.claim, f.stamp, f.hash, f.whole(), f.tasks, f}
 }
 
-// Readable reports whether there is something in the file that the view may
-// read, as far as the index knows.
+// Readable reports whether the view may read any part of the indexed file.
 func (i FileInfo) Readable(v memory.View) bool {
 	_, _, ok := i.Version(v)
 	return ok
 }
 
-// SessionFor is the session that the file is of, for somebody who may read what
-// the view does: by its session_id, which is the frontmatter's, else by its name.
-// It is empty for a file that is of none.
+// SessionFor returns the session of the file for a reader with the given view:
+// the session_id if the view may read the frontmatter, otherwise the session of
+// the file name. It returns "" for a file without a session.
 func (i FileInfo) SessionFor(v memory.View) string {
 	if i.Session != "" && i.file.owned(v) {
 		return i.Session
@@ -44,9 +43,9 @@ func (i FileInfo) SessionFor(v memory.View) string {
 	return i.file.name
 }
 
-// Version tells what the view may read of the file from what it might read
-// before or after a change, and how many entries that is. It is false if there
-// is nothing.
+// Version returns a value that changes with the content that the view may read,
+// and the number of readable entries. It reports false if the view cannot read
+// any part of the file.
 func (i FileInfo) Version(v memory.View) (version uint64, entries int, ok bool) {
 	if i.file == nil {
 		return 0, 0, false
@@ -59,7 +58,8 @@ func (i FileInfo) Version(v memory.View) (version uint64, entries int, ok bool) 
 	return 0, 0, false
 }
 
-// File returns what the index holds of a file.
+// File returns the description of the indexed file and reports whether the
+// index contains the file.
 func (x *Index) File(path string) (FileInfo, bool) {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
@@ -69,8 +69,8 @@ func (x *Index) File(path string) (FileInfo, bool) {
 	return FileInfo{}, false
 }
 
-// Files returns what the index holds of the files that keep says yes to, in the
-// order of paths. Keep must not call the index.
+// Files returns the indexed files for which keep returns true, ordered by path.
+// Keep must not call the index.
 func (x *Index) Files(keep func(*FileInfo) bool) []FileInfo {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
@@ -86,19 +86,19 @@ func (x *Index) Files(keep func(*FileInfo) bool) []FileInfo {
 
 // Status is the state of an index.
 type Status struct {
-	Revision   uint64 // rises with every change
-	Generation uint64 // rises when the index is opened anew, or replaced by another
-	Epoch      uint64 // rises when the index is opened anew: see [Index.Confirm]
+	Revision   uint64 // increases with every change
+	Generation uint64 // increases when the index is opened again or replaced
+	Epoch      uint64 // increases when the index is opened again: see [Index.Confirm]
 	Files      int
 	Entries    int
-	Degraded   bool   // not whole: answers are made by reading files too
-	Rebuilding bool   // another one is being built beside it
-	Rebuilt    int    // files that were read for that
-	ToRebuild  int    // of so many
-	Problem    string // what a person should know, or empty
+	Degraded   bool   // not complete: searches also read files
+	Rebuilding bool   // a rebuild is in progress
+	Rebuilt    int    // files that the rebuild has read
+	ToRebuild  int    // files that the rebuild must read
+	Problem    string // message for the operator, or empty
 }
 
-// Size is how many bytes the index has on disk.
+// Size returns the size of the index on disk, in bytes.
 func (x *Index) Size() int64 {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
@@ -108,7 +108,7 @@ func (x *Index) Size() int64 {
 	return dirSize(x.store.dir)
 }
 
-// Status reports the state of the index.
+// Status returns the state of the index.
 func (x *Index) Status() Status {
 	x.mu.RLock()
 	defer x.mu.RUnlock()

@@ -2,7 +2,8 @@ package index
 
 import "strings"
 
-// stopWords are terms that say little in a query: as the analysis leaves them.
+// stopWords contains the analyzed form of terms that contribute little to a
+// query.
 var stopWords = func() map[string]bool {
 	m := make(map[string]bool)
 	newAnalyzer().tokens(stopText, func(t token) {
@@ -13,8 +14,8 @@ var stopWords = func() map[string]bool {
 	return m
 }()
 
-// keptLetters stay: "i" and "a" are stop words, but a single letter from a
-// contraction is not to take others with it.
+// keptLetters contains single letters that never become stop words. "i" and "a"
+// are stop words, but contractions must not add the letters listed here.
 const keptLetters = "bcdefghjklmnopqruvwxyz"
 
 const stopText = `a about above after again against all am an and any are aren't as at be because been before

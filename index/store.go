@@ -19,12 +19,12 @@ import (
 	zap "github.com/blevesearch/zapx/v16"
 )
 
-// store is one bleve index on disk. Scorch is used without bleve's mapping
-// layer: documents are made here, and so are scores; what is left is what
-// scorch does well: immutable segments, merging, snapshots, deletion.
+// A store is one bleve index on disk. It uses scorch without the mapping layer
+// of bleve, because this package makes documents and scores itself. Scorch
+// provides immutable segments, merging, snapshots and deletion.
 type store struct {
 	dir   string
-	root  fs.FileInfo // of the file that says which segments there are
+	root  fs.FileInfo // of root.bolt, which lists the segments
 	index bleve.Index
 	queue *bleve.AnalysisQueue
 	background
@@ -32,14 +32,15 @@ type store struct {
 }
 
 func init() {
-	// Room for a hundred documents of the last one's size is too much where one
-	// document can be a large file's.
+	// By default zap reserves space for a hundred documents of the size of the
+	// last one. That is too much if a single document can represent a large
+	// file.
 	zap.NewSegmentBufferNumResultsBump = 0
 	zap.NewSegmentBufferNumResultsFactor = 0
 }
 
-// guard calls what looks into files that are mapped. That it panics, or faults
-// because a file was cut short, is an error.
+// guard calls fn, which reads mapped files. It returns an error if fn panics,
+// or faults because a file was truncated.
 func guard(what string, fn func() error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
@@ -52,9 +53,9 @@ func guard(what string, fn func() error) (err error) {
 
 const rootName = "root.bolt"
 
-// openStore opens or creates the index in dir. Any damage that can be seen
-// without reading everything is an error. Report is told of what fails later, in
-// the background.
+// openStore opens or creates the index in dir. It returns an error for any
+// damage that it detects, such as a wrong checksum or a missing segment. Report
+// receives later failures of the background goroutines.
 func openStore(dir string, nap time.Duration, report func(*store, error, bool)) (*store, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
@@ -76,15 +77,15 @@ func openStore(dir string, nap time.Duration, report func(*store, error, bool)) 
 	})
 	s.index, err = scorch.NewScorch(scorch.Name, map[string]any{
 		"path":                   dir,
-		"bolt_timeout":           "1s", // for ever, without it
+		"bolt_timeout":           "1s", // the default is no timeout
 		"asyncErrorCallbackName": callbacks,
 		"eventCallbackName":      callbacks,
-		// A batch is visible when it returns, and on disk a moment later. What
-		// a crash takes back is found missing at the next start, when the
-		// records are compared with the files.
+		// A batch is visible when it returns, and on disk shortly after. If a
+		// crash loses a batch, the comparison of records and files at the next
+		// start detects the loss.
 		"unsafe_batch": true,
-		// Below the size that scorch sets, of 2000 files, each save would write
-		// the whole index anew.
+		// The default of scorch is 2000 documents. Each save of a smaller index
+		// would then rewrite the whole index.
 		"scorchMergePlanOptions": map[string]any{"FloorSegmentSize": 200},
 		"scorchPersisterOptions": map[string]any{"PersisterNapTimeMSec": cmp.Or(nap, 200*time.Millisecond).Milliseconds(), "PersisterNapUnderNumFiles": 1000},
 	}, s.queue)
@@ -106,19 +107,19 @@ func openStore(dir string, nap time.Duration, report func(*store, error, bool)) 
 		err = guard("open index", s.checkRoot)
 	}
 	if err != nil {
-		s.close() // what there is of it
+		s.close() // releases a partly opened store
 		return nil, err
 	}
 	return s, nil
 }
 
-// checkRoot reports whether what is open is what was written last. Where a
-// segment is missing scorch falls back to what was before, or nothing at all, and
-// says so to nobody.
+// checkRoot returns an error unless the open index is the last written state.
+// If a segment is missing, scorch silently falls back to an earlier state or to
+// an empty index.
 func (s *store) checkRoot() error {
 	epochs, err := s.index.(*scorch.Scorch).RootBoltSnapshotEpochs()
 	if err != nil || len(epochs) == 0 {
-		return err // no more than created
+		return err // created, but never written
 	}
 	reader, err := s.index.Reader()
 	if err != nil {
@@ -132,11 +133,11 @@ func (s *store) checkRoot() error {
 	return err
 }
 
-// barrier is a key that every index has a value for.
+// barrier is a key with a value in every index.
 const barrier = "barrier"
 
-// settle brings an index that is new to disk. Otherwise a power cut may leave
-// one that cannot be opened.
+// settle writes a new index to disk. Without this step a power failure could
+// leave an index that cannot be opened.
 func (s *store) settle() error {
 	if err := s.batch(nil, nil, true); err != nil {
 		return err
@@ -149,14 +150,14 @@ func (s *store) settle() error {
 	return nil
 }
 
-// gone reports whether the files are not those any more that were opened.
+// gone reports whether the opened files have been removed or replaced.
 func (s *store) gone() bool {
 	info, err := os.Stat(filepath.Join(s.dir, rootName))
 	return errors.Is(err, fs.ErrNotExist) || err == nil && !os.SameFile(info, s.root)
 }
 
-// batch writes blocks and takes out ids, at once or not at all. With durable it
-// returns when everything written so far is on disk.
+// batch atomically writes blocks and deletes ids. If durable is set, it returns
+// when all previous writes are on disk.
 func (s *store) batch(blocks []*block, gone []string, durable bool) error {
 	b := bleve.NewBatch()
 	for _, d := range blocks {
@@ -170,11 +171,11 @@ func (s *store) batch(blocks []*block, gone []string, durable bool) error {
 	if durable {
 		done = make(chan error, 1)
 		b.SetPersistedCallback(func(err error) { done <- err })
-		// Scorch persists only what changes something.
+		// Scorch persists only batches that change something.
 		b.SetInternal([]byte(barrier), []byte{1})
 		failed = s.expect()
 	}
-	// Where one of scorch's goroutines has ended it might wait for ever.
+	// If a goroutine of scorch has ended, Batch might block forever.
 	written := make(chan error, 1)
 	go func() { written <- guard("panic", func() error { return s.index.Batch(b) }) }()
 	var err error
@@ -195,7 +196,7 @@ func (s *store) batch(blocks []*block, gone []string, durable bool) error {
 	return nil
 }
 
-// records calls fn with every stored record, and returns the numbers of all
+// records calls fn for every stored record and returns the numbers of all
 // blocks.
 func (s *store) records(fn func(record []byte) error) (blocks []uint32, err error) {
 	snapshot, err := s.snapshot()
@@ -217,7 +218,7 @@ func (s *store) records(fn func(record []byte) error) (blocks []uint32, err erro
 			var failed error
 			err := seg.Segment().VisitStoredFields(uint64(n), func(field string, _ byte, value []byte, _ []uint64) bool {
 				if field == fieldRecord {
-					failed = fn(value) // which is gone when the visit is over
+					failed = fn(value) // value is valid only during the visit
 				}
 				return true
 			})
@@ -229,11 +230,11 @@ func (s *store) records(fn func(record []byte) error) (blocks []uint32, err erro
 	return blocks, nil
 }
 
-// closeLimit is how long scorch may take to stop: where one of its goroutines
-// has ended, another may wait for it.
+// closeLimit bounds the time in which scorch must stop. If one goroutine of
+// scorch has ended, another one may wait for it forever.
 const closeLimit = 10 * time.Second
 
-// close stops scorch. It does not wait for what is not on disk yet.
+// close stops scorch. It does not wait for pending writes.
 func (s *store) close() error {
 	close(s.closing)
 	defer stores.Delete(s.dir)
@@ -253,9 +254,9 @@ func (s *store) close() error {
 
 var segmentName = regexp.MustCompile(`^[0-9a-f]{12}\.zap$`)
 
-// checkSegments takes out strays, over which scorch stumbles, and compares each
-// segment with its checksum, which scorch writes and never reads. It returns how
-// many there are.
+// checkSegments verifies the checksum of each segment, which scorch writes but
+// never reads. It removes stray segments, which scorch cannot handle, and
+// returns the number of segments.
 func checkSegments(dir string) (n int, err error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -322,7 +323,8 @@ func syncFile(name string) error {
 	return f.Sync()
 }
 
-// writeFile replaces a small file so that a crash leaves the old or the new one.
+// writeFile replaces a small file so that a crash leaves the old or the new
+// version.
 func writeFile(name, content string) error {
 	f, err := os.CreateTemp(filepath.Dir(name), filepath.Base(name)+".*.tmp")
 	if err != nil {
@@ -339,7 +341,8 @@ func writeFile(name, content string) error {
 	return syncFile(filepath.Dir(name))
 }
 
-// dirSize is the bytes of the files in a directory.
+// dirSize returns the total size of the files in a directory, in bytes, or 0 if
+// the directory cannot be read.
 func dirSize(dir string) (n int64) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -353,7 +356,7 @@ func dirSize(dir string) (n int64) {
 	return n
 }
 
-// merge makes one segment of all, which leaves nothing of what was deleted.
+// merge merges all segments into one, which removes all deleted data.
 func (s *store) merge(ctx context.Context) error {
 	return s.index.(*scorch.Scorch).ForceMerge(ctx, nil)
 }

@@ -7,40 +7,40 @@ import (
 	"github.com/memwatchd/memwatchd/memory"
 )
 
-// table is the part of the index that lives in memory: every file's record, the
-// parts and blocks by number, and the sums that BM25 needs of each partition. It
-// is loaded from the stored records when the index is opened and follows every
-// batch, so that it never differs from what bleve holds.
+// A table is the part of the index in memory: the records of all files, the
+// parts and blocks by number, and the sums that BM25 needs for each partition.
+// It is loaded from the stored records when the index is opened and updated
+// with every batch, so it always matches bleve.
 type table struct {
 	files      map[string]*file
 	parts      []*part // by number
-	rows       []row   // likewise
+	rows       []row   // by part number
 	blocks     []ref   // by number
-	leaves     []leaf  // likewise
+	leaves     []leaf  // by block number
 	freeParts  []uint32
 	freeBlocks []uint32
 	partitions map[memory.Partition]*partition
 	entries    int
 }
 
-// A ref is where a block leads.
+// A ref identifies the part of a block.
 type ref struct {
 	part uint32 // number, or nowhere
-	nth  uint32 // of the part
+	nth  uint32 // index in the blocks of the part
 }
 
-// A leaf is what ranking needs of a block's entries.
+// A leaf contains the data of the entries in a block for ranking.
 type leaf struct {
 	lengths [slotsPerBlock]uint16
-	dups    [slotsPerBlock]uint16 // the end of each entry's dup
+	dups    [slotsPerBlock]uint16 // end of the dup of each entry
 }
 
-// A row is what ranking needs of every part that it meets.
+// A row contains the data of a part for ranking.
 type row struct {
 	entries, length uint32
 	kind            memory.Kind
-	oldest, newest  int64   // the entries' times
-	importance      float64 // the highest, or zero
+	oldest, newest  int64   // range of the times of the entries
+	importance      float64 // maximum of the entries, or zero
 }
 
 func rowOf(p *part) row {
@@ -52,13 +52,12 @@ func rowOf(p *part) row {
 	return r
 }
 
-// nowhere is where a block leads that is no file's.
+// nowhere is the part of an unused block.
 const nowhere = math.MaxUint32
 
-// maxBlocks bounds the index, and what a damaged record may ask for.
+// maxBlocks bounds the index, and the memory that a damaged record can request.
 const maxBlocks = 1 << 26
 
-// leafOf is the leaf of a part's n-th block.
 func leafOf(p *part, n int) (l leaf) {
 	for s := range l.lengths {
 		if e := entryOfSlot(n, s); e >= 0 && e < len(p.entries) {
@@ -69,7 +68,7 @@ func leafOf(p *part, n int) (l leaf) {
 	return l
 }
 
-// partition is what ranking needs to know of a partition as a whole.
+// A partition contains the sums of a partition for ranking.
 type partition struct {
 	memory.Partition
 	prefix  string // of its terms
@@ -92,13 +91,13 @@ func (t *table) partition(p memory.Partition) *partition {
 	return s
 }
 
-// prefixOf begins every term of a partition. Owners hold no control characters,
-// so that no prefix begins another.
+// prefixOf returns the prefix of every term of a partition. Owners contain no
+// control characters, so no prefix is the beginning of another.
 func prefixOf(p memory.Partition) string {
 	return p.Owner + "\x00" + string(rune(sortOf(p)))
 }
 
-// allot gives the file its blocks' numbers.
+// allot assigns numbers to the blocks of the file.
 func (t *table) allot(f *file) error {
 	for _, p := range f.parts {
 		for i := range p.blocks {
@@ -118,15 +117,15 @@ func (t *table) allot(f *file) error {
 	return nil
 }
 
-// reach makes sure that there is a block of a number.
+// reach extends the table to include block n.
 func (t *table) reach(n uint32) {
 	for int(n) >= len(t.blocks) {
 		t.blocks, t.leaves = append(t.blocks, ref{part: nowhere}), append(t.leaves, leaf{})
 	}
 }
 
-// prepare makes the blocks of a file that has its numbers lead to it. The file
-// does not count yet.
+// prepare enters the parts and blocks of a file with assigned numbers. The file
+// does not count before put.
 func (t *table) prepare(f *file) {
 	f.settle()
 	for _, p := range f.parts {
@@ -151,14 +150,14 @@ func (t *table) put(f *file) {
 	t.count(f, 1)
 }
 
-// drop takes a file out and gives its numbers back.
+// drop removes a file and frees its numbers.
 func (t *table) drop(f *file) {
 	t.count(f, -1)
 	delete(t.files, f.path)
 	t.free(f)
 }
 
-// free undoes prepare.
+// free reverses prepare.
 func (t *table) free(f *file) {
 	for _, p := range f.parts {
 		t.parts[p.number] = nil
@@ -181,7 +180,7 @@ func (t *table) count(f *file, sign int) {
 	t.entries += sign * f.whole()
 }
 
-// add counts a part.
+// add adds the part to the sums, or subtracts it if sign is -1.
 func (s *partition) add(p *part, sign int) {
 	s.files += sign
 	s.filelen += int64(sign) * int64(p.length)
@@ -191,11 +190,11 @@ func (s *partition) add(p *part, sign int) {
 	}
 }
 
-// counts reports whether a part is its path's present version: a new one is in
-// the table before it is the one that counts.
+// counts reports whether a part belongs to the present version of its path. The
+// table contains a new version before that version counts.
 func (t *table) counts(p *part) bool { return p != nil && t.files[p.file.path] == p.file }
 
-// loaded finds the numbers that no file has, after all have been put.
+// loaded collects the unused block numbers after all files have been put.
 func (t *table) loaded() {
 	for n := range t.blocks {
 		if t.blocks[n].part == nowhere {

@@ -10,14 +10,15 @@ import (
 	"github.com/memwatchd/memwatchd/memory"
 )
 
-// A Listing is what is wanted of a sorted list of names.
+// A Listing selects names from a sorted list.
 type Listing struct {
-	Prefix string // only those that begin with this
-	After  string // only those behind this one; all if empty
-	Limit  int    // so many at most
+	Prefix string // include only names with this prefix
+	After  string // include only names after this one; all if empty
+	Limit  int    // maximum number of names
 }
 
-// Page is what is wanted of names that are sorted and begin with the prefix.
+// Page returns the selected names. The given names must be sorted and have the
+// prefix.
 func (l Listing) Page(names []string) []string {
 	if l.After != "" {
 		at, found := slices.BinarySearch(names, l.After)
@@ -29,7 +30,7 @@ func (l Listing) Page(names []string) []string {
 	return names[:min(len(names), l.Limit)]
 }
 
-// Owners are the owner keys of all that the index holds, sorted.
+// Owners returns the sorted owner keys of all indexed content.
 func (x *Index) Owners() (owners []string) {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
@@ -40,8 +41,8 @@ func (x *Index) Owners() (owners []string) {
 	return slices.Compact(owners)
 }
 
-// Tags are the tags of the entries that the view may read, and how many there
-// are that begin with the prefix.
+// Tags returns a page of the tags of readable entries, and the total number of
+// tags with the prefix.
 func (x *Index) Tags(ctx context.Context, view memory.View, l Listing) (tags []string, total int, err error) {
 	err = x.terms(ctx, view, sortTag, l.Prefix, func(_ *page, terms []string) error {
 		tags, total = l.Page(terms), len(terms)
@@ -50,15 +51,16 @@ func (x *Index) Tags(ctx context.Context, view memory.View, l Listing) (tags []s
 	return tags, total, err
 }
 
-// Sections are the headings that the entries stand below which the view may read,
-// each as it is written where it stands first, and how many there are that begin
-// with the prefix. What search takes for the same heading is listed once; the
-// order is that of the headings as they are compared.
+// Sections returns a page of the headings above readable entries, and the total
+// number of headings with the prefix. Each heading is spelled as in its first
+// occurrence. Headings that searches treat as equal are listed once. The order
+// is that of the squashed headings.
 func (x *Index) Sections(ctx context.Context, view memory.View, l Listing) (names []string, total int, err error) {
 	if l.After != "" {
 		l.After = squash(l.After)
 	}
-	// A word may go on behind the prefix: only what ends in it has a space there.
+	// The prefix may end inside a word. Appending a letter prevents the space
+	// that squash adds after a whole word.
 	const more = "x"
 	prefix := strings.TrimSuffix(squash(l.Prefix+more), more+" ")
 	err = x.terms(ctx, view, sortSection, prefix, func(p *page, terms []string) error {
@@ -68,7 +70,7 @@ func (x *Index) Sections(ctx context.Context, view memory.View, l Listing) (name
 			if err != nil {
 				return err
 			}
-			if name != "" { // else its file has changed: another look will tell
+			if name != "" { // empty if its file has changed; a later call finds the new spelling
 				names = append(names, name)
 			}
 		}
@@ -77,8 +79,8 @@ func (x *Index) Sections(ctx context.Context, view memory.View, l Listing) (name
 	return names, total, err
 }
 
-// terms calls use with the terms of a sort that entries have which the view may
-// read, sorted.
+// terms calls use with the sorted terms of a sort that occur in readable
+// entries.
 func (x *Index) terms(ctx context.Context, view memory.View, sort termSort, prefix string, use func(*page, []string) error) error {
 	b := x.builders.Get().(*builder)
 	defer x.builders.Put(b)
@@ -99,8 +101,8 @@ func (x *Index) terms(ctx context.Context, view memory.View, sort termSort, pref
 	return err
 }
 
-// begun are the terms of a sort that begin with a prefix and that some entry has
-// in the view's partitions, overlaid files included, sorted.
+// begun returns the sorted terms of a sort that begin with a prefix and occur
+// in the readable partitions, including the overlay.
 func (s *search) begun(sort termSort, prefix string) ([]string, error) {
 	found := map[string]bool{}
 	counts := func(number uint32) bool {
@@ -126,8 +128,8 @@ func (s *search) begun(sort termSort, prefix string) ([]string, error) {
 	return slices.Sorted(maps.Keys(found)), nil
 }
 
-// spelled is a heading as it is written where it stands first; empty if it does
-// not stand there any more.
+// spelled returns the spelling of a heading in its first occurrence, or "" if
+// the heading no longer occurs there.
 func (p *page) spelled(term string) (string, error) {
 	first, found := candidate{}, false
 	path := func(c candidate) string { return p.over.part(c.part).file.path }

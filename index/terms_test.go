@@ -8,8 +8,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Names are those of what is there now: what has gone, or was changed, leaves
-// none behind, though its postings may stay in bleve for a while.
+// TestNamesOfWhatIsThere checks that tags and sections are those of the current
+// entries. Deleted or changed entries must not contribute, although bleve may
+// keep their postings for some time.
 func TestNamesOfWhatIsThere(t *testing.T) {
 	s := &mapSource{text: map[string]string{
 		"a.md": "## Plans\n- one #tea #green\n", "b.md": "## plans!\n- two #tea\n", "c.md": "## Other\n- three #coffee\n",
@@ -39,7 +40,7 @@ func TestNamesOfWhatIsThere(t *testing.T) {
 	}
 	check("after a change", []string{"tea"}, []string{"Other plans", "plans!"})
 
-	// What is new has the numbers of what has gone.
+	// The new files reuse the numbers of the deleted ones.
 	s.text["d.md"], s.text["e.md"] = "## Later\n- four #cocoa\n", "## Later\n- five\n"
 	if err := x.Apply(t.Context(), s.updates("d.md", "e.md")); err != nil {
 		t.Fatal(err)
@@ -55,7 +56,8 @@ func TestNamesOfWhatIsThere(t *testing.T) {
 	}
 }
 
-// While the index is not whole, names are those of the files too that it lacks.
+// TestNamesWhileNotWhole checks that an incomplete index also returns the names
+// in the files that it lacks.
 func TestNamesWhileNotWhole(t *testing.T) {
 	s := &mapSource{text: map[string]string{"a.md": "## Plans\n- one #tea\n", "b.md": "## More\n- two #coffee\n"}}
 	x := s.open(t, t.TempDir())

@@ -5,24 +5,23 @@ import (
 	"strings"
 )
 
-// maxTerms bounds a query: what an agent pastes beyond that adds little.
+// maxTerms bounds a query. Further terms, from long pasted text, add little.
 const maxTerms = 128
 
-// words is a query text taken apart.
+// words is a parsed query text.
 type words struct {
 	terms   []qterm  // distinct, in order
 	phrases []string // squashed
 }
 
-// qterm is one term of a query.
 type qterm struct {
 	term   string
 	weight float64
 }
 
-// parse takes a query text apart. Quotes make phrases, whose words are terms
-// too; an unpaired quote is text. Stop words are left out, unless all is asked
-// for or there is nothing else to look for.
+// parse parses a query text. Quotes mark phrases, whose words are also terms;
+// an unpaired quote is ordinary text. Stop words are dropped, unless all is set
+// or the query has no other words.
 func (a *analyzer) parse(text string, all bool) words {
 	var w words
 	seen := make(map[string]bool)
@@ -46,11 +45,11 @@ func (a *analyzer) parse(text string, all bool) words {
 	return w
 }
 
-// maxPhrases bounds a query's phrases: each is looked for in the text of every
-// file that might hold it.
+// maxPhrases bounds the phrases of a query, because each phrase is searched in
+// the text of every file that may contain it.
 const maxPhrases = 32
 
-// CheckText reports whether a query's text can be asked for.
+// CheckText returns an error if the text of a query has too many phrases.
 func CheckText(text string) error {
 	if quoted, _ := phrases(quotes.Replace(text)); len(quoted) > maxPhrases {
 		return fmt.Errorf("%d phrases are more than %d", len(quoted), maxPhrases)
@@ -58,12 +57,11 @@ func CheckText(text string) error {
 	return nil
 }
 
-// Unquoted is a text as a query in which quotes mean nothing: what somebody says
-// to an agent quotes all kinds of things that stand nowhere.
+// Unquoted returns the text as a query without phrases. Messages to an agent
+// quote many things that occur in no file.
 func Unquoted(text string) string { return strings.ReplaceAll(quotes.Replace(text), `"`, " ") }
 
-// CheckExclude is CheckText for what no hit may contain, of which nothing can be
-// left out.
+// CheckExclude is CheckText for excluded text, of which no word can be dropped.
 func CheckExclude(text string) error {
 	if n := len(strings.Fields(squash(text))); n > maxTerms {
 		return fmt.Errorf("%d words are more than %d", n, maxTerms)
@@ -71,7 +69,8 @@ func CheckExclude(text string) error {
 	return CheckText(text)
 }
 
-// phrases returns what stands in quotes, squashed, each once, and the rest.
+// phrases returns the distinct quoted phrases, squashed, and the remaining
+// text.
 func phrases(text string) (quoted []string, rest string) {
 	var other strings.Builder
 	seen := make(map[string]bool)
@@ -89,8 +88,8 @@ func phrases(text string) (quoted []string, rest string) {
 	}
 }
 
-// parseExclude takes apart what no hit may contain: words by their stems, and
-// phrases. A word of a script without spaces is a phrase of its characters.
+// parseExclude parses the excluded text into stemmed words and phrases. A word
+// of a script without spaces is a phrase of its characters.
 func (a *analyzer) parseExclude(text string) words {
 	var w words
 	quoted, rest := phrases(quotes.Replace(text))
@@ -112,8 +111,8 @@ func (a *analyzer) parseExclude(text string) words {
 
 var quotes = strings.NewReplacer("“", `"`, "”", `"`, "„", `"`, "＂", `"`)
 
-// weightOf makes single characters of a run and the parts of an identifier
-// count less than the whole.
+// weightOf returns the weight of a token. Single characters of a run and
+// prefixes of words count less than the whole.
 func weightOf(t token) float64 {
 	if t.part && strings.HasSuffix(t.term, "*") {
 		return tuning.prefix
