@@ -11,12 +11,12 @@ import (
 	"github.com/memwatchd/memwatchd/api"
 )
 
-// A bench measures everything on one tree.
+// A bench runs all measurements on one tree.
 type bench struct {
 	*config
 	name string
-	dir  string // of its own
-	root string // the tree
+	dir  string // working directory
+	root string // root of the tree
 	d    *daemon
 	c    *census
 	asks []quiz
@@ -62,7 +62,7 @@ func (b *bench) run(ctx context.Context) (err error) {
 	return nil
 }
 
-// build measures the first start.
+// build measures the first start, which builds the index.
 func (b *bench) build(ctx context.Context) error {
 	b.progress("building the index")
 	start := time.Now()
@@ -86,8 +86,9 @@ func (b *bench) build(ctx context.Context) error {
 	return err
 }
 
-// rest waits until the daemon has nothing more to do: it has spent next to no
-// time for some seconds.
+// rest waits until the daemon is idle, which means at most 20 ms of processor
+// time in each of three consecutive seconds. Without /proc it waits ten
+// seconds.
 func (b *bench) rest(ctx context.Context) error {
 	if err := b.d.sync(ctx); err != nil {
 		return err
@@ -114,7 +115,7 @@ func (b *bench) rest(ctx context.Context) error {
 	return nil
 }
 
-// idle measures what the daemon uses when nothing happens.
+// idle measures the resources that the idle daemon uses.
 func (b *bench) idle(ctx context.Context) error {
 	if err := b.rest(ctx); err != nil {
 		return err
@@ -149,7 +150,9 @@ func (b *bench) idle(ctx context.Context) error {
 	return err
 }
 
-// ask asks one question, and looks whether the answer can be right.
+// ask sends one question and returns its total time and the time within the
+// daemon. It returns an error if there are no hits, and counts incomplete
+// answers.
 func (b *bench) ask(ctx context.Context, q question) (took, inside time.Duration, err error) {
 	var a api.SearchAnswer
 	start := time.Now()
@@ -164,7 +167,7 @@ func (b *bench) ask(ctx context.Context, q question) (took, inside time.Duration
 	return took, time.Duration(a.TookMS * float64(time.Millisecond)), err
 }
 
-// queries measures answers.
+// queries measures the latency of answers.
 func (b *bench) queries(ctx context.Context) error {
 	b.progress("asking")
 	for _, q := range b.warm {
@@ -186,7 +189,7 @@ func (b *bench) queries(ctx context.Context) error {
 	return nil
 }
 
-// compete lets SQLite do the same, while the daemon does not run.
+// compete measures SQLite on the same questions while the daemon is stopped.
 func (b *bench) compete(ctx context.Context) error {
 	b.progress("SQLite FTS5")
 	if err := b.d.stop(); err != nil {
@@ -213,7 +216,7 @@ func (b *bench) compete(ctx context.Context) error {
 	return nil
 }
 
-// scan lets ripgrep look through the files.
+// scan measures ripgrep on the files while the daemon is stopped.
 func (b *bench) scan(ctx context.Context) error {
 	rg, err := exec.LookPath("rg")
 	if err != nil {
@@ -238,7 +241,7 @@ func (b *bench) scan(ctx context.Context) error {
 			if err != nil || len(out) == 0 {
 				return fmt.Errorf("rg finds nothing for %q: %v", q.Words, err)
 			}
-			if i >= 2 { // the first warm the cache of files
+			if i >= 2 { // the first two warm the file cache
 				b.r.scan[z.Name] = append(b.r.scan[z.Name], took)
 			}
 		}
@@ -246,7 +249,7 @@ func (b *bench) scan(ctx context.Context) error {
 	return nil
 }
 
-// restart measures a start with an index that is there.
+// restart measures a start with an existing index.
 func (b *bench) restart(ctx context.Context) (err error) {
 	b.progress("starting again")
 	if err := b.d.stop(); err != nil {
@@ -260,7 +263,7 @@ func (b *bench) restart(ctx context.Context) (err error) {
 	return err
 }
 
-// running starts the daemon if it does not run.
+// running starts the daemon unless it is running.
 func (b *bench) running(ctx context.Context) error {
 	if b.d.done != nil {
 		return nil

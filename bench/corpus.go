@@ -15,8 +15,8 @@ import (
 	"github.com/memwatchd/memwatchd/memory"
 )
 
-// An entry is what a rival of memwatchd's index has of one, and what questions
-// are made from.
+// An entry contains the fields that a rival of the index of memwatchd stores,
+// and from which questions are made.
 type entry struct {
 	Path, Text string
 	Line       int
@@ -27,17 +27,18 @@ type entry struct {
 	Time       time.Time
 }
 
-// readable reports whether the owner may read the entry.
+// readable reports whether the owner may read the entry in a private or public
+// context.
 func (e *entry) readable(private bool) bool {
 	return slices.Contains(owners, e.Owner) && (private || !e.Private)
 }
 
-// owners are the keys of entries that the owner of the root may read: nobody's,
-// their own, and those in their directory.
+// owners contains the owner keys that the owner of the root may read: entries
+// without an owner, entries of the owner, and entries in the owner's directory.
 var owners = []string{"", "owner", "?owner"}
 
-// parseTree reads the files of a tree, as the daemon does, and gives their
-// entries, a file at a time, in no order.
+// parseTree parses the files of a tree like the daemon. It calls each with the
+// entries of one file at a time, in arbitrary order.
 func parseTree(ctx context.Context, root string, each func([]entry) error) error {
 	var users sync.Map
 	layout := &memory.Layout{Users: func(dir string) bool {
@@ -95,7 +96,7 @@ func parseTree(ctx context.Context, root string, each func([]entry) error) error
 	return group.Wait()
 }
 
-// walkTree gives the paths of the Markdown files of a tree, with slashes.
+// walkTree calls f with the path of each Markdown file of a tree, with slashes.
 func walkTree(root string, f func(path string) error) error {
 	return filepath.WalkDir(root, func(path string, d os.DirEntry, err error) error {
 		if err != nil {

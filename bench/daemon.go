@@ -16,21 +16,21 @@ import (
 	"github.com/memwatchd/memwatchd/ipc/client"
 )
 
-// A daemon is memwatchd as a user runs it, in a process of its own, with the
-// defaults, on a memory of its own.
+// A daemon is memwatchd as a user runs it: a separate process with the defaults
+// and its own memory.
 type daemon struct {
 	program string
 	root    string // the memory
-	base    string // everything else that it keeps
+	base    string // directory of all other files of the daemon
 	client  client.Client
 	cmd     *exec.Cmd
 	done    chan error
 }
 
-// buildDaemon builds the program from the sources beside this module.
+// buildDaemon builds the program from the parent module.
 func buildDaemon(ctx context.Context, program string) error {
 	cmd := exec.CommandContext(ctx, "go", "build", "-o", program, "./cmd/memwatchd")
-	cmd.Dir = ".." // this program is run in its own directory
+	cmd.Dir = ".." // the benchmark runs in its own directory
 	cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
 	if err := cmd.Run(); err != nil {
 		return fmt.Errorf("build memwatchd: %w", err)
@@ -38,8 +38,8 @@ func buildDaemon(ctx context.Context, program string) error {
 	return nil
 }
 
-// newDaemon prepares a daemon that has never run. The socket is elsewhere, as its
-// path must be short.
+// newDaemon prepares a daemon that has never run. The socket has its own
+// directory because its path must be short.
 func newDaemon(program, root, base, socket string) (*daemon, error) {
 	d := &daemon{program: program, root: root, base: base, client: client.Client{Socket: socket, AsOwner: true}}
 	for _, dir := range []string{"home", "state", "cache", "config", "run"} {
@@ -53,7 +53,7 @@ func newDaemon(program, root, base, socket string) (*daemon, error) {
 
 func (d *daemon) path(name string) string { return filepath.Join(d.base, name) }
 
-// start starts it, and waits for nothing.
+// start starts the daemon without waiting for it to become ready.
 func (d *daemon) start() error {
 	log, err := os.OpenFile(d.path("log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -74,7 +74,8 @@ func (d *daemon) start() error {
 	return nil
 }
 
-// stop ends it as a supervisor does.
+// stop terminates the daemon like a supervisor: with SIGTERM, and with SIGKILL
+// after a minute.
 func (d *daemon) stop() error {
 	if d.done == nil {
 		return nil
@@ -90,7 +91,7 @@ func (d *daemon) stop() error {
 	}
 }
 
-// lastWords is the end of its log.
+// lastWords returns the end of the log, at most 4096 bytes.
 func (d *daemon) lastWords() string {
 	text, err := os.ReadFile(d.path("log"))
 	if err != nil {
@@ -99,10 +100,10 @@ func (d *daemon) lastWords() string {
 	return string(text[max(0, len(text)-4096):])
 }
 
-// fields are the parameters of a request as a person types them.
+// fields contains the parameters of a request in their textual form.
 type fields map[string][]string
 
-// ask asks over the socket.
+// ask sends a request over the socket and decodes its answer.
 func (d *daemon) ask(ctx context.Context, operation string, f fields, answer any) error {
 	i := slices.IndexFunc(api.Operations, func(op *api.Operation) bool { return op.Name == operation })
 	if i < 0 {
@@ -123,8 +124,9 @@ func (d *daemon) ask(ctx context.Context, operation string, f fields, answer any
 	return json.Unmarshal(raw, answer)
 }
 
-// until asks again and again until a question is answered as it must be. Between
-// the questions it waits a hundredth of the time that has passed.
+// until repeats a request until answered returns true, and returns the time
+// since start. Between the requests it waits a hundredth of this time, but at
+// least 2 ms.
 func (d *daemon) until(ctx context.Context, start time.Time, answered func() (bool, error)) (time.Duration, error) {
 	for {
 		ok, err := answered()
@@ -157,7 +159,7 @@ func (d *daemon) awaitWhole(ctx context.Context, start time.Time) (api.Status, t
 	return s.Status, took, err
 }
 
-// awaitComplete waits until a question gets an answer from all there is.
+// awaitComplete waits until a question gets a complete answer.
 func (d *daemon) awaitComplete(ctx context.Context, start time.Time, q question) (time.Duration, error) {
 	return d.until(ctx, start, func() (bool, error) {
 		var a api.SearchAnswer
@@ -166,7 +168,7 @@ func (d *daemon) awaitComplete(ctx context.Context, start time.Time, q question)
 	})
 }
 
-// sync waits until everything that was saved is found.
+// sync waits until searches find everything that was saved.
 func (d *daemon) sync(ctx context.Context) error {
 	var a api.SyncAnswer
 	return d.ask(ctx, "sync", fields{"timeout": {"10m"}}, &a)

@@ -12,12 +12,12 @@ import (
 	"time"
 )
 
-// A machine is what the figures come from.
+// A machine describes the machine of the measurements.
 type machine struct {
 	cpu, system, fileSystem, memory, commit string
 
 	cores int
-	busy  float64 // share of the processors that others used when the run began
+	busy  float64 // share of the processors that other processes used at the start of the run
 	date  time.Time
 }
 
@@ -32,7 +32,7 @@ func lookAtMachine(ctx context.Context, work string) machine {
 	m.busy = othersUse(ctx)
 	m.system = output(ctx, m.system, "uname", "-sr")
 	m.commit = output(ctx, "unknown", "git", "describe", "--always", "--dirty", "--tags")
-	// Of the mounts above the directory, the one with the longest path holds it.
+	// The mount with the longest path above the directory contains it.
 	longest := 0
 	mounts, _ := os.ReadFile("/proc/mounts")
 	for line := range strings.Lines(string(mounts)) {
@@ -44,7 +44,7 @@ func lookAtMachine(ctx context.Context, work string) machine {
 	return m
 }
 
-// value is what a file of /proc says of a key.
+// value returns the value of a key in a file of /proc, or "".
 func value(file, key string) string {
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -66,7 +66,8 @@ func output(ctx context.Context, otherwise, name string, args ...string) string 
 	return strings.TrimSpace(string(out))
 }
 
-// othersUse is the share of the processors' time that is used while we wait.
+// othersUse returns the share of the processors that is in use during two idle
+// seconds of this program.
 func othersUse(ctx context.Context) float64 {
 	before, idleBefore := processorTimes()
 	sleep(ctx, 2*time.Second)
@@ -77,8 +78,8 @@ func othersUse(ctx context.Context) float64 {
 	return 1 - (idleAfter-idleBefore)/(after-before)
 }
 
-// processorTimes are what all processors have spent so far, and what of it they
-// were idle, in the kernel's unit; zero where there is no /proc.
+// processorTimes returns the time of all processors so far and the idle part of
+// it, in units of the kernel. It returns zeros without /proc.
 func processorTimes() (all, idle float64) {
 	text, err := os.ReadFile("/proc/stat")
 	if err != nil {
@@ -87,14 +88,15 @@ func processorTimes() (all, idle float64) {
 	line, _, _ := strings.Cut(string(text), "\n")
 	for i, field := range strings.Fields(line)[1:] {
 		n, _ := strconv.ParseFloat(field, 64)
-		if all += n; i == 3 || i == 4 { // idle, and waiting for a disk
+		if all += n; i == 3 || i == 4 { // idle and iowait
 			idle += n
 		}
 	}
 	return all, idle
 }
 
-// busyFrom is from where figures say more of the machine than of the program.
+// busyFrom is the load from which the figures describe the machine more than
+// the program.
 const busyFrom = 0.05
 
 func (m machine) String() string {

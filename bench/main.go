@@ -1,9 +1,10 @@
-// Bench measures memwatchd as its users meet it: the program itself, over its
-// socket, on memories of many sizes. In the same run it measures two other ways
-// to find things in the same files: SQLite's FTS5, and ripgrep. What is missing
-// on a machine, a C compiler, rg or /proc, is said, and left out.
+// Bench measures memwatchd under the conditions of its users: the program
+// itself, over its socket, on memories of many sizes. In the same run it
+// measures two alternatives on the same files: the FTS5 extension of SQLite,
+// and ripgrep. If a machine lacks a C compiler, rg or /proc, the run reports
+// this and omits the affected figures.
 //
-// From the directory above:
+// From the parent directory:
 //
 //	make bench                               memories of 1,000 and 10,000 files: some ten minutes
 //	make bench BENCHFILES=1000,10000,100000  and a large one: half an hour more, and 2 GB of disk
@@ -42,10 +43,10 @@ func exit(err error) {
 	os.Exit(0)
 }
 
-// sections are the parts of a run that -only can name.
+// sections contains the parts of a run that -only can select.
 var sections = []string{"idle", "queries", "rival", "scan", "restart", "saves"}
 
-// A config is what the flags say.
+// A config contains the values of the flags.
 type config struct {
 	files []int
 	tree  string
@@ -95,7 +96,6 @@ func parseFlags() (*config, error) {
 
 func isComma(r rune) bool { return r == ',' }
 
-// wants reports whether a section is to be run.
 func (c *config) wants(section string) bool {
 	return len(c.only) == 0 || slices.Contains(c.only, section)
 }
@@ -110,7 +110,7 @@ func run(ctx context.Context) (err error) {
 		return err
 	}
 	defer os.RemoveAll(work)
-	sockets, err := os.MkdirTemp("", "mwb") // a socket's path must be short
+	sockets, err := os.MkdirTemp("", "mwb") // the path of a socket must be short
 	if err != nil {
 		return err
 	}
@@ -172,7 +172,8 @@ func run(ctx context.Context) (err error) {
 	return os.WriteFile(c.out, []byte(text), 0o644)
 }
 
-// copyTree copies the Markdown files of a tree, as the run changes some.
+// copyTree copies the Markdown files of a tree, because the run changes some of
+// them.
 func copyTree(from, to string) error {
 	return walkTree(from, func(path string) error {
 		text, err := os.ReadFile(filepath.Join(from, filepath.FromSlash(path)))
@@ -189,7 +190,7 @@ func copyTree(from, to string) error {
 
 var began = time.Now()
 
-// progress says what is going on.
+// progress prints a progress message with the elapsed time to standard error.
 func progress(format string, args ...any) {
 	fmt.Fprintf(os.Stderr, "%5.0fs  %s\n", time.Since(began).Seconds(), fmt.Sprintf(format, args...))
 }

@@ -10,14 +10,16 @@ import (
 	"time"
 )
 
-// What a process uses is read from /proc: elsewhere these figures are missing,
-// which is said once.
+// hasProc reports whether the system has /proc, the source of all figures about
+// processes. Without /proc each report notes once that these figures are
+// missing.
 func hasProc() bool {
 	_, err := os.Stat("/proc/self/stat")
 	return err == nil
 }
 
-// processMemory reads a figure from a process's status, such as VmHWM, in bytes.
+// processMemory returns a figure from the status of a process, such as VmHWM,
+// in bytes.
 func processMemory(pid int, key string) (int64, error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
@@ -32,14 +34,14 @@ func processMemory(pid int, key string) (int64, error) {
 	return 0, fmt.Errorf("no %s in the status of a process", key)
 }
 
-// processTime is the time, of user and system, that a process has spent so far.
-// The kernel counts it in hundredths of a second.
+// processTime returns the user and system time of a process. The kernel counts
+// this time in hundredths of a second.
 func processTime(pid int) (time.Duration, error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
 		return 0, err
 	}
-	_, rest, _ := bytes.Cut(text, []byte(") ")) // the name may hold spaces
+	_, rest, _ := bytes.Cut(text, []byte(") ")) // the name may contain spaces
 	f := strings.Fields(string(rest))
 	if len(f) < 13 {
 		return 0, fmt.Errorf("the times of process %d cannot be read", pid)
@@ -52,7 +54,7 @@ func processTime(pid int) (time.Duration, error) {
 	return time.Duration(user+system) * 10 * time.Millisecond, nil
 }
 
-// diskSize is how many bytes the files below a directory have.
+// diskSize returns the total size of the files below a directory, in bytes.
 func diskSize(dir string) (int64, error) {
 	var size int64
 	err := filepath.WalkDir(dir, func(_ string, d os.DirEntry, err error) error {

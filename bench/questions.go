@@ -16,9 +16,9 @@ import (
 // A question is one search, for memwatchd and its rivals.
 type question struct {
 	Words   []string
-	Public  bool // asked where others can read the answer
+	Public  bool // in a context where others can read the answer
 	Overlap bool
-	Now     bool // does not wait for what was saved just before
+	Now     bool // does not wait for recent saves
 	Kind    string
 	Type    string
 	Dir     string // only files of this directory
@@ -26,7 +26,7 @@ type question struct {
 	Since   time.Time
 }
 
-// fields is the question as memwatchd is asked.
+// fields returns the parameters of the question for memwatchd.
 func (q question) fields() fields {
 	f := fields{"query": {strings.Join(q.Words, " ")}}
 	set := func(name, value string) {
@@ -56,29 +56,30 @@ func (q question) fields() fields {
 	return f
 }
 
-// A quiz is questions of one sort.
+// A quiz is a list of questions of one kind.
 type quiz struct {
 	Name  string
-	Like  string // the quiz which is the same to a rival; empty if none is
-	Plain bool   // words and nothing else
+	Like  string // name of the quiz with equal questions for a rival; empty if there is none
+	Plain bool   // only words, without conditions
 	List  []question
 }
 
-// forRival reports whether a rival is asked these questions.
+// forRival reports whether a rival answers this quiz.
 func (z *quiz) forRival() bool { return z.Like == z.Name }
 
-// A census is what there is in a tree.
+// A census describes the content of a tree.
 type census struct {
 	files, entries int
-	private        int // entries the owner may read in private
-	public         int // and elsewhere
+	private        int // entries that the owner may read in private
+	public         int // entries that the owner may read in public
 	bytes          int64
-	sample         []entry  // of entries that the owner may read
-	own            []string // files that the owner may read to the end
+	sample         []entry  // entries that the owner may read
+	own            []string // files whose last entry the owner may read
 }
 
-// takeCensus counts, and takes a sample of entries to ask about: each as likely
-// as the other, and the same ones in whatever order files are read.
+// takeCensus counts the files and entries of a tree and draws a sample of
+// entries for questions. Each entry is equally likely, and the sample does not
+// depend on the order in which files are read.
 func takeCensus(ctx context.Context, root string, seed uint64) (*census, error) {
 	const keep = 20_000
 	type drawn struct {
@@ -127,8 +128,9 @@ func takeCensus(ctx context.Context, root string, seed uint64) (*census, error) 
 	return c, err
 }
 
-// quizzes are the questions of one run: words that stand together in some entry,
-// but for those that stand everywhere, as people ask for what they remember.
+// quizzes returns the questions of one run. The words of a question occur
+// together in some entry, because people search for content that they remember.
+// Ubiquitous words are excluded.
 func (c *census) quizzes(seed uint64, each int) []quiz {
 	r := rand.New(rand.NewPCG(seed, 8))
 	var list []quiz
@@ -210,7 +212,7 @@ func count(n int, what string) string {
 	return fmt.Sprintf("%d %s", n, what)
 }
 
-// common are words that nobody looks for.
+// common contains words that are not worth searching for.
 var common = func() map[string]bool {
 	m := map[string]bool{}
 	for _, w := range strings.Fields(functionWords + " md http https www com") {
@@ -219,8 +221,8 @@ var common = func() map[string]bool {
 	return m
 }()
 
-// pick takes some words of a text, each once: words of letters and digits, and
-// pairs of Chinese characters.
+// pick returns n distinct words of a text, in random order, or nil if the text
+// has fewer.
 func pick(r *rand.Rand, text string, n int) []string {
 	var all []string
 	seen := map[string]bool{}
@@ -237,7 +239,8 @@ func pick(r *rand.Rand, text string, n int) []string {
 	return all[:n]
 }
 
-// wordsOf are the words of a text that somebody might look for.
+// wordsOf returns the words of a text that are worth searching for: words of
+// letters and digits, and pairs of Chinese characters.
 func wordsOf(text string) []string {
 	var list []string
 	for run := range strings.FieldsFuncSeq(text, func(c rune) bool {

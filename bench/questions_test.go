@@ -23,8 +23,8 @@ func TestSpaced(t *testing.T) {
 	}
 }
 
-// Every question has an answer, is asked once, and has the words that its name
-// says.
+// TestQuizzes checks that each question has an answer, occurs once, and has the
+// number of words in the name of its quiz.
 func TestQuizzes(t *testing.T) {
 	root, _ := written(t, 1, 300)
 	c, err := takeCensus(t.Context(), root, 1)

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// report writes the figures as Markdown that can be read as it is.
+// report returns the figures as Markdown that is readable without rendering.
 func report(m machine, c *config, results []*result) string {
 	var b strings.Builder
 	b.WriteString("# Performance\n\nWhat `make bench` measured; it can be repeated anywhere. What the figures mean stands at the end.\n\n")
@@ -52,7 +52,7 @@ func versions(results []*result) string {
 	return strings.Join(list, ", ")
 }
 
-// verdicts compares figures with targets, and remembers what was missed.
+// verdicts compares figures with targets and collects the missed targets.
 type verdicts struct {
 	tree   string
 	missed []string
@@ -90,7 +90,7 @@ func (r *result) report(b *strings.Builder, v *verdicts) {
 	}
 }
 
-// figures gives all but the questions.
+// figures calls row for all figures except those of the questions.
 func (r *result) figures(row func(name, value, target string, reached bool)) {
 	c := r.census
 	plain := func(name, format string, args ...any) { row(name, fmt.Sprintf(format, args...), "", false) }
@@ -128,7 +128,8 @@ func (r *result) figures(row func(name, value, target string, reached bool)) {
 	}
 }
 
-// figure is how long saves took to be found, beside what they may take.
+// figure calls row for the time from a save to its being found, with the target
+// of this case.
 func (s *savesResult) figure(row func(name, value, target string, reached bool)) {
 	p50, p99 := s.took.quantile(50), s.took.quantile(99)
 	value := fmt.Sprintf("p50 %s, p99 %s", span(p50), span(p99))
@@ -148,12 +149,12 @@ func (s *savesResult) figure(row func(name, value, target string, reached bool))
 	row("save to found, "+saveName(s.loaded, s.synced), value, target, reached)
 }
 
-// rivalryFrom is how many entries a tree must have for its answers to be judged
-// beside FTS5's: with fewer, a question over a socket takes longer than a call
-// of a library, whoever answers it.
+// rivalryFrom is the number of entries above which the answers of a tree are
+// compared with FTS5. For smaller trees, a request over a socket takes longer
+// than a library call, regardless of the index.
 const rivalryFrom = 50_000
 
-// questions writes how long answers took.
+// questions writes the latencies of answers.
 func (r *result) questions(b *strings.Builder, v *verdicts) {
 	most50, most99 := 3*time.Millisecond, 12*time.Millisecond
 	if r.census.entries > 200_000 {

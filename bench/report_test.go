@@ -16,7 +16,7 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// Every target that is missed is said, and none that is not.
+// TestVerdicts checks that the report contains exactly the missed targets.
 func TestVerdicts(t *testing.T) {
 	fine := func() *result {
 		return &result{

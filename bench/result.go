@@ -5,24 +5,25 @@ import (
 	"time"
 )
 
-// A result is what was measured on one tree. What was not measured is zero.
+// A result contains the measurements of one tree. Missing measurements are
+// zero.
 type result struct {
 	name   string
 	census *census
 
 	build     time.Duration
-	peak      int64 // resident memory at most, while it was built
+	peak      int64 // maximum resident memory during the build
 	first     time.Duration
 	indexSize int64
 
-	idleTime   float64 // of a core
+	idleTime   float64 // share of a core
 	anonymous  int64
 	fileBacked int64
 
 	quizzes    []quiz
-	took       map[string]latencies // by quiz, as the client sees them
-	inside     map[string]latencies // of that, in the daemon
-	incomplete int                  // answers that did not have all there is
+	took       map[string]latencies // by quiz, measured by the client
+	inside     map[string]latencies // by quiz, measured by the daemon
+	incomplete int                  // number of incomplete answers
 
 	restart time.Duration
 	saves   []savesResult
@@ -30,12 +31,13 @@ type result struct {
 
 	rival   *rivalFigures
 	scan    map[string]latencies
-	scanner string // its version
+	scanner string // version of ripgrep
 }
 
 type latencies []time.Duration
 
-// quantile is a latency that so many of a hundred do not exceed.
+// quantile returns the latency that the given percentage of the latencies does
+// not exceed.
 func (l latencies) quantile(percent int) time.Duration {
 	if len(l) == 0 {
 		return 0
@@ -44,10 +46,10 @@ func (l latencies) quantile(percent int) time.Duration {
 	return sorted[min(len(sorted)*percent/100, len(sorted)-1)]
 }
 
-// A savesResult is how long it took from saves to finding them.
+// A savesResult contains the times from saves to finding them.
 type savesResult struct {
-	loaded bool // while a hundred files a second changed
-	synced bool // the question waited; else it was asked until the answer was right
+	loaded bool // during changes of a hundred other files per second
+	synced bool // one question that waits; otherwise questions are repeated until the answer is right
 	took   latencies
-	rate   float64 // of the other changes
+	rate   float64 // of the other changes, per second
 }

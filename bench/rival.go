@@ -16,34 +16,34 @@ import (
 	_ "github.com/mattn/go-sqlite3"
 )
 
-// The rival is SQLite's FTS5, with a row for each entry. It runs in a process of
-// its own, which reads and parses the files as the daemon does, and calls the
-// library directly: no socket, no JSON, no snippets. The words of a text are
-// unicode61's, without stems; runs of Chinese characters are given to it as
-// single characters and pairs, which is what memwatchd has of them.
+// The rival is FTS5 of SQLite, with a row for each entry. It runs in a separate
+// process, which reads and parses the files like the daemon and calls the
+// library directly: no socket, no JSON, no snippets. Texts are split by
+// unicode61 without stemming. Runs of Chinese characters are inserted as single
+// characters and pairs, like in the index of memwatchd.
 
-// A contest is what the rival's process is told.
+// A contest is the input of the rival process.
 type contest struct {
 	Root, Dir string
 	Quizzes   []quiz
 	Warm      []question
 }
 
-// rivalFigures are what it answers.
+// rivalFigures is the output of the rival process.
 type rivalFigures struct {
 	Version  string
-	Failed   string // why there is nothing else
+	Failed   string // error that prevented the measurement
 	Build    time.Duration
-	Inserts  time.Duration // of that, within SQLite
-	Optimize time.Duration // after that, for the questions
+	Inserts  time.Duration // part of Build within SQLite
+	Optimize time.Duration // after Build, before the questions
 	Entries  int
 	Size     int64                // with the text
-	Bare     int64                // without it
+	Bare     int64                // without the text
 	Took     map[string]latencies // by quiz
-	Free     map[string]latencies // of plain ones, without scopes
+	Free     map[string]latencies // by plain quiz, without scopes
 }
 
-// runRival starts the process and waits for it.
+// runRival runs the rival process and returns its figures.
 func runRival(ctx context.Context, c contest) (*rivalFigures, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -66,7 +66,7 @@ func runRival(ctx context.Context, c contest) (*rivalFigures, error) {
 
 const rivalCommand = "fts5"
 
-// serveRival is that process.
+// serveRival is the main function of the rival process.
 func serveRival(in io.Reader, out io.Writer) error {
 	var c contest
 	if err := json.NewDecoder(in).Decode(&c); err != nil {
@@ -121,7 +121,7 @@ func (f *rivalFigures) compete(ctx context.Context, c contest) error {
 	return f.bare(ctx, c)
 }
 
-// patience is how long a quiz may take once a hundred questions were asked.
+// patience bounds the time of a quiz that has at least a hundred answers.
 const patience = 20 * time.Second
 
 func timeRival(ctx context.Context, db *sql.DB, z quiz, free bool) (latencies, error) {
@@ -136,7 +136,7 @@ func timeRival(ctx context.Context, db *sql.DB, z quiz, free bool) (latencies, e
 	return took, nil
 }
 
-// bare makes the table once more without the text, for its size.
+// bare measures the size of the table without the text.
 func (f *rivalFigures) bare(ctx context.Context, c contest) error {
 	file := filepath.Join(c.Dir, "bare.db")
 	db, err := openRival(file)
@@ -168,7 +168,7 @@ func openRival(file string) (*sql.DB, error) {
 	return db, err
 }
 
-// fill writes the entries of a tree, a thousand in a transaction.
+// fill writes the entries of a tree, a thousand in each transaction.
 func (f *rivalFigures) fill(ctx context.Context, db *sql.DB, root, table string) error {
 	if _, err := db.Exec(table); err != nil {
 		return err
@@ -216,7 +216,7 @@ func (f *rivalFigures) fill(ctx context.Context, db *sql.DB, root, table string)
 	return tx.Commit()
 }
 
-// settle moves the log into the database, and tells its size.
+// settle moves the log into the database and returns the size of the database.
 func settle(db *sql.DB, file string) (int64, error) {
 	if _, err := db.Exec(`PRAGMA wal_checkpoint(TRUNCATE)`); err != nil {
 		return 0, err
@@ -228,7 +228,8 @@ func settle(db *sql.DB, file string) (int64, error) {
 	return info.Size(), nil
 }
 
-// spaced is a text with its Chinese characters, and pairs of them, apart.
+// spaced returns a text with spaces around its Chinese characters and each pair
+// of them.
 func spaced(text string) string {
 	var b strings.Builder
 	var last rune
@@ -253,8 +254,8 @@ func spaced(text string) string {
 	return b.String()
 }
 
-// askRival asks for the ten best entries that have one of the words or more,
-// with their place and text. Free asks among all entries, whoever may read them.
+// askRival retrieves the ten best entries that contain any of the words, with
+// their place and text. If free is set, the search ignores owners.
 func askRival(ctx context.Context, db *sql.DB, q question, free bool) error {
 	var match []string
 	for _, w := range q.Words {

@@ -15,14 +15,16 @@ import (
 	"github.com/memwatchd/memwatchd/api"
 )
 
-// changesPerSecond is how many files others change in the loaded cases.
+// changesPerSecond is the number of other files that change per second in the
+// loaded cases.
 const changesPerSecond = 100
 
-// pause is between a question without the wanted answer and the next.
+// pause is the pause between a question without the expected answer and the
+// next question.
 const pause = time.Millisecond
 
-// save measures from a save to its being found: one after the other, every
-// second by rename, the others in place.
+// save measures the time from a save to its being found. The saves are
+// sequential; they replace the file by renaming and write in place alternately.
 func (b *bench) save(ctx context.Context) error {
 	if err := b.running(ctx); err != nil {
 		return err
@@ -64,7 +66,7 @@ func saveName(loaded, synced bool) string {
 	return name
 }
 
-// saved are files to save, and others to save beside them.
+// saved returns files to save and other files to change at the same time.
 func (b *bench) saved() (ours, others []string) {
 	all := slices.Clone(b.c.own)
 	r := rand.New(rand.NewPCG(b.seed, 9))
@@ -73,7 +75,8 @@ func (b *bench) saved() (ours, others []string) {
 	return all[:half], all[half:]
 }
 
-// during calls f, with others changing files meanwhile.
+// during calls f, in the loaded case with concurrent changes of other files. It
+// sets rate to the number of these changes per second.
 func (b *bench) during(ctx context.Context, loaded bool, files []string, rate *float64, f func() error) error {
 	if !loaded {
 		return f()
@@ -93,7 +96,7 @@ func (b *bench) during(ctx context.Context, loaded bool, files []string, rate *f
 	return err
 }
 
-// change changes files until the context ends, as many a second on average.
+// change changes files until the context ends, changesPerSecond on average.
 func (b *bench) change(ctx context.Context, files []string, changed *atomic.Int64) error {
 	start := time.Now()
 	for n := 0; ; n++ {
@@ -110,7 +113,8 @@ func (b *bench) change(ctx context.Context, files []string, changed *atomic.Int6
 
 var saveCounter int
 
-// saveAndFind saves some files and looks for what is new in each.
+// saveAndFind saves files and measures the time until a search finds the new
+// word in each.
 func (b *bench) saveAndFind(ctx context.Context, files []string, synced bool) (latencies, error) {
 	var took latencies
 	for n := range b.config.saves {
@@ -143,7 +147,8 @@ func (b *bench) saveAndFind(ctx context.Context, files []string, synced bool) (l
 			}
 		}
 		took = append(took, time.Since(start))
-		// Not in step with anything that the daemon does at intervals.
+		// Varying pauses avoid synchronization with periodic work of the
+		// daemon.
 		if err := sleep(ctx, time.Duration(n%10)*time.Millisecond); err != nil {
 			return nil, err
 		}
@@ -151,7 +156,7 @@ func (b *bench) saveAndFind(ctx context.Context, files []string, synced bool) (l
 	return took, nil
 }
 
-// mark begins the line that a save adds, or replaces.
+// mark begins the line that a save adds or replaces.
 const mark = "\n- Saved: "
 
 // write saves a file with another last line.
@@ -175,7 +180,8 @@ func (b *bench) write(path, line string, inPlace bool) error {
 	return os.Rename(temp, file)
 }
 
-// unique is a word that nobody has written before, of letters alone.
+// unique returns a word that no other call and no text contains, of letters
+// only.
 func unique(seed uint64, n int) string {
 	const letters = "bcdfghjklmnpqrtvwxz"
 	word := []byte("q")

@@ -8,13 +8,13 @@ import (
 	"unicode/utf8"
 )
 
-// A table is rows of cells, the first of them the heads.
+// A table contains rows of cells; the first row is the header.
 type table [][]string
 
 func (t *table) row(cells ...string) { *t = append(*t, cells) }
 
-// String is the table in Markdown, with columns that line up, and without those
-// that have nothing but a head.
+// String returns the table in Markdown with aligned columns. Columns without
+// content below the header are omitted.
 func (t table) String() string {
 	width := make([]int, len(t[0]))
 	for n, row := range t {
@@ -50,7 +50,7 @@ func inMilliseconds(d time.Duration) string {
 	return strconv.FormatFloat(milliseconds(d), 'f', 2, 64)
 }
 
-// span is a duration for a person.
+// span returns a duration in readable form.
 func span(d time.Duration) string {
 	switch {
 	case d >= 10*time.Second:

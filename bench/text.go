@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// sentences are some words with punctuation, about as many as entries have.
+// sentences returns words with punctuation, in the usual length of an entry
+// times scale.
 func (w *writer) sentences(chinese bool, scale float64) string {
 	if chinese {
 		return w.hanSentences(scale)
@@ -51,12 +52,13 @@ func (w *writer) hanSentences(scale float64) string {
 	return b.String()
 }
 
-// length is around a median, as lengths of text are: some are much longer.
+// length returns a random length around a median. It is log-normal like lengths
+// of text: some are much longer.
 func (w *writer) length(median, spread float64) int {
 	return min(max(3, int(median*math.Exp(spread*w.r.NormFloat64())+0.5)), 250)
 }
 
-// topicWords are a few words without grammar: a title, a heading.
+// topicWords returns a few words without grammar for a title or heading.
 func (w *writer) topicWords(chinese bool) string {
 	if chinese {
 		return w.hanWord() + w.hanWord()
@@ -64,7 +66,7 @@ func (w *writer) topicWords(chinese bool) string {
 	return title(w.content()) + " " + w.word()
 }
 
-// text is what a file says.
+// text returns the content of a file.
 func (f *file) text(v *vocabulary, t *tree) string {
 	w := v.newWriter(t.seed, f.n)
 	var b strings.Builder
@@ -91,7 +93,7 @@ func (f *file) session(b *strings.Builder, w *writer, t *tree) {
 			box, done = 'x', done+1
 		}
 		text := w.sentences(f.chinese, 0.5)
-		if w.r.IntN(5) == 0 { // it stands in other sessions of that time too
+		if w.r.IntN(5) == 0 { // the task also occurs in other sessions of that time
 			other := w.newWriter(^t.seed, int(f.day.Unix()/(3*86400))*10+w.r.IntN(5+len(t.files)/2000))
 			text = other.sentences(f.chinese, 0.5)
 		}
@@ -194,7 +196,7 @@ func (f *file) front(b *strings.Builder, w *writer, more string) {
 	b.WriteString("---\n\n")
 }
 
-// tag is, now and then, a tag.
+// tag returns a tag in one of six calls, otherwise "".
 func (w *writer) tag() string {
 	switch w.r.IntN(12) {
 	case 0:
@@ -205,7 +207,7 @@ func (w *writer) tag() string {
 	return ""
 }
 
-// tagWord is one of a few dozen.
+// tagWord returns one of forty words, some more often than others.
 func (w *writer) tagWord() string {
 	return w.english[100+int(40*w.r.Float64()*w.r.Float64())]
 }

@@ -12,7 +12,6 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// A kind is a sort of file.
 type kind int
 
 const (
@@ -22,31 +21,31 @@ const (
 	note
 )
 
-// A tree is a memory to be written: the same one for the same seed and number
-// of files.
+// A tree describes a generated memory. Equal seeds and numbers of files produce
+// equal trees.
 type tree struct {
 	seed  uint64
 	files []*file
 }
 
-// A file is one of a tree.
 type file struct {
 	n       int
 	path    string
 	name    string // without directory and extension
 	kind    kind
 	day     time.Time
-	subject string // if the file names one
-	private bool   // if the file says so
+	subject string // if specified in the file
+	private bool   // if specified in the file
 	chinese bool
 }
 
-// lastDay is the last day of a tree: in the past, as days to come are mistakes.
+// lastDay is the last day of a tree. It is in the past because future days are
+// mistakes.
 var lastDay = time.Date(2026, 1, 31, 0, 0, 0, 0, time.UTC)
 
-// newTree lays out a memory. Most files are sessions, some ten a day as long as
-// that makes no more than a thousand days; there are one or more people with
-// notes of their days, subjects with what is remembered for long, and notes.
+// newTree returns the layout of a memory. Most files are sessions, about ten a
+// day while this results in at most a thousand days. The other files are daily
+// logs of one or more people, long-term memory of subjects, and notes.
 func newTree(seed uint64, files int) *tree {
 	t := &tree{seed: seed}
 	r := rand.New(rand.NewPCG(seed, 0))
@@ -60,7 +59,8 @@ func newTree(seed uint64, files int) *tree {
 			t.files = append(t.files, f)
 		}
 	}
-	// dir is of a person: the first is the owner, who has the root.
+	// dir returns the directory of a person. The first person is the owner of
+	// the root.
 	dir := func(person int) string {
 		if person == 0 {
 			return ""

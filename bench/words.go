@@ -9,9 +9,9 @@ import (
 	"golang.org/x/text/encoding/simplifiedchinese"
 )
 
-// A vocabulary is the words that a tree is written in, the frequent ones first.
-// They are made of syllables, and stand for nobody's; only the words that every
-// text is full of, whatever it is about, are real.
+// A vocabulary contains the words of a tree, frequent ones first. They consist
+// of random syllables, so they come from no real text. Only the function words,
+// which occur in every text regardless of its subject, are real.
 type vocabulary struct {
 	english  []string
 	chinese  []string
@@ -19,11 +19,11 @@ type vocabulary struct {
 	particle []string // Chinese
 }
 
-// A law says how frequent the n-th word is: as 1/(n+shift)^slope, after Zipf and
-// Mandelbrot.
+// A law describes the frequency of the n-th word: 1/(n+shift)^slope, after Zipf
+// and Mandelbrot.
 type law struct {
 	slope, shift float64
-	words        int // how many there are, where they are not listed
+	words        int // number of words, if they are not listed
 }
 
 // The laws were fitted to some 1,900 real notes, of 318,000 words.
@@ -34,15 +34,15 @@ var (
 	chineseLaw  = law{1.6, 55, 30_000}
 )
 
-// A writer puts words one after the other. Each file has its own.
+// A writer generates the words of one file.
 type writer struct {
 	*vocabulary
 	r                         *rand.Rand
 	englishRank, functionRank *rand.Zipf
 	chineseRank, particleRank *rand.Zipf
-	topic                     []uint64 // ranks of the words that this file is about
+	topic                     []uint64 // ranks of the words of the subject of this file
 	near                      []string // names in this file
-	names                     float64  // how many names and numbers are known so far
+	names                     float64  // number of names and numbers in the tree so far
 	seed                      uint64
 }
 
@@ -90,7 +90,7 @@ var (
 	codas  = strings.Fields("b d l m n p r s t n r t l nd ng nt ck st")
 )
 
-// englishWord makes a word for a rank.
+// englishWord returns a random word for a rank. Frequent words are short.
 func englishWord(r *rand.Rand, rank int) string {
 	n := 1
 	switch x := r.Float64() + 0.2*math.Log10(1+float64(rank)); {
@@ -112,8 +112,8 @@ func englishWord(r *rand.Rand, rank int) string {
 	return b.String()
 }
 
-// hanCharacters are the 3,755 of the first level of GB 2312, those in common
-// use, in an order of no meaning.
+// hanCharacters returns the 3,755 common characters of the first level of GB
+// 2312, except particles, in random order.
 func hanCharacters(r *rand.Rand) []rune {
 	var list []rune
 	particle := strings.Join(strings.Fields(particles), "")
@@ -129,7 +129,7 @@ func hanCharacters(r *rand.Rand) []rune {
 	return list
 }
 
-// newWriter makes the writer of the n-th file.
+// newWriter returns the writer of the n-th file.
 func (v *vocabulary) newWriter(seed uint64, n int) *writer {
 	r := rand.New(rand.NewPCG(seed, uint64(n)+2))
 	zipf := func(l law, words int) *rand.Zipf { return rand.NewZipf(r, l.slope, l.shift, uint64(words-1)) }
@@ -139,8 +139,8 @@ func (v *vocabulary) newWriter(seed uint64, n int) *writer {
 		englishRank:  zipf(englishLaw, len(v.english)),
 		particleRank: zipf(particleLaw, len(v.particle)),
 		chineseRank:  zipf(chineseLaw, len(v.chinese)),
-		// The longer people write, the more names there are, but ever fewer new
-		// ones: Heaps' law.
+		// The number of names grows with the text, but ever more slowly: Heaps'
+		// law.
 		names: 2 * math.Pow(float64(n+10)*250, 0.5),
 	}
 	for range 20 {
@@ -152,15 +152,15 @@ func (v *vocabulary) newWriter(seed uint64, n int) *writer {
 	return w
 }
 
-// How often, in English text, a word is one of these; the others are from the
-// vocabulary at large.
+// The shares of English words from these sources. The other words come from the
+// whole vocabulary.
 const (
 	functionShare = 0.41
 	nameShare     = 0.04
 	topicShare    = 0.35
 )
 
-// word is the next word of English text.
+// word returns the next word of English text.
 func (w *writer) word() string {
 	switch x := w.r.Float64(); {
 	case x < functionShare:
@@ -173,11 +173,11 @@ func (w *writer) word() string {
 	return w.inflect(w.english[w.englishRank.Uint64()])
 }
 
-// about is the rank of a word that this file is about, of some more than of
-// others.
+// about returns the rank of a word of the subject of this file, some more often
+// than others.
 func (w *writer) about() uint64 { return w.topic[w.r.IntN(1+w.r.IntN(len(w.topic)))] }
 
-// content is a word that says what a text is about.
+// content returns a word of the subject of this file.
 func (w *writer) content() string { return w.english[w.about()] }
 
 func (w *writer) inflect(word string) string {
@@ -194,7 +194,7 @@ func (w *writer) inflect(word string) string {
 	return word + "ly"
 }
 
-// hanWord is the next word of Chinese text.
+// hanWord returns the next word of Chinese text.
 func (w *writer) hanWord() string {
 	switch x := w.r.Float64(); {
 	case x < 0.32:
@@ -207,8 +207,8 @@ func (w *writer) hanWord() string {
 	return w.chinese[w.chineseRank.Uint64()]
 }
 
-// name is a name, a number or an identifier, often one that this file has
-// already.
+// name returns a name, a number or an identifier, often one that this file
+// already contains.
 func (w *writer) name() string {
 	if w.r.IntN(2) == 0 {
 		return w.near[w.r.IntN(len(w.near))]
@@ -216,8 +216,8 @@ func (w *writer) name() string {
 	return w.anyName()
 }
 
-// anyName is one of the names that are known by now, each half as likely as one
-// that was known when there were half as many.
+// anyName returns one of the existing names. The probability of a name is
+// inversely proportional to its number.
 func (w *writer) anyName() string {
 	id := uint64(math.Pow(w.names, w.r.Float64()))
 	r := rand.New(rand.NewPCG(w.seed, ^id))
@@ -241,8 +241,8 @@ func (w *writer) anyName() string {
 
 func title(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
 
-// functionWords are the commonest of English, about in the order in which notes
-// use them.
+// functionWords contains the most frequent English words, roughly in the order
+// of their frequency in notes.
 const functionWords = `the a to of in is and that with for you can i this it be if an from will as are on your we use not by
 or have but one when so at which all like then do want there what my using just need these get more into how up has any was out
 our also only they some now first after let's no way would see instead don't here other where than its it's i'm about make two
@@ -251,6 +251,6 @@ through another find well had back since within such next their those between un
 down too who his her he she him many own why again still during under above below whether ever every already it'll we'll you're
 i've can't doesn't isn't didn't won't`
 
-// particles are their like in Chinese.
+// particles contains the most frequent Chinese words.
 const particles = `的 了 是 我 在 你 不 有 和 就 也 这 都 要 会 那 可以 没有 一个 他 她 们 我们 上 把 到 说 去 对 很 还 为 与 用
 从 被 给 让 但 吗 呢 吧 啊 什么 怎么 因为 所以 如果 已经 自己 这个 那个 而 及 或 于 之 以 其 它 中 下 里 后 前 再 又 才 只 最 更 些`
