@@ -11,15 +11,15 @@ import (
 	"time"
 )
 
-// A file is what is to be written.
 type file struct {
 	name       string // with slashes
 	data       []byte
 	executable bool
 }
 
-// archive packs files below a directory of a name. It is the same whenever the
-// files are: in the order of their names, nobody's, and all of the same time.
+// archive returns a compressed archive of the files below a directory with the
+// given name. Equal files produce equal archives: entries are sorted by name,
+// owned by root and have the same time.
 func archive(name string, files []file, when time.Time) ([]byte, error) {
 	files = slices.Clone(files)
 	directories := map[string]bool{}

@@ -1,10 +1,10 @@
-// Release makes what is released: for each platform an archive with the program,
-// its manual and its documents, and the checksums of all.
+// Release makes the files of a release: for each platform an archive with the
+// program, its manual and its documents, and the checksums of all archives.
 //
-// The same commit makes the same bytes, wherever and whenever it is built with the
-// same version of Go: it is built from a clone, so that nothing else gets in, and
-// all times are that of the commit. The version is the tag of the commit, if it has
-// one, else a version that names the commit.
+// The same commit and the same version of Go produce the same bytes, regardless
+// of machine and time. The release is built from a clone, which excludes all
+// other files, and all times are that of the commit. The version is the tag of
+// the commit, or a version that names the commit if there is no tag.
 package main
 
 import (
@@ -35,8 +35,8 @@ func main() {
 	}
 }
 
-// checked makes everything once more, at a longer path and with nothing from
-// before, and compares.
+// checked makes the release again, at a longer path and without caches, and
+// returns an error if any file differs.
 func checked(files []file, repository string) error {
 	again, err := made(repository, "release-made-once-more-", true)
 	if err != nil {
@@ -52,7 +52,8 @@ func checked(files []file, repository string) error {
 	return nil
 }
 
-// written writes the files to a directory, in place of those of another release.
+// written writes the files to a directory and removes those of an earlier
+// release.
 func written(files []file, dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err

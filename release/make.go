@@ -22,17 +22,18 @@ const (
 	checksums = "SHA256SUMS"
 )
 
-// platforms are what there is an archive for.
+// platforms contains the platforms of the archives.
 var platforms = []platform{{"darwin", "amd64"}, {"darwin", "arm64"}, {"linux", "amd64"}, {"linux", "arm64"}}
 
 type platform struct{ os, arch string }
 
-// documents are what else is in an archive, of what is in the repository.
+// documents contains the paths in the repository that every archive includes.
 var documents = []string{"README.md", "CHANGELOG.md", "config.example.yaml", "docs"}
 
-// made is what is released of the commit that is checked out in a repository: the
-// archives, and their checksums. It is made in a directory that begins with a name,
-// and is gone then; if it is to be fresh, with nothing that was compiled before.
+// made returns the release of the checked-out commit of a repository: the
+// archives and their checksums. It works in a temporary directory whose name
+// begins with name. If fresh is set, it does not use the compiler cache. It
+// returns an error if there are uncommitted changes.
 func made(repository, name string, fresh bool) ([]file, error) {
 	changes, err := output(repository, nil, "git", "status", "--porcelain")
 	if err != nil {
@@ -59,14 +60,14 @@ func made(repository, name string, fresh bool) ([]file, error) {
 // A maker makes a release of sources.
 type maker struct {
 	source  string // the clone
-	built   string // where programs are put
-	cache   string // of the compiler; the usual one if empty
-	version string // of what was built, once something is
+	built   string // directory of built programs
+	cache   string // compiler cache; the default cache if empty
+	version string // version of the last built program
 	when    time.Time
 }
 
-// clone takes over the commit that is checked out in a repository, with the tags,
-// and nothing else of what lies there.
+// clone clones the checked-out commit of a repository with the tags, without
+// other files in the directory of the repository.
 func (m *maker) clone(repository string) error {
 	commit, err := output(repository, nil, "git", "rev-parse", "HEAD")
 	if err != nil {
@@ -90,7 +91,7 @@ func (m *maker) clone(repository string) error {
 	return err
 }
 
-// all makes the archives and the checksums.
+// all returns the archives and the checksums.
 func (m *maker) all() ([]file, error) {
 	host, err := m.build(platform{runtime.GOOS, runtime.GOARCH})
 	if err != nil {
@@ -122,8 +123,9 @@ func (m *maker) all() ([]file, error) {
 	return append(files, file{name: checksums, data: sums.Bytes()}), nil
 }
 
-// build builds the program for a platform. It depends on nothing of the machine's
-// but the version of Go: not on its libraries, nor on where the sources are.
+// build builds the program for a platform and returns its path. The result
+// depends only on the sources and the version of Go, not on libraries of the
+// machine or the path of the sources.
 func (m *maker) build(p platform) (path string, err error) {
 	path = filepath.Join(m.built, p.os+"-"+p.arch, program)
 	env := []string{
@@ -149,7 +151,8 @@ func (m *maker) build(p platform) (path string, err error) {
 	return path, nil
 }
 
-// static makes sure that a program needs no library of the machine.
+// static returns an error if a program requires a dynamic loader, and thus
+// libraries of the machine.
 func static(path string) error {
 	f, err := elf.Open(path)
 	if err != nil {
@@ -164,8 +167,8 @@ func static(path string) error {
 	return nil
 }
 
-// common is what is in every archive beside the program: documents, the manual, and
-// the completions.
+// common returns the files that all archives contain besides the program:
+// documents, the manual, and the completions.
 func (m *maker) common(host string) ([]file, error) {
 	manual := filepath.Join(m.built, "man")
 	if _, err := output(m.source, nil, host, "man", manual); err != nil {
@@ -192,7 +195,8 @@ func (m *maker) common(host string) ([]file, error) {
 	return files, nil
 }
 
-// tree is a file, or all files below a directory, under another name.
+// tree returns a file, or all files below a directory, with path replaced by
+// name.
 func tree(path, name string) (files []file, err error) {
 	err = filepath.WalkDir(path, func(at string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() {
@@ -208,7 +212,8 @@ func tree(path, name string) (files []file, err error) {
 	return files, err
 }
 
-// output runs a program, and is what it prints, without white space at the end.
+// output runs a program and returns its standard output without trailing
+// newlines.
 func output(dir string, env []string, name string, args ...string) (string, error) {
 	cmd := exec.Command(name, args...)
 	cmd.Dir, cmd.Env = dir, append(os.Environ(), env...)

@@ -18,7 +18,8 @@ import (
 	modzip "golang.org/x/mod/zip"
 )
 
-// An archive is the same whatever order the files come in, and whoever makes it.
+// TestArchive checks that an archive does not depend on the order of the files
+// or the time zone.
 func TestArchive(t *testing.T) {
 	when := time.Date(2026, 2, 4, 11, 30, 0, 5, time.FixedZone("", 3600))
 	files := []file{{name: "memwatchd", data: []byte("program"), executable: true}, {name: "man/man1/b.1", data: []byte("b")}, {name: "README.md"}}
@@ -57,7 +58,8 @@ drwxr-xr-x x-1/man/man1/ 0 root 2026-02-04T10:30:00Z ""
 	}
 }
 
-// needsGit is where the commit is that is tested, in a repository of git.
+// needsGit returns the path of the repository, or skips the test if the sources
+// are not in a git repository.
 func needsGit(t *testing.T) string {
 	t.Helper()
 	top, err := output("..", nil, "git", "rev-parse", "--show-toplevel")
@@ -67,7 +69,7 @@ func needsGit(t *testing.T) string {
 	return top
 }
 
-// What is not committed is not released.
+// TestOnlyCommitsAreReleased checks that uncommitted changes prevent a release.
 func TestOnlyCommitsAreReleased(t *testing.T) {
 	dir := t.TempDir()
 	for _, args := range [][]string{{"init", "--quiet"}, {"-c", "user.name=a", "-c", "user.email=a@example.com", "commit", "--quiet", "--allow-empty", "-m", "a"}} {
@@ -83,9 +85,9 @@ func TestOnlyCommitsAreReleased(t *testing.T) {
 	}
 }
 
-// What go install downloads of a version can be built as it is, and knows which
-// version that is: no file is missing, none has a name that a module may not have,
-// and nothing stands in for a module that is needed.
+// TestGoInstall checks that the module as downloaded by go install builds
+// unchanged and contains its version: no file is missing, no file has a name
+// that modules exclude, and no required module is replaced.
 func TestGoInstall(t *testing.T) {
 	top := needsGit(t)
 	const path, version = "github.com/memwatchd/memwatchd", "v0.99.0"
@@ -94,7 +96,7 @@ func TestGoInstall(t *testing.T) {
 	if err := os.MkdirAll(proxy, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	m := maker{source: filepath.Join(dir, "source")} // whatever else lies here is not in it
+	m := maker{source: filepath.Join(dir, "source")} // the clone excludes uncommitted files
 	if err := m.clone(top); err != nil {
 		t.Fatal(err)
 	}
@@ -113,8 +115,9 @@ func TestGoInstall(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// The modules that it needs have been downloaded already; none of this is kept
-	// but what is compiled, which without -trimpath would be of this directory only.
+	// The required modules have already been downloaded. The test keeps only
+	// compiled packages, which without -trimpath would be specific to this
+	// directory.
 	known, err := output("..", nil, "go", "env", "GOMODCACHE", "GOPROXY")
 	if err != nil {
 		t.Fatal(err)
@@ -132,8 +135,8 @@ func TestGoInstall(t *testing.T) {
 	}
 }
 
-// An archive that git makes of the sources has no repository in it, and still tells
-// what it is of.
+// TestSourcesKnowTheirCommit checks that a program built from a git archive,
+// which contains no repository, reports its commit.
 func TestSourcesKnowTheirCommit(t *testing.T) {
 	top := needsGit(t)
 	commit, err := output(top, nil, "git", "rev-parse", "HEAD")
@@ -181,7 +184,7 @@ type told struct {
 	Time            time.Time
 }
 
-// versionOf is what a program says that it is.
+// versionOf returns the version that a program reports.
 func versionOf(t *testing.T, path string) (is told) {
 	t.Helper()
 	out, err := output(".", nil, path, "version", "--json")
@@ -194,8 +197,8 @@ func versionOf(t *testing.T, path string) (is told) {
 	return is
 }
 
-// make install puts everything where it is looked for, below any directory, and
-// make uninstall leaves nothing of it.
+// TestInstall checks that make install puts all files into their standard
+// directories below any root, and that make uninstall removes all of them.
 func TestInstall(t *testing.T) {
 	if _, err := exec.LookPath("make"); err != nil {
 		t.Skip("there is no make here")
@@ -212,7 +215,7 @@ func TestInstall(t *testing.T) {
 		}
 	}
 	install("install")
-	install("install") // over an earlier one
+	install("install") // replaces an earlier installation
 	for _, name := range []string{
 		"bin/memwatchd", "share/man/man1/memwatchd-search.1", "share/man/man5/memwatchd.yaml.5", "share/bash-completion/completions/memwatchd",
 		"share/zsh/site-functions/_memwatchd", "share/fish/vendor_completions.d/memwatchd.fish",
