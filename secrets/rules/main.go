@@ -1,11 +1,12 @@
-// Rules writes the table of package secrets from the rule set of gitleaks, in
-// the version that go.mod names: go generate ./secrets. It is a module of its
-// own, so that the daemon depends on the rules and not on their machinery.
+// Rules generates the table of package secrets from the rule set of gitleaks,
+// in the version that go.mod specifies: go generate ./secrets. It is a separate
+// module, so that the daemon depends on the rules but not on the code of
+// gitleaks.
 //
-// Of the rules it takes those that know a provider's credentials by their own
-// form: with a word that every one of them has in it. Rules that go by a name
-// nearby ("adafruit: ...") would hide hashes, UUIDs and the ids of commits,
-// which are what people want to keep.
+// It selects the rules that recognize the credentials of a provider by their
+// form: every match contains a characteristic word. Rules that depend on a
+// nearby name ("adafruit: ...") would hide hashes, UUIDs and commit ids, which
+// users want to keep.
 package main
 
 import (
@@ -22,29 +23,30 @@ import (
 	"github.com/zricethezav/gitleaks/v8/config"
 )
 
-// leftOut are rules with a word in them that is not a provider's mark, or that
-// know other things than credentials.
+// leftOut contains rules whose word is not characteristic of a provider, and
+// rules that do not match credentials.
 var leftOut = []string{
 	"easypost-test-api-token", "flutterwave-encryption-key", "flutterwave-secret-key", // for tests, not live
 	"curl-auth-header", "curl-auth-user", "freemius-secret-key", "generic-api-key", "kubernetes-secret-yaml",
 	"nuget-config-password", "sidekiq-sensitive-url", "flutterwave-public-key",
-	"azure-ad-client-secret", "jwt", "jwt-base64", // package secrets has a rule that reads prose, too
-	"private-key", // read by lines in package secrets
+	"azure-ad-client-secret", "jwt", "jwt-base64", // package secrets has a rule that also covers prose
+	"private-key", // package secrets reads these line by line
 }
 
-// named are the words of rules whose form does not tell them plainly.
+// named contains the words of rules whose form does not reveal them.
 var named = map[string][]string{
 	"aws-access-token":   {"A3T", "ABIA", "ACCA", "AKIA", "ASIA"},
 	"flyio-access-token": {"fm1a_", "fm1r_", "fm2_", "fo1_"},
 	"grafana-api-key":    {"eyJrIjoi"},
 
-	// Those for tests are in documentation everywhere.
+	// Test credentials are excluded because documentation contains them
+	// everywhere.
 	"duffel-api-token":    {"duffel_live_"},
 	"shippo-api-token":    {"shippo_live_"},
 	"stripe-access-token": {"rk_live_", "rk_prod_", "sk_live_", "sk_prod_"},
 }
 
-// nearby begins the rules that go by a name near the credential.
+// nearby is the beginning of rules that depend on a name near the credential.
 const nearby = `[\w.-]{0,50}?`
 
 type rule struct {
@@ -125,12 +127,12 @@ package secrets
 var published = []rule{
 `
 
-// ending is what gitleaks wants behind a credential. In prose a full stop, a
-// parenthesis or emphasis may stand there as well.
+// ending is the pattern that gitleaks requires after a credential. In prose, a
+// full stop, a parenthesis or emphasis can follow as well.
 const ending = "(?:[\\x60'\"\\s;]|\\\\[nr]|$)"
 
-// closed is the form without what comes behind the credential, but for what
-// makes it longer.
+// closed returns the form with ending relaxed: after the credential it only
+// excludes characters that would extend it.
 func closed(form string) string {
 	if head, ok := strings.CutSuffix(form, ending); ok {
 		return head + `(?:\b|\W|$)`
@@ -138,8 +140,8 @@ func closed(form string) string {
 	return form
 }
 
-// wordsOf are the words of which every match of a rule has one, nil if it is not
-// taken.
+// wordsOf returns words of which every match of a rule contains at least one,
+// or nil if the rule is not selected.
 func wordsOf(r rule) []string {
 	if slices.Contains(leftOut, r.ID) || r.Regex == "" || strings.HasPrefix(strings.TrimPrefix(r.Regex, "(?i)"), nearby) {
 		return nil
@@ -161,29 +163,30 @@ func wordsOf(r rule) []string {
 	return slices.Compact(words)
 }
 
-// telling reports whether a word is rare enough in what people write.
+// telling reports whether a word is sufficiently rare in prose.
 func telling(w string) bool {
 	return len(w) > 3 || len(w) == 3 && strings.ToLower(w) != w || len(w) == 3 && strings.ContainsAny(w, "_-")
 }
 
-// most is how many words a rule may have.
+// most bounds the number of words of a rule.
 const most = 16
 
-// required are the words of which a match has at least one; nil if none is
-// known. Of several places in a match it takes the most telling.
+// required returns words of which every match contains at least one, or nil if
+// none are known. If a match has several such places, it uses the most
+// characteristic one.
 func required(re *syntax.Regexp) []string {
 	words, _ := literals(re)
 	return words
 }
 
-// literals are the words of which a match has one, and whether a match is one of
-// them and nothing else.
+// literals returns words of which every match contains at least one, and
+// reports whether every match is exactly one of them.
 func literals(re *syntax.Regexp) (words []string, exact bool) {
 	switch re.Op {
 	case syntax.OpLiteral:
 		s := string(re.Rune)
 		if re.Flags&syntax.FoldCase != 0 {
-			s = strings.ToLower(s) // as providers write it
+			s = strings.ToLower(s) // the usual spelling of providers
 		}
 		return []string{s}, true
 	case syntax.OpEmptyMatch, syntax.OpWordBoundary, syntax.OpBeginText, syntax.OpEndText, syntax.OpBeginLine, syntax.OpEndLine:
@@ -227,8 +230,8 @@ func literals(re *syntax.Regexp) (words []string, exact bool) {
 	return nil, false
 }
 
-// concat joins what follows each other as long as it is exact, and takes the
-// most telling stretch.
+// concat joins consecutive exact expressions and returns the words of the most
+// characteristic stretch. It reports whether all of subs are exact.
 func concat(subs []*syntax.Regexp) (best []string, exact bool) {
 	run := []string{""}
 	take := func(words []string) {
