@@ -10,8 +10,9 @@ import (
 	"time"
 )
 
-// Nobody comes to read, or takes from others, what they may not by making files:
-// not by making a directory one's own, nor by being where others look.
+// TestFilesAreMadeInPlacesOfOnesOwn checks that creating files never gives a
+// subject read access to the text of others: neither by making a directory its
+// own, nor by writing where other subjects' files are read.
 func TestFilesAreMadeInPlacesOfOnesOwn(t *testing.T) {
 	ownHome(t)
 	root := filepath.Join(t.TempDir(), "m")
@@ -60,8 +61,9 @@ func TestFilesAreMadeInPlacesOfOnesOwn(t *testing.T) {
 	}
 }
 
-// An entry that says that it comes from somebody else's file does not tell what
-// that file is like, nor whether it is there.
+// TestRestoreTellsNothingOfOthersFiles checks that restoring an entry whose
+// marker names another subject's file reveals neither the content nor the
+// existence of that file.
 func TestRestoreTellsNothingOfOthersFiles(t *testing.T) {
 	ownHome(t)
 	for _, from := range []string{"_longterms/alice/_index.md", "MEMORY.md"} {

@@ -21,22 +21,22 @@ import (
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/config"
 )
 
-// A target is a whole daemon in this process, to be attacked over its sockets.
+// A target is a whole daemon in this process, attacked over its sockets.
 type target struct {
 	t      testing.TB
 	root   string
-	base   string // of everything else: short, because sockets are in it
+	base   string // directory of everything else: short, because sockets are in it
 	daemon *daemon
 	log    logbook
 
-	opened func(*daemon) // is called before it runs, if there is one
-	panics bool          // it is made to, and recovers
+	opened func(*daemon) // called before the daemon runs, if not nil
+	panics bool          // the test makes the daemon panic and recover
 
 	stop func() error
 }
 
-// ownHome keeps what daemons leave outside their configured directories out of
-// the home of whoever runs the tests.
+// ownHome keeps the files that daemons write outside their configured
+// directories out of the home of the user who runs the tests.
 func ownHome(t testing.TB) {
 	t.Helper()
 	home := t.TempDir()
@@ -57,7 +57,7 @@ func ownHome(t testing.TB) {
 	xdg.Reload()
 }
 
-// shortDir is a directory whose path leaves room for a socket's name.
+// shortDir returns a directory whose path leaves room for a socket's name.
 func shortDir(t testing.TB) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("/tmp", "mw")
@@ -68,8 +68,8 @@ func shortDir(t testing.TB) string {
 	return dir
 }
 
-// startTarget runs a daemon on a root and waits until its index is whole. The
-// socket called "s" has no fixed scope; configure may change everything else.
+// startTarget runs a daemon on a root and waits until its index is complete.
+// The socket "s" has no fixed scope; configure may change everything else.
 func startTarget(t testing.TB, root string, configure func(*config.Config, string)) *target {
 	t.Helper()
 	g := openTarget(t, root, configure)
@@ -139,7 +139,7 @@ func (g *target) start(configure func(*config.Config, string)) {
 	})
 }
 
-// whole waits until the index is.
+// whole waits until the index is complete.
 func (g *target) whole() {
 	g.t.Helper()
 	eventually(g.t, "the index is whole", func() bool {
@@ -148,7 +148,7 @@ func (g *target) whole() {
 	})
 }
 
-// eventually asks again and again until something is so.
+// eventually polls until so returns true, for up to 30 seconds.
 func eventually(t testing.TB, what string, so func() bool) {
 	t.Helper()
 	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(time.Millisecond) {
@@ -159,10 +159,10 @@ func eventually(t testing.TB, what string, so func() bool) {
 	t.Fatalf("it never came about that %s", what)
 }
 
-// socket is the path of one of the target's sockets.
+// socket returns the path of one of the target's sockets.
 func (g *target) socket(name string) string { return filepath.Join(g.base, name) }
 
-// dial is an HTTP client on one of the sockets.
+// dial returns an HTTP client for one of the sockets.
 func (g *target) dial(name string) *http.Client {
 	transport := &http.Transport{
 		MaxIdleConnsPerHost: 4,
@@ -177,7 +177,7 @@ func (g *target) dial(name string) *http.Client {
 // object is a JSON object.
 type object map[string]any
 
-// ask posts a request and returns the status and the body of what comes back.
+// ask posts a request and returns the status and the body of the response.
 func (g *target) ask(t testing.TB, c *http.Client, operation string, request object) (int, string) {
 	t.Helper()
 	body, err := json.Marshal(with(request, nil))
@@ -196,7 +196,7 @@ func (g *target) ask(t testing.TB, c *http.Client, operation string, request obj
 	return res.StatusCode, string(answer)
 }
 
-// answer is ask for what must succeed.
+// answer is ask for a request that must succeed.
 func (g *target) answer(t testing.TB, c *http.Client, operation string, request object) string {
 	t.Helper()
 	status, body := g.ask(t, c, operation, request)
@@ -206,7 +206,7 @@ func (g *target) answer(t testing.TB, c *http.Client, operation string, request 
 	return body
 }
 
-// failure is the code of an answer that is an error.
+// failure returns the error code of a response that must be an error.
 func failure(t testing.TB, body string) api.Code {
 	t.Helper()
 	var e struct{ Error *api.Error }
@@ -216,7 +216,7 @@ func failure(t testing.TB, body string) api.Code {
 	return e.Error.Code
 }
 
-// writeTree writes files, all of them with one time.
+// writeTree writes files, all with the same modification time.
 func writeTree(t testing.TB, root string, files map[string]string, when time.Time) {
 	t.Helper()
 	for path, text := range files {
@@ -233,7 +233,7 @@ func writeTree(t testing.TB, root string, files map[string]string, when time.Tim
 	}
 }
 
-// A logbook is what a daemon logged.
+// A logbook holds the output of a daemon's log.
 type logbook struct {
 	mu  sync.Mutex
 	buf bytes.Buffer

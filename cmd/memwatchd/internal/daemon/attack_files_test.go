@@ -20,12 +20,12 @@ import (
 	"github.com/memwatchd/memwatchd/ipc"
 )
 
-// canary is a word that stands outside the memory only, or in what may not be
-// reached by another way than its own.
+// canary is a word found only outside the memory, or in text that must not be
+// reachable by another path.
 const canary = "zorbcanary"
 
-// sings looks for the canary in every answer that anybody may get, and in
-// everything that the daemon keeps.
+// sings fails the test if the canary is in an answer to any subject, or in a
+// file that the daemon keeps.
 func (g *target) sings(t *testing.T) {
 	t.Helper()
 	c := g.dial("s")
@@ -41,7 +41,7 @@ func (g *target) sings(t *testing.T) {
 	}
 	err := filepath.WalkDir(g.base, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || !d.Type().IsRegular() {
-			return nil // it may go while we look
+			return nil // it may vanish during the walk
 		}
 		if data, err := os.ReadFile(path); err == nil && bytes.Contains(data, []byte(canary)) {
 			t.Errorf("%s holds the canary", path)
@@ -56,7 +56,8 @@ func (g *target) sings(t *testing.T) {
 	}
 }
 
-// Nothing is read but regular files that lie below the root by their own names.
+// TestLinksAndOddFiles checks that the daemon reads only regular files that lie
+// below the root by their own names.
 func TestLinksAndOddFiles(t *testing.T) {
 	ownHome(t)
 	dir := t.TempDir()
@@ -124,9 +125,8 @@ func TestLinksAndOddFiles(t *testing.T) {
 	if strings.Contains(g.log.String(), "level=ERROR") {
 		t.Errorf("a path in a request is taken for more than that:\n%s", g.log.String())
 	}
-	// A second name of a file outside, other than a link to it, is a file like any
-	// other: it lies in the memory because somebody who may write there put it
-	// there.
+	// A hard link to a file outside is a file like any other: a user with write
+	// access to the memory put it there.
 	if err := os.WriteFile(filepath.Join(outside, "shared.md"), []byte("- zorbshared\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -138,8 +138,8 @@ func TestLinksAndOddFiles(t *testing.T) {
 	}
 }
 
-// A file, or a directory on the way to it, that becomes a link between any two
-// looks is never followed.
+// TestLinksSwappedIn checks that a file, or a directory on its path, that
+// becomes a link between any two checks is never followed.
 func TestLinksSwappedIn(t *testing.T) {
 	ownHome(t)
 	dir := t.TempDir()
@@ -163,7 +163,7 @@ func TestLinksSwappedIn(t *testing.T) {
 					return
 				default:
 				}
-				// Both moves are one call each.
+				// Both renames are one system call each.
 				os.Rename(own, aside)
 				os.Rename(link, own)
 				time.Sleep(200 * time.Microsecond)
@@ -195,8 +195,8 @@ func TestLinksSwappedIn(t *testing.T) {
 	g.sings(t)
 }
 
-// What was public a moment ago and is private now has gone from every answer at
-// once, and the other way round.
+// TestVisibilityFlips checks that when a file's visibility changes, its text
+// disappears from every answer at once, or appears in it.
 func TestVisibilityFlips(t *testing.T) {
 	ownHome(t)
 	root := filepath.Join(t.TempDir(), "m")
@@ -215,7 +215,7 @@ func TestVisibilityFlips(t *testing.T) {
 			{"load", object{"session": "s"}}, {"context", object{}}, {"todos", object{}},
 		} {
 			_, body := g.ask(t, c, p.operation, p.request)
-			// Errors repeat what was asked for.
+			// Errors quote the request.
 			all.WriteString(strings.NewReplacer(`entry \"zorbid\" not found`, "", "[it]("+now+"/s.md)", "").Replace(body))
 		}
 		return all.String()
@@ -248,7 +248,7 @@ func TestVisibilityFlips(t *testing.T) {
 			t.Errorf("%d: only %d mentions of what is public again", i, n)
 		}
 	}
-	// The same size and the same time: only the system knows that it changed.
+	// The same size and the same time: only the change time differs.
 	open = "- zorbword <!-- visibility=public_ok -->\n"
 	replace(open)
 	when := time.Now().Add(-time.Minute).Truncate(time.Second)
@@ -272,7 +272,7 @@ func TestVisibilityFlips(t *testing.T) {
 			}
 		}
 	}
-	// Deleted, and another's by its place.
+	// Deleted here, and at the new path the owner's.
 	if err := os.Rename(name, filepath.Join(root, "MEMORY.md")); err != nil {
 		t.Fatal(err)
 	}
@@ -282,7 +282,8 @@ func TestVisibilityFlips(t *testing.T) {
 	})
 }
 
-// While a file is being written what is new in it is nobody's but its owner's.
+// TestWrittenSlowly checks that while a file is being written, only its owner
+// may see its new text.
 func TestWrittenSlowly(t *testing.T) {
 	ownHome(t)
 	root := filepath.Join(t.TempDir(), "m")
@@ -321,8 +322,8 @@ func TestWrittenSlowly(t *testing.T) {
 	eventually(t, "the whole of it is public", func() bool { return seen(public) })
 }
 
-// Nothing that stands in a name or a text reaches a terminal or a log as more
-// than text.
+// TestNothingIsInjected checks that control characters in a name or a text
+// reach terminals and logs only in escaped form.
 func TestNothingIsInjected(t *testing.T) {
 	ownHome(t)
 	root := filepath.Join(t.TempDir(), "m")
@@ -381,8 +382,8 @@ func TestNothingIsInjected(t *testing.T) {
 	}
 }
 
-// Whoever is told what happens is told what happens to what they may read, and
-// not that something else did.
+// TestEventsTellNothingElse checks that a subscriber receives events about
+// changes to text it may read, and no event about other changes.
 func TestEventsTellNothingElse(t *testing.T) {
 	ownHome(t)
 	root := filepath.Join(t.TempDir(), "m")
@@ -437,8 +438,8 @@ func TestEventsTellNothingElse(t *testing.T) {
 		}
 		g.answer(t, c, "sync", nil)
 	}
-	change("MEMORY.md", "- y\n")                                            // not theirs
-	change(name, text("one", "b"))                                          // nor this part of it
+	change("MEMORY.md", "- y\n")                                            // another subject's file
+	change(name, text("one", "b"))                                          // a part it may not read
 	change("2026-02-05/p.md", "- new <!-- visibility=private_only -->\n")   //
 	change(name, text("two", "b"))                                          // indexed
 	change(name, "- two <!-- visibility=private_only -->\n")                // gone

@@ -11,8 +11,9 @@ import (
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/config"
 )
 
-// A link between a key and an account opens one's memory to the other: only a
-// file that is ours alone says so, and what it says no more holds no more.
+// TestLinksOfKeys checks that a link counts only in a file that belongs to the
+// daemon's user and that others cannot write, and that it ends when it is
+// removed from the file. A link gives a key access to the memory of an account.
 func TestLinksOfKeys(t *testing.T) {
 	ownHome(t)
 	root := filepath.Join(t.TempDir(), "m")
@@ -74,7 +75,7 @@ func TestLinksOfKeys(t *testing.T) {
 		}
 	}
 	both("linked")
-	// What is broken, or another's to write, says nothing: the last links hold.
+	// An invalid or foreign file is ignored: the last valid links apply.
 	for _, broken := range []string{"links:\n  telegram:2: acct:42\n  x\n", "links: [telegram:2]\n", "links:\n  telegram:2: [acct:42]\n", "lynx:\n  telegram:2: acct:42\n", "links: &a\n  telegram:2: acct:42\nmore: *a\n", "links:\n  telegram:2: ext:telegram:1\n", "links:\n  telegram:2: acct:42\n  telegram:2: acct:43\n"} {
 		write(broken, 0o644)
 		both(broken)

@@ -16,8 +16,8 @@ import (
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/config"
 )
 
-// guarded is a memory with a secret of everybody's, and words that only the
-// public may know.
+// guarded is a memory with private words of every subject, and with public
+// words.
 var guarded = map[string]string{
 	"_longterms/_identities.yaml":      identities,
 	"MEMORY.md":                        "- zorbowner\n- openowner <!-- visibility=public_ok -->\n",
@@ -32,9 +32,9 @@ var guarded = map[string]string{
 	"_longterms/acct_42/preference.md": "- **zorbkey**: zorbvalue\n",
 }
 
-// startGuarded serves it: "s" without a fixed scope, "public" for what is public
-// of one subject, "private" for all of it, "nobody" for nobody, and "few" for
-// some operations.
+// startGuarded serves guarded on these sockets: "s" without a fixed scope,
+// "public" for the public text of one subject, "private" for all its text,
+// "nobody" for anonymous callers, and "few" for a few operations.
 func startGuarded(t *testing.T) *target {
 	t.Helper()
 	ownHome(t)
@@ -54,7 +54,7 @@ func startGuarded(t *testing.T) *target {
 	})
 }
 
-// post sends bytes as they are.
+// post sends body unchanged.
 func (g *target) post(t testing.TB, c *http.Client, path, body string, header http.Header) (int, string) {
 	t.Helper()
 	r, err := http.NewRequest(http.MethodPost, "http://memwatchd"+path, strings.NewReader(body))
@@ -81,8 +81,8 @@ func send(t testing.TB, c *http.Client, r *http.Request) (int, string) {
 	return res.StatusCode, string(body)
 }
 
-// A fixed scope can be narrowed, and not be widened by anything that a request
-// can say.
+// TestFixedScopeIsNotWidened checks that a request can narrow a fixed scope,
+// but nothing in a request widens it.
 func TestFixedScopeIsNotWidened(t *testing.T) {
 	g := startGuarded(t)
 	c := g.dial("public")
@@ -116,7 +116,7 @@ func TestFixedScopeIsNotWidened(t *testing.T) {
 		within(body)
 	}
 
-	// Whatever it asks for, whether there is such a thing is not told.
+	// The refusal of a wider scope does not reveal whether that scope exists.
 	refused := map[string]bool{}
 	for _, wide := range []string{
 		`"subject":"owner"`, `"subject":"bob"`, `"subject":"acct:43"`, `"subject":"nosuch"`, `"subject":"?acct_42"`, `"subject":"acct_42"`, `"subject":"ext:telegram:1"`, `"subject":"\u0000"`,
@@ -134,7 +134,7 @@ func TestFixedScopeIsNotWidened(t *testing.T) {
 		t.Errorf("the refusals differ: %v", refused)
 	}
 
-	// Tricks with JSON, none of which is even understood.
+	// JSON tricks, all of which are rejected as invalid.
 	for _, trick := range []string{
 		`{"subject":"acct:42","subject":"owner",` + all + `}`, `{"subject":"owner","subject":"acct:42",` + all + `}`,
 		`{"context":"public","context":"private",` + all + `}`, `{"Subject":"owner",` + all + `}`, `{"SUBJECT":"owner",` + all + `}`,
@@ -150,10 +150,10 @@ func TestFixedScopeIsNotWidened(t *testing.T) {
 		if status != http.StatusBadRequest || failure(t, body) != api.Invalid {
 			t.Errorf("%.100s: %d %.300s", trick, status, body)
 		}
-		within(strings.ReplaceAll(body, "zorbowner", "")) // a mistake may be quoted
+		within(strings.ReplaceAll(body, "zorbowner", "")) // an error may quote the query
 	}
 
-	// Headers, and what a proxy or a framework would understand.
+	// Headers, and constructs that a proxy or a framework would interpret.
 	for _, h := range []http.Header{
 		{"Memwatchd-As-Owner": {"1"}}, {"Memwatchd-Subject": {"owner"}, "Memwatchd-Context": {"private"}}, {"memwatchd-as-owner": {"1"}},
 		{"X-Http-Method-Override": {"GET"}}, {"Content-Type": {"application/x-www-form-urlencoded"}}, {"Content-Type": {"multipart/form-data; boundary=x"}},
@@ -176,7 +176,8 @@ func manyPhrases(n int) string {
 	return b.String()
 }
 
-// Administration is not reached through a fixed scope, however it is spelt.
+// TestFixedScopeDoesNotAdminister checks that administration cannot be reached
+// through a fixed scope, however it is spelled.
 func TestFixedScopeDoesNotAdminister(t *testing.T) {
 	g := startGuarded(t)
 	for _, name := range []string{"public", "private", "nobody", "few"} {
@@ -218,8 +219,8 @@ func TestFixedScopeDoesNotAdminister(t *testing.T) {
 	}
 }
 
-// raw sends bytes and returns what comes back: the status of the first answer,
-// and everything.
+// raw sends a request and returns the status of the first response and all
+// bytes of the response.
 func (g *target) raw(t testing.TB, socket, request string) (int, string) {
 	t.Helper()
 	c, err := net.Dial("unix", g.socket(socket))
@@ -229,7 +230,7 @@ func (g *target) raw(t testing.TB, socket, request string) (int, string) {
 	defer c.Close()
 	c.SetDeadline(time.Now().Add(20 * time.Second))
 	if _, err := io.WriteString(c, request); err != nil {
-		return 0, "" // it was closed on us
+		return 0, "" // the daemon closed the connection
 	}
 	answer, _ := io.ReadAll(c)
 	status := 0
@@ -237,8 +238,8 @@ func (g *target) raw(t testing.TB, socket, request string) (int, string) {
 	return status, string(answer)
 }
 
-// A request hidden in another is part of that or a request like any other, with
-// the scope of its listener.
+// TestSmuggledRequests checks that a request hidden in another request is a
+// part of it, or a request like any other with the scope of its listener.
 func TestSmuggledRequests(t *testing.T) {
 	g := startGuarded(t)
 	inner := "POST /v1/check HTTP/1.1\r\nHost: memwatchd\r\nMemwatchd-As-Owner: 1\r\nContent-Length: 2\r\n\r\n{}"
@@ -272,8 +273,8 @@ func TestSmuggledRequests(t *testing.T) {
 	}
 }
 
-// How long it takes to hear that something is not there says nothing about
-// whether it is.
+// TestNotFoundTakesAsLongForWhatIsThere checks that the time until a "not
+// found" answer does not reveal whether the file exists.
 func TestNotFoundTakesAsLongForWhatIsThere(t *testing.T) {
 	ownHome(t)
 	root := filepath.Join(t.TempDir(), "m")

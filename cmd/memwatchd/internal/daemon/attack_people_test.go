@@ -11,15 +11,16 @@ import (
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/config"
 )
 
-// Whoever merely maps to a directory that is another's never opens it, least of
-// all while the daemon starts and has not read whose it is.
+// TestClaimsBeforeAnythingIsRead checks that a subject whose name only maps to
+// another subject's directory never gains access to it, not even while the
+// daemon starts and has not read the claims.
 func TestClaimsBeforeAnythingIsRead(t *testing.T) {
 	ownHome(t)
 	root := filepath.Join(t.TempDir(), "m")
 	files := map[string]string{
 		"_longterms/acct_42/fact.md":    "- the safe is behind the zorbpicture\n",
 		"_longterms/acct_42/profile.md": "- **zorbname**: Ann <!-- visibility=public_ok -->\n",
-		// Of all files the last to be read.
+		// The last of all files to be read.
 		"_longterms/acct_42/zz.md":  "---\nsubject_id: acct:42\n---\n- mine\n",
 		"_longterms/owner/fact.md":  "- zorbowner\n",
 		"_longterms/plain/fact.md":  "- zorbplain\n",
@@ -30,7 +31,7 @@ func TestClaimsBeforeAnythingIsRead(t *testing.T) {
 	}
 	writeTree(t, root, files, time.Now().Add(-time.Hour))
 	configure := func(c *config.Config, base string) {
-		c.IPC.SyncTimeout = 0 // an answer at once, from whatever is known
+		c.IPC.SyncTimeout = 0 // answer at once, from the data read so far
 	}
 	probe := func(g *target, c *http.Client) {
 		t.Helper()
@@ -69,8 +70,8 @@ func TestClaimsBeforeAnythingIsRead(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	// The next time the claim is known from before, and holds from the first
-	// moment on; unless the file that made it has changed.
+	// After a restart the claim is known from the index and holds at once,
+	// unless the file that made it has changed.
 	g.start(configure)
 	c = g.dial("s")
 	eventually(t, "its own subject reads it after a restart", func() bool {
@@ -95,7 +96,8 @@ func TestClaimsBeforeAnythingIsRead(t *testing.T) {
 	}
 }
 
-// A claim is not lost because the file that makes it is broken for a while.
+// TestClaimOfABrokenFile checks that a claim is not lost while the file that
+// makes it is broken.
 func TestClaimOfABrokenFile(t *testing.T) {
 	ownHome(t)
 	root := filepath.Join(t.TempDir(), "m")
@@ -116,7 +118,7 @@ func TestClaimOfABrokenFile(t *testing.T) {
 			t.Errorf("%q opens the directory to another: %s", text, body)
 		}
 	}
-	// Whoever takes the name out means it.
+	// Removing the name from a valid file ends the claim.
 	if err := os.WriteFile(name, []byte("- x\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -125,7 +127,7 @@ func TestClaimOfABrokenFile(t *testing.T) {
 	}
 }
 
-// with is an object and what another one adds.
+// with returns the fields of a and of b. Those of b take precedence.
 func with(a, b object) object {
 	all := object{}
 	for _, o := range []object{a, b} {

@@ -27,15 +27,15 @@ var (
 	woodSeed = flag.Uint64("wood-seed", 1, "the first random memory")
 )
 
-// An asker is a reader with the words in which it says who it is.
+// An asker is a reader with the request fields that identify it.
 type asker struct {
 	name   string
 	says   object
-	fixed  string // the socket on which nothing needs to be said; empty for none
+	fixed  string // the socket with this scope fixed, on which no such fields are needed; empty for none
 	reader reader
 }
 
-// askers are everybody, in every context.
+// askers returns every reader, in every context.
 func askers() []asker {
 	linked := []string{"acct:42", "ext:telegram:1", "ext:slack:T1:U7"}
 	var all []asker
@@ -67,7 +67,7 @@ func askers() []asker {
 	return all
 }
 
-// woodConfig is the configuration under which every random memory is served.
+// woodConfig sets the configuration under which every random memory is served.
 func woodConfig(c *config.Config, base string) {
 	c.Memory.Users = []string{"alice"}
 	for _, a := range askers() {
@@ -81,14 +81,14 @@ func woodConfig(c *config.Config, base string) {
 	}
 }
 
-// A probe is a question.
+// A probe is one request.
 type probe struct {
 	operation string
 	request   object
 }
 
-// probes are questions about a memory: about everything in it, which is more
-// than most readers may know, and about what is not in it.
+// probes returns requests about everything in a memory, more than most readers
+// may see, and about things not in it.
 func (w *wood) probes(ids []string) []probe {
 	var all []probe
 	add := func(operation string, request object) { all = append(all, probe{operation, request}) }
@@ -166,8 +166,8 @@ func (w *wood) probes(ids []string) []probe {
 
 var took = regexp.MustCompile(`"took_ms":[0-9.e-]+`)
 
-// listen asks all the questions over a socket and returns the answers, without
-// the times that they took.
+// listen sends all probes over a socket and returns the answers, without the
+// times they took.
 func (w *wood) listen(t *testing.T, g *target, c *http.Client, says object, probes []probe) []string {
 	answers := make([]string, len(probes))
 	for i, p := range probes {
@@ -179,7 +179,7 @@ func (w *wood) listen(t *testing.T, g *target, c *http.Client, says object, prob
 	return answers
 }
 
-// everyID lists the ids of all entries, which their owners would be told.
+// everyID lists the ids of all entries, as their owners see them.
 func (w *wood) everyID(g *target, c *http.Client) []string {
 	var ids []string
 	for _, subject := range []string{rootOwner, "acct:42", "acct_42", "bob", "alice", "x:y"} {
@@ -196,8 +196,8 @@ func (w *wood) everyID(g *target, c *http.Client) []string {
 	return ids[:min(len(ids), 40)]
 }
 
-// Whatever somebody asks, every byte of the answer is what it would be if the
-// text that they may not read had never been written.
+// TestNonInterference checks that every byte of every answer is the same as if
+// the text that the caller may not read had never been written.
 func TestNonInterference(t *testing.T) {
 	ownHome(t)
 	quick := 20 * time.Second
@@ -215,7 +215,8 @@ func TestNonInterference(t *testing.T) {
 	}
 }
 
-// attackWood compares, for some askers, a memory with what they may see of it.
+// attackWood compares, for some askers, a memory with the part that they may
+// see.
 func attackWood(t *testing.T, seed uint64, answers *atomic.Int64) {
 	w := newWood(seed)
 	when := w.today.Add(-50 * time.Hour).Truncate(time.Second)
@@ -225,7 +226,7 @@ func attackWood(t *testing.T, seed uint64, answers *atomic.Int64) {
 	whole := startTarget(t, root, woodConfig)
 	open := whole.dial("s")
 	probes := w.probes(w.everyID(whole, open))
-	// Those who may see the same share what is served of it.
+	// Askers who may see the same text share one daemon.
 	groups := map[string][]asker{}
 	for _, a := range askers() {
 		seen := fmt.Sprint(w.tree(&a.reader)) // maps are printed in the order of their keys
@@ -250,7 +251,7 @@ func attackWood(t *testing.T, seed uint64, answers *atomic.Int64) {
 	}
 }
 
-// plant writes files, and what else makes a directory a user's.
+// plant writes files, and the directories that make a directory a user's.
 func (w *wood) plant(t *testing.T, root string, files map[string]string, when time.Time) {
 	t.Helper()
 	writeTree(t, root, files, when)
@@ -263,7 +264,8 @@ func (w *wood) plant(t *testing.T, root string, files map[string]string, when ti
 	}
 }
 
-// compare asks the whole memory, and what one may see of it, all the questions.
+// compare sends all probes to the whole memory and to the part that the asker
+// may see, and compares the answers.
 func (w *wood) compare(t *testing.T, whole, part *target, a asker, probes []probe, everything, some map[string]string) {
 	t.Helper()
 	compare := func(how string, got, want []string) {
@@ -283,7 +285,7 @@ func (w *wood) compare(t *testing.T, whole, part *target, a asker, probes []prob
 		}
 	}
 	var said []string
-	if !slices.Equal(a.reader.subjects, []string{rootOwner}) || !a.reader.private { // who is told how the memory as a whole is doing
+	if !slices.Equal(a.reader.subjects, []string{rootOwner}) || !a.reader.private { // the root owner's answers include the state of the whole memory
 		said = w.listen(t, whole, whole.dial("s"), a.says, probes)
 		compare("asked", said, w.listen(t, part, part.dial("s"), a.says, probes))
 	}
@@ -297,7 +299,7 @@ func (w *wood) compare(t *testing.T, whole, part *target, a asker, probes []prob
 	}
 }
 
-// pretty is an answer on many lines, for people.
+// pretty formats an answer on many lines.
 func pretty(answer string) string {
 	status, body, _ := strings.Cut(answer, " ")
 	var v any
@@ -311,7 +313,8 @@ func pretty(answer string) string {
 	return status + "\n" + string(b)
 }
 
-// The same for single files, as they are parsed: quick, and so for very many.
+// TestExcerpts checks the same as TestNonInterference for single files, as they
+// are parsed: fast, and so for very many files.
 func TestExcerpts(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes a minute, and several with the race detector")
@@ -361,7 +364,7 @@ func TestExcerpts(t *testing.T) {
 	}
 }
 
-// learned is what can be learned of a document.
+// learned returns the information in a document that its reader can see.
 func learned(d *memory.Document) any {
 	if d == nil {
 		return "nothing"

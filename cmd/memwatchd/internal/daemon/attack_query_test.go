@@ -10,13 +10,13 @@ import (
 	"time"
 )
 
-// No single question keeps a processor or takes memory for long, whatever is
-// asked.
+// TestQueriesOfDeath checks that no single request occupies a processor or
+// memory for long.
 func TestQueriesOfDeath(t *testing.T) {
 	ownHome(t)
 	root := filepath.Join(t.TempDir(), "m")
 	files := map[string]string{
-		// One entry, and a path that globs have many ways to match.
+		// One entry, and a path that globs can match in many ways.
 		"notes/" + strings.Repeat("a", 200) + ".md": strings.Repeat("tea coffee the x1 ", 20000) + " <!-- visibility=public_ok -->\n",
 	}
 	for i := range 400 {
@@ -45,7 +45,7 @@ func TestQueriesOfDeath(t *testing.T) {
 		return out
 	}
 	limit := 10 * time.Second
-	if testing.Short() { // times are measured elsewhere, at a quiet time
+	if testing.Short() { // times are measured elsewhere, on an idle machine
 		limit = time.Minute
 	}
 	var before, after runtime.MemStats

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// A reader is who asks.
+// A reader is a caller: its subjects, and whether it may see private text.
 type reader struct {
 	subjects []string
 	private  bool
@@ -26,8 +26,8 @@ func (a reader) sees(f *leafFile) (public, private bool) {
 	return among(f.owners...), a.private && among(f.owners...)
 }
 
-// tree is the memory as if nothing that the reader may not see had ever been
-// written; with a nil reader it is all of it.
+// tree returns the memory as if text that the reader may not see had never been
+// written. A nil reader gets all of it.
 func (w *wood) tree(a *reader) map[string]string {
 	out := map[string]string{"_longterms/_identities.yaml": identities}
 	for _, f := range w.files {
@@ -39,7 +39,8 @@ func (w *wood) tree(a *reader) map[string]string {
 			out[f.path] = text
 		}
 	}
-	// What makes a directory a user's is not kept where nothing else is in it.
+	// A file that only makes a directory a user's is left out if nothing else
+	// is in the directory.
 	for _, f := range w.files {
 		dir, _, _ := strings.Cut(f.path, "/")
 		if f.marker && out[f.path] == "" && !slices.ContainsFunc(places(out), func(p string) bool { return strings.HasPrefix(p, dir+"/memory/") }) {
@@ -49,7 +50,8 @@ func (w *wood) tree(a *reader) map[string]string {
 	return out
 }
 
-// render is a file without what is not seen. It is false if nothing is left.
+// render returns a file without the hidden text. It reports false if nothing is
+// left.
 func (f *leafFile) render(public, private bool) (string, bool) {
 	if !public {
 		return "", f.marker
@@ -102,11 +104,11 @@ func (f *leafFile) render(public, private bool) (string, bool) {
 	return text, true
 }
 
-// heads reports whether a piece is a heading, an entry or not.
+// heads reports whether a piece is a heading, as an entry or not.
 func (p *piece) heads() bool { return strings.HasPrefix(p.text, "#") }
 
-// depth is the level of a heading.
+// depth returns the level of a heading.
 func (p *piece) depth() int { return len(p.text) - len(strings.TrimLeft(p.text, "#")) }
 
-// places lists every path, sorted.
+// places returns every path, sorted.
 func places(files map[string]string) []string { return slices.Sorted(maps.Keys(files)) }

@@ -38,15 +38,15 @@ func startSmall(t *testing.T, more func(*config.Config, string)) *target {
 	})
 }
 
-// answers reports how long an honest client waits on a socket. Where all who are
-// let in are being answered at that very moment, it is told so, or is
-// one of too many to be told, and asks again.
+// answers returns how long an honest client waits on a socket. While all
+// admitted connections are busy, the daemon answers 503 or closes the
+// connection, and the client retries.
 func (g *target) answers(t *testing.T, socket string) time.Duration {
 	t.Helper()
 	start := time.Now()
 	const request = "POST /v1/search HTTP/1.1\r\nHost: memwatchd\r\nContent-Length: 31\r\nConnection: close\r\n\r\n" + `{"query":"tea","subject":"own"}`
 	status, body := g.raw(t, socket, request)
-	for (status == http.StatusServiceUnavailable || status == 0) && time.Since(start) < 30*time.Second { // eight may be at work, and not slow
+	for (status == http.StatusServiceUnavailable || status == 0) && time.Since(start) < 30*time.Second { // eight connections may be busy, and not slow
 		status, body = g.raw(t, socket, request)
 	}
 	if status != http.StatusOK {
@@ -55,8 +55,8 @@ func (g *target) answers(t *testing.T, socket string) time.Duration {
 	return time.Since(start)
 }
 
-// Requests that are no requests, or more than anybody takes, are answered or cut
-// off, and the next client is served.
+// TestMalformedRequests checks that malformed and oversized requests are
+// answered or cut off, and the next client is served.
 func TestMalformedRequests(t *testing.T) {
 	g := startSmall(t, nil)
 	for name, c := range map[string]struct {
@@ -113,8 +113,8 @@ func TestMalformedRequests(t *testing.T) {
 	}
 }
 
-// What clients of /mcp begin with, and messages: one is answered with more than a
-// socket holds, one asks to be told what happens.
+// Beginnings of requests to /mcp, and messages: the answer to one exceeds a
+// socket's buffer, another subscribes to changes.
 const (
 	mcpHead   = "POST /mcp HTTP/1.1\r\nHost: m\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\n"
 	readLong  = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"memory_get","arguments":{"path":"2026-02-04/long.md"}}}`
@@ -122,8 +122,8 @@ const (
 		`"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"x","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}}}`
 )
 
-// Clients that are slow or silent are cut off in time, and while they are not,
-// others are served on the same socket.
+// TestSlowClients checks that slow or silent clients are cut off in time. Until
+// then, others are served on the same socket.
 func TestSlowClients(t *testing.T) {
 	for name, dawdle := range map[string]func(net.Conn, <-chan struct{}){
 		"say nothing":          func(net.Conn, <-chan struct{}) {},
@@ -145,7 +145,7 @@ func TestSlowClients(t *testing.T) {
 			defer group.Wait()
 			defer close(over)
 			var slow []net.Conn
-			for range 30 { // of which eight are let in at a time
+			for range 30 { // of which the daemon admits eight at a time
 				c, err := net.Dial("unix", g.socket("s"))
 				if err != nil {
 					t.Fatal(err)
@@ -172,7 +172,7 @@ func TestSlowClients(t *testing.T) {
 	}
 }
 
-// drip sends a beginning, and then a little at a time until it is over.
+// drip sends a beginning, and then a little at a time until over is closed.
 func drip(beginning, more string) func(net.Conn, <-chan struct{}) {
 	return func(c net.Conn, over <-chan struct{}) {
 		_, err := io.WriteString(c, beginning)
@@ -191,8 +191,8 @@ func drip(beginning, more string) func(net.Conn, <-chan struct{}) {
 	}
 }
 
-// More connections than there may be take turns, and none is left without a word
-// or an end.
+// TestCrowd checks that connections beyond the limit wait for a free slot, and
+// each gets an answer or is closed.
 func TestCrowd(t *testing.T) {
 	g := startSmall(t, nil)
 	var group sync.WaitGroup
@@ -236,8 +236,8 @@ func TestCrowd(t *testing.T) {
 	g.answers(t, "s")
 }
 
-// A listener answers so many requests a second, and the other listeners as many
-// as they like.
+// TestRate checks that a listener with a rate answers that many requests a
+// second. Other listeners are not limited by it.
 func TestRate(t *testing.T) {
 	g := startSmall(t, func(c *config.Config, base string) { c.IPC.Listeners[1].Rate = 1 })
 	limited := 0
@@ -256,7 +256,8 @@ func TestRate(t *testing.T) {
 	}
 }
 
-// otherUser makes the test binary a client of another user.
+// otherUser is the environment variable that makes the test binary a client of
+// another user.
 const otherUser = "TEST_ASKS_SOCKET"
 
 func init() {
@@ -276,7 +277,8 @@ func init() {
 	os.Exit(0)
 }
 
-// Who is at the other end is asked of the kernel.
+// TestOtherUsers checks that the daemon takes the identity of the client from
+// the kernel.
 func TestOtherUsers(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root can be somebody else: run the tests as root to see that other users are refused")
@@ -287,14 +289,14 @@ func TestOtherUsers(t *testing.T) {
 			config.Listener{Path: filepath.Join(base, "wide"), Mode: "0666"},
 			config.Listener{Path: filepath.Join(base, "group"), Mode: "0660", Group: "4713"})
 	})
-	if err := os.Chmod(g.base, 0o711); err != nil { // the way to the sockets is not what keeps them away
+	if err := os.Chmod(g.base, 0o711); err != nil { // the path to the sockets does not keep other users out
 		t.Fatal(err)
 	}
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	binary := filepath.Join(g.base, "client") // in a directory that others may enter
+	binary := filepath.Join(g.base, "client") // in a directory that other users may enter
 	if err := os.Link(self, binary); err != nil {
 		data, err := os.ReadFile(self)
 		if err != nil {
@@ -323,7 +325,7 @@ func TestOtherUsers(t *testing.T) {
 		{0, 0, "s", "200 OK"},
 		{4711, 4711, "s", "permission denied"},     // by the mode
 		{4711, 4711, "other", "200 OK"},            // allowed by its uid
-		{4712, 4712, "other", "403 Forbidden"},     // although the mode admits it
+		{4712, 4712, "other", "403 Forbidden"},     // although the mode permits it
 		{4712, 4712, "wide", "uid 4712 may not"},   //
 		{4712, 0, "wide", "403 Forbidden"},         // root's group is not root
 		{4714, 4713, "group", "200 OK"},            // the mode decides
@@ -335,18 +337,19 @@ func TestOtherUsers(t *testing.T) {
 	}
 }
 
-// SIGTERM lets what is under way finish, within limits, and leaves nothing.
+// TestDrain checks that on SIGTERM, the daemon completes pending requests,
+// within limits, and leaves no socket.
 func TestDrain(t *testing.T) {
 	g := startSmall(t, func(c *config.Config, _ string) {
-		c.IPC.ReadBody, c.IPC.Drain = 10*time.Second, 10*time.Second // also where other tests take the processors
+		c.IPC.ReadBody, c.IPC.Drain = 10*time.Second, 10*time.Second // also while other tests use the processors
 	})
-	slow, err := net.Dial("unix", g.socket("s")) // asks, and never reads
+	slow, err := net.Dial("unix", g.socket("s")) // sends a request, and never reads
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer slow.Close()
 	io.WriteString(slow, "POST /v1/get HTTP/1.1\r\nHost: m\r\nContent-Length: 29\r\n\r\n"+`{"path":"2026-02-04/long.md"}`)
-	late, err := net.Dial("unix", g.socket("s")) // is in the middle of asking
+	late, err := net.Dial("unix", g.socket("s")) // has sent half of a request
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -371,7 +374,7 @@ func TestDrain(t *testing.T) {
 		t.Fatal(err)
 	}
 	go func() {
-		io.Copy(io.Discard, told) // up to the end, which comes when the daemon ends
+		io.Copy(io.Discard, told) // until the daemon ends
 		io.WriteString(late, `{"query":"tea"}`)
 	}()
 	start := time.Now()

@@ -8,30 +8,30 @@ import (
 	"time"
 )
 
-// A wood is a random memory that knows, of every line that it writes, who may
-// read it. It knows this because it chose so, not because anything was parsed:
-// the same memory can be written as if what somebody may not read had never
-// been there.
+// A wood is a random memory that records, for every line it writes, which
+// subjects may read it. The wood chose this itself, and parses nothing: the
+// same memory can be written as if the text hidden from a reader had never been
+// there.
 type wood struct {
 	r     *rand.Rand
 	today time.Time
 	files []*leafFile
 
-	paths   []string // of all files, and of some that are not there
-	secrets []string // words that stand in private text only
+	paths   []string // of all files, and of some that do not exist
+	secrets []string // words found in private text only
 }
 
-// A leafFile is one file of it.
+// A leafFile is one file of a wood.
 type leafFile struct {
 	path    string
-	owners  []string // subjects that it belongs to; none: public text is everybody's, private text the root owner's
-	nobody  bool     // contested: nobody reads it
-	public  bool     // what it says of itself is public
+	owners  []string // subjects that it belongs to; none: public text is open to all, private text belongs to the root owner
+	nobody  bool     // contested: no subject reads it
+	public  bool     // its own attributes are public
 	front   []string // lines of its frontmatter
-	routing []string // those that say whose it is and how private: without them other text would change hands
-	bare    bool     // the routing only says that it is private: without it, the public text is as public
-	broken  bool     // all of it is private, whatever it says
-	marker  bool     // that it exists makes its directory a user's
+	routing []string // those that set owner and visibility: without them other text would change owners
+	bare    bool     // routing only makes the file private: without routing, the public text is as public
+	broken  bool     // all of it is private, despite its attributes
+	marker  bool     // its existence makes its directory a user's
 	chunks  []piece
 	crlf    bool
 	cut     bool // the last line has no ending
@@ -40,10 +40,10 @@ type leafFile struct {
 // A piece is a block of a file.
 type piece struct {
 	text    string
-	level   int  // of a heading that is no entry, else 0
+	level   int  // of a heading that is not an entry, else 0
 	entry   bool // else a heading, a comment, a rule or a line with a <private> tag
 	item    bool
-	prose   bool // a paragraph, which would introduce a code block below it, or may leave sight of one
+	prose   bool // a paragraph, which would introduce a code block below it, or may disappear above one
 	tight   bool // no blank line above
 	private bool
 }
@@ -69,7 +69,7 @@ func (w *wood) chance(percent int) bool { return w.r.IntN(100) < percent }
 
 func (w *wood) pick(list ...string) string { return list[w.r.IntN(len(list))] }
 
-// grow decides which files there are.
+// grow chooses the files of the memory.
 func (w *wood) grow() {
 	subjects := []string{"", "", "", "", rootOwner, "acct:42", "acct_42", "ext:telegram:1", "bob", "x:y"}
 	for _, ago := range []int{-1, 0, 0, 1, 2, 5, 20, -400} {
@@ -108,7 +108,7 @@ func (w *wood) grow() {
 			archived := strings.Count(name, "/") == 2
 			if archived {
 				f.public = true
-				if d.dir == rootOwner { // where sessions of nobody go
+				if d.dir == rootOwner { // the place of sessions without a subject
 					f.owners = nil
 				}
 				switch w.r.IntN(3) {
@@ -126,12 +126,12 @@ func (w *wood) grow() {
 				}
 				claimed = true
 			} else if w.chance(10) {
-				f.routing = []string{"subject_id: somebody-else"} // does not fit, and is ignored
+				f.routing = []string{"subject_id: somebody-else"} // does not match the path, and is ignored
 			}
 			w.write(f)
 		}
 		if d.clashes {
-			// Whatever else there is, two of its files name two subjects.
+			// Besides any other files, two files name two subjects.
 			for i, subject := range []string{"c:d", "c_d"} {
 				w.write(&leafFile{path: fmt.Sprintf("_longterms/c_d/n%d.md", i), nobody: true, routing: []string{"subject_id: " + subject}})
 			}
@@ -181,14 +181,14 @@ func (w *wood) session(dir, subject string) {
 	w.write(f)
 }
 
-// write adds a file, unless there is one of that name.
+// write adds a file, unless one of that name exists.
 func (w *wood) write(f *leafFile) {
 	if !slices.ContainsFunc(w.files, func(g *leafFile) bool { return g.path == f.path }) {
 		w.files = append(w.files, f)
 	}
 }
 
-// fill decides what a file says.
+// fill chooses the content of a file.
 func (w *wood) fill(f *leafFile) {
 	f.crlf = w.chance(10)
 	if w.chance(20) {
@@ -215,7 +215,7 @@ func (w *wood) fill(f *leafFile) {
 		}
 		w.r.Shuffle(len(f.front), func(i, j int) { f.front[i], f.front[j] = f.front[j], f.front[i] })
 	}
-	if len(f.routing) == 0 && w.chance(4) { // what cannot be read makes all of the file private
+	if len(f.routing) == 0 && w.chance(4) { // broken frontmatter makes the whole file private
 		f.front, f.public = []string{"summary: [" + w.words(1, true)}, false
 		f.broken = true
 	}
@@ -225,7 +225,7 @@ func (w *wood) fill(f *leafFile) {
 
 // compose writes a file's blocks.
 func (w *wood) compose(f *leafFile) {
-	within, rest := false, f.broken // a <private> stretch, or what is private up to the end
+	within, rest := false, f.broken // inside <private>, or private up to the end
 	add := func(p piece) {
 		p.private = p.private || within || rest
 		if n := len(f.chunks); p.item && n > 0 && f.chunks[n-1].item && w.chance(75) {
@@ -247,13 +247,13 @@ func (w *wood) compose(f *leafFile) {
 			}
 			f.chunks = append(f.chunks, piece{text: tag, private: true})
 			within = !within
-		case n < 24 && !within: // whose a heading is that stands in a private stretch: see the test of its own
+		case n < 24 && !within: // a separate test covers who owns a heading in a private stretch
 			deep := 1 + w.r.IntN(min(level+1, 4))
 			level = deep
 			text := strings.Repeat("#", deep) + " " + w.pick("Tasks", "Follow Ups", "10:30 AM - "+w.words(1, false), "Key Facts", "待办与承诺", w.words(2, false), "Alpha")
-			if w.chance(15) { // a section with nothing in it is an entry
+			if w.chance(15) { // a section without content is an entry
 				add(piece{text: text, entry: true, private: !f.public})
-				// What follows must not be below it.
+				// The next piece must not be below it.
 				add(piece{text: strings.Repeat("#", deep) + " " + w.pick("Tasks", "Beta"), level: deep})
 			} else {
 				add(piece{text: text, level: deep})
@@ -277,7 +277,7 @@ func (w *wood) compose(f *leafFile) {
 		f.chunks = append(f.chunks, piece{text: "</private>", private: true})
 		within = false
 	}
-	if w.chance(8) { // what cannot be made sense of is private up to the end
+	if w.chance(8) { // an unclosed tag or a duplicate id makes the rest private
 		f.chunks = append(f.chunks, piece{text: w.pick("<private>", "- "+w.words(2, true)+" <!-- id=a id=b -->"), private: true, entry: true})
 		rest = true
 		for range w.r.IntN(3) {
@@ -286,7 +286,7 @@ func (w *wood) compose(f *leafFile) {
 	}
 }
 
-// entry writes one entry, with everything that entries can have.
+// entry writes one entry, with all attributes that entries can have.
 func (w *wood) entry(f *leafFile, add func(piece)) {
 	p := piece{entry: true, private: w.chance(45)}
 	var attrs []string
@@ -331,7 +331,7 @@ func (w *wood) entry(f *leafFile, add func(piece)) {
 		p.text = w.pick("- ", "- ", "- [ ] ", "- [x] ", "- [ ] ") + text + hidden + inline
 		if w.chance(30) {
 			p.text += "\n  - " + w.pick("", "[ ] ", "[x] ") + w.text(p.private)
-			if p.private && w.chance(30) { // what is nested makes all of it private, too
+			if p.private && w.chance(30) { // a private nested item makes the whole entry private
 				p.text += " <!-- visibility=private_only -->"
 			}
 		}
@@ -351,13 +351,13 @@ func (w *wood) entry(f *leafFile, add func(piece)) {
 			code = "```\n<private>\n```"
 		}
 		p.text = w.words(2, p.private) + ":\n\n" + code + below
-		if !above.prose && w.chance(60) { // what is left above it may introduce it, once something has gone
+		if !above.prose && w.chance(60) { // once hidden text is removed, the prose above would introduce the code block
 			p.text = code + below
 		}
 	case 10:
 		p.text = "<div>\n" + text + hidden + "\n</div>" + below
 	case 12:
-		if hidden == "" && below == "" && p.private == !f.public && !above.prose && !above.item { // likewise; or take it in
+		if hidden == "" && below == "" && p.private == !f.public && !above.prose && !above.item { // likewise; or an item above would include it
 			p.text = "    " + w.words(2, p.private) + "\n\n    " + w.words(1, p.private)
 			break
 		}
@@ -370,7 +370,7 @@ func (w *wood) entry(f *leafFile, add func(piece)) {
 	add(p)
 }
 
-// text is what an entry says. Some of it is the same everywhere.
+// text returns the text of an entry. Some of it is the same everywhere.
 func (w *wood) text(private bool) string {
 	switch w.r.IntN(6) {
 	case 0:
@@ -405,7 +405,7 @@ func (w *wood) link() string {
 	return "[to](/" + path + ")"
 }
 
-// words are n words, of which private text has some of its own.
+// words returns n words. Private text includes words found nowhere else.
 func (w *wood) words(n int, private bool) string {
 	out := make([]string, n)
 	for i := range out {

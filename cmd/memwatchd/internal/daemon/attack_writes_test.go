@@ -17,9 +17,10 @@ import (
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/config"
 )
 
-// Whatever somebody writes, the answers, and what they read afterwards, are byte
-// for byte what they would be if the text that they may not read had never been
-// written; and of that text not a byte changes.
+// TestNonInterferenceOfWrites checks that after any write, the answers and the
+// files that the caller reads are byte for byte the same as if the text hidden
+// from the caller had never been written. Not a byte of the hidden text
+// changes.
 func TestNonInterferenceOfWrites(t *testing.T) {
 	ownHome(t)
 	quick := 15 * time.Second
@@ -40,18 +41,18 @@ func TestNonInterferenceOfWrites(t *testing.T) {
 	}
 }
 
-// A writesTally says how much a test has tried.
+// A writesTally counts the attempts of a test.
 type writesTally struct{ asked, changed, hidden int }
 
-// writesConfig is the configuration under which writes are compared: what
-// follows from a write by itself is another question.
+// writesConfig sets the configuration under which writes are compared. It turns
+// off automatic writes, which other tests cover.
 func writesConfig(c *config.Config, base string) {
 	woodConfig(c, base)
 	c.Write.Enabled = false
 }
 
-// attackWoodWrites lets some askers write to a memory, and to what they may see
-// of it.
+// attackWoodWrites lets some askers write to a memory, and to the part of it
+// that they may see.
 func attackWoodWrites(t *testing.T, seed uint64, tally *writesTally) {
 	w := newWood(seed)
 	when := w.today.Add(-50 * time.Hour).Truncate(time.Second)
@@ -78,7 +79,7 @@ func attackWoodWrites(t *testing.T, seed uint64, tally *writesTally) {
 
 var writtenTimes = regexp.MustCompile(`"(took_ms|time|updated_at)":("[^"]*"|[0-9.e-]+)`)
 
-// write2 asks for the same changes of both.
+// write2 requests the same changes of both daemons.
 func (w *wood) write2(t *testing.T, whole, part *target, a asker, everything, some map[string]string, tally *writesTally) {
 	t.Helper()
 	c, d := whole.dial("s"), part.dial("s")
@@ -93,7 +94,7 @@ func (w *wood) write2(t *testing.T, whole, part *target, a asker, everything, so
 		want := fmt.Sprint(status, " ", writtenTimes.ReplaceAllString(body, `"$1":0`))
 		got := fmt.Sprint(status2, " ", writtenTimes.ReplaceAllString(body2, `"$1":0`))
 		if strings.Contains(got, "the file cannot be changed now") && strings.HasPrefix(want, "200") {
-			tally.hidden++ // what is hidden leaves no way
+			tally.hidden++ // hidden text leaves no valid result
 			if path == "" {
 				t.SkipNow() // several files may differ from here on
 			}
@@ -137,7 +138,7 @@ func (w *wood) write2(t *testing.T, whole, part *target, a asker, everything, so
 		switch n := w.r.IntN(10); {
 		case n == 0:
 			if _, taken := everything[path]; taken && some[path] == "" {
-				break // where there is a file there cannot be another: that much is told
+				break // a write to a hidden file's path fails: the daemon reveals that much
 			}
 			ask("write", object{"path": path, "text": w.draft(known.Text), "hash": w.pick("", known.Hash)})
 		case n < 3 && known.Hash != "":
@@ -177,8 +178,8 @@ func (w *wood) write2(t *testing.T, whole, part *target, a asker, everything, so
 	}
 }
 
-// hidden are the lines, without blank ones, of what a reader does not see of a
-// file that it sees in part. What counts boxes is kept right whoever ticks them.
+// hidden lists the non-blank lines that a reader does not see of a file it sees
+// in part. It omits the task counter, which is updated by any reader's changes.
 func (f *leafFile) hidden(a reader) (list []string) {
 	public, private := a.sees(f)
 	if !public || private {
@@ -199,8 +200,8 @@ func (f *leafFile) hidden(a reader) (list []string) {
 	return slices.DeleteFunc(list, func(s string) bool { return strings.TrimSpace(s) == "" })
 }
 
-// lostLine is the first of some lines that is not in a text, behind those before
-// it.
+// lostLine returns the first of lines that is missing from text behind the
+// lines before it, or "".
 func lostLine(lines []string, text string) string {
 	for line := range strings.SplitSeq(text, "\n") {
 		if len(lines) > 0 && strings.TrimRight(line, "\r") == lines[0] {
@@ -213,7 +214,7 @@ func lostLine(lines []string, text string) string {
 	return lines[0]
 }
 
-// line is a line that somebody may want in a file.
+// line returns a line to write to a file.
 func (w *wood) line() string {
 	return w.pick("- [ ] water the plants\n", "- [x] same words\n", "## New heading\n", "\n", "words of mine\n\n", "- item <!-- id=n1 -->\n",
 		"- item <!-- visibility=private_only -->\n", "- item <!-- visibility=public_ok -->\n", "<private>\n", "</private>\n", "<!-- \n", "-->\n", "---\n", "```\n",
@@ -221,7 +222,7 @@ func (w *wood) line() string {
 		"    code\n", "> quote\n", "|a|b|\n|-|-|\n|1|2|\n", "***\n", "===\n", "[a]: /b\n", "<div>\n", "Long-term Memory (filtered)\n- k: v\n")
 }
 
-// draft is a text that somebody may want a file to have.
+// draft returns a new text for a file.
 func (w *wood) draft(known string) string {
 	lines := strings.SplitAfter(known, "\n")
 	for range w.r.IntN(3) {

@@ -27,7 +27,7 @@ import (
 	"github.com/memwatchd/memwatchd/watcher"
 )
 
-// A daemon is everything that runs on one root.
+// A daemon holds everything that runs on one root.
 type daemon struct {
 	config  *config.Config
 	logger  *slog.Logger
@@ -40,25 +40,25 @@ type daemon struct {
 	pipeline *pipeline
 	watcher  *watcher.Watcher
 	server   *ipc.Server
-	writer   *vault.Writer    // nil if there is no journal, without which nothing is written
+	writer   *vault.Writer    // nil without a journal, which every write requires
 	todos    *todosync.Syncer // nil if there is no writer
 
-	model *llm.Client // nil if none is asked
-	topic *topic      // nil if none is listened to
+	model *llm.Client // nil if no model is configured
+	topic *topic      // nil if no topic is configured
 
 	upkeep     *upkeep // nil if there is no writer
-	unwritable error   // why there is no writer
+	unwritable error   // why writer is nil
 
-	supervisor supervisor // to be told how we are; zero if none is
+	supervisor supervisor // the service manager to notify; zero if there is none
 
-	known chan struct{} // is closed when every file has been seen
-	lost  chan struct{} // the index was set aside, and every file must be applied again
+	known chan struct{} // closed when every file has been seen
+	lost  chan struct{} // receives when the index was set aside and every file must be applied again
 	locks []*vault.Lock
 }
 
 var _ ops.Keeper = (*daemon)(nil)
 
-// openDaemon takes the locks and opens what needs to be opened.
+// openDaemon takes the locks and opens the vault, the index and the writer.
 func openDaemon(c *config.Config, logger *slog.Logger) (*daemon, error) {
 	d := &daemon{config: c, logger: logger, started: time.Now(), known: make(chan struct{}), lost: make(chan struct{}, 1), server: new(ipc.Server)}
 	for _, l := range c.IPC.Listeners {
@@ -94,7 +94,7 @@ func (d *daemon) open() error {
 	}
 	d.people = &people{vault: d.vault, listed: c.Memory.Users, union: c.Identity.Read == "union"}
 	d.people.directories.Owner, d.people.directories.Unsure = c.Memory.Owner, true
-	d.people.problem() // the links, before anybody asks
+	d.people.problem() // reads the links before the first request
 	layout.Users = d.people.Users
 	d.pipeline = &pipeline{vault: d.vault, layout: &layout, people: d.people, logger: d.logger}
 	d.pipeline.documents = &documents{vault: d.vault, parse: d.pipeline.parse}
@@ -123,8 +123,9 @@ func (d *daemon) open() error {
 	return d.openWriting()
 }
 
-// lock makes sure that we are alone, with this state and on this root. The
-// root's lock lies in a place that does not depend on the configuration.
+// lock ensures that no other daemon uses the same state directory, index
+// directory or root. The path of the root's lock does not depend on the
+// configuration.
 func (d *daemon) lock() error {
 	root := config.RealPath(d.config.Memory.Dir)
 	if err := vault.PrivateDir(config.RootLocks()); err != nil {
@@ -148,8 +149,8 @@ func (d *daemon) lock() error {
 	return nil
 }
 
-// version names everything that decides what the files mean, in the
-// configuration and in what is masked: an index made with another is made anew.
+// version returns the configuration and the secret rules that decide how files
+// are interpreted. An index made with another version is rebuilt.
 func (d *daemon) version() (string, error) {
 	c := d.config
 	text, err := json.Marshal([]any{
@@ -159,7 +160,7 @@ func (d *daemon) version() (string, error) {
 	return string(text), err
 }
 
-// paths lists the files that there are.
+// paths lists the files in the catalogue.
 func (d *daemon) paths() []string {
 	var paths []string
 	for path := range d.vault.Catalogue.Files() {
@@ -179,7 +180,7 @@ func (d *daemon) close() error {
 	return errors.Join(errs...)
 }
 
-// run watches, indexes and answers until the context ends.
+// run watches, indexes and serves until the context ends.
 func (d *daemon) run(ctx context.Context, listeners []*ipc.Listener) error {
 	c := d.config
 	m := &ops.Memory{
@@ -222,15 +223,15 @@ func (d *daemon) run(ctx context.Context, listeners []*ipc.Listener) error {
 	return err
 }
 
-// forget finishes, as soon as all files are known, what was to be forgotten when
-// the daemon was stopped.
+// forget completes, once all files are known, the forget operations that were
+// pending when the daemon stopped.
 func (d *daemon) forget(ctx context.Context, m *ops.Memory) error {
 	select {
 	case <-ctx.Done():
 		return ctx.Err()
 	case <-d.known:
 	}
-	for wait := time.Second; ; wait = min(2*wait, time.Hour) { // each time the index is made anew
+	for wait := time.Second; ; wait = min(2*wait, time.Hour) { // Forget rebuilds the index on each attempt
 		err := m.Forget(ctx)
 		if err == nil || ctx.Err() != nil {
 			return ctx.Err()
@@ -242,9 +243,9 @@ func (d *daemon) forget(ctx context.Context, m *ops.Memory) error {
 	}
 }
 
-// recall learns whose the directories are, as far as it is known from before,
-// so that nobody is taken for somebody else until all files have been read. A
-// claim of a file that has changed meanwhile is not one.
+// recall restores from the index which subjects the directories belong to, so
+// that none is attributed to the wrong subject before all files have been read.
+// It ignores the claim of a file that has changed since.
 func (d *daemon) recall() {
 	known := func(f *index.FileInfo) bool {
 		_, ok := mainOf(f.Path)
@@ -258,12 +259,12 @@ func (d *daemon) recall() {
 	}
 }
 
-// lookAgain is how often, at the longest, it is tried to make an index whole
-// that cannot be written.
+// lookAgain bounds the wait between attempts to complete an index that cannot
+// be written.
 const lookAgain = 30 * time.Second
 
-// complete confirms that the index is complete after the first scan, and
-// whenever the index was opened again. The epoch is the one before that scan.
+// complete confirms that the index is complete after the first scan, and each
+// time the index was opened again. epoch is the index's epoch before that scan.
 func (d *daemon) complete(ctx context.Context, epoch uint64) error {
 	for first := true; ; first = false {
 		built := roomToBuild()
@@ -297,8 +298,8 @@ func (d *daemon) complete(ctx context.Context, epoch uint64) error {
 // errUnread is returned by cover while part of the memory cannot be read.
 var errUnread = errors.New("part of the memory cannot be read")
 
-// blind reports whether files may exist of which nothing is known: the root is
-// missing, a directory could not be read, or a file that may claim its directory.
+// blind reports whether unknown files may exist: the root is missing, or a
+// directory or a file that may claim its directory could not be read.
 func (d *daemon) blind() bool {
 	return d.away() || d.watcher.Status().Unread || d.pipeline.claimsUnread()
 }
@@ -343,11 +344,11 @@ func (d *daemon) cover(ctx context.Context, epoch uint64) error {
 	}
 }
 
-// misplaced lists the files that the index has at another place than their paths
-// now have: they lie in a directory that has become a user's, or is one no more.
+// misplaced lists the files whose indexed kind or owner no longer matches their
+// path, because their directory became a user's directory or stopped being one.
 func (d *daemon) misplaced() []string {
 	if _, err := d.vault.Root(); err != nil {
-		return nil // nothing is known of any directory
+		return nil // no directory can be examined
 	}
 	var paths []string
 	for _, info := range d.index.Files(func(*index.FileInfo) bool { return true }) {
@@ -358,14 +359,14 @@ func (d *daemon) misplaced() []string {
 	return paths
 }
 
-// lookAtUsers checks now and then whether directories have become a user's: an
-// empty directory that appears changes no file.
+// lookAtUsers checks every Reconcile interval whether directories became users'
+// directories: a new empty directory changes no file.
 func (d *daemon) lookAtUsers(ctx context.Context) error {
 	for {
 		if err := sleep(ctx, d.config.Watch.Reconcile); err != nil {
 			return err
 		}
-		var mains []string // the round that looks at them rereads the directories
+		var mains []string // naming a directory's MEMORY.md makes the watcher's round reread the directory
 		for _, dir := range d.people.differing(d.people.known()) {
 			mains = append(mains, dir+"/MEMORY.md")
 		}
@@ -384,8 +385,8 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// Sync returns when everything that was saved before it was called is indexed.
-// Where there is no root nobody knows what was saved.
+// Sync returns when everything saved before the call is indexed. It returns an
+// error if the root is missing, because the saved files are then unknown.
 func (d *daemon) Sync(ctx context.Context) error {
 	if err := d.watcher.Sync(ctx); err != nil {
 		return err
@@ -396,18 +397,18 @@ func (d *daemon) Sync(ctx context.Context) error {
 	return nil
 }
 
-// Rebuild makes the index anew.
+// Rebuild rebuilds the index.
 func (d *daemon) Rebuild(ctx context.Context) error {
 	return d.index.Rebuild(ctx, d.paths(), d.pipeline.read)
 }
 
-// Purge makes the index anew, and leaves nothing of older ones.
+// Purge rebuilds the index and deletes the indexes set aside earlier.
 func (d *daemon) Purge(ctx context.Context) error {
 	if err := d.Sync(ctx); err != nil {
-		return err // what has just changed may not have been looked at
+		return err // a recent change may be missing from the index
 	}
 	err := d.Rebuild(ctx)
-	for errors.Is(err, index.ErrRebuilding) { // it may have read files before they changed
+	for errors.Is(err, index.ErrRebuilding) { // that rebuild may have read files before they changed
 		if err := sleep(ctx, 100*time.Millisecond); err != nil {
 			return err
 		}
@@ -416,16 +417,16 @@ func (d *daemon) Purge(ctx context.Context) error {
 	return errors.Join(err, d.index.DropQuarantine())
 }
 
-// Subscribe calls f with what happens from now on.
+// Subscribe calls f with each change from now on.
 func (d *daemon) Subscribe(ctx context.Context, f func(ops.Change) error) error {
 	return d.pipeline.events.subscribe(ctx, f)
 }
 
-// catalogued gives those files only that a walk has found: what somebody asks
-// for by a name of their own is never opened unless it is one of these.
+// catalogued loads only the files that a walk has found, so a path chosen by a
+// client is never opened unless it is in the catalogue.
 type catalogued struct{ *documents }
 
-// Load implements [ipc.Files].
+// Load implements [ops.Files].
 func (c catalogued) Load(path string) (*memory.Document, error) {
 	if _, ok := c.vault.Catalogue.Lookup(path); !ok {
 		return nil, missing(path)

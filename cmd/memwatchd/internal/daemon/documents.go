@@ -15,21 +15,21 @@ import (
 	"github.com/memwatchd/memwatchd/vault"
 )
 
-// cacheBytes is how much text of parsed files is kept: enough for the files
-// that questions are about, and little beside the index.
+// cacheBytes bounds the estimated size of the cached documents: enough for the
+// files that requests are about, and little beside the index.
 const cacheBytes = 12 << 20
 
-// A file of which no earlier version is known is read so often again, after so
-// long, if it is being written.
+// While a file is being written and no earlier version of it is known, load
+// rereads it up to tries times, tryAgain apart.
 const (
 	tries    = 4
 	tryAgain = 10 * time.Millisecond
 )
 
-// documents gives files as they are now, parsed, and keeps the last ones. While
-// a file is being written, has vanished a moment ago or cannot be read, it is
-// given as it last was: what is half done is shown to nobody. It is safe for
-// concurrent use.
+// documents loads the current files, parsed, and caches the most recently used
+// ones. While a file is being written, has just vanished or cannot be read,
+// documents returns its last version: a half-written file is never returned. It
+// is safe for concurrent use.
 type documents struct {
 	vault *vault.Vault
 	parse func(vault.File) *memory.Document
@@ -38,10 +38,10 @@ type documents struct {
 	kept  map[string]*list.Element // of *keptDocument
 	order list.List                // most recently used first
 	bytes int
-	taken map[string]*keptDocument // read although they were being written, because they are written without pause
+	taken map[string]*keptDocument // indexed while still being written, because the writing does not pause
 
-	// forgotten counts the calls of forget. A file that was parsed before one of
-	// them may have been given to the wrong user, and is not kept.
+	// forgotten counts the calls of forget. A file parsed before such a call
+	// may be attributed to the wrong user and is not cached.
 	forgotten int
 }
 
@@ -52,7 +52,8 @@ type keptDocument struct {
 	doc   *memory.Document
 }
 
-// Stamp is what a file looks like now.
+// Stamp returns the current stamp of a file, or the last known one while the
+// file is missing or unreadable for a moment.
 func (d *documents) Stamp(path string) (memory.Stamp, error) {
 	stamp, err := d.vault.Stat(path)
 	if err == nil {
@@ -64,8 +65,8 @@ func (d *documents) Stamp(path string) (memory.Stamp, error) {
 	return memory.Stamp{}, missing(path)
 }
 
-// Load is a file as it is now, or as it last was. A file of which nothing is
-// known counts as missing.
+// Load returns the current version of a file, or its last one. A file of which
+// no version is known counts as missing.
 func (d *documents) Load(path string) (*memory.Document, error) {
 	doc, _, err := d.load(path)
 	return doc, err
@@ -87,7 +88,7 @@ func (d *documents) load(path string) (*memory.Document, [sha256.Size]byte, erro
 		if known || err != nil || !file.Unsettled || try == tries {
 			break
 		}
-		time.Sleep(tryAgain) // there is nothing else to show of it
+		time.Sleep(tryAgain) // no earlier version can be returned
 	}
 	switch {
 	case err == nil && !file.Unsettled:
@@ -104,15 +105,16 @@ func (d *documents) load(path string) (*memory.Document, [sha256.Size]byte, erro
 	return nil, [sha256.Size]byte{}, missing(path)
 }
 
-// lasting reports whether, with this error, a file may still be what it was:
-// editors move it away before they write it anew, and what cannot be read is
-// not empty.
+// lasting reports whether the last version of a file may still be valid after
+// err: editors move a file away before they rewrite it, and an unreadable file
+// is not empty.
 func lasting(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || !vault.Absent(err)
 }
 
-// last is the document, marked as stale if the file cannot be read. That it
-// is being written, or gone for a moment, is no more than work under way.
+// last returns the document, marked as stale if the file cannot be read. A file
+// that is being written or missing for a moment does not make the document
+// stale.
 func (k *keptDocument) last(err error) *memory.Document {
 	if err == nil || vault.Absent(err) || errors.Is(err, vault.ErrChanging) {
 		return k.doc
@@ -136,7 +138,7 @@ func (d *documents) lookUp(path string) (*keptDocument, bool) {
 	return e.Value.(*keptDocument), true
 }
 
-// keep keeps a file that has settled.
+// keep caches a complete file.
 func (d *documents) keep(k *keptDocument) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -155,8 +157,8 @@ func (d *documents) keepLocked(k *keptDocument) {
 	}
 }
 
-// take keeps a file that was indexed although it had not settled: that is what
-// it is for everybody now.
+// take records a file that was indexed while still being written. Every reader
+// gets this version.
 func (d *documents) take(k *keptDocument) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -167,7 +169,7 @@ func (d *documents) take(k *keptDocument) {
 	d.taken[k.path] = k
 }
 
-// cost is roughly what a parsed file takes, with its excerpt.
+// cost estimates the bytes that a parsed file and its excerpt occupy.
 func cost(k *keptDocument) int {
 	n := 1024
 	for _, doc := range []*memory.Document{k.doc, k.doc.Excerpt()} {
@@ -178,14 +180,14 @@ func cost(k *keptDocument) int {
 	return n
 }
 
-// drop forgets a file that is gone.
+// drop removes a deleted file from the cache.
 func (d *documents) drop(path string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.forgetLocked(path)
 }
 
-// forget drops the files below a directory: they belong to another user now.
+// forget drops the files below a directory that now belongs to another user.
 func (d *documents) forget(dir string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -208,8 +210,8 @@ func (d *documents) forgetLocked(path string) {
 	}
 }
 
-// missing is what those who ask for files are told of one that may not be read:
-// it is not there.
+// missing returns the error for a file that cannot be loaded: the caller cannot
+// distinguish it from a missing file.
 func missing(path string) error {
 	return &fs.PathError{Op: "read", Path: path, Err: fs.ErrNotExist}
 }

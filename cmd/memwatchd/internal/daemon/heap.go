@@ -6,25 +6,24 @@ import (
 	"time"
 )
 
-// How much the heap may grow, in percent of what it holds, before the collector
-// runs: what is held is mostly the index's table, which costs little to look
-// through. Reading many files makes so much garbage that a small heap would take
-// a third of the time. Whoever sets GOGC or GOMEMLIMIT decides for themselves.
+// The GC percentages, at rest and while the index is built. Most of the heap is
+// the index's table, which is cheap to scan. Reading many files makes so much
+// garbage that a small heap would take a third of the time. GOGC and GOMEMLIMIT
+// take precedence.
 const (
 	garbageAtRest   = 40
 	garbageBuilding = 80
 )
 
-// heapLimit is how much memory the daemon tries to stay below, if it does not
-// hold half of that all the time: a file of many entries needs some 200 MiB for
-// a moment.
+// heapLimit is the soft memory limit, unless the live heap exceeds half of it:
+// a file of many entries needs some 200 MiB for a moment.
 const heapLimit = 240 << 20
 
-// settling is how long bleve works on after a first build, roughly.
+// settling is roughly how long bleve continues to work after a first build.
 const settling = 20 * time.Second
 
-// roomToBuild lets the heap grow with what is read, until it is told that all
-// has been: then what only that needed is given back.
+// roomToBuild lets the heap grow until built is called, and then returns the
+// memory that only the build needed to the system.
 func roomToBuild() (built func()) {
 	done := make(chan struct{})
 	limitHeap(garbageBuilding)

@@ -9,11 +9,12 @@ import (
 	"github.com/memwatchd/memwatchd/ops"
 )
 
-// maxBehind is how many events a listener may be behind before some are left
-// out: nobody can make the daemon wait, or grow.
+// maxBehind bounds the events queued for a listener. Further events are
+// dropped, so that a slow listener can neither block the daemon nor make it
+// grow.
 const maxBehind = 1024
 
-// A hub tells those who listen what happens. The zero hub is ready; it is safe
+// A hub publishes changes to its listeners. The zero hub is ready; it is safe
 // for concurrent use.
 type hub struct {
 	mu        sync.Mutex
@@ -22,10 +23,10 @@ type hub struct {
 
 type listener struct {
 	events chan ops.Change
-	lost   bool // since the last event that got through
+	lost   bool // an event was dropped since the last "lost" event
 }
 
-// publish tells everybody who listens, and waits for nobody.
+// publish sends a change to every listener without waiting.
 func (h *hub) publish(c ops.Change) {
 	c.Time = time.Now().UTC()
 	h.mu.Lock()
@@ -39,16 +40,16 @@ func (h *hub) publish(c ops.Change) {
 	}
 }
 
-// heard reports whether anybody listens.
+// heard reports whether there is a listener.
 func (h *hub) heard() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return len(h.listeners) > 0
 }
 
-// subscribe calls f with what happens from now on, until the context ends or f
-// returns an error. The first event says that now is now: whatever is done
-// after it has been seen is told.
+// subscribe calls f with each change from now on, until the context ends or f
+// returns an error. The first event marks the start: every change made after f
+// has received it is delivered, or counted as lost.
 func (h *hub) subscribe(ctx context.Context, f func(ops.Change) error) error {
 	l := &listener{events: make(chan ops.Change, maxBehind)}
 	h.mu.Lock()
@@ -84,7 +85,8 @@ func (h *hub) subscribe(ctx context.Context, f func(ops.Change) error) error {
 	}
 }
 
-// caughtUp reports, once, that a listener lost events and has read the others.
+// caughtUp reports, once, that a listener lost events and has received the
+// queued ones.
 func (h *hub) caughtUp(l *listener) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -11,7 +11,7 @@ import (
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/config"
 )
 
-// No line of the log has a credential, whatever it is about.
+// TestLogIsMasked checks that no line of the log contains a credential.
 func TestLogIsMasked(t *testing.T) {
 	credential := "glpat-" + "Zx81Kq" + "mR4vTw" + "9sLh7Bqw"
 	for _, format := range []string{"text", "json"} {

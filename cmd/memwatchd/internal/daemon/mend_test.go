@@ -12,8 +12,8 @@ import (
 	"github.com/memwatchd/memwatchd/memory"
 )
 
-// The index holds something else than a file says, and believes that it does
-// not: a check finds it, and puts it right.
+// TestMendIndex checks that if the index differs from a file and its stamp
+// does not show it, Check finds the difference and Mend corrects it.
 func TestMendIndex(t *testing.T) {
 	ownHome(t)
 	root := t.TempDir()

@@ -12,8 +12,9 @@ import (
 	"github.com/memwatchd/memwatchd/secrets"
 )
 
-// openModel makes what asks the model; nil if there is none. That its key cannot
-// be read is an error, since whoever configured it is still there now.
+// openModel returns the client of the configured model, or nil if there is
+// none. An unreadable key is an error, because the user who configured it is
+// still present at startup.
 func (d *daemon) openModel() (*llm.Client, error) {
 	l := &d.config.LLM
 	if l.Endpoint == "" {
@@ -35,13 +36,13 @@ func (d *daemon) openModel() (*llm.Client, error) {
 	return client, nil
 }
 
-// tellModel reports whether a text of memory may be told to the model: what is
-// private only if that is configured, what has a credential in it never.
+// tellModel reports whether a text may be sent to the model: private text only
+// if that is configured, text with a credential never.
 func (d *daemon) tellModel(v memory.Visibility, text string) bool {
 	return (v == memory.PublicOK || d.config.LLM.Private) && secrets.Rule(text) == ""
 }
 
-// refuseModel says why a text of the model's cannot be written.
+// refuseModel returns an error if a text from the model cannot be written.
 func refuseModel(text string) error {
 	if secrets.Rule(text) != "" {
 		return errors.New("it has a credential in it, or a redaction")
@@ -49,7 +50,7 @@ func refuseModel(text string) error {
 	return memory.CheckText(text)
 }
 
-// modelStatus is how asking the model goes; nil if there is none.
+// modelStatus returns the status of the model's client; nil if there is none.
 func (d *daemon) modelStatus() *api.ModelStatus {
 	if d.model == nil {
 		return nil

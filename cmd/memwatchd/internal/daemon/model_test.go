@@ -11,7 +11,8 @@ import (
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/testkit"
 )
 
-// Text that crosses the network in the clear is not a secret of the daemon's.
+// TestModelInTheClear checks that the daemon warns if text for the model
+// crosses the network unencrypted.
 func TestModelInTheClear(t *testing.T) {
 	for endpoint, warns := range map[string]bool{"http://10.0.0.7/v1": true, "http://[::ffff:127.0.0.1]/v1": false, "https://10.0.0.7/v1": false} {
 		var log testkit.Printed
@@ -26,7 +27,8 @@ func TestModelInTheClear(t *testing.T) {
 	}
 }
 
-// A key that others can read keeps the daemon from starting.
+// TestOpenModelWithOpenKey checks that a key that other users can read keeps
+// the daemon from starting.
 func TestOpenModelWithOpenKey(t *testing.T) {
 	key := filepath.Join(t.TempDir(), "key")
 	if err := os.WriteFile(key, []byte("sk-1"), 0o644); err != nil {

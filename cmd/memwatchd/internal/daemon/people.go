@@ -16,28 +16,28 @@ import (
 	"github.com/memwatchd/memwatchd/vault"
 )
 
-// people knows whose memory is whose: which directories are a user's, which
-// subject each directory belongs to, and which external keys are linked to whom.
-// It is safe for concurrent use.
+// people maps directories and external keys to subjects: it determines which
+// directories are a user's, which subject each directory belongs to, and which
+// external keys are linked to which subject. It is safe for concurrent use.
 type people struct {
 	vault  *vault.Vault
-	listed []string // directories that are a user's whatever they hold
+	listed []string // directories that are always a user's
 	union  bool     // linked keys are read too
 
-	looking sync.Mutex // held from looking at a directory until the result is in users
+	looking sync.Mutex // held from examining a directory until the result is in users
 
 	mu          sync.RWMutex
 	directories memory.Directories
-	users       map[string]bool // what the last look at a directory said
+	users       map[string]bool // results of the last look at each directory
 	mains       map[string]bool // directories with a MEMORY.md that was read and is not believed gone
 	links       links
 }
 
-// links are the identities as they were last read.
+// links are the identities as last read.
 type links struct {
-	sound   *memory.Identities // the last that made sense
-	stamp   memory.Stamp       // of the file that they, or the problem, come from
-	problem string             // why the file that is there now does not hold
+	sound   *memory.Identities // the last valid ones
+	stamp   memory.Stamp       // of the file that sound, or the problem, comes from
+	problem string             // why the current file is not used
 }
 
 var _ ops.Scopes = (*people)(nil)
@@ -56,7 +56,6 @@ func (p *people) Users(dir string) bool {
 	return is
 }
 
-// user returns the result of the last look at a directory.
 func (p *people) user(dir string) (is, known bool) {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
@@ -64,8 +63,8 @@ func (p *people) user(dir string) (is, known bool) {
 	return is, known
 }
 
-// look checks, and remembers, whether a directory is a user's. If that cannot be
-// told for the moment, the last result stays. The caller holds p.looking.
+// look checks and records whether a directory is a user's. If the check fails,
+// the last result stays. The caller holds p.looking.
 func (p *people) look(dir string) bool {
 	is, err := p.check(dir)
 	if err != nil {
@@ -81,7 +80,7 @@ func (p *people) look(dir string) bool {
 }
 
 // check reports whether a directory is a user's: it is listed, or has MEMORY.md
-// and memory/. A MEMORY.md that is missing counts until it is believed gone,
+// and memory/. A missing MEMORY.md counts as present until it is believed gone,
 // because many editors move a file away before they write it.
 func (p *people) check(dir string) (bool, error) {
 	if slices.Contains(p.listed, dir) {
@@ -107,14 +106,13 @@ func (p *people) hasMain(dir string) bool {
 	return p.mains[dir]
 }
 
-// mainOf returns the directory of the root that has path as its MEMORY.md.
+// mainOf returns the directory of the root whose MEMORY.md is path.
 func mainOf(path string) (dir string, ok bool) {
 	dir, ok = strings.CutSuffix(path, "/MEMORY.md")
 	return dir, ok && !strings.Contains(dir, "/")
 }
 
-// noteMainLocked records that a file exists, which may be a directory's
-// MEMORY.md.
+// noteMainLocked records that a file exists if it is a directory's MEMORY.md.
 func (p *people) noteMainLocked(path string) {
 	if dir, ok := mainOf(path); ok {
 		if p.mains == nil {
@@ -124,9 +122,9 @@ func (p *people) noteMainLocked(path string) {
 	}
 }
 
-// changed looks again at directories, and returns those that have become a
-// user's, or are one no more. Directories not looked at before are not among
-// them: none of their files has been read.
+// changed rechecks directories and returns those that became a user's or
+// stopped being one. It omits directories that were never checked before,
+// because none of their files has been read.
 func (p *people) changed(dirs []string) []string {
 	p.looking.Lock()
 	defer p.looking.Unlock()
@@ -140,8 +138,8 @@ func (p *people) changed(dirs []string) []string {
 	return out
 }
 
-// differing returns the directories that have become a user's, or are one no more,
-// since they were looked at. It remembers nothing.
+// differing returns the directories that became a user's, or stopped being one,
+// since they were checked. It records nothing.
 func (p *people) differing(dirs []string) []string {
 	p.looking.Lock()
 	defer p.looking.Unlock()
@@ -155,7 +153,7 @@ func (p *people) differing(dirs []string) []string {
 	return out
 }
 
-// known lists the directories that were ever asked about, sorted.
+// known lists, sorted, the directories that were ever checked.
 func (p *people) known() []string {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
@@ -167,9 +165,8 @@ func (p *people) known() []string {
 	return dirs
 }
 
-// claim notes what a file says of whose directory it lies in. A file that makes
-// no sense, as one may while it is being written, says nothing about it: what it
-// said before holds.
+// claim records the subject that a file claims its directory for. An invalid
+// file, such as one that is being written, leaves the previous claim in force.
 func (p *people) claim(doc *memory.Document, unsettled bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -180,15 +177,15 @@ func (p *people) claim(doc *memory.Document, unsettled bool) {
 	p.directories.Set(doc.Place, doc.Claim)
 }
 
-// recall takes over a claim that is known from before. Until settled is called,
-// directories without one are nobody's.
+// recall records a claim known from the index. Until settled is called,
+// directories without a claim belong to no subject.
 func (p *people) recall(place memory.Place, claim string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.directories.Set(place, claim)
 }
 
-// recallMain takes over that a file was there when it was last looked for.
+// recallMain records that a MEMORY.md existed according to the index.
 func (p *people) recallMain(path string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -202,14 +199,14 @@ func (p *people) unsure() bool {
 	return p.directories.Unsure
 }
 
-// settled says that every file has been read.
+// settled records that every file has been read.
 func (p *people) settled() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.directories.Unsure = false
 }
 
-// gone forgets what a file said.
+// gone removes the claim of a deleted file.
 func (p *people) gone(path string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -225,14 +222,15 @@ func (p *people) conflicts() []memory.Conflict {
 	return p.directories.Conflicts()
 }
 
-// Resolve is the subject that an external key stands for.
+// Resolve returns the subject of an external key.
 func (p *people) Resolve(externalKey string) string {
 	subject, _ := p.identities().Resolve(externalKey)
 	return subject
 }
 
-// Links are the external keys that are linked to a subject, and why the file as
-// it is now does not hold.
+// Links returns the external keys that are linked to a subject. The error
+// reports why the current file is not used; the list is then the last valid
+// one.
 func (p *people) Links() ([]memory.LinkedKey, error) {
 	list := p.identities().Links()
 	if problem := p.problem(); problem != "" {
@@ -241,7 +239,7 @@ func (p *people) Links() ([]memory.LinkedKey, error) {
 	return list, nil
 }
 
-// Scope is a subject with its aliases.
+// Scope returns the scope of a subject with its aliases.
 func (p *people) Scope(subject string, context memory.Context) memory.Scope {
 	s := memory.Scope{Subject: subject, Context: context}
 	if p.union && subject != "" {
@@ -250,23 +248,23 @@ func (p *people) Scope(subject string, context memory.Context) memory.Scope {
 	return s
 }
 
-// subject is the subject behind an owner key.
+// subject returns the subject of an owner key.
 func (p *people) subject(owner string) string {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
 	return p.directories.Subject(owner)
 }
 
-// View is what a scope may read.
+// View returns the entries a scope may read.
 func (p *people) View(s memory.Scope) (memory.View, error) {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
 	return p.directories.View(s)
 }
 
-// identities are the links as the file says now. It is looked at each time it
-// is needed, so that a link that was removed holds no longer; while it cannot
-// be read, or makes no sense, the last one that did holds.
+// identities returns the current links. It checks the file on each call, so
+// that a removed link ends at once. While the file is unreadable or invalid,
+// the last valid links apply.
 func (p *people) identities() *memory.Identities {
 	stamp, err := p.vault.Stat(memory.IdentitiesPath)
 	p.mu.RLock()
@@ -300,8 +298,9 @@ func (p *people) identities() *memory.Identities {
 	return next.sound
 }
 
-// readLinks reads the file of links. It opens one person's memory to another
-// key: it must be ours, and nobody else may be able to write to it.
+// readLinks reads the file of links. Since a link gives another key access to a
+// subject's memory, the file must belong to the daemon's user and must not be
+// writable by others.
 func (p *people) readLinks(stamp memory.Stamp) (*memory.Identities, error) {
 	file, err := p.vault.Read(memory.IdentitiesPath)
 	if err != nil {
@@ -323,7 +322,7 @@ func (p *people) readLinks(stamp memory.Stamp) (*memory.Identities, error) {
 	return memory.ParseIdentities(file.Data)
 }
 
-// problem is what a person should know about the file of links.
+// problem returns why the current file of links is not used, or "".
 func (p *people) problem() string {
 	p.identities()
 	p.mu.RLock()
@@ -331,7 +330,7 @@ func (p *people) problem() string {
 	return p.links.problem
 }
 
-// topDirs lists the directories of the root that paths lie in, each once.
+// topDirs returns the top-level directories of paths, each once.
 func topDirs(paths []string) []string {
 	var dirs []string
 	seen := map[string]bool{}

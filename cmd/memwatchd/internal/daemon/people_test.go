@@ -9,7 +9,8 @@ import (
 	"github.com/memwatchd/memwatchd/vault"
 )
 
-// An error that says nothing about a directory does not change whose it is.
+// TestUsersWhileRootIsMissing checks that the users' directories stay the same
+// while the root is missing.
 func TestUsersWhileRootIsMissing(t *testing.T) {
 	root := filepath.Join(t.TempDir(), "root")
 	testkit.Put(t, filepath.Join(root, "alice/MEMORY.md"), "# Alice\n")

@@ -28,22 +28,23 @@ import (
 )
 
 const (
-	// parsers read and parse files at a time: more gain nothing on the two
-	// processors of a small machine, and each holds a file.
+	// parsers bounds the files read and parsed at a time: more gain nothing on
+	// a small machine with two processors, and each holds a file.
 	parsers = 2
-	// A batch goes to the index when it has so many files, or weighs so much:
-	// enough to be quick, and little enough that the first build stays small.
+	// A batch goes to the index when it has batchFiles files or weighs
+	// batchWeight bytes: large enough to be quick, and small enough that the
+	// first build needs little memory.
 	batchFiles  = 512
 	batchWeight = 8 << 20
-	// An entry weighs so much, beside its text.
+	// entryWeight is the weight of an entry beside its text.
 	entryWeight = 1 << 10
-	// A file of this size takes many times as much while it is parsed: there is
-	// one such at a time.
+	// Parsing a file of this size needs many times as much memory, so only one
+	// such file is parsed at a time.
 	largeFile = 256 << 10
 )
 
-// A pipeline makes the index match the files. It is told which paths may have
-// changed, never what happened to them; it looks.
+// A pipeline makes the index match the files. Its callers pass the paths that
+// may have changed, never the kind of change; the pipeline examines the files.
 type pipeline struct {
 	vault     *vault.Vault
 	layout    *memory.Layout
@@ -51,7 +52,7 @@ type pipeline struct {
 	documents *documents
 	index     *index.Index
 	compactor *compactor.Compactor
-	todos     *todosync.Syncer // nil if nothing can be written
+	todos     *todosync.Syncer // nil if files cannot be written
 	logger    *slog.Logger
 	events    hub
 
@@ -59,7 +60,7 @@ type pipeline struct {
 	large    sync.Mutex // one large file is parsed at a time
 
 	saves   atomic.Int64
-	latency ops.Window // from a save to its being found
+	latency ops.Window // from a save until the entry can be found
 
 	mu      sync.Mutex
 	known   map[string]known
@@ -67,28 +68,28 @@ type pipeline struct {
 	failure error           // of the last round, until one succeeds
 }
 
-// known is what is remembered of a file that was looked at.
+// known holds the problems of a file that was examined.
 type known struct {
 	day      string // of the path, if it was later than tomorrow
 	problems []memory.Problem
-	reading  string // why it could not be read; what is indexed is older
+	reading  string // why it could not be read; the index has an older version
 }
 
-// look is one file as it was found.
+// look is the result of examining one file.
 type look struct {
 	update index.Update
-	apply  bool // the index has something else
+	apply  bool // the index has another version
 	gone   bool
-	again  bool // look once more in a while
+	again  bool // examine it again later
 	failed bool // it could not be read, for a reason that may pass
 	weight int
 	mtime  time.Time
 }
 
-// Known lists what the index holds.
+// Known lists the paths in the index with their stamps.
 func (p *pipeline) Known() iter.Seq2[string, memory.Stamp] { return p.index.Known() }
 
-// Changed looks at paths and makes the index match. See [watcher.Sink].
+// Changed examines paths and makes the index match. See [watcher.Sink].
 func (p *pipeline) Changed(ctx context.Context, paths []string, why watcher.Why) (again []string, err error) {
 	p.changing.Lock()
 	defer p.changing.Unlock()
@@ -113,8 +114,8 @@ func (p *pipeline) Changed(ctx context.Context, paths []string, why watcher.Why)
 	return again, nil
 }
 
-// follow looks at paths and makes the index match. It reports whether one of them
-// is gone.
+// follow examines paths and makes the index match. It reports whether one of
+// them is gone.
 func (p *pipeline) follow(ctx context.Context, paths []string, why watcher.Why) (again []string, gone bool, err error) {
 	for len(paths) > 0 {
 		looks, n, err := p.lookAt(ctx, paths, why)
@@ -145,8 +146,8 @@ func (p *pipeline) follow(ctx context.Context, paths []string, why watcher.Why) 
 	return again, gone, nil
 }
 
-// followed records the result of a look at a file, and hands it on, when the
-// index matches it.
+// followed records the result of a look once the index matches it, and passes
+// it on to the cache and the tasks.
 func (p *pipeline) followed(l look) {
 	p.mu.Lock()
 	switch {
@@ -166,19 +167,21 @@ func (p *pipeline) followed(l look) {
 		p.documents.drop(l.update.Path)
 	}
 	if p.todos != nil {
-		// Also where the index has it already: a rebuild may have read it first.
+		// Also if the index has this version already: a rebuild may have read
+		// it first.
 		p.todos.Changed(l.update.Path, l.update.Doc)
 	}
 }
 
-// isUnread reports whether a file could not be read, for a reason that may pass.
+// isUnread reports whether a file could not be read, for a reason that may
+// pass.
 func (p *pipeline) isUnread() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return len(p.unread) > 0
 }
 
-// claimsUnread reports whether one of them may claim its directory.
+// claimsUnread reports whether one of the unread files may claim its directory.
 func (p *pipeline) claimsUnread() bool {
 	p.mu.Lock()
 	paths := slices.Collect(maps.Keys(p.unread))
@@ -186,7 +189,7 @@ func (p *pipeline) claimsUnread() bool {
 	return slices.ContainsFunc(paths, func(path string) bool { return p.layout.Place(path).Dir != "" })
 }
 
-// settle remembers how a round ended, for status.
+// settle records the error of a round for the status.
 func (p *pipeline) settle(ctx context.Context, err error) {
 	if ctx.Err() != nil {
 		return
@@ -196,8 +199,8 @@ func (p *pipeline) settle(ctx context.Context, err error) {
 	p.failure = err
 }
 
-// reread lists the files of directories that have become a user's, or are none
-// any more: they mean something else now.
+// reread lists the files of directories that became a user's or stopped being
+// one: they are interpreted differently now.
 func (p *pipeline) reread(dirs []string) []string {
 	var paths []string
 	for _, dir := range dirs {
@@ -211,7 +214,8 @@ func (p *pipeline) reread(dirs []string) []string {
 	return paths
 }
 
-// lookAt looks at the first of the paths, as many as make a batch.
+// lookAt examines the first paths, as many as make a batch. It returns the
+// looks and their number.
 func (p *pipeline) lookAt(ctx context.Context, paths []string, why watcher.Why) ([]look, int, error) {
 	paths = paths[:min(len(paths), batchFiles)]
 	looks := make([]look, len(paths))
@@ -251,7 +255,7 @@ func (p *pipeline) lookOne(path string, why watcher.Why) look {
 	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && indexed && why != watcher.Gone:
-		l.again = true // it may be about to come back
+		l.again = true // it may reappear
 		return l
 	case vault.Absent(err):
 		l.gone, l.apply = true, indexed
@@ -265,7 +269,7 @@ func (p *pipeline) lookOne(path string, why watcher.Why) look {
 		}
 		return l
 	case file.Unsettled && why != watcher.Overdue:
-		l.again = true // what it was is better than half of what it is going to be
+		l.again = true // the indexed version is better than a half-written one
 		return l
 	}
 	hash := sha256.Sum256(file.Data)
@@ -276,11 +280,11 @@ func (p *pipeline) lookOne(path string, why watcher.Why) look {
 	k := &keptDocument{path, file.Stamp, hash, doc}
 	if file.Unsettled {
 		p.documents.take(k)
-		// When it settles it must be applied, whether it changes or not: no file
+		// When the file is complete it must be applied, changed or not: no file
 		// has the zero stamp.
 		file.Stamp = memory.Stamp{}
 	} else if _, kept := p.documents.lookUp(path); kept || why == watcher.Event || why == watcher.Overdue {
-		p.documents.keep(k) // while it is written the next time, this is what it is
+		p.documents.keep(k) // returned by documents during the next write of the file
 	}
 	l.update = index.Update{Path: path, Doc: doc, Stamp: file.Stamp, Hash: hash}
 	l.apply = !indexed || info.Hash != hash || info.Stamp != file.Stamp ||
@@ -288,7 +292,7 @@ func (p *pipeline) lookOne(path string, why watcher.Why) look {
 	return l
 }
 
-// parse is what a file says.
+// parse parses a file, only one large file at a time.
 func (p *pipeline) parse(file vault.File) *memory.Document {
 	if len(file.Data) >= largeFile {
 		p.large.Lock()
@@ -326,8 +330,9 @@ func (p *pipeline) apply(ctx context.Context, updates []index.Update) error {
 	return nil
 }
 
-// mend applies files to the index whether it seems to hold them or not. What is
-// gone is left to the next scan, which knows how much may be gone at once.
+// mend applies files to the index whether or not the index seems to have them.
+// Deleted files are left to the next scan, which knows how many may be gone at
+// once.
 func (p *pipeline) mend(ctx context.Context, paths []string) error {
 	p.changing.Lock()
 	defer p.changing.Unlock()
@@ -347,19 +352,19 @@ func (p *pipeline) mend(ctx context.Context, paths []string) error {
 	return nil
 }
 
-// measure notes how long it took from saves to here.
+// measure records the time from each save until now.
 func (p *pipeline) measure(looks []look) {
 	for _, l := range looks {
-		// What was copied keeps an older time, and clocks may differ.
+		// A copied file keeps an older time, and clocks may differ.
 		if took := time.Since(l.mtime); l.apply && took >= 0 && took < time.Minute {
 			p.latency.Add(took)
 		}
 	}
 }
 
-// read returns a file for a rebuild. A file that is being written, or cannot be
-// read, is returned as it was last read, if that is known. It gets the zero
-// stamp, which no file has, so that it is applied when it can be read.
+// read returns a file for a rebuild. A file that is being written or cannot be
+// read is returned as last read, if a version is known. It gets the zero stamp,
+// which no file has, so that it is applied when it can be read.
 func (p *pipeline) read(_ context.Context, path string) (index.Update, error) {
 	file, err := p.vault.Read(path)
 	switch {
@@ -400,7 +405,7 @@ func (p *pipeline) remember(path string, doc *memory.Document) {
 	p.known[path] = k
 }
 
-// tomorrow is the last day that a file may be about: clocks and time zones
+// tomorrow returns the last day that a file may be about: clocks and time zones
 // differ by less.
 func (p *pipeline) tomorrow() string {
 	now := time.Now()
@@ -420,7 +425,8 @@ func (p *pipeline) forget(path string) {
 	delete(p.known, path)
 }
 
-// unreadable notes that a file cannot be read, and says so once.
+// unreadable records that a file cannot be read, and logs and publishes each
+// reason once.
 func (p *pipeline) unreadable(path string, err error) {
 	reason := err.Error()
 	if pathErr, ok := errors.AsType[*fs.PathError](err); ok {

@@ -12,11 +12,11 @@ import (
 	"github.com/memwatchd/memwatchd/todosync"
 )
 
-// gathered is longer than reconciliation gathers changes.
+// gathered exceeds the time in which task reconciliation gathers changes.
 const gathered = 3 * todosync.DefaultGather
 
-// A save that a rebuild reads before the pipeline does is not lost to
-// reconciliation.
+// TestRebuildHidesNoSave checks that a save that a rebuild reads before the
+// pipeline does still reaches task reconciliation.
 func TestRebuildHidesNoSave(t *testing.T) {
 	ownHome(t)
 	root := t.TempDir()

@@ -22,12 +22,11 @@ import (
 	"github.com/memwatchd/memwatchd/watcher"
 )
 
-// maxListed is how many problems and skipped files status lists; check lists
-// all.
+// maxListed bounds the problems and skipped files in a status; check lists all.
 const maxListed = 20
 
-// State says how far answers can be trusted. It is asked for with each of them,
-// and looks at nothing that takes time.
+// State returns how far answers can be trusted. Since every answer includes it,
+// State does nothing that takes time.
 func (d *daemon) State() api.IndexStatus { return d.state(d.watcher.Status()) }
 
 func (d *daemon) state(w watcher.Status) api.IndexStatus {
@@ -45,7 +44,7 @@ func (d *daemon) state(w watcher.Status) api.IndexStatus {
 		s.Problem = failure.Error()
 	}
 	if state := rootState(w); state == api.RootHolding || state == watcher.RootMissing || w.Unread || d.pipeline.isUnread() {
-		// Answers are from what was there, and say so.
+		// Answers come from the last known files, and report that.
 		s.Degraded = true
 		s.Problem = cmp.Or(s.Problem, strings.Join(w.Warnings, "; "))
 	}
@@ -59,7 +58,7 @@ func rootState(w watcher.Status) string {
 	return w.Root
 }
 
-// Report says how things are going.
+// Report returns the status of the daemon.
 func (d *daemon) Report() api.Status {
 	x, w := d.index.Status(), d.watcher.Status()
 	s := api.Status{
@@ -77,7 +76,7 @@ func (d *daemon) Report() api.Status {
 		OpenFiles: openFiles(), MemoryBytes: heldMemory(), Goroutines: runtime.NumGoroutine(),
 	}
 	s.Index.Size = d.index.Size()
-	s.Index.Degraded = s.Index.Degraded || x.Problem != "" // answers may be whole all the same
+	s.Index.Degraded = s.Index.Degraded || x.Problem != "" // answers may be complete all the same
 	for _, u := range w.Polled {
 		s.Watch.Polled = append(s.Watch.Polled, cmp.Or(u.Path, "."))
 	}
@@ -94,7 +93,7 @@ func (d *daemon) Report() api.Status {
 	return s
 }
 
-// writing is how writing to files is going.
+// writing returns the status of writing to files.
 func (d *daemon) writing() api.WriteStatus {
 	s := api.WriteStatus{Enabled: d.config.Write.Enabled, Waiting: []api.Skipped{}, Refused: []api.Skipped{}, Kept: []string{}}
 	if d.writer == nil {
@@ -119,8 +118,8 @@ func (p *pipeline) lastFailure() error {
 	return p.failure
 }
 
-// problems lists what a person should know: of the memory as a whole, then of
-// files by path and line.
+// problems lists the problems of the memory as a whole, then those of files by
+// path and line.
 func (d *daemon) problems() []api.FileProblem {
 	list := d.server.Problems()
 	if text := d.people.problem(); text != "" {
@@ -166,7 +165,8 @@ func byPlace(a, b api.FileProblem) int {
 		strings.Compare(a.Code, b.Code), strings.Compare(a.Message, b.Message))
 }
 
-// Check compares files and index by content.
+// Check compares files and index by content. It covers path and the files below
+// it, or all files if path is "".
 func (d *daemon) Check(ctx context.Context, path string) (*api.CheckAnswer, error) {
 	path = strings.TrimSuffix(path, "/")
 	among := func(p string) bool { return path == "" || p == path || strings.HasPrefix(p, path+"/") }
@@ -232,7 +232,8 @@ func (d *daemon) Check(ctx context.Context, path string) (*api.CheckAnswer, erro
 	return a, nil
 }
 
-// credentials tells where a file has live credentials: line 0 is its name.
+// credentials lists where a file contains live credentials. Line 0 stands for
+// the file's name.
 func credentials(path string, text []byte) (list []api.FileProblem) {
 	tell := func(line int, rule string) {
 		list = append(list, api.FileProblem{Path: path, Problem: api.Problem{
@@ -250,7 +251,7 @@ func credentials(path string, text []byte) (list []api.FileProblem) {
 	return list
 }
 
-// Mend makes the index hold what the files say.
+// Mend applies files to the index again and waits for a scan.
 func (d *daemon) Mend(ctx context.Context, paths []string) error {
 	if err := d.pipeline.mend(ctx, paths); err != nil {
 		return err
@@ -259,22 +260,22 @@ func (d *daemon) Mend(ctx context.Context, paths []string) error {
 	return d.watcher.Sync(ctx)
 }
 
-// heldMemory is what the runtime holds of the system's memory.
+// heldMemory returns the bytes of system memory that the runtime holds.
 func heldMemory() uint64 {
 	return metric("/memory/classes/total:bytes") - metric("/memory/classes/heap/released:bytes")
 }
 
-// openFiles counts our file descriptors, as far as the system tells.
+// openFiles counts the process's file descriptors, or returns 0 if the system
+// does not list them.
 func openFiles() int {
 	for _, dir := range []string{"/proc/self/fd", "/dev/fd"} {
 		if entries, err := os.ReadDir(dir); err == nil {
-			return len(entries) - 1 // the directory itself
+			return len(entries) - 1 // excludes the descriptor of the directory itself
 		}
 	}
 	return 0
 }
 
-// metric reads one of the runtime's figures.
 func metric(name string) uint64 {
 	sample := []metrics.Sample{{Name: name}}
 	metrics.Read(sample)

@@ -19,16 +19,16 @@ import (
 	"github.com/memwatchd/memwatchd/secrets"
 )
 
-// Run runs a daemon until the context ends, with a log on stderr. SIGHUP
-// reads the configuration again; one that makes no sense, or with which nothing
-// starts, leaves the old one.
+// Run runs a daemon until the context ends and logs to stderr. SIGHUP reloads
+// the configuration. If the new configuration is invalid or the daemon cannot
+// start with it, the old one stays.
 func Run(ctx context.Context, flags config.Flags, c *config.Config, stderr io.Writer) error {
 	s := &succession{flags: flags, stderr: stderr, supervisor: findSupervisor()}
 	return s.serve(ctx, c)
 }
 
-// A succession runs a daemon, and another one when the configuration changes. The
-// sockets stay open from one to the next, so that no client finds them gone.
+// A succession runs a daemon, and a new one whenever the configuration changes.
+// Sockets stay open from one to the next, so that no client finds them gone.
 type succession struct {
 	flags      config.Flags
 	stderr     io.Writer
@@ -45,7 +45,7 @@ func (s *succession) serve(ctx context.Context, c *config.Config) error {
 	defer signal.Stop(hup)
 	defer s.closeListeners(nil)
 	defer context.AfterFunc(ctx, s.supervisor.stopping)()
-	var good *config.Config // the last that ran
+	var good *config.Config // the last configuration that ran
 	for {
 		next, ran, err := s.once(ctx, c, hup)
 		switch {
@@ -60,10 +60,11 @@ func (s *succession) serve(ctx context.Context, c *config.Config) error {
 	}
 }
 
-// once runs one daemon to its end. With errReload there is a next configuration.
+// once runs one daemon until it ends. With errReload it returns the next
+// configuration. ran reports whether the daemon started.
 func (s *succession) once(ctx context.Context, c *config.Config, hup <-chan os.Signal) (next *config.Config, ran bool, err error) {
 	logger := s.log(c)
-	slog.SetDefault(logger) // what libraries log goes there too
+	slog.SetDefault(logger) // libraries log there too
 	d, err := openDaemon(c, logger)
 	if err != nil {
 		return nil, false, err
@@ -95,7 +96,8 @@ func (s *succession) once(ctx context.Context, c *config.Config, hup <-chan os.S
 	return nil, true, err
 }
 
-// awaitReload waits for a configuration that makes sense.
+// awaitReload returns the next valid configuration, or nil when the context
+// ends.
 func (s *succession) awaitReload(ctx context.Context, hup <-chan os.Signal, logger *slog.Logger) *config.Config {
 	for {
 		select {
@@ -114,8 +116,7 @@ func (s *succession) awaitReload(ctx context.Context, hup <-chan os.Signal, logg
 	}
 }
 
-// listen opens the sockets that are not open yet, and closes those that are not
-// wanted any more.
+// listen opens the missing sockets and closes those no longer configured.
 func (s *succession) listen(c *config.Config) ([]*ipc.Listener, error) {
 	var wanted, opened []*ipc.Listener
 	if err := s.supervisor.check(c.IPC.Listeners); err != nil {
@@ -145,7 +146,7 @@ func (s *succession) listen(c *config.Config) ([]*ipc.Listener, error) {
 	return wanted, nil
 }
 
-// closeSame closes the socket of ours that is in the way of a new one.
+// closeSame closes the open socket that has the name of a new one.
 func (s *succession) closeSame(e ipc.Endpoint) {
 	s.listeners = slices.DeleteFunc(s.listeners, func(l *ipc.Listener) bool {
 		if l.Name() != e.Name() {
@@ -169,7 +170,7 @@ func (s *succession) closeListeners(but []*ipc.Listener) {
 	s.listeners = nil
 }
 
-// log is where the daemon says what a person should know.
+// log returns the daemon's logger: throttled, masked and written to stderr.
 func (s *succession) log(c *config.Config) *slog.Logger {
 	var w io.Writer = s.stderr
 	if s.terminal() != nil {
@@ -184,7 +185,7 @@ func (s *succession) log(c *config.Config) *slog.Logger {
 	return slog.New(newThrottle(slog.NewTextHandler(w, options)))
 }
 
-// terminal is what is logged to, if that is a terminal.
+// terminal returns stderr if it is a terminal, and nil otherwise.
 func (s *succession) terminal() *os.File {
 	if f, ok := s.stderr.(*os.File); ok && term.IsTerminal(f) {
 		return f
@@ -192,12 +193,12 @@ func (s *succession) terminal() *os.File {
 	return nil
 }
 
-// masked writes lines without the credentials that are in them.
+// masked masks the credentials in the lines written to it.
 type masked struct{ io.Writer }
 
 func (w masked) Write(p []byte) (int, error) { return w.Writer.Write(secrets.Mask(p)) }
 
-// progress shows, on a terminal, how far the first index is.
+// progress shows the progress of the first index on a terminal.
 func (s *succession) progress(ctx context.Context, d *daemon) {
 	if f := s.terminal(); f != nil {
 		term.ShowProgress(ctx, f, func() (done, total int, more bool) {

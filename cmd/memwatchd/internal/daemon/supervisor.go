@@ -20,26 +20,25 @@ import (
 	"github.com/memwatchd/memwatchd/ipc"
 )
 
-// A supervisor is the service manager that has started us, by the protocol of
-// systemd: it may hand over sockets, wants to know how we are, and ends a daemon
-// of which it hears nothing. The zero supervisor is none.
+// A supervisor is the service manager that started the daemon, by the protocol
+// of systemd. It may pass sockets, receives the daemon's status, and ends a
+// daemon that sends no keep-alive. The zero supervisor stands for none.
 type supervisor struct {
-	sockets  []*os.File    // named as the service manager names them
-	listens  bool          // it is told how we are
-	watchdog time.Duration // how long it waits for a sign of life; zero: for ever
+	sockets  []*os.File    // named as in the service manager's configuration
+	listens  bool          // it receives notifications
+	watchdog time.Duration // the longest time between keep-alives; zero: unlimited
 }
 
-// findSupervisor reads what the service manager says in the environment, and
-// takes what is meant for this process alone out of it.
+// findSupervisor reads the service manager's environment variables and removes
+// those meant for this process alone.
 func findSupervisor() supervisor {
 	s := supervisor{sockets: activation.Files(true), listens: os.Getenv("NOTIFY_SOCKET") != ""}
-	s.watchdog, _ = sd.SdWatchdogEnabled(true) // one that makes no sense is none
+	s.watchdog, _ = sd.SdWatchdogEnabled(true) // an invalid value counts as none
 	return s
 }
 
-// check refuses a socket that is for none of the listeners: its clients would
-// wait for ever. A socket belongs to the listener with its path, and has the
-// name of that file.
+// check rejects a socket without a listener: its clients would wait for ever. A
+// socket belongs to the listener with its path, and has the name of that file.
 func (s *supervisor) check(listeners []config.Listener) error {
 	for _, f := range s.sockets {
 		path, err := ipc.SocketPath(f)
@@ -56,8 +55,8 @@ func (s *supervisor) check(listeners []config.Listener) error {
 	return nil
 }
 
-// listen opens a listener: on the socket that the service manager keeps for it,
-// if there is one.
+// listen opens a listener, on the service manager's socket for its path if
+// there is one.
 func (s *supervisor) listen(e ipc.Endpoint) (*ipc.Listener, error) {
 	for _, f := range s.sockets {
 		if path, err := ipc.SocketPath(f); err == nil && path == e.Path {
@@ -67,16 +66,17 @@ func (s *supervisor) listen(e ipc.Endpoint) (*ipc.Listener, error) {
 	return e.Listen()
 }
 
-// attend says that we are ready as soon as our own socket answers, and from then
-// on that we are alive each time that it does: whatever keeps us from answering
-// clients keeps us from saying so.
+// attend reports that the daemon is ready as soon as its own socket answers,
+// and sends a keep-alive each time the socket answers: a daemon that cannot
+// answer its clients sends no keep-alive.
 func (s *supervisor) attend(ctx context.Context, listeners []*ipc.Listener, state func() api.IndexStatus, logger *slog.Logger) error {
 	if !s.listens {
 		return nil
 	}
-	// A listener on a path, or else any: what they do is the same.
+	// A listener on a path, or else any: all are served alike.
 	own := listeners[max(0, slices.IndexFunc(listeners, func(l *ipc.Listener) bool { return l.Path != "" }))]
-	// There is time for a question that is not answered, and for another one.
+	// A quarter of the watchdog's time leaves time for a ping without an answer
+	// and another one.
 	interval := cmp.Or(s.watchdog/4, 30*time.Second)
 	for said, ready := "", false; ; {
 		wait := interval
@@ -88,7 +88,7 @@ func (s *supervisor) attend(ctx context.Context, listeners []*ipc.Listener, stat
 				status = term.EscapeLine(index.Problem)
 			case index.Degraded:
 				status = fmt.Sprintf("indexing: %d of %d files", index.Done, index.Total)
-				wait = min(wait, time.Second) // this will be over soon
+				wait = min(wait, time.Second) // degraded lasts only a short time
 			}
 			switch {
 			case !ready:
@@ -115,23 +115,24 @@ func ping(ctx context.Context, l *ipc.Listener, patience time.Duration) error {
 	return l.Ping(ctx)
 }
 
-// ready says that we answer, for the first time or after reloading.
+// ready notifies that the daemon serves, for the first time or after a reload.
 func (s *supervisor) ready(status string) {
 	s.say(sd.SdNotifyReady, sd.SdNotifyWatchdog, "STATUS="+status)
 }
 
-// reloading says that the configuration is read again. Until we are ready again,
-// whoever asked for it waits.
+// reloading notifies that the configuration is being reloaded. The command that
+// requested the reload waits until ready is called.
 func (s *supervisor) reloading() {
 	s.say(sd.SdNotifyReloading, strings.TrimSpace(sd.SdNotifyMonotonicUsec()), sd.SdNotifyWatchdog)
 }
 
-// stopping says that we end, because we were asked to.
+// stopping notifies that the daemon was requested to stop.
 func (s *supervisor) stopping() {
 	s.say(sd.SdNotifyStopping, "STATUS=finishing what is under way")
 }
 
-// say tells the service manager. It cannot be helped if it does not listen.
+// say sends lines to the service manager. It ignores errors, because none can
+// be handled.
 func (s *supervisor) say(lines ...string) {
 	if s.listens {
 		sd.SdNotify(false, strings.Join(lines, "\n"))

@@ -19,7 +19,8 @@ import (
 	"github.com/memwatchd/memwatchd/ipc"
 )
 
-// How far an index is stands in the status.
+// TestSupervisorIsToldHowFar checks that the status contains the progress of
+// the index.
 func TestSupervisorIsToldHowFar(t *testing.T) {
 	s, l, m := attended(t, time.Hour)
 	serveOn(t, l)
@@ -38,7 +39,7 @@ func TestSupervisorIsToldHowFar(t *testing.T) {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	}
-	close(index) // of which more can be read, all the same
+	close(index) // further reads return the zero status
 	for range 2 {
 		if got, want := m.Next(time.Minute), []string{"WATCHDOG=1"}; !slices.Equal(got, want) {
 			t.Errorf("got %q, want %q", got, want)
@@ -46,8 +47,9 @@ func TestSupervisorIsToldHowFar(t *testing.T) {
 	}
 }
 
-// A daemon that accepts connections and does not answer is not ready, and shows no
-// sign of life: not before it has answered, and not when it has stopped to.
+// TestSilenceIsNoSignOfLife checks that a daemon that accepts connections but
+// does not answer is not ready and sends no keep-alive, neither before its
+// first answer nor after its last.
 func TestSilenceIsNoSignOfLife(t *testing.T) {
 	s, l, m := attended(t, 200*time.Millisecond)
 	var log testkit.Printed
@@ -70,7 +72,7 @@ func TestSilenceIsNoSignOfLife(t *testing.T) {
 	m.Await("WATCHDOG=1")
 	stop()
 	silent(silences() + 1)
-	m.Quiet() // what was said before
+	m.Quiet() // drains earlier notifications
 	silent(silences() + 2)
 	if !m.Quiet() {
 		t.Error("there was a sign of life after the last answer")
@@ -79,8 +81,8 @@ func TestSilenceIsNoSignOfLife(t *testing.T) {
 	m.Await("WATCHDOG=1")
 }
 
-// attended is a supervisor that waits so long for signs of life, a socket of ours
-// on which nobody answers yet, and who is told.
+// attended returns a supervisor with a watchdog, a socket of the daemon that
+// nothing serves yet, and the service manager that receives the notifications.
 func attended(t *testing.T, watchdog time.Duration) (*supervisor, net.Listener, *testkit.Manager) {
 	t.Helper()
 	dir, err := os.MkdirTemp("/tmp", "mw")
@@ -105,14 +107,14 @@ func attend(t *testing.T, s *supervisor, l net.Listener, m *testkit.Manager, sta
 	go func() { ended <- s.attend(ctx, own, state, logger) }()
 	t.Cleanup(func() {
 		cancel()
-		m.Conn.Close() // who is told and does not listen makes it wait
+		m.Conn.Close() // an open connection that is never read makes attend wait
 		if err := <-ended; !errors.Is(err, context.Canceled) {
 			t.Errorf("it ended with %v", err)
 		}
 	})
 }
 
-// serveOn answers on a listener until it is stopped, and leaves it open.
+// serveOn serves a listener until stop is called, and leaves it open.
 func serveOn(t *testing.T, l net.Listener) (stop func()) {
 	t.Helper()
 	f, err := l.(*net.UnixListener).File()
@@ -135,7 +137,8 @@ func serveOn(t *testing.T, l net.Listener) (stop func()) {
 	return stop
 }
 
-// What the service manager says is for this process alone.
+// TestSupervisorLeavesNothingBehind checks that the service manager's
+// variables, which are for this process alone, are removed.
 func TestSupervisorLeavesNothingBehind(t *testing.T) {
 	for name, value := range map[string]string{
 		"LISTEN_PID": "1", "LISTEN_FDS": "1", "LISTEN_FDNAMES": "s", "WATCHDOG_USEC": "30000000", "WATCHDOG_PID": strconv.Itoa(os.Getpid()),

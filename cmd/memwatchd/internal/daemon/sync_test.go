@@ -12,8 +12,8 @@ import (
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/config"
 )
 
-// As long as it cannot be known that everything is indexed nobody is told that
-// it is: sync fails in time, and an answer says that it may be old.
+// TestNotSynced checks that while the daemon cannot confirm that everything is
+// indexed, sync fails in time, and answers report that they may be old.
 func TestNotSynced(t *testing.T) {
 	ownHome(t)
 	root := filepath.Join(t.TempDir(), "m")

@@ -12,13 +12,13 @@ import (
 )
 
 const (
-	// A message is logged so often in each period; the first line of the next
-	// one says how often it was left out.
+	// A message is logged up to throttleFree times in each period; the first
+	// line of the next period has the number of records left out.
 	throttleFree   = 20
 	throttlePeriod = time.Minute
 )
 
-// throttle keeps the same message from filling a disk.
+// A throttle keeps a repeated message from filling the disk.
 type throttle struct {
 	slog.Handler
 	seen *seenMessages
@@ -39,7 +39,7 @@ func newThrottle(h slog.Handler) slog.Handler {
 	return &throttle{h, &seenMessages{count: map[message]int{}}}
 }
 
-// Handle passes a record on, unless there were too many like it.
+// Handle passes a record on, unless its message exceeded throttleFree.
 func (t *throttle) Handle(ctx context.Context, r slog.Record) error {
 	n, over := t.seen.note(message{r.Level, r.Message}, r.Time)
 	for _, m := range slices.SortedFunc(maps.Keys(over), compareMessages) {
@@ -55,8 +55,8 @@ func (t *throttle) Handle(ctx context.Context, r slog.Record) error {
 	return t.Handler.Handle(ctx, r)
 }
 
-// note counts a message. When a period is over it returns what was left out in
-// it, and how often.
+// note counts a message. At the end of a period it also returns how often each
+// message was left out in it.
 func (s *seenMessages) note(m message, now time.Time) (n int, over map[message]int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

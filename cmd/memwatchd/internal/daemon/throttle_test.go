@@ -9,8 +9,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// A message is logged some times a minute, and how often it was left out is told
-// when the next minute's first message comes, whichever that is.
+// TestThrottle checks that a message is logged a limited number of times a
+// minute. The number of omitted records is logged with the first message of the
+// next minute, whichever that is.
 func TestThrottle(t *testing.T) {
 	var out bytes.Buffer
 	h := newThrottle(slog.NewTextHandler(&out, &slog.HandlerOptions{

@@ -10,7 +10,7 @@ import (
 	"github.com/memwatchd/memwatchd/todosync"
 )
 
-// openTodos opens what keeps the copies of tasks in step.
+// openTodos opens the syncer that keeps the copies of tasks in step.
 func (d *daemon) openTodos() {
 	c := d.config
 	d.todos = &todosync.Syncer{
@@ -24,9 +24,9 @@ func (d *daemon) openTodos() {
 	d.writer.TakenBack = d.todos.TakenBack
 }
 
-// present gives files as documents does, and tells one that is gone from one that
-// only cannot be read at this moment, as when it is being saved. That a file is
-// gone is found out where changes are followed.
+// present loads files from documents, and distinguishes a deleted file from one
+// that cannot be read at this moment, as during a save. Deletions are detected
+// where changes are followed.
 type present struct{ *daemon }
 
 // Load implements [todosync.Files].
@@ -35,7 +35,8 @@ func (p present) Load(path string) (*memory.Document, error) {
 	if err == nil {
 		return doc, nil
 	}
-	// What the index does not know may be gone, as far as it is complete.
+	// A file unknown to the index may be gone, provided that the index is
+	// complete.
 	if _, known := p.index.File(path); known || p.index.Status().Degraded || p.blind() {
 		return nil, fmt.Errorf("read %s: not now", path)
 	}

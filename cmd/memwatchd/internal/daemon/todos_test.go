@@ -10,8 +10,9 @@ import (
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/testkit"
 )
 
-// A file that is open for writing, and of which nothing is kept, cannot be read:
-// it is not gone, and what is known of its tasks is not forgotten.
+// TestPresent checks that a file that is open for writing and not in the cache
+// cannot be read. It does not count as deleted, and the record of its tasks is
+// kept.
 func TestPresent(t *testing.T) {
 	ownHome(t)
 	root := t.TempDir()

@@ -16,15 +16,15 @@ import (
 	"github.com/memwatchd/memwatchd/vault"
 )
 
-// A topic is where messages come from that are noted.
+// A topic is the source of messages that are noted.
 type topic struct {
 	ntfy.Subscriber
 	refused atomic.Int64 // messages that are never noted
 }
 
-// openTopic makes what listens to the topic; nil if there is none, or if nothing
-// is noted. That its token cannot be read is an error, since whoever configured
-// it is still there now.
+// openTopic returns the subscriber of the configured topic, or nil if there is
+// none or memory is disabled. An unreadable token is an error, because the user
+// who configured it is still present at startup.
 func (d *daemon) openTopic() (*topic, error) {
 	n := &d.config.Capture.Ntfy
 	if n.Topic == "" || !d.config.Memory.Enabled {
@@ -42,7 +42,7 @@ func (d *daemon) openTopic() (*topic, error) {
 	return t, nil
 }
 
-// hear notes what comes to the topic, once every file has been seen.
+// hear notes the messages of the topic, once every file has been seen.
 func (d *daemon) hear(ctx context.Context, m *ops.Memory) error {
 	if d.topic == nil {
 		return nil
@@ -66,7 +66,7 @@ func (d *daemon) hear(ctx context.Context, m *ops.Memory) error {
 	return d.topic.Run(ctx)
 }
 
-// topicStatus is how listening goes; nil if there is no topic.
+// topicStatus returns the status of the subscription; nil if there is no topic.
 func (d *daemon) topicStatus() *api.TopicStatus {
 	if d.topic == nil {
 		return nil
@@ -78,7 +78,7 @@ func (d *daemon) topicStatus() *api.TopicStatus {
 	}
 }
 
-// keptState is a file of the daemon's own.
+// keptState is the path of a state file of the daemon.
 type keptState string
 
 // Load implements [ntfy.Memory].

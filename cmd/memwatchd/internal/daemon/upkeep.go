@@ -19,9 +19,8 @@ import (
 	"github.com/memwatchd/memwatchd/vault"
 )
 
-// upkeep is everything that makes room, by itself at the times of a schedule or
-// because somebody asks for it: by one of the machines that share a memory, one
-// thing at a time.
+// upkeep is the maintenance that frees space, on a schedule or by request. Of
+// the machines that share a memory only one runs it, one job at a time.
 type upkeep struct {
 	compactor *compactor.Compactor
 	compress  *compactor.Compress
@@ -31,8 +30,8 @@ type upkeep struct {
 	scheduler *compactor.Scheduler
 }
 
-// openUpkeep makes what makes room, with the counts of use as they were kept.
-// Damaged ones are counted anew.
+// openUpkeep opens maintenance with the saved counts of use. If they are
+// damaged, counting starts again.
 func (d *daemon) openUpkeep() (*upkeep, error) {
 	c, p, w := d.config, d.pipeline, d.writer
 	name, err := d.hostName()
@@ -51,7 +50,7 @@ func (d *daemon) openUpkeep() (*upkeep, error) {
 	for _, l := range c.Compactor.Limits {
 		u.compactor.Limits = append(u.compactor.Limits, compactor.Limit{Pattern: l.Path, Items: l.Items, Characters: l.Characters})
 	}
-	for _, l := range compactor.SoftLimits() { // those of MEMORY.md, which is cut where it is shown
+	for _, l := range compactor.SoftLimits() { // those of MEMORY.md, which is cut when it is shown
 		l.Characters = c.Memory.FullMaxChars
 		u.compactor.Soft = append(u.compactor.Soft, l)
 	}
@@ -91,8 +90,8 @@ func (d *daemon) openUpkeep() (*upkeep, error) {
 	return u, nil
 }
 
-// mendCounters puts counters right that are wrong. A file that cannot be written
-// now has another chance the next night.
+// mendCounters corrects wrong counters. A file that cannot be written now is
+// retried the next night.
 func (d *daemon) mendCounters(ctx context.Context) error {
 	group := ""
 	for _, p := range d.problems() {
@@ -112,8 +111,8 @@ func (d *daemon) mendCounters(ctx context.Context) error {
 	return nil
 }
 
-// runUpkeep counts uses, and tidies up when it is time, as soon as it is known
-// what there is.
+// runUpkeep counts uses, and runs the scheduled maintenance once every file has
+// been seen.
 func (d *daemon) runUpkeep(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return d.upkeep.compactor.Uses.Run(ctx) })
@@ -130,7 +129,7 @@ func (d *daemon) runUpkeep(ctx context.Context) error {
 	return group.Wait()
 }
 
-// status is how it is going; nil where nothing is written.
+// status returns the status of maintenance; nil without a writer.
 func (u *upkeep) status(enabled bool) *api.CompactorStatus {
 	if u == nil {
 		return nil
@@ -150,9 +149,9 @@ func (u *upkeep) status(enabled bool) *api.CompactorStatus {
 	return s
 }
 
-// hostName is the name of this machine, as it was when the daemon was first
-// started on this state: machines that move get other names by the hour, and
-// would be taken for others.
+// hostName returns the name that this machine had when the daemon first started
+// with this state directory: the names of mobile machines change by the hour,
+// and each would count as another machine.
 func (d *daemon) hostName() (string, error) {
 	path := filepath.Join(d.config.State.Dir, "host")
 	if name, err := vault.ReadState(path); err == nil && len(name) > 0 {
@@ -169,8 +168,8 @@ func (d *daemon) hostName() (string, error) {
 	return name, nil
 }
 
-// linksTo counts the links to the entries of a long-term file, from all that its
-// subject may read.
+// linksTo counts the links to the entries of a long-term file, from all files
+// that its subject may read.
 func (d *daemon) linksTo(ctx context.Context, doc *memory.Document) (map[string]int, error) {
 	subject := doc.Claim
 	switch {
@@ -182,7 +181,7 @@ func (d *daemon) linksTo(ctx context.Context, doc *memory.Document) (map[string]
 	}
 	view, err := d.people.View(d.people.Scope(subject, memory.Private))
 	if err != nil {
-		return nil, nil // nobody has a name like that
+		return nil, nil // the subject is not a valid name
 	}
 	path := doc.Place.Path
 	refs, err := d.index.LinksTo(ctx, view, path)
@@ -193,7 +192,7 @@ func (d *daemon) linksTo(ctx context.Context, doc *memory.Document) (map[string]
 	for _, ref := range refs {
 		other, err := d.pipeline.documents.Load(ref.Path)
 		if err != nil {
-			continue // it has gone meanwhile
+			continue // deleted meanwhile
 		}
 		for i := range other.Entries {
 			e := &other.Entries[i]

@@ -14,8 +14,8 @@ import (
 	"github.com/memwatchd/memwatchd/vault"
 )
 
-// A job that panics has failed, and is reported; the daemon goes on, and so does
-// whoever asks for the same.
+// TestJobPanics checks that a job that panics counts as failed and is reported.
+// The daemon continues, and so does a caller that requests the same job.
 func TestJobPanics(t *testing.T) {
 	ownHome(t)
 	var runs atomic.Int32
@@ -52,8 +52,8 @@ func TestJobPanics(t *testing.T) {
 	}
 }
 
-// Counters that do not agree with the boxes are put right by night, and nothing
-// else of the file is changed.
+// TestNightMendsCounters checks that nightly maintenance corrects counters that
+// do not agree with the boxes, and changes nothing else in the file.
 func TestNightMendsCounters(t *testing.T) {
 	ownHome(t)
 	root := t.TempDir()

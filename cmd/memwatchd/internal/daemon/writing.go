@@ -17,8 +17,9 @@ import (
 	"github.com/memwatchd/memwatchd/watcher"
 )
 
-// openWriting opens what files are changed with, and what changes them. Reading
-// and searching need none of it.
+// openWriting opens the journal, the writer and the jobs that change files.
+// Reading and searching do not need them: without a journal the daemon runs
+// read-only.
 func (d *daemon) openWriting() (err error) {
 	c := d.config
 	records, err := vault.OpenJournal(filepath.Join(c.State.Dir, "journal"), c.Journal.Keep)
@@ -41,13 +42,13 @@ func (d *daemon) openWriting() (err error) {
 	return nil
 }
 
-// mayWrite reports whether anything is written that nobody asked for: not while
-// so much is missing that the disk may be away.
+// mayWrite reports whether the daemon may change files on its own: not while so
+// many files are missing that the disk may be away.
 func (d *daemon) mayWrite() bool {
 	return d.config.Write.Enabled && rootState(d.watcher.Status()) == watcher.RootWatched
 }
 
-// lend gives operations what they change files with.
+// lend gives the operations the writer and the jobs that change files.
 func (d *daemon) lend(m *ops.Memory) {
 	if d.writer == nil {
 		return
@@ -58,7 +59,8 @@ func (d *daemon) lend(m *ops.Memory) {
 	m.Used = d.upkeep.compactor.Uses.Used
 }
 
-// startWriting tells those who change files that every file has been seen.
+// startWriting surveys the long-term files and starts the task syncer, now that
+// every file has been seen.
 func (d *daemon) startWriting(ctx context.Context) error {
 	if d.writer == nil {
 		return nil
@@ -67,16 +69,17 @@ func (d *daemon) startWriting(ctx context.Context) error {
 		d.logger.Warn("how full long-term files are is not known", "err", err)
 	}
 	if d.blind() {
-		return nil // runTodos waits for the rest
+		return nil // runTodos waits for the unread files
 	}
 	return d.todos.Start(ctx)
 }
 
-// away reports whether the root is not there, as when its disk comes later.
+// away reports whether the root is missing, as while its disk is not mounted
+// yet.
 func (d *daemon) away() bool { return d.watcher.Status().Root == watcher.RootMissing }
 
-// runTodos keeps the copies of tasks in step, from when there is a root to note
-// them from: what was done there before the first look was not done just now.
+// runTodos keeps the copies of tasks in step. It starts once the root can be
+// read, because changes made before the first snapshot must not count as new.
 func (d *daemon) runTodos(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
@@ -97,7 +100,7 @@ func (d *daemon) runTodos(ctx context.Context) error {
 	return d.todos.Run(ctx)
 }
 
-// runWriting changes files, when there is reason to, until the context ends.
+// runWriting runs the jobs that change files until the context ends.
 func (d *daemon) runWriting(ctx context.Context) error {
 	if d.writer == nil {
 		<-ctx.Done()
@@ -110,12 +113,11 @@ func (d *daemon) runWriting(ctx context.Context) error {
 	return group.Wait()
 }
 
-// write settles what was interrupted, and then goes on looking after what was
-// written.
+// write repairs interrupted changes and then rechecks the replaced files.
 func (d *daemon) write(ctx context.Context) error {
-	told := "" // once
+	told := "" // the error that was logged last
 	for err := d.writer.Repair(ctx); err != nil; err = d.writer.Repair(ctx) {
-		if ctx.Err() == nil && err.Error() != told && !errors.Is(err, vault.ErrRoot) { // who watches the root tells of it
+		if ctx.Err() == nil && err.Error() != told && !errors.Is(err, vault.ErrRoot) { // the watcher reports a missing root
 			told = err.Error()
 			d.logger.Warn("what was interrupted cannot be settled yet", "err", err)
 		}
