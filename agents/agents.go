@@ -1,15 +1,16 @@
-// Package agents knows the settings of programs that work with a language model:
-// where each keeps them, and how memwatchd is put into them and taken out.
+// Package agents edits the settings of programs that work with a language
+// model: it locates each program's settings files, and installs and uninstalls
+// memwatchd there.
 //
-// Settings are people's files. An edit changes only the entry of memwatchd:
-// comments, the order of keys, white space and line ends stay, to the byte. An
-// entry in JSON has the style of the file, and one in TOML is a block at the end.
-// A second installation changes nothing. Uninstalling restores the file, except
-// that an object or a list that was empty before goes with the entry, and that an
-// empty file in JSON becomes {}. A defect of a file is an [*Error], and the file
-// stays as it is.
+// Settings files belong to the user. An edit changes only the entry of
+// memwatchd: comments, the order of keys, white space and line ends stay, to
+// the byte. An entry in JSON has the style of the file, and one in TOML is a
+// block at the end. A second installation changes nothing. Uninstalling
+// restores the file, except that an object or a list that was empty before is
+// removed with the entry, and that an empty file in JSON becomes {}. A defect
+// of a file is an [*Error], and the file stays as it is.
 //
-// It opens no files: bytes come in, bytes go out.
+// The package opens no files: its functions take and return bytes.
 package agents
 
 import (
@@ -17,7 +18,7 @@ import (
 	"slices"
 )
 
-// A Part is what of memwatchd an agent can be given.
+// A Part is a part of memwatchd that can be installed in an agent.
 type Part string
 
 const (
@@ -25,53 +26,53 @@ const (
 	Hooks Part = "hook" // commands that the agent runs at its events
 )
 
-// A Scope says whose settings are meant.
+// A Scope determines which settings an agent applies a part to.
 type Scope string
 
 const (
-	User    Scope = "user"    // somebody's own, in all projects
+	User    Scope = "user"    // the user's, in all projects
 	Project Scope = "project" // a project's, in its directory
-	Local   Scope = "local"   // somebody's own in a project
+	Local   Scope = "local"   // the user's, in one project
 )
 
-// An Agent is a program that can be given memwatchd.
+// An Agent is a program that memwatchd can be installed in.
 type Agent struct {
-	Name  string // as it is called on the command line
-	Title string // as it calls itself
+	Name  string // name on the command line
+	Title string // name that the agent itself uses
 
 	program string                   // its command
-	dir     func(m Machine) string   // where it keeps things: it is there if this is
-	parts   map[Part]map[Scope]place // where it keeps what
-	forms   map[Part]form            // and how
+	dir     func(m Machine) string   // settings directory; the agent is installed if it exists
+	parts   map[Part]map[Scope]place // settings files of each part in each scope
+	forms   map[Part]form            // syntax of each part
 
-	// What of JSON with comments it does not read. A file with that in it is none
-	// to it.
+	// The extensions of JSON that the agent does not read. It ignores a file
+	// that contains one of them.
 	noComments, noCommas bool
 }
 
-// A place lists the files in which something may stand, the one to write first
-// if there is none.
+// A place returns the files that may contain a part. The first is created if
+// none exists.
 type place func(m Machine) []string
 
-// A form is how something is written in a settings file.
+// A form is the syntax of a part in a settings file.
 type form interface {
 	install(data []byte, c Command) ([]byte, error)
 	uninstall(data []byte) ([]byte, error)
 	installed(data []byte) ([]Command, error)
 }
 
-// A Machine is what has to be known of a machine and of who works on it.
+// A Machine provides the facts about a machine and its user.
 type Machine struct {
-	Home string // directory of the person
+	Home string // home directory of the user
 	Dir  string // directory of the project
 
 	Getenv   func(name string) string
 	Exists   func(path string) bool
-	Read     func(path string) ([]byte, error) // a file that is not there is an error as of os.ReadFile
+	Read     func(path string) ([]byte, error) // a missing file is an error as of os.ReadFile
 	LookPath func(program string) (string, error)
 }
 
-// or is a directory that a variable names, or else one below the home.
+// or returns the directory that a variable names, or else one below the home.
 func (m Machine) or(variable string, below ...string) string {
 	if dir := m.Getenv(variable); dir != "" {
 		return dir
@@ -86,9 +87,10 @@ func (m Machine) opencode() string {
 	return filepath.Join(m.or("XDG_CONFIG_HOME", ".config"), "opencode")
 }
 
-// claudeState is the file in which Claude Code keeps what it writes itself,
-// servers among it. It is beside its directory, unless that was chosen; an old
-// name of it in there comes first.
+// claudeState returns the file that Claude Code itself writes, which contains
+// its servers. It is beside the settings directory, or in the directory that
+// CLAUDE_CONFIG_DIR names. A file of the old name in the settings directory
+// takes precedence.
 func claudeState(m Machine) []string {
 	if old := filepath.Join(m.claude(), ".config.json"); m.Exists(old) {
 		return []string{old}
@@ -96,7 +98,7 @@ func claudeState(m Machine) []string {
 	return []string{filepath.Join(m.or("CLAUDE_CONFIG_DIR"), ".claude.json")}
 }
 
-// inProject are files in the directory of a project.
+// inProject returns a place for files in the directory of a project.
 func inProject(names ...string) place {
 	return func(m Machine) []string {
 		files := make([]string, len(names))
@@ -107,7 +109,7 @@ func inProject(names ...string) place {
 	}
 }
 
-// All are the agents that are known, by their names.
+// All lists the known agents, by name.
 var All = []Agent{
 	{
 		Name: "claude-code", Title: "Claude Code", program: "claude", dir: Machine.claude,
@@ -166,7 +168,7 @@ var All = []Agent{
 	},
 }
 
-// Named finds an agent by its name.
+// Named returns the agent with a name, and reports whether there is one.
 func Named(name string) (Agent, bool) {
 	i := slices.IndexFunc(All, func(a Agent) bool { return a.Name == name })
 	if i < 0 {
@@ -175,7 +177,7 @@ func Named(name string) (Agent, bool) {
 	return All[i], true
 }
 
-// Names are the names of those who can be given something, in order.
+// Names returns the names of the agents that support a part, in order.
 func Names(p Part) []string {
 	var names []string
 	for _, a := range All {
@@ -186,11 +188,11 @@ func Names(p Part) []string {
 	return names
 }
 
-// Has says whether the agent can be given something in a scope.
+// Has reports whether the agent supports a part in a scope.
 func (a Agent) Has(p Part, s Scope) bool { return a.parts[p][s] != nil }
 
-// Files lists the files in which something may stand: those that the agent reads
-// together. There is one at least if it has the part in that scope.
+// Files returns the files that may contain a part, all of which the agent
+// reads. There is at least one if the agent supports the part in that scope.
 func (a Agent) Files(p Part, s Scope, m Machine) []string {
 	if !a.Has(p, s) {
 		return nil
@@ -198,8 +200,8 @@ func (a Agent) Files(p Part, s Scope, m Machine) []string {
 	return a.parts[p][s](m)
 }
 
-// File is the file to put something into: the one that has it, or the first that
-// there is, or the first.
+// File returns the file to install a part into: the one that contains it, or
+// the first existing one, or the first.
 func (a Agent) File(p Part, s Scope, m Machine) string {
 	files := a.Files(p, s, m)
 	there := ""
@@ -222,8 +224,8 @@ func (a Agent) File(p Part, s Scope, m Machine) string {
 	return there
 }
 
-// Note is what has to be known of a scope: what the agent asks for before it uses
-// what stands there. It is empty if it asks for nothing.
+// Note describes the confirmation that the agent requires before it uses a part
+// in a scope. It returns "" if none is required.
 func (a Agent) Note(p Part, s Scope) string {
 	switch {
 	case a.Name == "claude-code" && s == Project && p == MCP:
@@ -238,19 +240,19 @@ func (a Agent) Note(p Part, s Scope) string {
 	return ""
 }
 
-// Install puts memwatchd into a settings file, or brings it up to date there. The
-// command is how it is started, without what says as what: for the hooks the
-// program and its flags, for the server what runs it.
+// Install adds memwatchd to a settings file, or updates its entry there. c
+// starts memwatchd: for hooks it is the program and its flags, without the
+// hook's own arguments; for the server it is the whole command.
 func (a Agent) Install(p Part, data []byte, c Command) ([]byte, error) {
 	return a.forms[p].install(data, c)
 }
 
-// Uninstall takes memwatchd out of a settings file, whatever the command is.
+// Uninstall removes memwatchd from a settings file, with any command.
 func (a Agent) Uninstall(p Part, data []byte) ([]byte, error) { return a.forms[p].uninstall(data) }
 
-// Installed lists the commands of ours in a settings file: those of hooks in the
-// order of the file, or the one of the server. Of a server at an address there is
-// an empty one.
+// Installed returns the commands of memwatchd in a settings file: those of
+// hooks in the order of the file, or the one of the server. The command of a
+// server at an address is empty.
 func (a Agent) Installed(p Part, data []byte) ([]Command, error) { return a.forms[p].installed(data) }
 
 // Unread returns an error about the first comment, or the first comma behind a last

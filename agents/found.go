@@ -5,16 +5,17 @@ import (
 	"io/fs"
 )
 
-// A Finding is an agent that is on a machine, and what of memwatchd it has.
+// A Finding is an agent found on a machine, with its installations of
+// memwatchd.
 type Finding struct {
 	Agent   Agent
-	Dir     string // where it keeps things: empty if that is not there
-	Program string // its command: empty if it is on no path
+	Dir     string // its settings directory; empty if missing
+	Program string // its command; empty if it is not in the path
 	Has     []Installation
 	Faults  []Fault
 }
 
-// An Installation is a command of ours in a settings file.
+// An Installation is a command of memwatchd in a settings file.
 type Installation struct {
 	Part    Part
 	Scope   Scope
@@ -28,7 +29,7 @@ type Fault struct {
 	Err  error
 }
 
-// Found lists the agents that are on a machine, by their names.
+// Found returns the agents on a machine, by name.
 func Found(m Machine) []Finding {
 	var list []Finding
 	for _, a := range All {
@@ -52,7 +53,7 @@ func Found(m Machine) []Finding {
 	return list
 }
 
-// look looks for a part of ours in one scope.
+// look adds the installations of a part in one scope.
 func (f *Finding) look(m Machine, p Part, s Scope) {
 	for _, file := range f.Agent.Files(p, s, m) {
 		data, err := m.Read(file)

@@ -14,19 +14,21 @@ import (
 
 var update = flag.Bool("update", false, "rewrite what is expected in testdata")
 
-// Each archive of testdata/<agent>/<part> begins with a comment and has
+// TestGolden compares each form with the archives. Each archive of
+// testdata/<agent>/<part> begins with a comment and has
 //
 //	before     the settings file
-//	after      what installing makes of it, or
-//	error      what is wrong with it
-//	removed    what uninstalling makes of that, if it is not before; of before, if
-//	           there is an error and it has a command of ours
-//	stays      the error of uninstalling that
-//	has        the commands of ours that are in before
-//	unread     what of before the agent does not read
+//	after      the file after installing, or
+//	error      the error of installing
+//	removed    the file after uninstalling from after, if not the same as before;
+//	           from before, if there is an error and before has a command of
+//	           memwatchd
+//	stays      the error of that uninstalling
+//	has        the commands of memwatchd in before
+//	unread     the part of before that the agent does not read
 //
-// In them ␍ is a carriage return, ⟨BOM⟩ a byte order mark, and ⟨END⟩ at the end
-// says that there is no end of the last line.
+// In the files ␍ is a carriage return, ⟨BOM⟩ a byte order mark, and ⟨END⟩ at
+// the end marks a last line without a line end.
 func TestGolden(t *testing.T) {
 	files, err := filepath.Glob("testdata/*/*/*.txtar")
 	if err != nil || len(files) == 0 {
@@ -49,7 +51,7 @@ func marked(data []byte) string {
 	return s + "⟨END⟩\n"
 }
 
-// command is what is installed by all tests.
+// command returns the command that all tests install.
 func command(p Part) Command {
 	if p == MCP {
 		return Command{"/opt/my tools/memwatchd", "--name", "work", "mcp"}
@@ -123,7 +125,8 @@ func golden(t *testing.T, file string) {
 	}
 }
 
-// Nesting that the parser's stack does not suffice for is an error.
+// TestNesting checks that nesting deeper than the parser's stack allows is an
+// error.
 func TestNesting(t *testing.T) {
 	agent, _ := Named("claude-code")
 	nested := func(n int) []byte { return []byte(`{"a": ` + strings.Repeat("[", n) + strings.Repeat("]", n) + "}") }

@@ -6,14 +6,14 @@ import (
 	"testing"
 )
 
-// A grower writes settings as nobody would: with white space, comments and commas
-// anywhere, and with our keys among others.
+// A grower writes settings in an unusual style: with white space, comments and
+// commas anywhere, and with the keys of memwatchd among others.
 type grower struct {
 	*rand.Rand
 	b      strings.Builder
 	eol    string
 	strict bool // without comments and commas behind the last item
-	calm   bool // with white space only where people put it
+	calm   bool // with white space only in the usual places
 }
 
 func (g *grower) pick(list ...string) string { return list[g.IntN(len(list))] }
@@ -32,13 +32,13 @@ func (g *grower) space(depth int) {
 	}
 }
 
-// value writes a value; keys are those of the way to ours.
+// value writes a value; keys are the path to the entry of memwatchd.
 func (g *grower) value(depth int, keys ...string) {
 	switch {
 	case len(keys) > 0 && keys[0] == "[":
 		g.list('[', ']', depth, func() { g.value(depth+1, keys[1:]...) })
 	case len(keys) > 0 && g.IntN(20) > 0:
-		ours := g.IntN(4) // it is there three times out of four
+		ours := g.IntN(4) // present three times out of four
 		g.list('{', '}', depth, func() {
 			if ours--; ours == 0 {
 				g.member(depth, keys[0], keys[1:]...)

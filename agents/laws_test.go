@@ -14,7 +14,7 @@ import (
 	"golang.org/x/tools/txtar"
 )
 
-// seeds adds the files of the archives.
+// seeds adds the files of the archives to the corpus.
 func seeds(f *testing.F, pattern string) {
 	files, err := filepath.Glob(pattern)
 	if err != nil || len(files) == 0 {
@@ -33,9 +33,10 @@ func seeds(f *testing.F, pattern string) {
 	}
 }
 
-// FuzzJSON looks at the laws of settings in JSON, for each form: installing twice
-// changes nothing; what is installed is found; uninstalling takes all of it; what
-// is there beside it means what it meant; and a file without ours is given back.
+// FuzzJSON checks the laws of settings in JSON, for each form: a second
+// installation changes nothing; Installed finds the installed command;
+// uninstalling removes all of it; the other settings keep their meaning; and a
+// file without memwatchd is restored.
 func FuzzJSON(f *testing.F) {
 	for _, agent := range []string{"claude-code", "cursor", "gemini", "opencode"} {
 		seeds(f, "testdata/"+agent+"/*/*.txtar")
@@ -85,8 +86,8 @@ func lawsJSON(t *testing.T, agent Agent, part Part, data []byte) {
 	}
 }
 
-// emptyOnTheWay says whether an object or a list that is ours to go through has
-// nothing in it.
+// emptyOnTheWay reports whether the object of a key contains an empty list,
+// which uninstalling removes.
 func emptyOnTheWay(root *hujson.Value, key string) bool {
 	members, _ := items(root)
 	for _, m := range members {
@@ -106,8 +107,9 @@ func emptyOnTheWay(root *hujson.Value, key string) bool {
 	return len(members) == 0
 }
 
-// laws looks at those of all forms. It gives what the file is with ours, and
-// without it again: nothing if it cannot be understood.
+// laws checks the laws common to all forms. It returns the file after
+// installing, and after uninstalling again, or nil if the file cannot be
+// parsed.
 func laws(t *testing.T, agent Agent, part Part, data []byte) (after, removed []byte) {
 	after, err := agent.Install(part, data, command(part))
 	if err != nil {
@@ -148,7 +150,7 @@ func laws(t *testing.T, agent Agent, part Part, data []byte) (after, removed []b
 	return after, removed
 }
 
-// FuzzTOML looks at the same laws of settings in TOML.
+// FuzzTOML checks the same laws of settings in TOML.
 func FuzzTOML(f *testing.F) {
 	seeds(f, "testdata/codex/*/*.txtar")
 	f.Fuzz(func(t *testing.T, data []byte) {
@@ -156,7 +158,7 @@ func FuzzTOML(f *testing.F) {
 		had, _ := agent.Installed(MCP, data)
 		if len(had) > 0 {
 			if _, err := agent.Uninstall(MCP, mustInstall(agent, data)); err != nil {
-				return // written in a way in which it is not taken apart
+				return // uninstalling does not support this syntax
 			}
 		}
 		after, removed := laws(t, agent, MCP, data)
@@ -235,7 +237,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// FuzzWords looks that what is quoted is split into the same words.
+// FuzzWords checks that a quoted command is split into the same words.
 func FuzzWords(f *testing.F) {
 	f.Add("memwatchd", "a b", "it's")
 	f.Add("", "\"$x\" `y` \\", "\n\t")

@@ -9,8 +9,8 @@ import (
 // A Command is a program with its arguments.
 type Command []string
 
-// String is the command as a shell reads it: each word that is not plain is in
-// single quotes.
+// String returns the command in shell syntax: each word with special characters
+// is in single quotes.
 func (c Command) String() string {
 	words := make([]string, len(c))
 	for i, word := range c {
@@ -31,8 +31,7 @@ func quoteWord(word string) string {
 
 var errQuote = errors.New("a quote does not end")
 
-// splitWords splits a command as a shell does, as far as words go: nothing in
-// them is expanded.
+// splitWords splits a command into words as a shell does, without expansion.
 func splitWords(line string) (Command, error) {
 	var words Command
 	var word strings.Builder
@@ -78,8 +77,8 @@ func splitWords(line string) (Command, error) {
 	return words, nil
 }
 
-// hookOf is the event that a command gives to memwatchd, or "" if it is another
-// command.
+// hookOf returns the event that a command passes to memwatchd, or "" for
+// another command.
 func hookOf(line string) string {
 	words, err := splitWords(line)
 	if err != nil {
