@@ -18,7 +18,8 @@ import (
 
 var update = flag.Bool("update", false, "write what is made to the golden files")
 
-// The services in testdata/services are followed by their texts.
+// TestServices compares the services in testdata/services with the texts that
+// follow them.
 func TestServices(t *testing.T) {
 	for name, s := range services(t) {
 		t.Run(name, func(t *testing.T) {
@@ -53,7 +54,7 @@ func TestServices(t *testing.T) {
 	}
 }
 
-// services are those in testdata/services.
+// services returns the services in testdata/services.
 func services(t *testing.T) map[string]*Service {
 	t.Helper()
 	files, err := filepath.Glob("testdata/services/*.txtar")
@@ -104,8 +105,8 @@ func TestUnmodified(t *testing.T) {
 	}
 }
 
-// A service owns its sockets, those of former configurations too, and none of
-// other services.
+// TestOwnsUnit checks that a service owns its sockets, those of former
+// configurations too, and none of other services.
 func TestOwnsUnit(t *testing.T) {
 	for _, c := range []struct {
 		memory, unit string
@@ -129,7 +130,8 @@ func TestOwnsUnit(t *testing.T) {
 	}
 }
 
-// An agent is XML, and its strings are what they were, whatever they are.
+// FuzzAgent checks that the property list of an agent is valid XML and contains
+// its strings unchanged.
 func FuzzAgent(f *testing.F) {
 	f.Add("work", "/a & b/<c>", "--dir", "/x\"y'")
 	f.Fuzz(func(t *testing.T, name, program, arg, more string) {

@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// What systemd itself says of the units. Their program has to be one that there
-// is.
+// TestSystemdTakesTheUnits checks that systemd-analyze accepts the units. Their
+// program must be an existing file.
 func TestSystemdTakesTheUnits(t *testing.T) {
 	analyze := analyzer(t)
 	for name, s := range services(t) {
@@ -35,13 +35,14 @@ func TestSystemdTakesTheUnits(t *testing.T) {
 			scope := "--user"
 			if s.User != "" {
 				scope = "--system"
-				s.User = "root" // who exists everywhere
+				s.User = "root" // exists everywhere
 				units = writeUnits(t, s, dir)
 			}
-			cmd := exec.Command("systemd-analyze", "verify", scope, "--man=no", units[0]) // and what that needs: its sockets
+			cmd := exec.Command("systemd-analyze", "verify", scope, "--man=no", units[0]) // also verifies the sockets that the service requires
 			cmd.Env = append(os.Environ(), "XDG_RUNTIME_DIR="+dir)
 			out, err := cmd.CombinedOutput()
-			// Of other units of this machine it has something to say, too.
+			// The output may also contain messages about other units of this
+			// machine.
 			for line := range strings.Lines(string(out)) {
 				if strings.Contains(line, "memwatchd") || strings.Contains(line, dir) {
 					t.Errorf("systemd-analyze verify: %s", line)
@@ -54,8 +55,8 @@ func TestSystemdTakesTheUnits(t *testing.T) {
 	}
 }
 
-// exposure is the most that systemd may find lacking in a service that asks
-// nobody, of 10.
+// exposure bounds the exposure level, of 10, that systemd may compute for the
+// system service.
 const exposure = 1.5
 
 func TestSystemServiceIsConfined(t *testing.T) {
@@ -75,7 +76,8 @@ func TestSystemServiceIsConfined(t *testing.T) {
 	}
 }
 
-// analyzer is the version of systemd-analyze.
+// analyzer returns the version of systemd-analyze, and skips the test if it is
+// missing or too old.
 func analyzer(t *testing.T) (version int) {
 	t.Helper()
 	out, err := exec.Command("systemd-analyze", "--version").Output()
