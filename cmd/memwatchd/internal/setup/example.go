@@ -9,14 +9,14 @@ import (
 	"time"
 )
 
-// exampleFiles is a small memory with a file of every sort. In names and in
+// exampleFiles is a small memory with a file of every kind. In its names and
 // texts, TODAY and YESTERDAY stand for those days.
 //
 //go:embed all:example
 var exampleFiles embed.FS
 
-// writeExample puts the example into an empty directory, and returns how many
-// files that are.
+// writeExample writes the example into an empty directory, and returns the
+// number of files written: 0 if the directory is not empty.
 func writeExample(dir string, now time.Time) (files int, err error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil || len(entries) > 0 {

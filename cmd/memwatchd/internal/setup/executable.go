@@ -7,11 +7,13 @@ import (
 	"path/filepath"
 )
 
-// How this program is started again, by others and later: what it is called
-// outlives what it is now, since an update puts another file in its place.
+// These functions return paths for starting this program later, or from other
+// programs. They prefer the name by which it was called to the path of the file
+// itself, because an update may replace the file.
 
-// invoked is the path of this program, by the name under which it was called: a
-// link may lead to a newer one some day.
+// invoked returns the path of this program by the name under which it was
+// called. If that is a link, it stays a link, which may later lead to a newer
+// version.
 func invoked() (string, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -25,8 +27,8 @@ func invoked() (string, error) {
 	return self, nil
 }
 
-// callable is what a person types to start this program: its name alone, if that
-// is found and is this program.
+// callable returns the command that starts this program in a shell: "memwatchd"
+// if PATH leads to this program, or else its path.
 func callable() (string, error) {
 	path, err := os.Executable()
 	if err != nil {

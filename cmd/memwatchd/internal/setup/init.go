@@ -47,10 +47,11 @@ func NewInit(g *cli.Globals) *cobra.Command {
 	return c
 }
 
-// templates are what a MEMORY.md may begin as.
+// templates lists the templates of MEMORY.md.
 var templates = []string{"pet"}
 
-// initialise makes what is missing, and changes nothing that is there.
+// initialise creates the missing files and directories, and changes no existing
+// ones.
 func initialise(g *cli.Globals, example bool, template string) error {
 	c, err := config.Load(config.Flags{Name: g.Config.Name, Dir: g.Config.Dir, File: config.Existing(g.Config.File)}, os.Environ())
 	if err != nil {
@@ -97,8 +98,9 @@ func initialise(g *cli.Globals, example bool, template string) error {
 	return nil
 }
 
-// starterConfig holds what differs from machine to machine. The time zone is
-// written out: days must not move when the machine does.
+// starterConfig returns a configuration file with the settings that differ by
+// machine. It contains the name of the time zone: days must not shift when the
+// machine moves.
 func starterConfig(c *config.Config) string {
 	zone := c.Memory.Timezone
 	if zone == "Local" {
@@ -108,8 +110,8 @@ func starterConfig(c *config.Config) string {
 		"name: %s\nmemory:\n  dir: %q\n  timezone: %s\n", c.Name, c.Memory.Dir, zone)
 }
 
-// MachineZone is the IANA name of the machine's time zone, as far as it can be
-// found out.
+// MachineZone returns the IANA name of the machine's time zone, as far as it
+// can be determined.
 func MachineZone() string {
 	candidates := []string{strings.TrimPrefix(os.Getenv("TZ"), ":")}
 	if target, err := filepath.EvalSymlinks("/etc/localtime"); err == nil {
@@ -131,7 +133,7 @@ func MachineZone() string {
 	return "Local"
 }
 
-// writeNew writes a file unless there is one.
+// writeNew writes a file unless it exists, and reports whether it did.
 func writeNew(path, text string) (made bool, err error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return false, err

@@ -16,8 +16,8 @@ import (
 	"github.com/memwatchd/memwatchd/ipc/mcp"
 )
 
-// An installer puts a part of memwatchd into the settings of agents, or takes it
-// out. Nothing is written unless that is asked for: first it is shown.
+// An installer adds a part of memwatchd to the settings of agents, or removes
+// it. It only shows the changes, unless write is set.
 type installer struct {
 	g      *cli.Globals
 	part   agents.Part
@@ -31,7 +31,7 @@ type installer struct {
 	tools          string
 }
 
-// AddInstall adds the commands install and uninstall to the one of a part.
+// AddInstall adds the commands install and uninstall to the command of a part.
 func AddInstall(parent *cobra.Command, g *cli.Globals, part agents.Part) {
 	for _, remove := range []bool{false, true} {
 		i := &installer{g: g, part: part, remove: remove}
@@ -108,7 +108,7 @@ func (i *installer) run(cmd *cobra.Command) error {
 		failed = append(failed, err)
 	}
 	if err := errors.Join(failed...); err != nil {
-		return err // before anything is written
+		return err // before any file is written
 	}
 	if i.write {
 		for _, c := range changes {
@@ -123,7 +123,7 @@ func (i *installer) run(cmd *cobra.Command) error {
 	return errors.Join(failed...)
 }
 
-// chosen are the agents that are meant.
+// chosen returns the selected agents.
 func (i *installer) chosen(m agents.Machine) ([]agents.Agent, error) {
 	var found []string
 	for _, f := range agents.Found(m) {
@@ -167,8 +167,8 @@ func (i *installer) scope() agents.Scope {
 	return agents.User
 }
 
-// starts is the command that the agent is to start, with the flags that were
-// given. Paths are made absolute: an agent may be anywhere.
+// starts returns the command that the agent starts, with the given flags. Paths
+// are absolute, because an agent may run in any directory.
 func (i *installer) starts(cmd *cobra.Command) (agents.Command, error) {
 	if i.remove {
 		return nil, nil
@@ -192,7 +192,7 @@ func (i *installer) starts(cmd *cobra.Command) (agents.Command, error) {
 		}
 		c = append(c, "--socket", socket)
 	}
-	if cmd.Flags().Changed("subject") { // an empty one is nobody
+	if cmd.Flags().Changed("subject") { // an empty subject is an anonymous caller
 		c = append(c, "--subject", i.g.Subject)
 	}
 	if i.g.Context != "" {
@@ -213,7 +213,7 @@ func (i *installer) starts(cmd *cobra.Command) (agents.Command, error) {
 	return c, nil
 }
 
-// plan finds out what would be changed for one agent: nothing is written.
+// plan returns the changes for one agent, and writes nothing.
 func (i *installer) plan(a agents.Agent, m agents.Machine, command agents.Command) ([]*change, error) {
 	scope := i.scope()
 	if !a.Has(i.part, scope) {
@@ -242,8 +242,9 @@ func (i *installer) plan(a agents.Agent, m agents.Machine, command agents.Comman
 	return changes, nil
 }
 
-// change finds out what would be changed in one file. The links of a project are
-// those of whoever made it: they lead to no other settings.
+// change returns the change of one file. In a project, it rejects a link that
+// leads out of the project: the author of the project could point it at other
+// settings.
 func (i *installer) change(a agents.Agent, m agents.Machine, file string, command agents.Command) (*change, error) {
 	s, err := openSettings(file)
 	if err != nil {
@@ -278,7 +279,7 @@ func (i *installer) change(a agents.Agent, m agents.Machine, file string, comman
 	return c, nil
 }
 
-// show prints what would be changed, or was.
+// show prints the planned or written changes.
 func (i *installer) show(changes []*change) error {
 	if i.g.JSON {
 		_, err := i.g.Stdout.Write(cli.AsJSON(struct {
@@ -300,5 +301,5 @@ func (i *installer) show(changes []*change) error {
 	return err
 }
 
-// Profiles are what an agent may be given of the tools.
+// Profiles lists the sets of tools that an agent can be given.
 var Profiles = []string{string(mcp.CoreTools), string(mcp.AllTools)}

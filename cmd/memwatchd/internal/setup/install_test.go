@@ -27,7 +27,8 @@ func wantFile(t *testing.T, path, want string) {
 	}
 }
 
-// A file that was changed, made or removed since it was read is left as it is.
+// TestSettingsChangedMeanwhile checks that a file that was changed, created or
+// removed since it was read is not replaced.
 func TestSettingsChangedMeanwhile(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "settings.json")
@@ -62,7 +63,8 @@ func TestSettingsChangedMeanwhile(t *testing.T) {
 	}
 }
 
-// The owner and the mode of a file stay, and a new one is its owner's.
+// TestSettingsKeepTheirOwner checks that a replaced file keeps its owner and
+// mode, and a new one is private to its owner.
 func TestSettingsKeepTheirOwner(t *testing.T) {
 	defer syscall.Umask(syscall.Umask(0o022))
 	dir := t.TempDir()
@@ -106,7 +108,8 @@ func wantMode(t *testing.T, path string, want os.FileMode) {
 	}
 }
 
-// Where no file can be made none is replaced, and that is said.
+// TestSettingsInADirectoryForReading checks that if no temporary file can be
+// created beside a file, replace fails and reports that.
 func TestSettingsInADirectoryForReading(t *testing.T) {
 	if os.Geteuid() == 0 {
 		t.Skip("nothing is for reading only to root")
@@ -127,7 +130,8 @@ func TestSettingsInADirectoryForReading(t *testing.T) {
 	wantFile(t, path, "{}")
 }
 
-// A pipe is not waited for, and what is too large is not read to its end.
+// TestSettingsOfAnotherSort checks that openSettings does not block on a pipe,
+// and does not read a file beyond the size limit.
 func TestSettingsOfAnotherSort(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "settings.json")
 	if err := syscall.Mkfifo(path, 0o600); err != nil {

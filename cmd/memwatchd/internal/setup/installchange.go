@@ -14,7 +14,7 @@ import (
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/term"
 )
 
-// A change is what would be done to one file, or was.
+// A change is a planned or written change of one file.
 type change struct {
 	Agent   string         `json:"agent"`
 	Part    agents.Part    `json:"part"`
@@ -24,7 +24,7 @@ type change struct {
 	Command agents.Command `json:"command,omitempty"`
 	Diff    []api.DiffHunk `json:"diff,omitempty"`
 	Warning string         `json:"warning,omitempty"` // why the agent does not read the file
-	Note    string         `json:"note,omitempty"`    // what else the agent wants
+	Note    string         `json:"note,omitempty"`    // a confirmation that the agent requires
 	Written bool           `json:"written"`
 
 	title    string // of the agent
@@ -35,7 +35,7 @@ type change struct {
 
 func (c *change) needed() bool { return c.Action != "none" }
 
-// compare finds out how the file changes.
+// compare sets the action and the diff.
 func (c *change) compare(diff func(path string, before, after []byte) api.FileDiff) {
 	switch {
 	case bytes.Equal(c.settings.data, c.after):
@@ -57,7 +57,7 @@ func (c *change) write() error {
 	return err
 }
 
-// print shows the change to a person.
+// print prints the change as text.
 func (c *change) print(b *strings.Builder, p *cli.Printer, remove bool) {
 	file := p.Style(term.AsPath, term.EscapeLine(underHome(c.File)))
 	switch {
@@ -83,7 +83,7 @@ func (c *change) print(b *strings.Builder, p *cli.Printer, remove bool) {
 	}
 }
 
-// underHome is a path with ~ for the home directory.
+// underHome returns a path with ~ for the home directory.
 func underHome(path string) string {
 	home, err := os.UserHomeDir()
 	if err != nil || home == "/" || !config.Within(path, home) {

@@ -14,14 +14,14 @@ import (
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/config"
 )
 
-// settings are a file of an agent's, as it was read.
+// settings holds an agent's settings file as it was read.
 type settings struct {
-	path string      // behind the links that lead to it
-	data []byte      // nil if it is not there
-	info fs.FileInfo // nil if it is not there
+	path string      // with all links resolved
+	data []byte      // nil if the file is missing
+	info fs.FileInfo // nil if the file is missing
 }
 
-// openSettings reads a settings file, or finds that there is none.
+// openSettings reads a settings file, which may be missing.
 func openSettings(path string) (*settings, error) {
 	real, err := filepath.EvalSymlinks(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -45,8 +45,8 @@ func openSettings(path string) (*settings, error) {
 	return &settings{path: real, data: data, info: info}, nil
 }
 
-// within reports whether the file is, or will be, below a directory, whatever links
-// lead there.
+// within reports whether the file is, or will be, below a directory after all
+// links are resolved.
 func (s *settings) within(dir string) (bool, error) {
 	dir, err := filepath.EvalSymlinks(dir)
 	if err != nil {
@@ -60,7 +60,7 @@ func (s *settings) within(dir string) (bool, error) {
 	}
 }
 
-// readSettings reads a settings file that is there.
+// readSettings reads an existing settings file.
 func readSettings(path string) ([]byte, error) {
 	s, err := openSettings(path)
 	if err != nil {
@@ -72,13 +72,13 @@ func readSettings(path string) ([]byte, error) {
 	return s.data, nil
 }
 
-// replace writes the file anew, if it is still as it was read. It is there whole
-// at any time, with the owner and the mode that it had; a new one may be read by
-// others if it is shared.
+// replace replaces the file through a temporary file, if it is unchanged since
+// it was read. A complete file exists at any time, with the previous owner and
+// mode. If shared is set, other users may read a new file.
 func (s *settings) replace(data []byte, shared bool) error {
 	dirMode, mode := fs.FileMode(0o700), fs.FileMode(0o600)
 	if shared {
-		dirMode, mode = 0o777, 0o666 // less what the umask says
+		dirMode, mode = 0o777, 0o666 // less the umask
 	}
 	dir, name := filepath.Split(s.path)
 	if s.info == nil {
@@ -113,7 +113,7 @@ func (s *settings) replace(data []byte, shared bool) error {
 	return os.Rename(path, s.path)
 }
 
-// replaceable says why a file that is there is not to be replaced.
+// replaceable returns an error if an existing file must not be replaced.
 func (s *settings) replaceable() error {
 	if s.info.Mode().Perm()&0o222 == 0 {
 		return fmt.Errorf("%s: the file is for reading only", s.path)

@@ -7,8 +7,8 @@ import (
 	"github.com/memwatchd/memwatchd/agents"
 )
 
-// ThisMachine is what agents have to be looked for with: the person's home, and
-// the working directory as that of a project.
+// ThisMachine returns the facts needed to find agents: the user's home, and the
+// working directory as the directory of a project.
 func ThisMachine() (agents.Machine, error) {
 	home, err := os.UserHomeDir()
 	if err != nil {

@@ -23,7 +23,7 @@ import (
 type serviceCommand struct {
 	g       *cli.Globals
 	system  bool
-	account string // that a system service runs as
+	account string // account that a system service runs as
 	launchd bool
 	noStart bool
 	force   bool
@@ -99,7 +99,7 @@ func (s *serviceCommand) print(ctx context.Context) error {
 	if s.launchd {
 		return s.printAgent(daemon)
 	}
-	daemon.Version, _ = s.systemdVersion(ctx) // the units are of use without systemd, too
+	daemon.Version, _ = s.systemdVersion(ctx) // the units are useful without systemd, too
 	files, err := daemon.Units()
 	if err != nil {
 		return err
@@ -251,8 +251,8 @@ func (s *serviceCommand) uninstall(ctx context.Context) error {
 	return nil
 }
 
-// status prints the answer of systemctl status and compares the units with those
-// that install would write.
+// status prints the output of systemctl status and compares the units with
+// those that install would write.
 func (s *serviceCommand) status(ctx context.Context) error {
 	_, daemon, err := s.plan()
 	if err != nil {
