@@ -47,12 +47,12 @@ type finding struct {
 	Name    string `json:"name"`  // of the inspection
 	Mark    mark   `json:"mark"`
 	Text    string `json:"text"`
-	Advice  string `json:"advice,omitempty"`  // what to do
+	Advice  string `json:"advice,omitempty"`  // the suggested action
 	Command string `json:"command,omitempty"` // for a shell
 }
 
-// Findings are the results of an inspection. The caller of the inspection sets group
-// and name.
+// findings are the results of an inspection. The caller of the inspection sets
+// group and name.
 type findings []finding
 
 func (l *findings) add(m mark, advice, command, format string, args ...any) {
@@ -249,7 +249,7 @@ func (e *examination) run(ctx context.Context, inspections []inspection) finding
 	return slices.Concat(lists...)
 }
 
-// errTimeout means that a call reached its time limit.
+// errTimeout is returned when a call reaches its time limit.
 var errTimeout = errors.New("time limit exceeded")
 
 // callWithin calls do and returns its result, or errTimeout after the limit. A call that

@@ -23,7 +23,7 @@ import (
 	"github.com/memwatchd/memwatchd/vault"
 )
 
-// typed is a command as a doctor names it.
+// typed returns a command as doctor prints it.
 func typed(words string) string { return "memwatchd " + words }
 
 // TestJudgements compares findings for figures and states that not every machine can

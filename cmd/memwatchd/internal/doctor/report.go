@@ -91,8 +91,8 @@ func inspectStatus(_ context.Context, e *examination) findings {
 	return statusFindings(e.status, e.flags.Command)
 }
 
-// statusFindings returns a finding for each problem in s. Of problems in files it
-// leaves all to check.
+// statusFindings returns a finding for each problem in s, except problems in
+// files, which check reports.
 func statusFindings(s *api.Status, command func(string) string) (list findings) {
 	seen := map[string]bool{"": true}
 	add := func(code, detail string) {
