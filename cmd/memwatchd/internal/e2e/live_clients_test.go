@@ -14,8 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Ten thousand connections that want nothing do not keep others out, and cost
-// next to nothing.
+// TestTenThousandConnections checks that ten thousand idle connections do not
+// keep other clients out, and cost almost nothing.
 func TestTenThousandConnections(t *testing.T) {
 	faults(t)
 	var limit unix.Rlimit
@@ -67,7 +67,8 @@ func TestTenThousandConnections(t *testing.T) {
 	l.wantShortLog("ten thousand connections")
 }
 
-// A request without end is not read to its end, nor kept.
+// TestEndlessRequest checks that an endless request is neither read to its end
+// nor kept in memory.
 func TestEndlessRequest(t *testing.T) {
 	t.Parallel()
 	size := 64 << 20
@@ -119,7 +120,8 @@ func TestEndlessRequest(t *testing.T) {
 	}
 }
 
-// While others ask what is hard to answer, a simple question is answered.
+// TestBesideHardQuestions checks that a simple request is answered while other
+// clients send expensive ones.
 func TestBesideHardQuestions(t *testing.T) {
 	t.Parallel()
 	l := newLive(t, t.TempDir(), "")

@@ -20,7 +20,7 @@ import (
 	"github.com/memwatchd/memwatchd/api"
 )
 
-// kill ends the daemon as nobody should.
+// kill kills the daemon without a shutdown.
 func (l *live) kill() {
 	l.t.Helper()
 	if err := l.cmd.Process.Kill(); err != nil {
@@ -30,8 +30,9 @@ func (l *live) kill() {
 	l.done = nil
 }
 
-// poison makes a segment, with a checksum that fits, which nobody can read who
-// has not gigabytes to spare: so long, it says, is what it holds of each document.
+// poison sets the length of the stored fields of each document in a segment to
+// gigabytes, with a valid checksum. Reading the segment then needs that much
+// memory.
 func poison(b []byte) []byte {
 	const footer = 5*8 + 3*4 // numbers of documents and offsets; mode, version, checksum
 	end := b[len(b)-footer:]
@@ -48,7 +49,8 @@ func poison(b []byte) []byte {
 	return b
 }
 
-// An index that ends the process whenever it is opened does so three times.
+// TestPoisonedIndex checks that an index that ends the process when it is
+// opened is set aside after three crashes.
 func TestPoisonedIndex(t *testing.T) {
 	t.Parallel()
 	if raced() {
@@ -86,8 +88,8 @@ func TestPoisonedIndex(t *testing.T) {
 	}
 }
 
-// A process that ends soon after it has opened the index counts as a crash,
-// unless it was asked to.
+// TestCrashesAreCounted checks that if a process ends soon after it has opened
+// the index, that counts as a crash, unless it was stopped on request.
 func TestCrashesAreCounted(t *testing.T) {
 	t.Parallel()
 	const files = 40
@@ -110,8 +112,8 @@ func TestCrashesAreCounted(t *testing.T) {
 	}
 }
 
-// A daemon that is killed at any moment comes up again, with everything that it
-// said it had.
+// TestKilled checks that a daemon that is killed at any moment starts again
+// with everything that it had acknowledged.
 func TestKilled(t *testing.T) {
 	t.Parallel()
 	rounds := 12
@@ -121,7 +123,7 @@ func TestKilled(t *testing.T) {
 	const files = 300
 	l := newLive(t, t.TempDir(), "")
 	l.fill(files)
-	want := map[string]string{} // what the files are
+	want := map[string]string{} // the expected files
 	for n := range files {
 		path := fmt.Sprintf("2026-01-%02d/s%d.md", n%28+1, n)
 		want[path] = fmt.Sprintf("- quince %d\n", n)
@@ -130,7 +132,7 @@ func TestKilled(t *testing.T) {
 	for round := range rounds {
 		l.launch()
 		end := time.Now().Add(time.Duration(20+rand.IntN(600)) * time.Millisecond)
-		// Somebody writes, and is told when it is found.
+		// Files are written, and those that a search finds are recorded.
 		found := map[string]string{} // by path
 		for n := 0; time.Now().Before(end); n++ {
 			path := fmt.Sprintf("2026-02-%02d/w%d.md", n%28+1, rand.IntN(200))
@@ -152,7 +154,7 @@ func TestKilled(t *testing.T) {
 		}
 		l.wantTidy()
 		if l.aside() > aside {
-			aside = l.aside() // three in a row may be the index's fault
+			aside = l.aside() // three crashes in a row may be attributed to the index
 		}
 		if round%5 == 4 || round == rounds-1 {
 			l.sync()
@@ -177,11 +179,11 @@ func TestKilled(t *testing.T) {
 
 func sorted(m map[string]string) []string { return slices.Sorted(maps.Keys(m)) }
 
-// temporary are names that nothing has once a daemon has come up. A cookie is
-// there while somebody asks.
+// temporary matches names that must not exist after a daemon has started. A
+// cookie exists only during a request.
 var temporary = regexp.MustCompile(`\.tmp$|^cookie-|^\.memwatchd-`)
 
-// wantTidy checks that nothing is left of a daemon that was killed.
+// wantTidy checks that a killed daemon left no temporary files.
 func (l *live) wantTidy() {
 	l.t.Helper()
 	left := func() (list []string) {
@@ -189,7 +191,7 @@ func (l *live) wantTidy() {
 		indexes := 0
 		err := filepath.WalkDir(base, func(path string, d fs.DirEntry, err error) error {
 			if err != nil {
-				return nil // it was there for a moment
+				return nil // it existed only for a moment
 			}
 			if temporary.MatchString(d.Name()) {
 				list = append(list, path)
@@ -209,7 +211,7 @@ func (l *live) wantTidy() {
 	l.until("nothing is left of the one that was killed", func() bool { return len(left()) == 0 })
 }
 
-// tree is what the files are.
+// tree returns the contents of the files by path.
 func (l *live) tree() map[string]string {
 	l.t.Helper()
 	files := map[string]string{}

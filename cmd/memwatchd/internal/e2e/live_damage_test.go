@@ -12,12 +12,12 @@ import (
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/testkit"
 )
 
-// indexDir is where the daemon keeps what it can make anew.
+// indexDir returns the directory of the data that the daemon can rebuild.
 func (l *live) indexDir() string {
 	return filepath.Join(filepath.Dir(l.config), "cache", "memwatchd", "memwatchd")
 }
 
-// store is the directory of the index in use.
+// store returns the directory of the index in use.
 func (l *live) store() string {
 	l.t.Helper()
 	name, err := os.ReadFile(filepath.Join(l.indexDir(), "current"))
@@ -27,7 +27,7 @@ func (l *live) store() string {
 	return filepath.Join(l.indexDir(), string(name))
 }
 
-// segments are the files that hold the index.
+// segments returns the files of the index.
 func (l *live) segments() []string {
 	l.t.Helper()
 	names, err := filepath.Glob(filepath.Join(l.store(), "*.zap"))
@@ -37,15 +37,15 @@ func (l *live) segments() []string {
 	return names
 }
 
-// wantFirst starts a daemon and asks as soon as it can be asked: everything is
-// found, whatever state the index is in.
+// wantFirst starts a daemon and checks that its first answer is complete,
+// whatever the state of the index.
 func (l *live) wantFirst(files int) {
 	l.t.Helper()
 	l.launch()
 	var a api.SearchAnswer
 	l.until("it answers", func() bool {
 		err := l.ask("search", owner.with(fields{"query": "quince", "limit": 100}), &a)
-		return err == nil && (a.Total == files || a.Index.Synced) // else it takes its time
+		return err == nil && (a.Total == files || a.Index.Synced) // else it is still starting
 	})
 	if a.Total != files {
 		l.t.Errorf("the first answer has %d of %d entries: %+v", a.Total, files, a.Index)
@@ -54,10 +54,10 @@ func (l *live) wantFirst(files int) {
 
 const setAside = "index is set aside"
 
-// aside is how often an index was set aside, as the log says.
+// aside returns how often the log reports that an index was set aside.
 func (l *live) aside() int { return strings.Count(l.log.String(), setAside) }
 
-// each changes every file by fn.
+// each returns a function that changes every file by fn.
 func each(fn func(data []byte) []byte) func(*testing.T, ...string) {
 	return func(t *testing.T, names ...string) {
 		t.Helper()
@@ -91,7 +91,7 @@ func remove(t *testing.T, names ...string) {
 	}
 }
 
-// asDir puts a directory in a file's place.
+// asDir replaces files with directories.
 func asDir(t *testing.T, names ...string) {
 	t.Helper()
 	remove(t, names...)
@@ -100,8 +100,8 @@ func asDir(t *testing.T, names ...string) {
 	}
 }
 
-// An index that was damaged while nobody looked is made anew, and meanwhile the
-// files are read to answer.
+// TestDamagedIndex checks that an index that was damaged while the daemon was
+// stopped is rebuilt. Meanwhile the daemon reads the files to answer.
 func TestDamagedIndex(t *testing.T) {
 	t.Parallel()
 	const files = 40
@@ -115,7 +115,7 @@ func TestDamagedIndex(t *testing.T) {
 		name   string
 		what   func(*live) string
 		damage func(*testing.T, ...string)
-		aside  int // how often that is a reason to set the index aside, or either
+		aside  int // how often the damage causes the index to be set aside, or either
 	}{
 		{"segment a byte shorter", first, shorter, 1},
 		{"segment half", first, half, 1},
@@ -123,7 +123,7 @@ func TestDamagedIndex(t *testing.T) {
 		{"segment zeroed", first, zeroed, 1},
 		{"segment twice as long", first, twice, 1},
 		{"segment garbage", first, garbage, 1},
-		{"segment removed", first, remove, either}, // there may be an older state without it
+		{"segment removed", first, remove, either}, // an older snapshot may not refer to it
 		{"segment a directory", first, asDir, 1},
 		{"root empty", root, empty, 1},
 		{"root removed", root, remove, 1},
@@ -166,7 +166,7 @@ func TestDamagedIndex(t *testing.T) {
 			if got := l.aside(); got != tt.aside && tt.aside != either {
 				t.Errorf("set aside %d times, want %d", got, tt.aside)
 			}
-			// What was made anew is sound.
+			// The rebuilt index is valid.
 			if err := l.stop(); err != nil {
 				t.Fatal(err)
 			}
@@ -179,7 +179,8 @@ func TestDamagedIndex(t *testing.T) {
 	}
 }
 
-// A segment that may not be read is as good as none.
+// TestForbiddenSegment checks that an unreadable segment counts as a missing
+// one.
 func TestForbiddenSegment(t *testing.T) {
 	t.Parallel()
 	l := newSomebodys(t, "")
@@ -199,8 +200,8 @@ func TestForbiddenSegment(t *testing.T) {
 	}
 }
 
-// One bit that is not what it was, anywhere in the index: what is found is what
-// is in the files.
+// TestFlippedBits checks that if one bit anywhere in the index is flipped,
+// searches still find the content of the files.
 func TestFlippedBits(t *testing.T) {
 	t.Parallel()
 	const files, workers = 40, 4
@@ -243,7 +244,7 @@ func TestFlippedBits(t *testing.T) {
 	}
 }
 
-// What happens to the files of an index in use.
+// TestDamagedInUse damages the files of an index in use.
 func TestDamagedInUse(t *testing.T) {
 	t.Parallel()
 	const files = 40
@@ -299,7 +300,7 @@ func TestDamagedInUse(t *testing.T) {
 					_, err := os.Stat(filepath.Join(l.indexDir(), "index-1", "root.bolt"))
 					return err == nil && len(names) > 0
 				})
-				l.wantWell(files + 1) // before, the damage may not have been noticed yet
+				l.wantWell(files + 1) // before, the damage may not have been noticed
 				if err := l.stop(); err != nil {
 					t.Fatal(err)
 				}
@@ -310,8 +311,9 @@ func TestDamagedInUse(t *testing.T) {
 	}
 }
 
-// restartIfKilled does what a supervisor does, if one of the loops of scorch met
-// what is gone of a mapped file: nobody can recover from that, elsewhere we do.
+// restartIfKilled restarts the daemon, as a supervisor does, if one of the
+// loops of scorch accessed a missing part of a mapped file. That ends the
+// process and cannot be recovered; in other goroutines the daemon recovers.
 func (l *live) restartIfKilled() {
 	l.t.Helper()
 	select {

@@ -12,7 +12,7 @@ import (
 	"github.com/memwatchd/memwatchd/api"
 )
 
-// wantShortLog checks that what went wrong very often was not logged each time.
+// wantShortLog checks that a frequent failure was not logged each time.
 func (l *live) wantShortLog(what string) {
 	l.t.Helper()
 	text := l.log.String()
@@ -22,8 +22,8 @@ func (l *live) wantShortLog(what string) {
 	}
 }
 
-// Very many files that cannot be read, or make no sense, are counted, and not
-// logged one by one, nor tried without pause.
+// TestManyBrokenFiles checks that very many unreadable or invalid files are
+// counted, but not logged one by one, and not retried without pause.
 func TestManyBrokenFiles(t *testing.T) {
 	t.Parallel()
 	files := 10000
@@ -68,7 +68,7 @@ func TestManyBrokenFiles(t *testing.T) {
 		t.Errorf("beside them a save is not found: %+v", a)
 	}
 	l.wantShortLog("very many files cannot be read")
-	// And all is well again.
+	// The daemon recovers.
 	for n := range files {
 		if err := os.Chmod(l.path(fmt.Sprintf("closed%d/f%d.md", n%20, n)), 0o600); err != nil {
 			t.Fatal(err)
@@ -83,8 +83,8 @@ func TestManyBrokenFiles(t *testing.T) {
 	}
 }
 
-// Clients that do nothing but wrong do not fill the log, and keep nobody from
-// being answered.
+// TestManyBadRequests checks that clients that send only invalid requests do
+// not fill the log, and do not keep other clients from being answered.
 func TestManyBadRequests(t *testing.T) {
 	t.Parallel()
 	while := 2 * time.Second
@@ -119,7 +119,7 @@ func TestManyBadRequests(t *testing.T) {
 		if a := l.search(owner, "quince", nil); a.Total != 1 {
 			t.Errorf("meanwhile a question is answered with %+v", a)
 		}
-		time.Sleep(10 * time.Millisecond) // it is a person
+		time.Sleep(10 * time.Millisecond) // the pace of a person
 	}
 	clients.Wait()
 	l.wantShortLog(fmt.Sprintf("%v bad requests", asked))

@@ -16,19 +16,19 @@ import (
 	"github.com/memwatchd/memwatchd/vault/journal"
 )
 
-// quark is a word that nothing else has in it.
+// quark is a word found nowhere else.
 const quark = "zyzzyvaquark"
 
-// holding lists, by path from the daemon's own directory or from the root, the
-// files in which a text can be found: in the journal, too, where it is not
-// written as it is.
+// holding lists the files that contain a text, by path from the daemon's own
+// directory or from the root. It includes the journal, which does not store
+// text literally.
 func (l *live) holding(text string) (list []string) {
 	l.t.Helper()
 	base := filepath.Dir(l.config)
 	for _, dir := range []string{l.root, base} {
 		err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
 			if os.IsNotExist(err) {
-				return nil // it is just being cleared away
+				return nil // it has just been deleted
 			}
 			if err != nil || !e.Type().IsRegular() {
 				return err
@@ -58,8 +58,8 @@ func (l *live) holding(text string) (list []string) {
 	return list
 }
 
-// wantHeld sees to it that a text is in all of these places: a test of
-// forgetting shows nothing otherwise.
+// wantHeld checks that a text is in all of these places: without that, a test
+// of forgetting proves nothing.
 func (l *live) wantHeld(text string, places ...string) {
 	l.t.Helper()
 	held := l.holding(text)
@@ -70,7 +70,7 @@ func (l *live) wantHeld(text string, places ...string) {
 	}
 }
 
-// forget removes all that has a text, and returns what is left.
+// forget removes all entries with a text, and returns the answer with the rest.
 func (l *live) forget(who fields, text string) *api.ForgetAnswer {
 	l.t.Helper()
 	var list, done api.ForgetAnswer
@@ -90,8 +90,8 @@ func (l *live) forget(who fields, text string) *api.ForgetAnswer {
 
 const forgetLimits = "compactor: {limits: [{path: '_longterms/*/_index.md', items: 2}], max_loss: 1}\n"
 
-// Nothing that is forgotten can be found afterwards, wherever it has been: in
-// files, in the archive, in the journal, in counts of use, in the index and in one
+// TestForgottenEverywhere checks that forgotten text cannot be found anywhere:
+// not in files, the archive, the journal, counts of use, the index or an index
 // that was set aside.
 func TestForgottenEverywhere(t *testing.T) {
 	t.Parallel()
@@ -125,7 +125,8 @@ func TestForgottenEverywhere(t *testing.T) {
 	}
 
 	done := l.forget(owner, quark)
-	// Words are not written there as they are: what was there has to be gone.
+	// Indexes do not store words literally, so the whole directories must be
+	// gone.
 	for _, dir := range []string{before, aside} {
 		if _, err := os.Stat(dir); !os.IsNotExist(err) {
 			t.Errorf("%s is still there: %v", dir, err)
@@ -155,7 +156,7 @@ func TestForgottenEverywhere(t *testing.T) {
 	l.must("journal", owner, &journal)
 	for _, w := range journal.Writes {
 		if w.Cause == "host" {
-			continue // it has nothing to do with it
+			continue // unrelated to the forgotten text
 		}
 		var undone api.UndoAnswer
 		l.must("undo", owner.with(fields{"id": w.ID, "dry_run": true}), &undone)
@@ -163,7 +164,7 @@ func TestForgottenEverywhere(t *testing.T) {
 			t.Errorf("it can be brought back: %+v", w)
 		}
 	}
-	// Nor does it come back.
+	// The text does not reappear after a restart.
 	if err := l.stop(); err != nil {
 		t.Fatal(err)
 	}
@@ -176,8 +177,8 @@ func TestForgottenEverywhere(t *testing.T) {
 	}
 }
 
-// What somebody forgets is theirs: what others have of the same text stays, and
-// so does what can be undone of it.
+// TestForgottenByOne checks that forgetting affects only the caller's text: the
+// same text of other subjects stays, and their changes can still be undone.
 func TestForgottenByOne(t *testing.T) {
 	t.Parallel()
 	l := newLive(t, t.TempDir(), "")
@@ -234,8 +235,8 @@ func TestForgottenByOne(t *testing.T) {
 	}
 }
 
-// A daemon that is killed while it forgets has done nothing, or does the rest when
-// it is started again.
+// TestForgetKilled checks that if a daemon is killed while it forgets, either
+// nothing has changed, or it completes the operation after the next start.
 func TestForgetKilled(t *testing.T) {
 	t.Parallel()
 	l := newLive(t, t.TempDir(), forgetLimits)
@@ -283,8 +284,8 @@ func TestForgetKilled(t *testing.T) {
 	}
 }
 
-// All that is remembered of a subject can be deleted, and is in none of the
-// daemon's files then.
+// TestWiped checks that all memory of a subject can be deleted, and is then in
+// none of the daemon's files.
 func TestWiped(t *testing.T) {
 	t.Parallel()
 	l := newLive(t, t.TempDir(), forgetLimits)

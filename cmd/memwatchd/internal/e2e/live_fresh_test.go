@@ -17,8 +17,8 @@ import (
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/testkit"
 )
 
-// faults tells whether the tests that take long, or that need the machine for
-// themselves, are wanted too.
+// faults skips a test that takes long or needs the machine for itself, unless
+// FAULTS is set.
 func faults(t *testing.T) {
 	t.Helper()
 	if os.Getenv("FAULTS") == "" {
@@ -26,15 +26,16 @@ func faults(t *testing.T) {
 	}
 }
 
-// A file that was saved is found by the next question, whoever asks it and
-// however it was saved.
+// TestSavedIsFound checks that the next request finds a saved file, for every
+// caller and every way of saving.
 func TestSavedIsFound(t *testing.T) {
 	t.Parallel()
 	l := startLive(t, t.TempDir(), "")
 	l.savedIsFound()
 }
 
-// The same, while a hundred files a second change elsewhere.
+// TestSavedIsFoundInACrowd checks the same as TestSavedIsFound, while a hundred
+// other files a second change.
 func TestSavedIsFoundInACrowd(t *testing.T) {
 	t.Parallel()
 	l := startLive(t, t.TempDir(), "")
@@ -118,12 +119,12 @@ func (l *live) savedIsFound() {
 	}
 }
 
-// letters is a word for each number: one with digits would be taken apart.
+// letters returns a word for each number. A word with digits would be split.
 func letters(n int) string {
 	return "x" + strings.Map(func(r rune) rune { return rune("bcdfghjklm"[r-'0']) }, fmt.Sprint(n))
 }
 
-// What is written into directories that have just been made is found.
+// TestNewDirectories checks that files written into new directories are found.
 func TestNewDirectories(t *testing.T) {
 	t.Parallel()
 	l := startLive(t, t.TempDir(), "")
@@ -150,12 +151,13 @@ func TestNewDirectories(t *testing.T) {
 	}
 }
 
-// A directory that is moved is found where it is, and nowhere else.
+// TestMovedDirectories checks that a moved directory is found at its new path
+// only.
 func TestMovedDirectories(t *testing.T) {
 	t.Parallel()
 	base := t.TempDir()
 	l := newLive(t, filepath.Join(base, "root"), "")
-	for n := range 40 { // so that half of everything is never gone at once
+	for n := range 40 { // so that never half of all files is missing at once
 		l.write(fmt.Sprintf("2026-01-%02d/stays.md", n%28+1), "- stays\n")
 		l.write(fmt.Sprintf("notes/stays%d.md", n), "- stays\n")
 	}
@@ -187,7 +189,7 @@ func TestMovedDirectories(t *testing.T) {
 			dir = ""
 		}
 		want(how, dir)
-		// It is watched where it is now, two levels down too.
+		// It is watched at its new path, two levels down too.
 		if dir != "" {
 			l.write(dir+"/deep/er/c.md", "- medlar "+how+"\n")
 			if got := texts(l.search(owner, "medlar", nil)); len(got) != 1 || !strings.HasPrefix(got[0], dir+"/deep/er/c.md:1-1 ") {
@@ -212,7 +214,7 @@ func TestMovedDirectories(t *testing.T) {
 	move("renamed", l.path("2026-02-04"), l.path("2026-02-05"))
 	move("renamed and back", l.path("2026-02-05"), l.path("2026-02-04"))
 	move("moved out", l.path("2026-02-04"), away)
-	// Nothing that happens to it outside is our business.
+	// Changes outside the memory are ignored.
 	testkit.Put(t, filepath.Join(away, "deep/er/ghost.md"), "- ghost\n")
 	if a := l.search(owner, "ghost", nil); a.Total != 0 {
 		t.Errorf("what happens in a directory that was moved out is found: %q", texts(a))
@@ -229,14 +231,16 @@ func TestMovedDirectories(t *testing.T) {
 	}
 }
 
-// Very many files at once: all are found when it is told that they are.
+// TestFiftyThousandFiles checks that all of very many files saved at once are
+// found after sync.
 func TestFiftyThousandFiles(t *testing.T) {
 	faults(t)
 	l := startLive(t, t.TempDir(), "")
 	l.manyFiles(500, 100)
 }
 
-// More events than the system keeps: one look at everything finds all files.
+// TestTenThousandFiles checks that after more events than the system queues,
+// one scan finds all files.
 func TestTenThousandFiles(t *testing.T) {
 	t.Parallel()
 	l := startLive(t, t.TempDir(), "")
@@ -298,8 +302,8 @@ func (l *live) manyFiles(dirs, each int) {
 	}
 }
 
-// A program that keeps a file open and appends to it does not keep it from
-// being found. Until it has settled it is the owner's.
+// TestAppender checks that a file that a program keeps open and appends to is
+// found. Until it is complete, only its owner sees it.
 func TestAppender(t *testing.T) {
 	t.Parallel()
 	l := startLive(t, t.TempDir(), "")
@@ -328,7 +332,7 @@ func TestAppender(t *testing.T) {
 		}
 	}
 	t.Logf("3 times appended and found in %.1f s", time.Since(began).Seconds())
-	// A file that is closed is whole, although closing it changes nothing.
+	// A closed file is complete, although closing changes nothing.
 	if err := f.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -339,8 +343,9 @@ func TestAppender(t *testing.T) {
 	}
 }
 
-// A writer that takes longer than anybody waits is seen half done by the owner
-// only, and by nobody once it has ended.
+// TestVerySlowWriter checks that if a write takes longer than the maximum
+// wait, only the owner sees the half-written file. After the write no reader
+// does.
 func TestVerySlowWriter(t *testing.T) {
 	t.Parallel()
 	l := startLive(t, t.TempDir(), "watch: {max_wait: 300ms}\n")
@@ -365,10 +370,10 @@ func TestVerySlowWriter(t *testing.T) {
 				t.Fatalf("after %d lines the public sees %q", n+1, got)
 			}
 		}
-		time.Sleep(50 * time.Millisecond) // it is a slow writer
+		time.Sleep(50 * time.Millisecond) // a slow writer
 	}
 	l.until("the owner sees what there is", func() bool { return l.search(owner, "new version", nil).Total > 0 })
-	syscall.ForkLock.RLock() // no program that another test is starting holds the file
+	syscall.ForkLock.RLock() // ensures that no program started by another test inherits the file
 	err = f.Close()
 	syscall.ForkLock.RUnlock()
 	if err != nil {
@@ -386,8 +391,9 @@ func TestVerySlowWriter(t *testing.T) {
 	}
 }
 
-// How long it takes from a save to its being found: with sync, the time that
-// the question takes; without, the time until a question finds it.
+// TestSaveToFound measures the time from a save until the text is found: with
+// sync, the duration of the request; without, the time until a request finds
+// it.
 func TestSaveToFound(t *testing.T) {
 	faults(t)
 	l := newLive(t, t.TempDir(), "")
@@ -416,8 +422,9 @@ func TestSaveToFound(t *testing.T) {
 	}
 }
 
-// A directory can become a user's, or cease to be one, while no daemon runs and
-// without a change of its files. Their owner follows at the next start.
+// TestUserDirectoryChangesWhileStopped makes a directory a user's, or lets it
+// stop being one, while no daemon runs and without a change of its files. Their
+// owner follows at the next start.
 func TestUserDirectoryChangesWhileStopped(t *testing.T) {
 	t.Parallel()
 	l := newLive(t, t.TempDir(), "")

@@ -16,7 +16,7 @@ import (
 )
 
 // wantFailing checks that everything works while nothing can be written, and
-// that status says so, with these words.
+// that the status reports it in these words.
 func (l *live) wantFailing(round, files int, words string) {
 	l.t.Helper()
 	for n := range 40 {
@@ -43,7 +43,7 @@ func (l *live) wantFailing(round, files int, words string) {
 	}
 }
 
-// limitFiles makes it an error to write to a file beyond so many bytes.
+// limitFiles makes writes beyond a file size fail.
 func (l *live) limitFiles(most uint64) {
 	l.t.Helper()
 	limit := unix.Rlimit{Cur: most, Max: unix.RLIM_INFINITY}
@@ -52,8 +52,8 @@ func (l *live) limitFiles(most uint64) {
 	}
 }
 
-// There is room for what is new, and not for what many segments are merged into:
-// that is tried again and again, but not all the time.
+// TestNoRoomToMerge checks that with enough space for new segments, but not
+// for the result of a merge, merging is retried, but not continuously.
 func TestNoRoomToMerge(t *testing.T) {
 	t.Parallel()
 	const files = 20
@@ -84,8 +84,8 @@ func TestNoRoomToMerge(t *testing.T) {
 	l.wantWell(files + written)
 }
 
-// Nothing can be written to any file: the daemon goes on, says so, and is well
-// again when that is over.
+// TestNothingCanBeWritten checks that if no file can be written, the daemon
+// continues, reports it, and recovers afterwards.
 func TestNothingCanBeWritten(t *testing.T) {
 	t.Parallel()
 	const files = 60
@@ -100,13 +100,13 @@ func TestNothingCanBeWritten(t *testing.T) {
 	if !strings.Contains(l.log.String(), "index is on disk again") {
 		t.Error("it is not said that it is over")
 	}
-	// It was brought to disk indeed.
+	// It was written to disk.
 	l.kill()
 	l.wantFirst(files + 40)
 	l.wantWell(files + 40)
 	l.limitFiles(0)
 	l.wantFailing(1, files, "file too large")
-	if err := l.stop(); err != nil { // not without trying, but not for long
+	if err := l.stop(); err != nil { // it tries, but not for long
 		t.Errorf("it ended with: %v", err)
 	}
 	l.wantFirst(files + 40)
@@ -116,7 +116,8 @@ func TestNothingCanBeWritten(t *testing.T) {
 	}
 }
 
-// mountSmall mounts a disk of so many bytes, on a directory that need not be there.
+// mountSmall mounts a disk of a size on a directory, which it creates if
+// necessary.
 func mountSmall(t *testing.T, dir, size string) {
 	t.Helper()
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -133,7 +134,7 @@ func mountSmall(t *testing.T, dir, size string) {
 	})
 }
 
-// fillDisk writes until there is no room at all, but for so many bytes.
+// fillDisk fills a disk except for spare bytes.
 func fillDisk(t *testing.T, dir string, spare int64) {
 	t.Helper()
 	f, err := os.Create(filepath.Join(dir, "filler"))
@@ -165,7 +166,7 @@ func emptyDisk(t *testing.T, dir string) {
 	}
 }
 
-// A disk that is full, under the index, the state, or both.
+// TestFullDisk fills the disk of the index, the state, or both.
 func TestFullDisk(t *testing.T) {
 	faults(t)
 	const files = 300
@@ -193,7 +194,7 @@ func TestFullDisk(t *testing.T) {
 				remove(t, l.path("2026-03-01/n.md"))
 			}
 			l.wantCalm("nothing can be written")
-			// It can be ended, and started, and killed, and started.
+			// It can be stopped and started, and killed and started.
 			all := files
 			if index {
 				all += 40
@@ -216,7 +217,8 @@ func TestFullDisk(t *testing.T) {
 				emptyDisk(t, filepath.Join(base, dir))
 			}
 			l.wantWell(all)
-			// An index cannot be made where there is no room, and is when there is.
+			// An index cannot be created without free space, and is created
+			// once there is some.
 			if err := l.stop(); err != nil {
 				t.Errorf("it ended with: %v", err)
 			}
@@ -243,7 +245,8 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// What is kept of a damaged index for a look does not keep the disk full.
+// TestQuarantineMakesRoom checks that a damaged index that was set aside does
+// not keep the disk full.
 func TestQuarantineMakesRoom(t *testing.T) {
 	faults(t)
 	const files = 300
@@ -287,7 +290,7 @@ func TestQuarantineMakesRoom(t *testing.T) {
 	}
 }
 
-// A disk that can only be read for a while.
+// TestReadOnlyDisk makes a disk read-only for a while.
 func TestReadOnlyDisk(t *testing.T) {
 	faults(t)
 	const files = 100
@@ -300,8 +303,8 @@ func TestReadOnlyDisk(t *testing.T) {
 			t.Skipf("%s: %v %s", strings.Join(args, " "), err, out)
 		}
 	}
-	// The daemon's own files are open, so that the disk itself cannot be made
-	// read-only; the way to it can.
+	// The disk itself cannot be made read-only, because the daemon's files are
+	// open. A bind mount on its path can.
 	dir := l.indexDir()
 	run("mount", "--bind", dir, dir)
 	t.Cleanup(func() { exec.Command("umount", "-l", dir).Run() })

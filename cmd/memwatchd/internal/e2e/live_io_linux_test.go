@@ -15,11 +15,11 @@ import (
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/testkit"
 )
 
-// A failing is which system calls fail, and how: see strace(1).
+// A failing selects system calls that fail, and their error: see strace(1).
 type failing struct {
 	calls, err string
-	when       string // which of them, of each thread: 3 is the third, 3+ all from then on
-	index      bool   // only those on files of the index
+	when       string // which calls of each thread: 3 is the third, 3+ the third and all later ones
+	index      bool   // only calls on files of the index
 }
 
 func (f failing) String() string {
@@ -30,8 +30,8 @@ func (f failing) String() string {
 	return strings.NewReplacer(",", "|").Replace(f.calls) + " " + f.when + " " + f.err + " " + where
 }
 
-// strace is what makes them fail, if they are on these paths, or on any if there
-// are none.
+// strace returns the arguments of strace that make the calls fail, on the given
+// paths or, without paths, on any.
 func (l *live) strace(f failing, on ...string) []string {
 	args := []string{"-f", "-qq", "-o", "/dev/null", "-e", "trace=" + f.calls,
 		"-e", fmt.Sprintf("inject=%s:error=%s:when=%s", f.calls, f.err, f.when)}
@@ -41,15 +41,15 @@ func (l *live) strace(f failing, on ...string) []string {
 	if f.index {
 		store := l.store()
 		args = append(args, "-P", filepath.Join(store, "root.bolt"))
-		for n := range 128 { // segments to come
+		for n := range 128 { // future segments
 			args = append(args, "-P", filepath.Join(store, fmt.Sprintf("%012x.zap", n)))
 		}
 	}
 	return args
 }
 
-// fail makes calls of the running daemon on these paths, or on any, fail until the
-// function is called that it returns.
+// fail makes calls of the running daemon fail, on these paths or on any, until
+// end is called.
 func (l *live) fail(f failing, on ...string) (end func()) {
 	l.t.Helper()
 	needs(l.t, "strace")
@@ -95,7 +95,7 @@ func (l *live) fail(f failing, on ...string) (end func()) {
 	return end
 }
 
-// Calls fail for as long as they like.
+// TestFailingForEver makes system calls fail for an unlimited time.
 func TestFailingForEver(t *testing.T) {
 	t.Parallel()
 	all := []failing{
@@ -138,7 +138,8 @@ func TestFailingForEver(t *testing.T) {
 	}
 }
 
-// The N-th call fails, once in each thread, while files are being indexed.
+// TestFailingOnce makes the N-th call fail, once in each thread, while files
+// are being indexed.
 func TestFailingOnce(t *testing.T) {
 	faults(t)
 	needs(t, "strace")
@@ -177,8 +178,9 @@ func TestFailingOnce(t *testing.T) {
 	}
 }
 
-// The N-th call of a daemon that starts fails, once in each thread: it starts all
-// the same, or says why not; and nothing is the worse for it.
+// TestFailingAtStart makes the N-th call of a starting daemon fail, once in
+// each thread. The daemon starts nevertheless or reports the reason, and loses
+// nothing.
 func TestFailingAtStart(t *testing.T) {
 	faults(t)
 	needs(t, "strace")
@@ -187,7 +189,7 @@ func TestFailingAtStart(t *testing.T) {
 		t.Run(strings.ReplaceAll(call, ",", "|"), func(t *testing.T) {
 			t.Parallel()
 			l := newLive(t, t.TempDir(), quick)
-			l.panics = true // the runtime does, without what it needs to start
+			l.panics = true // the Go runtime panics if it cannot start
 			l.fill(files)
 			l.start()
 			ended := 0
@@ -197,12 +199,12 @@ func TestFailingAtStart(t *testing.T) {
 						t.Fatal(err)
 					}
 					if n%2 == 1 {
-						remove(t, l.indexDir()) // it starts with nothing
+						remove(t, l.indexDir()) // it starts without an index
 					}
 					f := failing{call, errno, strconv.Itoa(3*n + 1), false}
 					l.limits = "exec strace -D " + strings.Join(l.strace(f), " ") + ` memwatchd serve --config "$0"`
 					l.launch()
-					// It is well, or nearly, or it has ended: the runtime ends a
+					// The daemon answers, or has ended: the runtime ends a
 					// process that cannot write to its own event descriptor.
 					well := false
 					for deadline := time.Now().Add(time.Minute); !well && l.done != nil; time.Sleep(5 * time.Millisecond) {

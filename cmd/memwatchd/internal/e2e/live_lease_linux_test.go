@@ -8,9 +8,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// needLeases skips a test where nobody can be kept from a file while it is
-// changed: what is saved in that very instant may then be kept under another
-// name.
+// needLeases skips a test if the file system has no leases. Without them a file
+// cannot be locked while it is changed, and a save at that instant may be kept
+// under another name.
 func needLeases(t *testing.T, dir string) {
 	t.Helper()
 	name := filepath.Join(dir, "probe")

@@ -17,8 +17,8 @@ import (
 	"github.com/memwatchd/memwatchd/api"
 )
 
-// More directories than may be watched are polled, and status says what to do,
-// until that is over.
+// TestTooFewWatches checks that if there are more directories than watches,
+// the rest is polled, and the status contains advice until watches suffice.
 func TestTooFewWatches(t *testing.T) {
 	faults(t)
 	const limit = "/proc/sys/fs/inotify/max_user_watches"
@@ -61,8 +61,9 @@ func TestTooFewWatches(t *testing.T) {
 	})
 }
 
-// A tree of which very little may be watched is polled as a whole: it takes no
-// longer than one look at everything, however many directories there are.
+// TestPollingManyDirectories checks that a tree with very few watches is polled
+// as a whole: a round takes no longer than one scan, however many directories
+// there are.
 func TestPollingManyDirectories(t *testing.T) {
 	faults(t)
 	sysctl(t, "/proc/sys/fs/inotify/max_user_watches", "50")
@@ -83,7 +84,7 @@ func TestPollingManyDirectories(t *testing.T) {
 	l.wantCalm("a thousand directories are polled")
 }
 
-// A queue that overflows costs one look at everything, and one line.
+// TestOverflow checks that a queue overflow costs one scan and one log line.
 func TestOverflow(t *testing.T) {
 	faults(t)
 	sysctl(t, "/proc/sys/fs/inotify/max_queued_events", "64")
@@ -120,7 +121,7 @@ func TestOverflow(t *testing.T) {
 	}
 }
 
-// sysctl sets one of the kernel's limits until the test ends.
+// sysctl sets a limit of the kernel until the test ends.
 func sysctl(t *testing.T, path, value string) {
 	t.Helper()
 	before, err := os.ReadFile(path)
@@ -138,15 +139,17 @@ func sysctl(t *testing.T, path, value string) {
 	})
 }
 
-// With few files that may be open clients have to go, which status says. What is
-// watched and what is found do not suffer.
+// TestFewOpenFiles checks that if few files may be open, the daemon
+// disconnects clients, and its status reports that. Watching and searching are
+// not affected.
 func TestFewOpenFiles(t *testing.T) {
 	t.Parallel()
 	l := newLive(t, filepath.Join(t.TempDir(), "root"), "watch: {poll: 200ms}\n")
 	l.fill(200)
 	l.limits = "ulimit -n 24"
 	l.start()
-	// Clients that hold on to what there is, and come again when they must go.
+	// Clients that hold all available connections, and reconnect when they are
+	// closed.
 	over := make(chan struct{})
 	var crowd sync.WaitGroup
 	end := sync.OnceFunc(func() { close(over); crowd.Wait() })
@@ -170,7 +173,7 @@ func TestFewOpenFiles(t *testing.T) {
 			return err == nil && a.Total == 1
 		})
 	}
-	l.until("status still says that clients have to go", short) // who asks may have to go, too
+	l.until("status still says that clients have to go", short) // the request for the status may be cut off too
 	if n := strings.Count(l.log.String(), "clients have to go"); n != 1 {
 		t.Errorf("it is logged %d times, want once", n)
 	}
@@ -179,7 +182,7 @@ func TestFewOpenFiles(t *testing.T) {
 	l.wantWell(210)
 }
 
-// hangOn follows events again and again until it is over.
+// hangOn subscribes to events again and again until over is closed.
 func hangOn(socket string, over <-chan struct{}) {
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()

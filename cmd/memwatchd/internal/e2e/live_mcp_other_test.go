@@ -14,11 +14,11 @@ import (
 	"github.com/memwatchd/memwatchd/ipc/mcp"
 )
 
-// otherClient is the package from npm whose client is another than ours: the
-// protocol's own for TypeScript.
+// otherClient is the npm package of an independent client: the protocol's SDK
+// for TypeScript.
 const otherClient = "@modelcontextprotocol/sdk@1.32.2"
 
-// installOther installs it, and a program that uses it.
+// installOther installs otherClient and a program that uses it.
 func installOther(t *testing.T) (program string) {
 	t.Helper()
 	faults(t)
@@ -37,8 +37,8 @@ func installOther(t *testing.T) (program string) {
 	return program
 }
 
-// A client that others have written uses every tool, over the bridge and over the
-// socket.
+// TestLiveOtherClient checks that an independent client uses every tool, over
+// the bridge and over the socket.
 func TestLiveOtherClient(t *testing.T) {
 	program := installOther(t)
 	for name, way := range map[string]func(*live) fields{

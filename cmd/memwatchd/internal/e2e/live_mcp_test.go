@@ -21,14 +21,14 @@ import (
 	"github.com/memwatchd/memwatchd/ipc/mcp"
 )
 
-// agentFiles are a memory to use tools on.
+// agentFiles is a memory to use tools on.
 var agentFiles = map[string]string{
 	"MEMORY.md":           "# Long-Term Memory\n\n- **Staging**: db-staging.internal\n- **Old phone**: 555-0199\n",
 	"2026-02-04/cli_1.md": "---\nsession_id: cli_1\nsummary: Slow queries.\n---\n\n# Day\n\n- Looked into the [report](../notes/report.md).\n\n## Tasks\n\n- [ ] Add an index\n",
 	"notes/report.md":     "# Report\n\nThe page reads one table.\n",
 }
 
-// startAgents starts a daemon on it.
+// startAgents starts a daemon on agentFiles.
 func startAgents(t *testing.T) *live {
 	t.Helper()
 	l := newLive(t, t.TempDir(), "")
@@ -39,14 +39,14 @@ func startAgents(t *testing.T) *live {
 	return l
 }
 
-// A use is how an agent uses a tool, and what it then reads.
+// A use is a call of a tool by an agent, and a part of the expected text.
 type use struct {
 	tool      string
 	arguments fields
 	want      string
 }
 
-// everyTool uses every tool, in an order in which each has something to do.
+// everyTool uses every tool, in an order in which each has data to act on.
 var everyTool = []use{
 	{"memory_search", fields{"query": "staging", "k": 3}, "MEMORY.md:3"},
 	{"memory_get", fields{"path": "notes/report.md", "from": 3}, "one table"},
@@ -81,7 +81,7 @@ func (l *live) bridge(t *testing.T, flags ...string) *sdk.ClientSession {
 	return connect(t, &sdk.CommandTransport{Command: cmd})
 }
 
-// over is a client of the socket itself.
+// over returns a client of the socket itself.
 func (l *live) over(t *testing.T, query string, says http.Header) *sdk.ClientSession {
 	t.Helper()
 	socketed := &http.Transport{
@@ -118,7 +118,7 @@ func connect(t *testing.T, transport sdk.Transport) *sdk.ClientSession {
 	return session
 }
 
-// useTool gives the text that an agent reads.
+// useTool returns the text that an agent reads.
 func useTool(t *testing.T, session *sdk.ClientSession, u use) (text string, result *sdk.CallToolResult) {
 	t.Helper()
 	result, err := session.CallTool(t.Context(), &sdk.CallToolParams{Name: u.tool, Arguments: u.arguments})
@@ -133,8 +133,8 @@ func useTool(t *testing.T, session *sdk.ClientSession, u use) (text string, resu
 	return text, result
 }
 
-// An agent uses every tool, over a bridge and over the socket, and what it writes is
-// in the files.
+// TestLiveEveryTool checks that an agent uses every tool, over a bridge and
+// over the socket, and its writes are in the files.
 func TestLiveEveryTool(t *testing.T) {
 	for name, connect := range map[string]func(*testing.T, *live) *sdk.ClientSession{
 		"bridge": func(t *testing.T, l *live) *sdk.ClientSession { return l.bridge(t, "--tools", "all") },
@@ -196,7 +196,7 @@ func TestLiveEveryTool(t *testing.T) {
 	}
 }
 
-// forgetFirst is the second step: what was listed goes.
+// forgetFirst is the second step of forgetting: it deletes the listed entries.
 func (l *live) forgetFirst(t *testing.T, session *sdk.ClientSession, listed *sdk.CallToolResult) {
 	t.Helper()
 	raw, err := json.Marshal(listed.StructuredContent)
@@ -213,8 +213,8 @@ func (l *live) forgetFirst(t *testing.T, session *sdk.ClientSession, listed *sdk
 	}
 }
 
-// A daemon that is started anew in the middle of a session, even by a kill, costs
-// the agent nothing but what it asks meanwhile.
+// TestLiveBridgeSurvivesRestart checks that if the daemon restarts during a
+// session, even after a kill, the agent loses only the requests made meanwhile.
 func TestLiveBridgeSurvivesRestart(t *testing.T) {
 	t.Parallel()
 	l := startAgents(t)
@@ -241,8 +241,8 @@ func TestLiveBridgeSurvivesRestart(t *testing.T) {
 	}
 }
 
-// A daemon that is away or frozen keeps no agent from beginning: how soon it is
-// welcomed is logged.
+// TestLiveBridgeWelcomes checks that an agent can start a session while the
+// daemon is stopped or frozen. The time until the first answer is logged.
 func TestLiveBridgeWelcomes(t *testing.T) {
 	t.Parallel()
 	l := startAgents(t)
@@ -274,8 +274,9 @@ func TestLiveBridgeWelcomes(t *testing.T) {
 	}
 }
 
-// On a listener with a fixed scope an agent is in that scope, with what the listener
-// allows; with --context public it is in public anywhere.
+// TestLiveBridgeScopes checks that on a listener with a fixed scope an agent
+// has that scope and the listener's operations. With --context public it has
+// the public context on any listener.
 func TestLiveBridgeScopes(t *testing.T) {
 	t.Parallel()
 	l := newLive(t, t.TempDir(), "")

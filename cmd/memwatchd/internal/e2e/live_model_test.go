@@ -17,11 +17,11 @@ import (
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/testkit"
 )
 
-// A modelService speaks the OpenAI protocol. It says what it is told to.
+// A modelService implements the OpenAI protocol and returns a preset text.
 type modelService struct {
 	*httptest.Server
 	mu       sync.Mutex
-	says     string // empty to fail
+	says     string // the text; empty to fail
 	received []string
 }
 
@@ -51,16 +51,17 @@ func (s *modelService) say(content string) {
 	s.says = content
 }
 
-// sent is what the service has received.
+// sent returns the requests that the service has received.
 func (s *modelService) sent() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.received)
 }
 
-// A daemon with a model merges what is about the same thing, sums up in the
-// model's words, goes on by the rules when the model fails, and says which of it
-// has happened. What is private is not sent, and nothing of memory is logged.
+// TestLiveModel checks that a daemon with a model merges entries about the same
+// subject and summarizes in the model's words, and continues by its rules if
+// the model fails. The daemon reports which of the two it used. Private text is
+// not sent, and no text of memory is logged.
 func TestLiveModel(t *testing.T) {
 	t.Parallel()
 	service := newModelService(t)

@@ -17,11 +17,11 @@ import (
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/testkit"
 )
 
-// front is a frontmatter that is in order.
+// front is a valid frontmatter.
 const front = "---\ncreated_at: \"2026-01-02T03:04:05Z\"\nsummary: \"S\"\n---\n"
 
-// oddFiles are files with one oddity each. Where something must be found, it is
-// the word marker.
+// oddFiles returns files with one oddity each. Text that must be found is the
+// word marker.
 func oddFiles() map[string]string {
 	scale := 1
 	if raced() {
@@ -136,8 +136,8 @@ func oddFiles() map[string]string {
 	return files
 }
 
-// oddThings are what is not a file, or not one to be read, each with a part of
-// the reason that is told.
+// oddThings creates objects that are not files, or files that must not be read.
+// It maps each to a part of the reported reason.
 func oddThings(t *testing.T, root, outside string) map[string]string {
 	t.Helper()
 	try := func(err error) {
@@ -181,8 +181,9 @@ func oddThings(t *testing.T, root, outside string) map[string]string {
 	return reasons
 }
 
-// Whatever lies in a memory: each file is indexed or listed with its reason,
-// and nothing takes long, or much memory.
+// TestOddMemory checks that in a memory with all oddities, each file is
+// indexed or listed with its reason, and nothing takes long or needs much
+// memory.
 func TestOddMemory(t *testing.T) {
 	t.Parallel()
 	base := t.TempDir()
@@ -205,7 +206,7 @@ func TestOddMemory(t *testing.T) {
 	t.Logf("indexed in %.1f s, with at most %d MiB", time.Since(began).Seconds(), l.peak())
 	l.wantOdd(files, reasons)
 
-	// Whoever searches is told of files, and of nothing outside them.
+	// Searches return files of the memory, and nothing outside it.
 	for _, who := range []fields{owner, public} {
 		if a := l.search(who, "canary", nil); a.Total != 0 {
 			t.Errorf("a link leads out: %q", texts(a))
@@ -215,7 +216,7 @@ func TestOddMemory(t *testing.T) {
 		}
 	}
 
-	// The same files, one after the other, into a memory that is being watched.
+	// The same files, one after the other, in a watched memory.
 	testkit.Put(t, filepath.Join(base, "second/first.md"), "- marker\n")
 	second := startLive(t, filepath.Join(base, "second"), "")
 	names := slices.Sorted(func(yield func(string) bool) {
@@ -248,8 +249,8 @@ func TestOddMemory(t *testing.T) {
 	second.wantOdd(files, nil)
 }
 
-// wantOdd checks that every file is in the index or listed, that what has the
-// word marker is found, and what that cost.
+// wantOdd checks that every file is in the index or listed, that files with the
+// word marker are found, and the cost.
 func (l *live) wantOdd(files, reasons map[string]string) {
 	l.t.Helper()
 	c := l.check()
@@ -273,7 +274,7 @@ func (l *live) wantOdd(files, reasons map[string]string) {
 	}
 	indexed, listed := 0, 0
 	for name := range files {
-		wire := strings.ToValidUTF8(name, "\ufffd") // as JSON has it
+		wire := strings.ToValidUTF8(name, "\ufffd") // as encoded in JSON
 		_, isListed := skipped[wire]
 		hidden := strings.HasPrefix(name, ".git/")
 		markdown := strings.EqualFold(filepath.Ext(name), ".md")
@@ -310,7 +311,7 @@ func (l *live) wantOdd(files, reasons map[string]string) {
 	if s.SkippedFiles != len(c.Skipped) || !s.Healthy || s.Index.Pending != 0 {
 		l.t.Errorf("status says %d skipped, check %d; healthy %v, pending %d", s.SkippedFiles, len(c.Skipped), s.Healthy, s.Index.Pending)
 	}
-	// Everything with the word in it is found.
+	// Every file that contains marker is found.
 	for name, text := range files {
 		wire := strings.ToValidUTF8(name, "\ufffd")
 		if _, isListed := skipped[wire]; isListed || !strings.Contains(text, "marker") || wire != name || name == ".md" ||
@@ -342,8 +343,8 @@ func (l *live) wantOdd(files, reasons map[string]string) {
 	}
 }
 
-// wantUnsayable checks that files whose names JSON cannot say are found and can
-// be got, by the ids of what is in them.
+// wantUnsayable checks that files whose names are not valid in JSON are found,
+// and can be loaded by the ids of their entries.
 func (l *live) wantUnsayable(files map[string]string) {
 	l.t.Helper()
 	want := 0
@@ -370,7 +371,7 @@ func (l *live) wantUnsayable(files map[string]string) {
 	}
 }
 
-// globOf is a pattern that matches one path.
+// globOf returns a pattern that matches one path.
 func globOf(path string) string {
 	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`, "{", `\{`).Replace(path)
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/memwatchd/memwatchd/api"
 )
 
-// mustRun runs a command that has to succeed.
+// mustRun runs a command that must succeed.
 func mustRun(t *testing.T, args ...string) {
 	t.Helper()
 	if out, err := exec.Command(args[0], args[1:]...).CombinedOutput(); err != nil {
@@ -24,7 +24,7 @@ func mustRun(t *testing.T, args ...string) {
 	}
 }
 
-// mountImage mounts a disk that lies in a file.
+// mountImage mounts the disk in an image file.
 func mountImage(t *testing.T, image, dir string) {
 	t.Helper()
 	if out, err := exec.Command("mount", "-o", "loop", image, dir).CombinedOutput(); err != nil {
@@ -32,14 +32,14 @@ func mountImage(t *testing.T, image, dir string) {
 	}
 }
 
-// A cutDisk is a disk of which what it holds at some moment is all that there is
-// afterwards.
+// A cutDisk is a disk that simulates a power cut: it continues with exactly the
+// content that it had at one moment.
 type cutDisk struct {
 	t          *testing.T
 	image, dir string
 }
 
-// newCutDisk mounts an empty one on a directory.
+// newCutDisk mounts an empty cutDisk on a directory.
 func newCutDisk(t *testing.T, dir string) *cutDisk {
 	t.Helper()
 	needs(t, "mkfs.ext4", "mount", "umount")
@@ -64,14 +64,15 @@ func newCutDisk(t *testing.T, dir string) *cutDisk {
 	return d
 }
 
-// hold remembers what the disk holds now, while a daemon on it stands still.
+// hold copies the current content of the disk while the daemon is stopped by a
+// signal.
 func (d *cutDisk) hold(l *live) {
 	d.t.Helper()
 	l.cmd.Process.Signal(syscall.SIGSTOP)
 	mustRun(d.t, "cp", "--sparse=always", d.image, d.image+".cut")
 }
 
-// cut kills the daemon, and the disk goes on as what was remembered.
+// cut kills the daemon and mounts the disk with the copied content.
 func (d *cutDisk) cut(l *live) {
 	d.t.Helper()
 	l.cmd.Process.Signal(syscall.SIGCONT)
@@ -83,10 +84,10 @@ func (d *cutDisk) cut(l *live) {
 	mountImage(d.t, d.image, d.dir)
 }
 
-// The power fails, again and again, while files are written and indexed: files,
-// index and state are on a disk of which what it holds at that moment is all
-// that there is afterwards. A daemon comes up on it by itself and finds what is
-// in the files, which are as they were written or not there yet.
+// TestPowerCut cuts the power again and again while files are written and
+// indexed. Files, index and state are on a disk that loses everything not on it
+// at that moment. A daemon starts on it without help and finds the content of
+// the files. Each file is as written, or not there yet.
 func TestPowerCut(t *testing.T) {
 	faults(t)
 	const cuts, files = 25, 60
@@ -104,20 +105,20 @@ func TestPowerCut(t *testing.T) {
 			mustRun(t, "sync", "-f", disk)
 		}
 		if cut%5 == 4 {
-			remove(t, filepath.Join(disk, "index")) // it is made while the power fails
+			remove(t, filepath.Join(disk, "index")) // it is created while the power fails
 		}
 		l.launch()
 		l.until("it answers", func() bool {
 			_, err := l.status()
 			return err == nil
 		})
-		// Files are saved as editors do: each is new, and synced before it takes
-		// the place of the old one.
+		// Files are saved as editors do: each is a new file, synced before it
+		// replaces the old one.
 		over := make(chan struct{})
 		var writer sync.WaitGroup
 		var mu sync.Mutex
-		saved := map[string]string{}   // what has been on disk for certain
-		written := map[string]string{} // and what may be
+		saved := map[string]string{}   // certainly on disk
+		written := map[string]string{} // possibly on disk
 		writer.Go(func() {
 			for n := 0; ; n++ {
 				select {
@@ -140,7 +141,7 @@ func TestPowerCut(t *testing.T) {
 			}
 		})
 		time.Sleep(time.Duration(20+rand.IntN(1200)) * time.Millisecond) // a random moment
-		mu.Lock()                                                        // nothing is on its way
+		mu.Lock()                                                        // no save is in progress
 		d.hold(l)
 		certain, possible := map[string]string{}, map[string]string{}
 		for path, text := range saved {
@@ -180,7 +181,8 @@ func TestPowerCut(t *testing.T) {
 	t.Logf("%d cuts, %d times set aside", cuts, aside)
 }
 
-// wantPower starts a daemon after a power cut: it finds what is in the files.
+// wantPower starts a daemon after a power cut and checks that it finds the
+// content of the files.
 func (l *live) wantPower(cut, files int) {
 	l.t.Helper()
 	l.launch()
@@ -194,8 +196,7 @@ func (l *live) wantPower(cut, files int) {
 	l.wantWell(files)
 }
 
-// saveDurably writes a file so that it is on disk when it returns, and never
-// half of it.
+// saveDurably writes a file completely. When it returns, the file is on disk.
 func saveDurably(path, text string) error {
 	dir := filepath.Dir(path)
 	if err := os.MkdirAll(dir, 0o700); err != nil {

@@ -14,15 +14,15 @@ import (
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/testkit"
 )
 
-// quick is a configuration with which a second look does not take a minute, and
-// there is time enough to ask before it.
+// quick shortens reconciliation to less than a minute, and leaves enough time
+// for requests before it.
 const quick = "watch: {reconcile: 5s, poll: 100ms}\n"
 
-// With slow, a state that lasts until the next reconcile lasts for several
+// slow makes a state that lasts until the next reconcile last for several
 // commands on a busy machine.
 const slow = "watch: {reconcile: 20s, poll: 100ms}\n"
 
-// fill makes a memory of so many files.
+// fill creates a memory with a number of files.
 func (l *live) fill(files int) {
 	l.t.Helper()
 	for n := range files {
@@ -30,7 +30,8 @@ func (l *live) fill(files int) {
 	}
 }
 
-// wantWell waits until all is well, with so many quinces in so many files.
+// wantWell waits until the daemon is healthy and finds this many quinces in the
+// files.
 func (l *live) wantWell(quinces int, in ...int) {
 	l.t.Helper()
 	files := quinces
@@ -50,8 +51,8 @@ func (l *live) wantWell(quinces int, in ...int) {
 	}
 }
 
-// wantTold checks that status and every answer tell of a root that is not well,
-// and that nothing of the index is given up for it.
+// wantTold checks that the status and every answer report the state of the
+// root, and that the index keeps all entries.
 func (l *live) wantTold(state string, files int) {
 	l.t.Helper()
 	l.until("the root is "+state, func() bool { return l.mustStatus().RootState == state })
@@ -75,14 +76,15 @@ func (l *live) wantTold(state string, files int) {
 	}
 }
 
-// command is the program, asking this daemon.
+// command returns a command of the program for this daemon.
 func (l *live) command(args ...string) *exec.Cmd {
 	cmd := exec.Command("memwatchd", append([]string{"--config", l.config}, args...)...)
 	cmd.Env = l.env
 	return cmd
 }
 
-// A root that is away is waited for, and nothing is forgotten meanwhile.
+// TestRootAway checks that the daemon waits for a missing root and keeps all
+// entries meanwhile.
 func TestRootAway(t *testing.T) {
 	t.Parallel()
 	base := t.TempDir()
@@ -104,13 +106,14 @@ func TestRootAway(t *testing.T) {
 		t.Fatal(err)
 	}
 	l.wantWell(41)
-	// It is watched again.
+	// The root is watched again.
 	l.write("2026-01-05/new.md", "- quince new\n")
 	l.wantWell(42)
 }
 
-// A daemon that starts before the disk is there answers from what it knows, and
-// takes the empty place where the disk belongs for what it is.
+// TestRootAwayAtStart checks that a daemon that starts before the disk is
+// mounted answers from its index. It takes the empty mount point for an empty
+// root.
 func TestRootAwayAtStart(t *testing.T) {
 	t.Parallel()
 	base := t.TempDir()
@@ -145,8 +148,9 @@ func TestRootAwayAtStart(t *testing.T) {
 	}
 }
 
-// A root that comes back as another directory is looked at as what it is; that
-// it is empty is believed only after a second look.
+// TestRootReplaced checks that if the root is replaced by another directory,
+// the daemon scans the new one. If that is empty, the daemon believes it only
+// after a second scan.
 func TestRootReplaced(t *testing.T) {
 	t.Parallel()
 	base := t.TempDir()
@@ -154,7 +158,7 @@ func TestRootReplaced(t *testing.T) {
 	l := newLive(t, root, slow)
 	l.fill(40)
 	l.start()
-	// In one step: what is removed one by one is gone one by one.
+	// In one step: files removed one by one disappear one by one.
 	if err := os.Rename(root, root+".gone"); err != nil {
 		t.Fatal(err)
 	}
@@ -166,7 +170,7 @@ func TestRootReplaced(t *testing.T) {
 	l.fill(30)
 	l.wantWell(30)
 
-	// A link to another directory: the root, and nothing else, may be one.
+	// A link to another directory: only the root may be a link.
 	other := filepath.Join(base, "other")
 	testkit.Put(t, filepath.Join(other, "a.md"), "- quince a\n")
 	if err := os.Rename(root, root+".old"); err != nil {
@@ -179,7 +183,7 @@ func TestRootReplaced(t *testing.T) {
 	l.wantWell(1)
 	testkit.Put(t, filepath.Join(other, "b.md"), "- quince b\n")
 	l.wantWell(2)
-	// What lies behind the link is replaced.
+	// The target of the link is replaced.
 	if err := os.Rename(other, other+".old"); err != nil {
 		t.Fatal(err)
 	}
@@ -187,7 +191,8 @@ func TestRootReplaced(t *testing.T) {
 	l.wantWell(1)
 }
 
-// Half of everything gone at once is not believed at once.
+// TestHalfGone checks that if half of all files disappear at once, the daemon
+// does not believe it at once.
 func TestHalfGone(t *testing.T) {
 	t.Parallel()
 	base := t.TempDir()
@@ -203,7 +208,7 @@ func TestHalfGone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The daemon sees all of it at once.
+	// The daemon sees the whole move at once.
 	move := func(from, to string) {
 		t.Helper()
 		if err := l.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
@@ -218,21 +223,21 @@ func TestHalfGone(t *testing.T) {
 	}
 	move(root, moved)
 	l.wantTold("holding", 56)
-	move(moved, root) // it was the disk
+	move(moved, root) // the disk was away
 	l.wantWell(56)
-	move(root, moved) // and now it is true
+	move(root, moved) // this time the files are gone
 	l.wantTold("holding", 56)
 	l.wantWell(56 - 2*(len(days)*2/3))
 	move(moved, root)
 	l.wantWell(56)
-	// A few are believed at once.
+	// The removal of a few files is believed at once.
 	if err := os.RemoveAll(l.path("2026-01-03")); err != nil {
 		t.Fatal(err)
 	}
 	l.wantWell(54)
 }
 
-// A disk that is unmounted and mounted again.
+// TestUnmounted unmounts a disk and mounts it again.
 func TestUnmounted(t *testing.T) {
 	faults(t)
 	root := filepath.Join(t.TempDir(), "root")
@@ -267,8 +272,9 @@ func TestUnmounted(t *testing.T) {
 	l.wantWell(0)
 }
 
-// While the root is missing, nothing is known of the owners of directories: when
-// it comes back, no subject is shown entries of another one's directory.
+// TestRootLaterOwners checks that no subject sees entries of another subject's
+// directory when a missing root returns. While it is missing, the owners of
+// directories are unknown.
 func TestRootLaterOwners(t *testing.T) {
 	t.Parallel()
 	base := t.TempDir()

@@ -19,16 +19,15 @@ import (
 	"github.com/memwatchd/memwatchd/vault"
 )
 
-// often is a configuration with which everything is looked at about every
-// second.
+// often makes the daemon scan everything about every second.
 const often = "watch: {reconcile: 1s, poll: 200ms}\n"
 
-// reconciled is after how long that has surely been done: it takes a thousand
-// times as long from one look to the next as the look took, and this machine may
-// be busy.
+// reconciled is a safe bound for the time until the next scan: the interval is
+// a thousand times the duration of a scan, and the machine may be busy.
 const reconciled = 5 * time.Minute
 
-// What the system tells nobody of is found by the next look at everything.
+// TestSilentChanges checks that the next scan finds changes that cause no
+// event.
 func TestSilentChanges(t *testing.T) {
 	t.Parallel()
 	base := t.TempDir()
@@ -46,11 +45,11 @@ func TestSilentChanges(t *testing.T) {
 		l.within(reconciled, query+" is found", func() bool { return l.search(owner, query, nil).Total == 1 })
 	}
 	for round := range 2 {
-		// Through another name, in a directory that nobody watches.
+		// Through another name, in a directory that is not watched.
 		testkit.Put(t, outside, fmt.Sprintf("- quince in round %d\n", round))
 		found(fmt.Sprintf(`"quince in round %d"`, round))
 
-		// In memory: that is not even a write.
+		// Through a memory mapping, which is not even a write.
 		f, err := os.OpenFile(l.path("mapped.md"), os.O_RDWR, 0)
 		if err != nil {
 			t.Fatal(err)
@@ -81,8 +80,9 @@ func (l *live) wantAgreement() {
 	}
 }
 
-// A backup that is restored has the time, and may have the size, of what it
-// replaces. It is found all the same, at once or when the daemon starts.
+// TestRestoredBackup checks that a restored backup is found, at once or when
+// the daemon starts. It has the time, and may have the size, of the file it
+// replaces.
 func TestRestoredBackup(t *testing.T) {
 	t.Parallel()
 	l := newLive(t, t.TempDir(), "")
@@ -136,8 +136,9 @@ func TestRestoredBackup(t *testing.T) {
 	l.wantAgreement()
 }
 
-// Content that changes while the daemon is off, and leaves not the slightest
-// trace beside that, is found by comparing contents at the start.
+// TestChangedBeneath checks that content that changes while the daemon is
+// stopped, without a trace in the metadata, is found by comparing contents at
+// the start.
 func TestChangedBeneath(t *testing.T) {
 	faults(t)
 	needs(t, "mkfs.ext4", "mount", "umount")
@@ -156,7 +157,7 @@ func TestChangedBeneath(t *testing.T) {
 	mount := func() { mounted(t, at, "-o", "loop", disk, at) }
 	mount()
 	l := newLive(t, filepath.Join(at, "root"), "")
-	l.write("a.md", "- quince before\n"+strings.Repeat("- and more\n", 1000)) // too much to lie in the inode
+	l.write("a.md", "- quince before\n"+strings.Repeat("- and more\n", 1000)) // too much to be stored in the inode
 	l.write("b.md", "- medlar\n")
 	l.start()
 	if a := l.search(owner, "before", nil); a.Total != 1 {
@@ -197,8 +198,8 @@ func TestChangedBeneath(t *testing.T) {
 	}
 }
 
-// mounted mounts something until the test ends. It skips a test where that is
-// not possible.
+// mounted mounts a file system until the test ends. It skips the test if that
+// is not possible.
 func mounted(t *testing.T, at string, args ...string) {
 	t.Helper()
 	if out, err := exec.Command("mount", args...).CombinedOutput(); err != nil {
@@ -214,7 +215,8 @@ func unmount(t *testing.T, at string, flags ...string) {
 	}
 }
 
-// Disks that come and go below the root, of which the system tells nothing.
+// TestMountsBelow mounts and unmounts disks below the root, which causes no
+// event.
 func TestMountsBelow(t *testing.T) {
 	faults(t)
 	needs(t, "mount", "umount")
@@ -241,15 +243,15 @@ func TestMountsBelow(t *testing.T) {
 		want("- medlar below, again")
 		l.write("disk/a.md", "- medlar below\n")
 		want("- medlar below")
-		// An answer shows files as they are; the index has it, too, when somebody
-		// has looked.
+		// An answer shows files as they are; the index has the change after the
+		// next scan.
 		l.within(reconciled, "files and index agree", func() bool { return len(l.check().Differing) == 0 })
 	}
 	l.wantWell(40, 41)
 }
 
-// bound mounts a directory at another place by a program of the user, and
-// returns that program.
+// bound mounts a directory at another path with a FUSE program, and returns the
+// process.
 func bound(t *testing.T, from, to string) *os.Process {
 	t.Helper()
 	needs(t, "bindfs", "umount")
@@ -258,7 +260,7 @@ func bound(t *testing.T, from, to string) *os.Process {
 			t.Fatal(err)
 		}
 	}
-	// What the kernel keeps of it would be old for a second.
+	// The kernel's cache would be stale for a second.
 	cmd := exec.Command("bindfs", "-f", "-o", "attr_timeout=0,entry_timeout=0,negative_timeout=0", from, to)
 	var out testkit.Printed
 	cmd.Stdout, cmd.Stderr = &out, &out
@@ -287,8 +289,8 @@ func bound(t *testing.T, from, to string) *os.Process {
 	return cmd.Process
 }
 
-// On a file system that tells of no changes made elsewhere, they are found by
-// looking.
+// TestChangedElsewhere checks that on a file system without events for remote
+// changes, polling finds them.
 func TestChangedElsewhere(t *testing.T) {
 	faults(t)
 	base := t.TempDir()
@@ -316,9 +318,10 @@ func TestChangedElsewhere(t *testing.T) {
 	l.wantCalm("everything is polled")
 }
 
-// While the disk does not answer, questions are answered from what is known, and
-// nobody is told that it is fresh; the daemon can be asked and ended, and goes on
-// by itself when the disk is back.
+// TestDiskHangs checks that while the disk hangs, requests are answered from
+// the index, and answers do not claim to be up to date. The daemon still
+// responds and can be stopped, and continues by itself when the disk answers
+// again.
 func TestDiskHangs(t *testing.T) {
 	faults(t)
 	base := t.TempDir()
@@ -332,7 +335,8 @@ func TestDiskHangs(t *testing.T) {
 	for round := range 2 {
 		disk.Signal(syscall.SIGSTOP)
 		testkit.Put(t, filepath.Join(elsewhere, "meanwhile.md"), fmt.Sprintf("- quince %d meanwhile\n", round))
-		// Who asks while nobody knows yet that it hangs waits for a few seconds.
+		// Until the daemon has detected the hang, a caller waits for a few
+		// seconds.
 		if err := l.ask("sync", owner.with(fields{"timeout": "1s"}), &struct{}{}); err == nil || !strings.Contains(err.Error(), "unavailable") {
 			t.Errorf("sync answers %v, want unavailable", err)
 		}

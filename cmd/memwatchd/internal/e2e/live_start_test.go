@@ -16,8 +16,7 @@ import (
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/testkit"
 )
 
-// again starts the same daemon once more, and returns what it says until it
-// ends.
+// again starts the same daemon once more, and returns its output when it ends.
 func (l *live) again() (string, error) {
 	cmd := exec.Command("memwatchd", "serve", "--config", l.config)
 	cmd.Env = l.env
@@ -25,9 +24,10 @@ func (l *live) again() (string, error) {
 	return string(out), err
 }
 
-// A second daemon that is started while the first one runs, or is about to end,
-// ends at once and says which process is in its way; the first one's socket is
-// there as long as the first one is. Then the next one starts.
+// TestStartedWhileItEnds checks that a second daemon that is started while the
+// first one runs or shuts down ends at once and names the process of the first
+// one. The first daemon's socket exists as long as the first daemon does. After
+// that the next one starts.
 func TestStartedWhileItEnds(t *testing.T) {
 	t.Parallel()
 	l := newLive(t, filepath.Join(t.TempDir(), "root"), "")
@@ -50,7 +50,7 @@ func TestStartedWhileItEnds(t *testing.T) {
 		t.Errorf("the first one does not answer any more: %+v", a)
 	}
 
-	// It lets a request that is under way finish, and so takes a while to end.
+	// The daemon completes a pending request, and so takes a while to end.
 	c, err := net.Dial("unix", l.socket)
 	if err != nil {
 		t.Fatal(err)
@@ -81,8 +81,8 @@ func TestStartedWhileItEnds(t *testing.T) {
 	}
 }
 
-// What a daemon leaves that was killed keeps no other from starting, even if
-// another process has its number by now.
+// TestStartedAfterKill checks that the files of a killed daemon do not keep
+// another one from starting, even if another process now has its process ID.
 func TestStartedAfterKill(t *testing.T) {
 	t.Parallel()
 	l := newLive(t, filepath.Join(t.TempDir(), "root"), "")
@@ -98,7 +98,7 @@ func TestStartedAfterKill(t *testing.T) {
 		if round == 0 {
 			continue
 		}
-		// As if this process had been given that number.
+		// As if this process had got that ID.
 		locks := 0
 		err := filepath.WalkDir(filepath.Dir(l.config), func(path string, d os.DirEntry, err error) error {
 			if err != nil || !strings.HasSuffix(path, "lock") {
@@ -117,8 +117,8 @@ func TestStartedAfterKill(t *testing.T) {
 	}
 }
 
-// Where a socket cannot be, or would not be safe, that is said before anything
-// else is begun.
+// TestSocketInBadPlaces checks that if a socket cannot be created, or would
+// not be safe, the daemon reports that before it does anything else.
 func TestSocketInBadPlaces(t *testing.T) {
 	t.Parallel()
 	l := newLive(t, filepath.Join(t.TempDir(), "root"), "")
@@ -166,7 +166,7 @@ func TestSocketInBadPlaces(t *testing.T) {
 	if text, err := os.ReadFile(filepath.Join(base, "file")); string(text) != "mine\n" {
 		t.Errorf("the file that was there: %q, %v", text, err)
 	}
-	// The longest that there may be.
+	// The longest valid path.
 	l.socket = long[:107]
 	l.configure("")
 	l.start()
@@ -175,8 +175,8 @@ func TestSocketInBadPlaces(t *testing.T) {
 	}
 }
 
-// A daemon that starts on very many files answers from the beginning, and says
-// how far it is.
+// TestStartsOnManyFiles checks that a daemon that starts on very many files
+// answers from the beginning and reports its progress.
 func TestStartsOnManyFiles(t *testing.T) {
 	faults(t)
 	l := newLive(t, filepath.Join(t.TempDir(), "root"), "")
@@ -186,7 +186,7 @@ func TestStartsOnManyFiles(t *testing.T) {
 	}
 	began := time.Now()
 	l.launch()
-	// What it says while it is at it.
+	// The progress it reports.
 	first, building, before := time.Duration(0), 0, -1
 	var asked time.Time
 	l.within(5*time.Minute, "the index is whole", func() bool {
@@ -207,7 +207,7 @@ func TestStartsOnManyFiles(t *testing.T) {
 		if s.Index.Total == files && s.Index.Done > 0 {
 			building++
 		}
-		if time.Since(asked) < time.Second { // each reads files, which takes its share
+		if time.Since(asked) < time.Second { // each request reads files, which costs time
 			return false
 		}
 		asked = time.Now()
@@ -229,7 +229,7 @@ func TestStartsOnManyFiles(t *testing.T) {
 	if a := l.search(owner, "quince", fields{"limit": 1}); a.Total != files || s.Files != files || s.Watch.Directories+len(s.Watch.Polled) < 1 {
 		t.Errorf("%d are found, status says %d files, %+v", a.Total, s.Files, s.Watch)
 	}
-	// And once more, on the index that there is.
+	// Again, with the existing index.
 	if err := l.stop(); err != nil {
 		t.Fatal(err)
 	}

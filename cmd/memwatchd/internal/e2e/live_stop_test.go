@@ -9,8 +9,9 @@ import (
 	"time"
 )
 
-// A process that was stopped for a while, as all are when the machine sleeps,
-// looks at every file when it wakes up: it cannot know what it has missed.
+// TestStopped checks that a process that was stopped for a while, as all are
+// while the machine sleeps, scans every file when it continues, because it may
+// have missed events.
 func TestStopped(t *testing.T) {
 	faults(t)
 	const files = 60
@@ -43,7 +44,8 @@ func TestStopped(t *testing.T) {
 	}
 }
 
-// A process that was stopped for a moment has missed nothing.
+// TestStoppedBriefly checks that a process that was stopped for a moment has
+// missed nothing.
 func TestStoppedBriefly(t *testing.T) {
 	t.Parallel()
 	const files = 60
@@ -55,7 +57,7 @@ func TestStoppedBriefly(t *testing.T) {
 		for n := range 100 {
 			l.write(fmt.Sprintf("2026-02-%02d/n%d.md", n%28+1, n+100*round), "- quince\n")
 		}
-		time.Sleep(200 * time.Millisecond) // that is what it misses
+		time.Sleep(200 * time.Millisecond) // the time that the daemon misses
 		l.cmd.Process.Signal(syscall.SIGCONT)
 		want := files + 100*(round+1)
 		if a := l.search(owner, "quince", fields{"limit": 1}); a.Total != want || !a.Index.Synced {
@@ -65,8 +67,8 @@ func TestStoppedBriefly(t *testing.T) {
 	l.wantWell(files + 500)
 }
 
-// A daemon that gets what others leave of the processors answers, and catches
-// up.
+// TestNice checks that a daemon with low priority on a busy machine answers and
+// catches up.
 func TestNice(t *testing.T) {
 	faults(t)
 	needs(t, "sh", "nproc", "seq", "renice")

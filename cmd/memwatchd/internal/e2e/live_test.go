@@ -27,28 +27,28 @@ import (
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/testkit"
 )
 
-// A live is a daemon in a process of its own, so that it can be killed, starved
-// and weighed, on a memory of its own.
+// A live is a daemon in a separate process with its own memory, so that a test
+// can kill it, limit its resources and measure it.
 type live struct {
 	t      *testing.T
 	root   string
-	config string // its file
+	config string // its configuration file
 	socket string
 	env    []string
 	limits string     // shell commands before it starts, such as ulimit
-	files  []*os.File // that are handed to it
+	files  []*os.File // passed to the daemon
 
-	panics  bool   // it is made to, and recovers
-	uid     int    // of the daemon, if that is not ours
-	program string // another copy of it
+	panics  bool   // the test makes it panic, and it recovers
+	uid     int    // of the daemon, if different from the test's
+	program string // another copy of the program
 
 	cmd  *exec.Cmd
 	done chan error
 	log  testkit.Printed
 }
 
-// startLive starts a daemon on a root and waits until its index is whole. The
-// configuration is added to what keeps it apart from everything else.
+// startLive starts a daemon on a root and waits until its index is complete.
+// config is added to the settings that isolate the daemon.
 func startLive(t *testing.T, root, config string) *live {
 	t.Helper()
 	l := newLive(t, root, config)
@@ -92,14 +92,14 @@ func (l *live) configure(config string) {
 	}
 }
 
-// start starts the daemon and waits until its index is whole.
+// start starts the daemon and waits until its index is complete.
 func (l *live) start() {
 	l.t.Helper()
 	l.launch()
 	l.ready()
 }
 
-// ready waits until its index is whole.
+// ready waits until the index is complete.
 func (l *live) ready() {
 	l.t.Helper()
 	l.until("the index is whole", func() bool {
@@ -109,7 +109,7 @@ func (l *live) ready() {
 	l.sync()
 }
 
-// launch starts the daemon, and does not wait for anything.
+// launch starts the daemon without waiting.
 func (l *live) launch() {
 	l.t.Helper()
 	// The test binary is memwatchd too, under that name.
@@ -138,7 +138,7 @@ func (l *live) launch() {
 	})
 }
 
-// stop ends the daemon as a supervisor does, and gives it some time.
+// stop stops the daemon as a supervisor does, within a minute.
 func (l *live) stop() error {
 	if l.done == nil {
 		return nil
@@ -149,30 +149,30 @@ func (l *live) stop() error {
 		l.done = nil
 		return err
 	case <-time.After(time.Minute):
-		l.cmd.Process.Signal(syscall.SIGQUIT) // its goroutines go to the log
+		l.cmd.Process.Signal(syscall.SIGQUIT) // writes its goroutines to the log
 		<-l.done
 		l.done = nil
 		return errors.New("it did not stop within a minute")
 	}
 }
 
-// Who asks.
+// The callers of most requests.
 var (
 	owner  = fields{"subject": "owner", "context": "private"}
 	public = fields{"context": "public"}
 )
 
-// fields are those of a request.
+// fields are the fields of a request.
 type fields map[string]any
 
-// with is the fields and others.
+// with returns the fields of f and of more. Those of more take precedence.
 func (f fields) with(more fields) fields {
 	all := maps.Clone(f)
 	maps.Copy(all, more)
 	return all
 }
 
-// ask asks over a connection of its own.
+// ask sends a request over its own connection.
 func (l *live) ask(op string, req fields, answer any) error {
 	body, err := json.Marshal(req)
 	if err != nil {
@@ -200,7 +200,7 @@ func (l *live) ask(op string, req fields, answer any) error {
 	return json.Unmarshal(got, answer)
 }
 
-// must asks what has to be answered.
+// must sends a request that must succeed.
 func (l *live) must(op string, req fields, answer any) {
 	l.t.Helper()
 	if err := l.ask(op, req, answer); err != nil {
@@ -208,7 +208,7 @@ func (l *live) must(op string, req fields, answer any) {
 	}
 }
 
-// search asks for at most 100 hits.
+// search returns at most 100 hits.
 func (l *live) search(who fields, query string, more fields) *api.SearchAnswer {
 	l.t.Helper()
 	var a api.SearchAnswer
@@ -221,7 +221,7 @@ func (l *live) get(who fields, path string) (*api.GetAnswer, error) {
 	return &a, l.ask("get", who.with(fields{"path": path}), &a)
 }
 
-// status is the daemon's, with whether it is healthy.
+// status returns the status of the daemon, including its health.
 func (l *live) status() (api.Status, error) {
 	var s struct {
 		api.Status
@@ -248,14 +248,14 @@ func (l *live) check() *api.CheckAnswer {
 	return &a
 }
 
-// sync waits until everything is found that was saved.
+// sync waits until everything saved before can be found.
 func (l *live) sync() {
 	l.t.Helper()
 	var a api.SyncAnswer
 	l.must("sync", owner.with(fields{"timeout": "2m"}), &a)
 }
 
-// until waits for what has to become true.
+// until waits until a condition is true, for up to a minute.
 func (l *live) until(what string, cond func() bool) {
 	l.t.Helper()
 	l.within(time.Minute, what, cond)
@@ -277,7 +277,7 @@ func (l *live) within(limit time.Duration, what string, cond func() bool) {
 	}
 }
 
-// path is where a file of the memory is.
+// path returns the path of a file of the memory.
 func (l *live) path(path string) string { return filepath.Join(l.root, path) }
 
 func (l *live) write(path, text string) {
@@ -285,10 +285,10 @@ func (l *live) write(path, text string) {
 	testkit.Put(l.t, l.path(path), text)
 }
 
-// peak is the most memory that the daemon has held so far, in MiB.
+// peak returns the daemon's peak resident memory in MiB.
 func (l *live) peak() int { return l.kilobytes("VmHWM") >> 10 }
 
-// resident is the memory that it holds now, in MiB.
+// resident returns the daemon's resident memory in MiB.
 func (l *live) resident() int { return l.kilobytes("VmRSS") >> 10 }
 
 func (l *live) kilobytes(key string) int {
@@ -310,13 +310,13 @@ func (l *live) kilobytes(key string) int {
 	return 0
 }
 
-// raced reports whether we look for races, which takes memory.
+// raced reports whether the race detector is on, which needs memory.
 func raced() bool {
 	info, ok := debug.ReadBuildInfo()
 	return ok && slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"})
 }
 
-// homeDir makes a directory that is not below /tmp or $TMPDIR, where editors
+// homeDir creates a directory that is not below /tmp or $TMPDIR, where editors
 // save with less care.
 func homeDir(t *testing.T) string {
 	t.Helper()
@@ -335,7 +335,7 @@ func homeDir(t *testing.T) string {
 	return ""
 }
 
-// needs skips a test where a program is missing.
+// needs skips a test if a program is missing.
 func needs(t *testing.T, programs ...string) {
 	t.Helper()
 	for _, p := range programs {
@@ -345,7 +345,7 @@ func needs(t *testing.T, programs ...string) {
 	}
 }
 
-// texts are those of hits, with their places, in order of place.
+// texts returns the texts of hits with their places, sorted by place.
 func texts(a *api.SearchAnswer) []string {
 	var list []string
 	for _, h := range a.Hits {
@@ -355,11 +355,12 @@ func texts(a *api.SearchAnswer) []string {
 	return list
 }
 
-// nobody is the user that a daemon runs as where we are root and it must not
-// be.
+// nobody is the user ID of a daemon that must not run as root when the tests
+// do.
 const nobody = 65534
 
-// newSomebodys is a daemon that permissions hold for, even where we are root.
+// newSomebodys returns a daemon that is subject to file permissions, even if
+// the tests run as root.
 func newSomebodys(t *testing.T, config string) *live {
 	t.Helper()
 	l := newLive(t, "", config)
@@ -379,7 +380,7 @@ func newSomebodys(t *testing.T, config string) *live {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// Where the test binary lies others may not look.
+		// Other users cannot read the directory of the test binary.
 		l.program = filepath.Join(base, "memwatchd")
 		if err := os.WriteFile(l.program, program, 0o755); err != nil {
 			t.Fatal(err)
@@ -388,7 +389,7 @@ func newSomebodys(t *testing.T, config string) *live {
 	return l
 }
 
-// own gives the daemon's user all there is.
+// own makes the daemon's user the owner of all its files.
 func (l *live) own() {
 	l.t.Helper()
 	if l.uid == 0 {

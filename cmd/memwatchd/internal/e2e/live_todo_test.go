@@ -14,7 +14,7 @@ import (
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/testkit"
 )
 
-// A chores is a daemon on copies of tasks.
+// A chores is a daemon with copies of tasks.
 type chores struct {
 	*live
 	before, now string // sessions of yesterday and of today
@@ -22,7 +22,7 @@ type chores struct {
 
 const oneTask = "---\ntasks: \"0/1\"\n---\n\n## Tasks\n- [ ] Renew the certificate\n"
 
-// startChores starts a daemon that has noted an open task in two sessions.
+// startChores starts a daemon that has recorded an open task in two sessions.
 func startChores(t *testing.T, config string) *chores {
 	t.Helper()
 	return startChoresAt(t, t.TempDir(), config)
@@ -56,7 +56,7 @@ func (c *chores) read(path string) string {
 	return string(text)
 }
 
-// edit replaces a word in a file, as an editor does that writes in place.
+// edit replaces a word in a file in place, as some editors do.
 func (c *chores) edit(path, from, to string) {
 	c.t.Helper()
 	text := c.read(path)
@@ -66,14 +66,14 @@ func (c *chores) edit(path, from, to string) {
 	c.write(path, strings.Replace(text, from, to, 1))
 }
 
-// becomes waits for what a file is to become.
+// becomes waits until a file has the wanted text.
 func (c *chores) becomes(path, want string) {
 	c.t.Helper()
 	c.until(path+" is written", func() bool { return c.read(path) == want })
 }
 
-// sentinel completes a task of its own. When its copy is ticked, everything that
-// was saved before has been decided too.
+// sentinel completes a task of its own. When the copy is ticked, everything
+// saved before has been decided too.
 func (c *chores) sentinel(name string) {
 	c.t.Helper()
 	older, newer := testkit.Ago(1)+"/sentinel_"+name+".md", testkit.Ago(0)+"/sentinel_"+name+".md"
@@ -86,7 +86,7 @@ func (c *chores) sentinel(name string) {
 
 func (c *chores) planned() int { return c.mustStatus().Todosync.Planned }
 
-// writes lists what was written to files that are not sentinels, by path.
+// writes lists the files that the daemon wrote, except sentinels, by path.
 func (c *chores) writes() []string {
 	c.t.Helper()
 	var a api.JournalAnswer
@@ -111,8 +111,8 @@ func (c *chores) wrote(want ...string) {
 
 const quickly = "write: {quiet: 50ms}\n"
 
-// One edit by hand leads to one write-back of each file concerned, and to
-// nothing after that: also not when the daemon is started again.
+// TestTodoTicksOnce checks that one edit by hand causes one write-back of each
+// affected file and no further writes, not even after a restart.
 func TestTodoTicksOnce(t *testing.T) {
 	t.Parallel()
 	c := startChores(t, quickly)
@@ -137,8 +137,9 @@ func TestTodoTicksOnce(t *testing.T) {
 	c.wrote(c.before, third)
 }
 
-// A box that was ticked and that a person unticks stays open: after other edits,
-// after a restart and after the task is done once more.
+// TestTodoUntickedStays checks that a ticked box that a person unticks stays
+// open: after other edits, after a restart and after the task is done once
+// more.
 func TestTodoUntickedStays(t *testing.T) {
 	t.Parallel()
 	c := startChores(t, quickly)
@@ -161,7 +162,8 @@ func TestTodoUntickedStays(t *testing.T) {
 	c.wrote(c.before)
 }
 
-// While a write-back waits people go on: what they do decides.
+// TestTodoPersonWins checks that while a write-back is pending, edits by a
+// person take precedence.
 func TestTodoPersonWins(t *testing.T) {
 	for name, f := range map[string]func(*chores){
 		"unticks the source": func(c *chores) { c.edit(c.now, "[x]", "[ ]") },
@@ -194,7 +196,7 @@ func TestTodoPersonWins(t *testing.T) {
 			f(c)
 			c.sync()
 			c.until("there is nothing to wait for", func() bool { return c.planned() == 0 })
-			// And so it stays when nothing has to be waited for.
+			// This also holds when pending writes are due.
 			if err := c.stop(); err != nil {
 				t.Fatal(err)
 			}
@@ -218,7 +220,7 @@ func (c *chores) remove(path string) {
 	}
 }
 
-// tree is every file of people's but sentinels.
+// tree returns the contents of all files except sentinels and hidden files.
 func (c *chores) tree() map[string]string {
 	c.t.Helper()
 	files := map[string]string{}
@@ -236,8 +238,8 @@ func (c *chores) tree() map[string]string {
 	return files
 }
 
-// A wish that waits is not forgotten when the daemon is killed, and comes true
-// when it can.
+// TestTodoWaitsAcrossKill checks that a pending write-back is not lost when the
+// daemon is killed, and is done when possible.
 func TestTodoWaitsAcrossKill(t *testing.T) {
 	t.Parallel()
 	c := startChores(t, "write: {quiet: 1h}\n")
@@ -255,8 +257,8 @@ func TestTodoWaitsAcrossKill(t *testing.T) {
 	c.wrote(c.before)
 }
 
-// What is done while no daemon runs counts; what was done before the first one
-// does not, nor what was done before its state was lost.
+// TestTodoStarts checks that changes made while no daemon runs count. Changes
+// made before the first start, or before the state was lost, do not.
 func TestTodoStarts(t *testing.T) {
 	t.Parallel()
 	c := startChores(t, quickly)
@@ -282,7 +284,7 @@ func TestTodoStarts(t *testing.T) {
 	}
 }
 
-// forget loses what is known of tasks.
+// forget deletes the record of tasks.
 func (c *chores) forget() {
 	c.t.Helper()
 	var found []string
@@ -300,8 +302,8 @@ func (c *chores) forget() {
 	}
 }
 
-// With writing turned off no byte is written unasked, and what would be is told;
-// what somebody asks for is written.
+// TestTodoWritingOff checks that with writing disabled, the daemon writes
+// nothing on its own and reports the pending writes. Requested writes are done.
 func TestTodoWritingOff(t *testing.T) {
 	t.Parallel()
 	c := startChores(t, "write: {enabled: false, quiet: 0s}\n")
@@ -326,7 +328,8 @@ func TestTodoWritingOff(t *testing.T) {
 	c.wrote(c.before)
 }
 
-// Tasks are reconciled where the files are, whatever else is wrong with one.
+// TestTodoRefused checks that a file that cannot be written does not keep tasks
+// in other files from being reconciled.
 func TestTodoRefused(t *testing.T) {
 	t.Parallel()
 	c := startChores(t, quickly)
@@ -352,8 +355,8 @@ func TestTodoRefused(t *testing.T) {
 	}
 }
 
-// What is done in a memory that is not there yet when the daemon starts for the
-// first time, as its disk comes later, is noted and nothing more.
+// TestTodoRootComesLater checks that changes in a memory that is not mounted at
+// the first start are only recorded.
 func TestTodoRootComesLater(t *testing.T) {
 	t.Parallel()
 	base := t.TempDir()

@@ -15,15 +15,15 @@ import (
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/testkit"
 )
 
-// A phone is a server with one topic. It keeps what is sent to it.
+// A phone is a server with one topic. It stores the messages sent to it.
 type phone struct {
 	*httptest.Server
 	mu      sync.Mutex
-	lines   []string // each with its end
+	lines   []string // each with its line end
 	ids     []string
-	came    chan struct{} // is closed when there is something new
-	asked   []string      // since, of each connection
-	forgets bool          // it does not know any more what it has sent
+	came    chan struct{} // closed when a message arrives
+	asked   []string      // the since parameter of each connection
+	forgets bool          // it has lost its messages
 }
 
 const phoneTopic, phoneToken = "my-phone", "tk_of_the_phone"
@@ -39,7 +39,7 @@ func newPhone(t *testing.T) *phone {
 	return p
 }
 
-// send is what somebody sends to the topic.
+// send adds a message to the topic.
 func (p *phone) send(id, title, text string, ago ...time.Duration) {
 	at := time.Now()
 	for _, d := range ago {
@@ -55,7 +55,7 @@ func (p *phone) send(id, title, text string, ago ...time.Duration) {
 	p.came = make(chan struct{})
 }
 
-// ServeHTTP gives the stream, from the message that is asked for.
+// ServeHTTP streams the messages after the requested one.
 func (p *phone) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Header.Get("Authorization") != "Bearer "+phoneToken {
 		w.WriteHeader(http.StatusForbidden)
@@ -94,8 +94,9 @@ func (p *phone) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// Messages to the topic become notes of the day, each once, whatever ends and
-// however: the connection, the daemon, or what either remembers.
+// TestTopic checks that messages to the topic become notes of the day, each
+// once. This holds when the connection breaks, the daemon is killed, or either
+// side loses its record.
 func TestTopic(t *testing.T) {
 	t.Parallel()
 	p := newPhone(t)
@@ -136,8 +137,8 @@ func TestTopic(t *testing.T) {
 	p.send("two", "", "while nobody listened")
 	heard(2)
 
-	// The daemon is killed, and forgets what it has heard; the server forgets
-	// what it has sent.
+	// The daemon is killed and loses its record of received messages; the
+	// server loses its messages.
 	if err := l.cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
@@ -168,7 +169,7 @@ func TestTopic(t *testing.T) {
 	heard(4)
 }
 
-// noted is all that is in the logs of days.
+// noted returns the text of all daily logs.
 func (l *live) noted() string {
 	l.t.Helper()
 	files, err := filepath.Glob(l.path("memory/*.md"))

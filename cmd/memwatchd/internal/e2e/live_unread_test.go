@@ -11,8 +11,8 @@ import (
 	"github.com/memwatchd/memwatchd/api"
 )
 
-// A file that grows over the limit is not read any more, and says so; when it
-// shrinks it is back.
+// TestGrowsTooLarge checks that a file that exceeds the size limit is no longer
+// read, and is reported. When it shrinks, it is found again.
 func TestGrowsTooLarge(t *testing.T) {
 	t.Parallel()
 	l := startLive(t, t.TempDir(), "watch: {max_file_size: 64KiB}\n")
@@ -52,8 +52,8 @@ func TestGrowsTooLarge(t *testing.T) {
 	}
 }
 
-// A file that grows and grows, in one line without end, costs no memory, and
-// nobody else anything.
+// TestHugeFile checks that a file that grows without limit, in a single line,
+// needs no memory and does not affect other files.
 func TestHugeFile(t *testing.T) {
 	t.Parallel()
 	size := 64 << 20
@@ -95,14 +95,15 @@ func TestHugeFile(t *testing.T) {
 		t.Errorf("%d entries of it are found", a.Total)
 	}
 	t.Logf("%d MiB of file: %d MiB held at most, %d before it", size>>20, l.peak(), before)
-	// What is not too large yet may be read: some times the limit of 4 MiB.
+	// Below the limit of 4 MiB the file may be read, which needs a few times
+	// that much.
 	if held := l.peak() - before; held > 150 && !raced() {
 		t.Errorf("%d MiB were held for it", held)
 	}
 }
 
-// A file that cannot be read is not empty: what it said last stays, and says
-// that it is old.
+// TestUnreadable checks that an unreadable file is not empty: the entries last
+// read stay, marked as stale.
 func TestUnreadable(t *testing.T) {
 	t.Parallel()
 	l := newSomebodys(t, "")
@@ -151,7 +152,7 @@ func TestUnreadable(t *testing.T) {
 		t.Errorf("check says %+v", c.Differing)
 	}
 
-	// A directory likewise.
+	// The same for a directory.
 	chmod("2026-02-05", 0)
 	l.until("the directory is listed", func() bool {
 		return slices.ContainsFunc(l.mustStatus().Skipped, func(s api.Skipped) bool {
@@ -165,7 +166,7 @@ func TestUnreadable(t *testing.T) {
 		t.Errorf("status says %d files, want 2", s.Files)
 	}
 
-	// And all is well again.
+	// The daemon recovers.
 	chmod("2026-02-05", 0o700)
 	chmod("never.md", 0o600)
 	chmod("2026-02-04/a.md", 0o600)

@@ -18,7 +18,7 @@ import (
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/testkit"
 )
 
-// stamps are what is below the root, to the last bit of it.
+// stamps returns the modes, times and contents of all files below the root.
 func (l *live) stamps() map[string]string {
 	l.t.Helper()
 	list := map[string]string{}
@@ -43,7 +43,8 @@ func (l *live) stamps() map[string]string {
 	return list
 }
 
-// wantStill checks that nothing is left over, and nothing is written for a while.
+// wantStill checks that no temporary files are left and that nothing is written
+// for a while.
 func (l *live) wantStill(state string) {
 	l.t.Helper()
 	l.wantSettled()
@@ -52,7 +53,7 @@ func (l *live) wantStill(state string) {
 		watched = 2 * time.Minute
 	}
 	before, applied := l.stamps(), l.mustStatus().Write.Applied
-	time.Sleep(watched) // what is looked at is what it does meanwhile
+	time.Sleep(watched) // the interval of the observation
 	if diff := cmp.Diff(before, l.stamps()); diff != "" {
 		l.t.Errorf("%s, within %s (-before +after):\n%s", state, watched, diff)
 	}
@@ -61,8 +62,8 @@ func (l *live) wantStill(state string) {
 	}
 }
 
-// overdue makes a run of the compactor that was to be days ago one that was
-// missed. The daemon does not run meanwhile.
+// overdue makes a run of the compactor that was due days ago a missed one. The
+// daemon must not run.
 func (l *live) overdue(days int) {
 	l.t.Helper()
 	path := filepath.Join(filepath.Dir(l.config), "state/memwatchd/memwatchd/compactor.json")
@@ -83,7 +84,7 @@ func (l *live) overdue(days int) {
 	}
 }
 
-// ran is when the compactor ran last.
+// ran returns the time of the compactor's last run.
 func (l *live) ran() time.Time {
 	l.t.Helper()
 	s := l.mustStatus().Compactor
@@ -93,7 +94,8 @@ func (l *live) ran() time.Time {
 	return s.LastRun
 }
 
-// crowd fills a long-term file over its limit, so that some of it has to go.
+// crowd fills a long-term file over its limit, so that part of it must be
+// archived.
 func (c *chores) crowd() string {
 	c.t.Helper()
 	const path = "_longterms/owner/_index.md"
@@ -105,9 +107,9 @@ func (c *chores) crowd() string {
 	return path
 }
 
-// Each of the switches turns off what it says and nothing else; and at the first
-// start nothing is written whatever they are. A run of the compactor that was
-// missed is made up for, once.
+// TestWriteSwitches checks that each switch turns off only its own function,
+// and with any setting nothing is written at the first start. A missed run of
+// the compactor is made up for, once.
 func TestWriteSwitches(t *testing.T) {
 	for _, s := range []struct {
 		name, config    string
@@ -180,7 +182,7 @@ func TestWriteSwitches(t *testing.T) {
 				return
 			}
 
-			// Once.
+			// Only once.
 			ran, shrunk := c.ran(), c.read(index)
 			if err := c.stop(); err != nil {
 				t.Fatal(err)
@@ -195,8 +197,8 @@ func TestWriteSwitches(t *testing.T) {
 	}
 }
 
-// A memory in which all is as it should be is the same to the byte after three
-// nights.
+// TestWriteNightsChangeNothing checks that a memory without problems is
+// unchanged to the byte after three nights.
 func TestWriteNightsChangeNothing(t *testing.T) {
 	t.Parallel()
 	l := newLive(t, t.TempDir(), "write: {quiet: 0s}\n")
@@ -245,7 +247,7 @@ follow_ups: "0/1"
 			t.Errorf("in night %d %d changes were made", night+1, s.Write.Applied)
 		}
 	}
-	if err := l.stop(); err != nil { // and so its last run has ended
+	if err := l.stop(); err != nil { // which ends its last run
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(before, l.stamps()); diff != "" {
@@ -253,8 +255,8 @@ follow_ups: "0/1"
 	}
 }
 
-// copyNewer copies every file that is newer, or only there, as programs do that
-// keep directories the same: under another name, which becomes its own.
+// copyNewer copies every file that is newer, or missing in to, as sync tools
+// do: under a temporary name, which is then renamed.
 func copyNewer(from, to string) error {
 	return filepath.WalkDir(from, func(path string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() || filepath.Ext(path) != ".md" {
@@ -277,7 +279,7 @@ func copyNewer(from, to string) error {
 	})
 }
 
-// ignoreGone is an error, unless it says that what was there is not any more.
+// ignoreGone returns err, or nil if err reports a missing file.
 func ignoreGone(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -285,8 +287,9 @@ func ignoreGone(err error) error {
 	return err
 }
 
-// Two daemons on two copies, with a program that copies what is newer both ways:
-// they come to the same and stop, and each writes to a file once.
+// TestWriteTwoCopies runs two daemons on two copies, with a program that copies
+// newer files both ways. The copies become equal and stay so, and each daemon
+// writes to a file once.
 func TestWriteTwoCopies(t *testing.T) {
 	t.Parallel()
 	var both []*chores

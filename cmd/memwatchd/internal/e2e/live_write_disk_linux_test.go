@@ -13,8 +13,8 @@ import (
 	"github.com/memwatchd/memwatchd/api"
 )
 
-// wantHeld checks that nothing comes of what is wished while something is wrong:
-// files are as they were, status says why, and it is not tried all the time.
+// wantHeld checks that no pending write is done while a fault lasts: files stay
+// unchanged, the status contains the reason, and retries are limited.
 func (w *wave) wantHeld(state, words string) {
 	w.t.Helper()
 	w.until("status says why", func() bool {
@@ -32,8 +32,8 @@ func (w *wave) wantHeld(state, words string) {
 	w.wantSettled()
 }
 
-// There is no room beside the files: they stay as they are, and are written when
-// there is.
+// TestWriteFullDisk checks that without free space beside the files, they stay
+// unchanged. They are written when there is space.
 func TestWriteFullDisk(t *testing.T) {
 	faults(t)
 	root := filepath.Join(t.TempDir(), "root")
@@ -48,8 +48,8 @@ func TestWriteFullDisk(t *testing.T) {
 	w.wantOnce()
 }
 
-// There is no room for what must not be forgotten, nor for the journal: no file
-// is changed before there is.
+// TestWriteNoRoomForJournal checks that without free space for the record of
+// tasks or for the journal, no file is changed.
 func TestWriteNoRoomForJournal(t *testing.T) {
 	t.Parallel()
 	c := startWaves(t)
@@ -61,8 +61,8 @@ func TestWriteNoRoomForJournal(t *testing.T) {
 	w.wantOnce()
 }
 
-// Files in directories that cannot be written are refused, and written when they
-// can be.
+// TestWriteReadOnlyDirectory checks that files in read-only directories are
+// refused, and written when the directories become writable.
 func TestWriteReadOnlyDirectory(t *testing.T) {
 	t.Parallel()
 	c := &chores{live: newSomebodys(t, eager)}
@@ -88,7 +88,7 @@ func TestWriteReadOnlyDirectory(t *testing.T) {
 	}
 	chmod(0o700)
 	if os.Getenv("FAULTS") != "" {
-		// By itself in a while, which is long.
+		// Without a change this takes long.
 		w.within(10*time.Minute, "all are ticked", func() bool { return w.done() == w.files })
 	}
 	for n := range w.files {
@@ -102,8 +102,9 @@ func TestWriteReadOnlyDirectory(t *testing.T) {
 	}
 }
 
-// System calls fail while the daemon writes, for as long as they like: files are
-// the old or the new version, and all are written in the end, once.
+// TestWriteFailing makes system calls fail for an unlimited time while the
+// daemon writes. Each file has its old or its new version, and in the end all
+// are written, once.
 func TestWriteFailing(t *testing.T) {
 	t.Parallel()
 	needs(t, "strace")

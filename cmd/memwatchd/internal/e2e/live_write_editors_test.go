@@ -12,15 +12,15 @@ import (
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/testkit"
 )
 
-// A sitting is an editor in which somebody has a file open.
+// A sitting is an editor with an open file.
 type sitting struct {
 	name    string
 	program string
 	needs   []string
-	keys    func(*screen) // adds a line, and does not save
-	save    func(*screen) // and end
-	insist  func(*screen) // save although it warns, and end
-	reason  string        // why it is waited for
+	keys    func(*screen) // adds a line without saving
+	save    func(*screen) // saves and ends
+	insist  func(*screen) // saves despite a warning, and ends
+	reason  string        // why the write-back waits
 }
 
 const ownLine = "- a line of mine"
@@ -68,7 +68,8 @@ func (e sitting) sit(t *testing.T) (*chores, *screen) {
 	return c, s
 }
 
-// waitsFor waits until status says that a file is not written for a reason.
+// waitsFor waits until the status reports that a file is not written for a
+// reason.
 func (c *chores) waitsFor(path, reason string) {
 	c.t.Helper()
 	c.until(path+" waits: "+reason, func() bool {
@@ -80,8 +81,8 @@ func (c *chores) waitsFor(path, reason string) {
 
 var tickedTask = strings.NewReplacer("0/1", "1/1", "[ ]", "[x]").Replace(oneTask)
 
-// While somebody has changed a file in an editor, and not saved it, it is left
-// alone; it is ticked when they have.
+// TestWriteWaitsForEditor checks that the daemon does not write a file with
+// unsaved changes in an editor. It ticks the box after the file is saved.
 func TestWriteWaitsForEditor(t *testing.T) {
 	for _, e := range sittings {
 		t.Run(e.name, func(t *testing.T) {
@@ -97,14 +98,15 @@ func TestWriteWaitsForEditor(t *testing.T) {
 			e.save(s)
 			s.end()
 			c.becomes(c.before, tickedTask+ownLine+"\n")
-			os.Remove(c.path(c.before) + "~") // which Emacs keeps
+			os.Remove(c.path(c.before) + "~") // Emacs keeps a backup
 			others.wantOnce()
 		})
 	}
 }
 
-// What somebody asks for is done although a file is open in an editor. Who saves
-// there then is warned, and decides.
+// TestWriteAskedBesideEditor checks that a requested write is done although the
+// file is open in an editor. The editor then warns its user on saving, and the
+// user decides.
 func TestWriteAskedBesideEditor(t *testing.T) {
 	for _, e := range sittings {
 		t.Run(e.name, func(t *testing.T) {
@@ -131,7 +133,8 @@ func TestWriteAskedBesideEditor(t *testing.T) {
 	}
 }
 
-// While git is in the middle of something nothing is written beside it.
+// TestWriteWaitsForGit checks that while a git operation is in progress, the
+// daemon writes nothing to the repository.
 func TestWriteWaitsForGit(t *testing.T) {
 	t.Parallel()
 	needs(t, "git")

@@ -14,7 +14,7 @@ import (
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/testkit"
 )
 
-// A wave is a task in many files, done in one of them.
+// A wave is a task in many files that is completed in one of them.
 type wave struct {
 	*chores
 	name  string
@@ -31,8 +31,8 @@ func (w *wave) ticked(n int) string {
 	return strings.NewReplacer("0/1", "1/1", "[ ]", "[x]").Replace(w.text(n))
 }
 
-// wave has a task done that is open in so many files, and waits until the daemon
-// has begun to tick it there.
+// wave completes a task that is open in a number of files, and waits until the
+// daemon has begun to tick it there.
 func (c *chores) wave(name string, files int) *wave {
 	c.t.Helper()
 	w := c.newWave(name, files)
@@ -41,7 +41,7 @@ func (c *chores) wave(name string, files int) *wave {
 	return w
 }
 
-// newWave makes a task that is open in so many files.
+// newWave creates a task that is open in a number of files.
 func (c *chores) newWave(name string, files int) *wave {
 	c.t.Helper()
 	w := &wave{c, name, files}
@@ -49,16 +49,16 @@ func (c *chores) newWave(name string, files int) *wave {
 		c.write(w.path(n), w.text(n))
 	}
 	c.write(w.source(), "## Tasks\n- [ ] Send "+name+"\n")
-	if c.done != nil { // it runs, or is about to run with another configuration
+	if c.done != nil { // it runs, or will run with another configuration
 		c.until("all of it is indexed", func() bool { return c.ask("sync", owner, new(api.SyncAnswer)) == nil })
 	}
 	return w
 }
 
-// source is the file in which the task is done.
+// source returns the file in which the task is completed.
 func (w *wave) source() string { return testkit.Ago(0) + "/source_" + w.name + ".md" }
 
-// come has the task done, in place: that takes no room on a disk.
+// come completes the task in place, which needs no space on a disk.
 func (w *wave) come() {
 	w.t.Helper()
 	f, err := os.OpenFile(w.live.path(w.source()), os.O_WRONLY, 0)
@@ -73,8 +73,8 @@ func (w *wave) come() {
 	}
 }
 
-// done is how many files are ticked. Each is all of the old version or all of the
-// new one.
+// done returns the number of ticked files. Each file must have its whole old or
+// its whole new version.
 func (w *wave) done() (done int) {
 	w.t.Helper()
 	for n := range w.files {
@@ -89,8 +89,8 @@ func (w *wave) done() (done int) {
 	return done
 }
 
-// wantOnce waits until all files are ticked, and checks that each was written to
-// once, and nothing is left over.
+// wantOnce waits until all files are ticked, and checks that each was written
+// once and that no temporary files are left.
 func (w *wave) wantOnce() {
 	w.t.Helper()
 	w.until("all are ticked", func() bool { return w.done() == w.files })
@@ -113,8 +113,8 @@ func (w *wave) wantOnce() {
 	}
 }
 
-// startWaves starts a daemon that knows a little already: what is seen at the
-// first start is only noted.
+// startWaves starts a daemon that already has a record of tasks: changes seen
+// at the first start are only recorded.
 func startWaves(t *testing.T) *chores {
 	t.Helper()
 	c := startChores(t, eager)
@@ -122,8 +122,8 @@ func startWaves(t *testing.T) *chores {
 	return c
 }
 
-// The daemon is killed at any moment while it writes: each file is the old or the
-// new version, and the next daemon does what is left to be done, once.
+// TestWriteKilled kills the daemon at any moment while it writes. Each file has
+// its old or its new version, and the next daemon completes the rest, once.
 func TestWriteKilled(t *testing.T) {
 	t.Parallel()
 	c := startWaves(t)
@@ -141,7 +141,7 @@ func TestWriteKilled(t *testing.T) {
 		if t.Failed() {
 			t.Fatalf("round %d, killed when %d of %d were ticked", round, done, w.files)
 		}
-		for n := range w.files { // not more and more
+		for n := range w.files { // keeps the number of files constant
 			c.remove(w.path(n))
 		}
 		c.remove(w.source())
@@ -152,8 +152,9 @@ func TestWriteKilled(t *testing.T) {
 	t.Logf("%d times there was something left to do", halfway)
 }
 
-// A daemon that is asked to end while it writes ends well and soon, and leaves
-// nothing behind; the next one does what is left to be done, once.
+// TestWriteStopped checks that a daemon that is stopped while it writes ends
+// soon and without error, and leaves no temporary files. The next daemon
+// completes the rest, once.
 func TestWriteStopped(t *testing.T) {
 	t.Parallel()
 	c := startWaves(t)
@@ -165,7 +166,7 @@ func TestWriteStopped(t *testing.T) {
 		if err := c.stop(); err != nil {
 			t.Fatalf("round %d: it ended with: %v", round, err)
 		}
-		if took := time.Since(began); took > 20*time.Second { // it has five, on a machine with nothing else to do
+		if took := time.Since(began); took > 20*time.Second { // five seconds on an idle machine
 			t.Errorf("round %d: it took %s to end", round, took)
 		}
 		if left := c.leftovers(); len(left) > 0 {
@@ -180,8 +181,8 @@ func TestWriteStopped(t *testing.T) {
 	t.Logf("%d times there was something left to do", halfway)
 }
 
-// The configuration is read again while the daemon writes, and makes sense or
-// not: all is written, once.
+// TestWriteReloaded reloads a valid or invalid configuration while the daemon
+// writes. Every file is written, once.
 func TestWriteReloaded(t *testing.T) {
 	t.Parallel()
 	c := startWaves(t)
@@ -197,8 +198,8 @@ func TestWriteReloaded(t *testing.T) {
 			t.Fatalf("round %d", round)
 		}
 	}
-	// Signals that come close together are one: here is one that makes no sense
-	// for certain.
+	// Signals in quick succession count as one, so this sends one with a
+	// configuration that is certainly invalid.
 	c.configure("write: {quit: 1s}\n")
 	c.cmd.Process.Signal(syscall.SIGHUP)
 	c.until("the configuration that makes no sense is refused", func() bool {

@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// A mix is what agents write at the same time, each with a word of its own in all
-// that it says.
+// mix lists requests that agents send at the same time, each with a unique word
+// in all its text.
 var mix = []struct {
 	op  string
 	req func(word string) fields
@@ -33,15 +33,15 @@ var mix = []struct {
 	}},
 }
 
-// Many write to the same files, a person among them, and the daemon is killed at
-// any moment: what was acknowledged is there, nothing is there twice, and nothing
-// is left over.
+// TestMixKilled kills the daemon at any moment while agents and a person write
+// to the same files. Acknowledged writes are there, nothing is duplicated, and
+// no temporary files are left.
 func TestMixKilled(t *testing.T) {
 	t.Parallel()
 	c := startChores(t, eager)
 	log := "memory/" + time.Now().UTC().Format(time.DateOnly) + ".md"
 	c.write(log, "# Log\n")
-	acked := map[string]string{} // word → what wrote it
+	acked := map[string]string{} // word → operation that wrote it
 	for round := range thorough(5, 60) {
 		var mu sync.Mutex
 		var all sync.WaitGroup
@@ -56,7 +56,7 @@ func TestMixKilled(t *testing.T) {
 						acked[word] = m.op
 						mu.Unlock()
 						continue
-					} else if !strings.Contains(err.Error(), `"busy"`) { // the person's doing
+					} else if !strings.Contains(err.Error(), `"busy"`) { // caused by the person's saves
 						if strings.HasPrefix(err.Error(), m.op+" ") && !strings.Contains(err.Error(), `"unavailable"`) {
 							t.Errorf("%v", err)
 						}
@@ -106,8 +106,9 @@ var (
 	mixID   = regexp.MustCompile(`<!-- id=(\w+)`)
 )
 
-// wantMix checks that each word that was acknowledged is in the files once, others
-// at most once, and that there is no section twice in a session's file, and no id.
+// wantMix checks that each acknowledged word is in the files once and other
+// words at most once, and that no section of a session's file and no id is
+// duplicated.
 func (c *chores) wantMix(acked map[string]string) {
 	c.t.Helper()
 	count := map[string]int{}

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// The power fails while the daemon writes: each file is the old or the new
-// version, and the next daemon does what is left to be done, once.
+// TestWritePowerCut cuts the power while the daemon writes. Each file has its
+// old or its new version, and the next daemon completes the rest, once.
 func TestWritePowerCut(t *testing.T) {
 	faults(t)
 	const cuts = 25
@@ -30,7 +30,7 @@ func TestWritePowerCut(t *testing.T) {
 	for cut := range cuts {
 		w := c.newWave("p"+letters(cut), 12)
 		w.come()
-		mustRun(t, "sync", "-f", disk) // what people have saved is not what this is about
+		mustRun(t, "sync", "-f", disk) // this test is not about the saves of people
 		c.until("it begins", func() bool { return w.done() > 0 })
 		time.Sleep(rand.N(120 * time.Millisecond))
 		d.hold(l)

@@ -19,10 +19,10 @@ import (
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/testkit"
 )
 
-// eager writes as soon as it can, and as often as there is something to write.
+// eager makes the daemon write without delay and with a high limit of writes.
 const eager = "write: {quiet: 0s, fuse: 10000}\nwatch: {vanish: 100ms, reconcile: 2s}\n"
 
-// thorough is how often something is done in make test, or with FAULTS=1.
+// thorough returns the number of repetitions: usually, or faults with FAULTS=1.
 func thorough(usually, faults int) int {
 	if os.Getenv("FAULTS") != "" {
 		return faults
@@ -30,8 +30,8 @@ func thorough(usually, faults int) int {
 	return usually
 }
 
-// leftovers are what lies below the root that is no Markdown file of somebody, nor
-// what fills a disk, and what the journal has that is not settled.
+// leftovers lists the files below the root that are not Markdown files or the
+// filler of a disk, and the journal's unresolved changes.
 func (l *live) leftovers() (left []string) {
 	l.t.Helper()
 	journal := filepath.Join(filepath.Dir(l.config), "state/memwatchd/memwatchd/journal")
@@ -47,7 +47,7 @@ func (l *live) leftovers() (left []string) {
 	filepath.WalkDir(l.root, func(path string, e fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
-			return nil // it was there for a moment
+			return nil // it existed only for a moment
 		case e.IsDir() && e.Name() == ".git":
 			return fs.SkipDir
 		case !e.IsDir() && filepath.Ext(path) != ".md" && e.Name() != "filler":
@@ -58,7 +58,7 @@ func (l *live) leftovers() (left []string) {
 	return left
 }
 
-// wantSettled checks that nothing is left of changes that were made.
+// wantSettled waits until no temporary files of changes are left.
 func (l *live) wantSettled() {
 	l.t.Helper()
 	var left []string
@@ -75,17 +75,17 @@ var (
 	counters = regexp.MustCompile(`(?m)^tasks: "\d+/`)
 )
 
-// unticked is a text as it was before boxes in it were ticked and counted.
+// unticked returns a text with its boxes unticked and its counters at zero.
 func unticked(text string) string {
 	return counters.ReplaceAllString(boxes.ReplaceAllString(text, "- [ ]"), `tasks: "0/`)
 }
 
-// A saver saves a file in one of the ways in which programs do.
+// A saver saves a file as some programs do.
 type saver struct {
 	name    string
 	save    func(path, text string) error
-	appends bool // a line at the end, instead of all of it
-	torn    bool // who reads meanwhile may find a part
+	appends bool // appends a line instead of replacing the file
+	torn    bool // a concurrent reader may find a part
 }
 
 var savers = []saver{
@@ -104,22 +104,22 @@ var savers = []saver{
 		if err != nil {
 			return err
 		}
-		time.Sleep(time.Duration(rand.IntN(30)) * time.Millisecond) // it is held open
+		time.Sleep(time.Duration(rand.IntN(30)) * time.Millisecond) // the file is held open
 		_, err = f.WriteString(text)
 		return errors.Join(err, f.Close())
 	}},
 }
 
-// personal is what a person saves the n-th time.
+// personal returns the n-th version that a person saves.
 func personal(n int) string {
 	return fmt.Sprintf("%s\n## Words\n%s- version %d\n", oneTask, strings.Repeat("- padding\n", n%50), n)
 }
 
 func appended(n int) string { return fmt.Sprintf("- version %d\n", n) }
 
-// People save a file while the daemon ticks a task in it and opens it again, as
-// fast as it can, because it is asked to: no save is ever lost, and nothing is
-// left over.
+// TestWriteRaces saves a file while the daemon ticks and opens a task in it on
+// request, as fast as it can. No save is ever lost, and no temporary files are
+// left.
 func TestWriteRaces(t *testing.T) {
 	for _, p := range savers {
 		t.Run(p.name, func(t *testing.T) {
@@ -157,7 +157,7 @@ func (p saver) race(t *testing.T, rounds int) {
 		}
 	})
 	if !p.torn {
-		group.Go(func() { // who reads finds all of a version
+		group.Go(func() { // a reader finds a whole version
 			for !over.Load() {
 				text, err := os.ReadFile(path)
 				var n int
@@ -203,8 +203,8 @@ func (p saver) race(t *testing.T, rounds int) {
 	t.Logf("%d saves; %d questions, %d changes of the file, %d of all; %d races lost", rounds, asked, changed, s.Applied, s.LostRaces)
 }
 
-// People save many files in the instant in which the daemon ticks a task in each
-// of them, unasked: what they have saved stays.
+// TestTickRaces saves many files at the instant in which the daemon ticks a
+// task in each of them on its own. Every save stays.
 func TestTickRaces(t *testing.T) {
 	for _, p := range savers {
 		t.Run(p.name, func(t *testing.T) {
@@ -251,7 +251,7 @@ func (p saver) raceTicks(t *testing.T, files int) {
 		time.Sleep(rand.N(took + time.Millisecond))
 		text := call(n, n)
 		if ticked(n) {
-			text = strings.Replace(text, "[ ]", "[x]", 1) // who saves has just read it
+			text = strings.Replace(text, "[ ]", "[x]", 1) // the person has just read it
 		} else {
 			met++
 		}
@@ -273,7 +273,7 @@ func (p saver) raceTicks(t *testing.T, files int) {
 	open := 0
 	for n := range files {
 		text := c.read(path(n))
-		// One that is open was saved by somebody who had not seen it ticked.
+		// An open box was saved by a person who had not seen it ticked.
 		var journal api.JournalAnswer
 		if c.must("journal", owner.with(fields{"path": path(n), "limit": 1}), &journal); len(journal.Writes) == 0 {
 			t.Errorf("%s was never ticked:\n%s", path(n), text)

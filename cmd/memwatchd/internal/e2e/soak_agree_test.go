@@ -23,10 +23,10 @@ import (
 	"github.com/memwatchd/memwatchd/memory"
 )
 
-// soakWord is what only one entry has.
+// soakWord matches the word that is unique to one entry.
 var soakWord = regexp.MustCompile(`\bx[bcdfghjklm]+\b`)
 
-// A truth is what the files say to somebody.
+// A truth is the content of the files that a caller may see.
 type truth struct {
 	who     fields
 	entries int
@@ -40,8 +40,8 @@ type entryAt struct {
 	text      string
 }
 
-// agree compares what the files say, each entry of each, with what is found.
-// It does not ask the daemon which files there are.
+// agree compares each entry of the files with the results of searches. It reads
+// the directories itself instead of relying on the daemon.
 func (s *soak) agree(when string) {
 	s.t.Helper()
 	s.sync()
@@ -81,7 +81,7 @@ func (s *soak) agree(when string) {
 		differs.add("check says that %s %s", c.Path, c.Reason)
 	}
 	for i, tr := range truths {
-		if i > 1 { // what the public sees, these see as well
+		if i > 1 { // the public sees these, and so do the others
 			maps.DeleteFunc(tr.words, func(word string, at entryAt) bool { return truths[1].words[word] == at })
 		}
 		if err := s.compare(tr, truths[1], differs); err != nil {
@@ -97,7 +97,7 @@ func (s *soak) agree(when string) {
 	s.t.Logf("%s: %d files, %d entries, of %d words %d are there", when, len(docs), entries, s.words.Load(), len(truths[0].words))
 }
 
-// differences are what does not agree: the first of them.
+// differences counts the differences and keeps the first ones.
 type differences struct {
 	mu   sync.Mutex
 	n    int
@@ -148,8 +148,8 @@ func (s *soak) read() (docs []*memory.Document, dirs int, directories *memory.Di
 	return docs, dirs, directories
 }
 
-// truthOf is what files say to a view. That every line with a word is in an
-// entry is seen from the bytes.
+// truthOf returns the content of the files that a view may see. It checks with
+// the bytes that every line with a word is in an entry.
 func truthOf(who fields, docs []*memory.Document, view memory.View, differs *differences) *truth {
 	tr := &truth{who: who, words: map[string]entryAt{}, hashes: map[string]string{}}
 	for _, whole := range docs {
@@ -188,7 +188,7 @@ func truthOf(who fields, docs []*memory.Document, view memory.View, differs *dif
 	return tr
 }
 
-// compare asks for every word that was ever made.
+// compare searches for every word that was ever created.
 func (s *soak) compare(tr, common *truth, differs *differences) error {
 	c := newHTTPClient(s.socket)
 	defer c.CloseIdleConnections()

@@ -20,13 +20,13 @@ import (
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/cli"
 )
 
-// Who asks, beside the owner and the public.
+// The callers beside the owner and the public.
 var (
 	account = fields{"subject": "acct:42", "context": "private"}
 	alice   = fields{"subject": "alice", "context": "private"}
 )
 
-// askers are those who ask, over every wire.
+// askers returns the actors that send requests, over all interfaces.
 func (s *soak) askers() []*actor {
 	return []*actor{
 		s.searcher(20, s.socket, owner), s.searcher(21, s.socket, public), s.searcher(22, s.socket, account),
@@ -34,7 +34,8 @@ func (s *soak) askers() []*actor {
 	}
 }
 
-// newHTTPClient returns a program that keeps its connections. Each asker has one.
+// newHTTPClient returns a client that keeps its connections. Each asker has
+// one.
 func newHTTPClient(socket string) *http.Client {
 	return &http.Client{Timeout: time.Minute, Transport: &http.Transport{
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
@@ -43,7 +44,7 @@ func newHTTPClient(socket string) *http.Client {
 	}}
 }
 
-// errCode is an answer that is an error.
+// errCode is an error response.
 type errCode struct {
 	code string
 	text string
@@ -51,14 +52,14 @@ type errCode struct {
 
 func (e *errCode) Error() string { return e.text }
 
-// is reports whether an answer is an error of a sort.
+// is reports whether an error has a code.
 func is(err error, code api.Code) bool {
 	e, ok := errors.AsType[*errCode](err)
 	return ok && e.code == string(code)
 }
 
-// question asks. Where a connection breaks, as one does when the daemon is
-// reloaded, it asks again: once, or as often as retries allows.
+// question sends a request. If the connection breaks, as during a reload of the
+// daemon, question retries once, or as often as retries allows.
 func (s *soak) question(ctx context.Context, c *http.Client, method, path string, req fields, answer any) error {
 	body, err := json.Marshal(fields{}.with(req))
 	if err != nil {
@@ -98,7 +99,7 @@ func do(c *http.Client, r *http.Request) ([]byte, int, error) {
 	return got, res.StatusCode, err
 }
 
-// find searches, over a connection of its own.
+// find searches over its own connection.
 func (s *soak) find(ctx context.Context, who fields, query string, more fields) (*api.SearchAnswer, error) {
 	c := newHTTPClient(s.socket)
 	defer c.CloseIdleConnections()
@@ -107,8 +108,8 @@ func (s *soak) find(ctx context.Context, who fields, query string, more fields) 
 	return &a, err
 }
 
-// searcher searches in every mode, with every filter, and looks whether what it
-// is shown is what it may see.
+// searcher searches in every mode, with every filter, and checks that the
+// caller may see the results.
 func (s *soak) searcher(n int, socket string, who fields) *actor {
 	d, c := s.desk(n), newHTTPClient(socket)
 	secret := fields{"context": "private"}
@@ -122,7 +123,7 @@ func (s *soak) searcher(n int, socket string, who fields) *actor {
 		name: fmt.Sprintf("a searcher as %v", who), pause: 60 * time.Millisecond,
 		act: func(ctx context.Context) error {
 			query := d.some(1 + d.IntN(6))
-			if d.IntN(4) == 0 { // a word that may be there, or have been
+			if d.IntN(4) == 0 { // a word that exists, or did
 				query = letters(1 + d.IntN(int(s.words.Load())))
 			}
 			req := who.with(fields{"query": query}).with(filters[d.IntN(len(filters))])
@@ -153,7 +154,7 @@ func (s *soak) searcher(n int, socket string, who fields) *actor {
 	}
 }
 
-// reader asks for everything that is not a search.
+// reader sends all requests other than searches.
 func (s *soak) reader(n int) *actor {
 	d, c := s.desk(n), newHTTPClient(s.socket)
 	return &actor{
@@ -181,7 +182,7 @@ func (s *soak) reader(n int) *actor {
 			case len(asks) + 2:
 				_, err := s.figures(ctx, c)
 				return err
-			case len(asks) + 3: // what was found is gone a moment later, or not
+			case len(asks) + 3: // an entry just found may be deleted meanwhile
 				var found api.SearchAnswer
 				err := s.question(ctx, c, http.MethodPost, "/v1/search", who.with(fields{"query": d.some(2)}), &found)
 				for _, h := range found.Hits {
@@ -193,12 +194,12 @@ func (s *soak) reader(n int) *actor {
 				return err
 			default:
 				err := s.question(ctx, c, http.MethodPost, "/v1/"+asks[k].op, who.with(asks[k].req), nil)
-				if is(err, api.NotFound) { // the daemon begins anew, and has not seen every file
+				if is(err, api.NotFound) { // the daemon restarts, and has not seen every file
 					err = errors.Join(s.question(ctx, c, http.MethodPost, "/v1/sync", fields{"timeout": "1m"}, nil),
 						s.question(ctx, c, http.MethodPost, "/v1/"+asks[k].op, who.with(asks[k].req), nil))
 				}
 				if is(err, api.Unavailable) {
-					return nil // sync, while it begins
+					return nil // sync, while the daemon starts
 				}
 				return err
 			}
@@ -207,16 +208,16 @@ func (s *soak) reader(n int) *actor {
 	}
 }
 
-// health asks as a supervisor does.
+// health checks the health as a supervisor does.
 func (s *soak) health(ctx context.Context, c *http.Client) error {
 	err := s.question(ctx, c, http.MethodGet, "/healthz", nil, &json.RawMessage{})
 	if _, ok := errors.AsType[*json.SyntaxError](err); ok {
-		return nil // the word ok
+		return nil // the body is the word ok
 	}
 	return err
 }
 
-// listener is told what happens, reads it or does not, and goes.
+// listener subscribes to events, reads them or not, and disconnects.
 func (s *soak) listener(n int) *actor {
 	d := s.desk(n)
 	return &actor{
@@ -235,7 +236,7 @@ func (s *soak) listener(n int) *actor {
 			res, err := c.Do(r)
 			if err != nil {
 				s.again.Add(1)
-				return nil // the daemon begins anew, or the time is over
+				return nil // the daemon restarts, or the time is over
 			}
 			defer res.Body.Close()
 			if d.IntN(3) == 0 {
@@ -258,7 +259,7 @@ func (s *soak) listener(n int) *actor {
 	}
 }
 
-// deserter opens connections and does not do what one does with them.
+// deserter opens connections and misuses them.
 func (s *soak) deserter(n int) *actor {
 	d := s.desk(n)
 	const header = "POST /v1/search HTTP/1.1\r\nHost: memwatchd\r\nContent-Length: %d\r\n\r\n%s"
@@ -275,13 +276,13 @@ func (s *soak) deserter(n int) *actor {
 			c.SetDeadline(time.Now().Add(5 * time.Second))
 			s.asked.Add(1)
 			switch d.IntN(5) {
-			case 0: // says nothing
+			case 0: // sends nothing
 				wait(ctx, 500*time.Millisecond)
-			case 1: // says half of it
+			case 1: // sends half of a request
 				io.WriteString(c, whole[:len(whole)/2])
-			case 2: // goes before the answer
+			case 2: // disconnects before the answer
 				io.WriteString(c, whole)
-			case 3: // asks and asks, and reads nothing
+			case 3: // sends many requests and reads nothing
 				for range 50 {
 					if _, err := io.WriteString(c, whole); err != nil {
 						break
@@ -314,7 +315,7 @@ func (s *soak) commander(n int) *actor {
 			out, err := cmd.CombinedOutput()
 			if exit, ok := errors.AsType[*exec.ExitError](err); ok && (slices.Equal(args, []string{"status"}) && exit.ExitCode() == cli.ExitUnhealthy ||
 				exit.Sys().(syscall.WaitStatus).Signaled() || strings.Contains(string(out), "EOF")) {
-				return nil // the daemon begins anew, or the time is over
+				return nil // the daemon restarts, or the time is over
 			}
 			if err != nil {
 				return fmt.Errorf("%q: %w: %s", args, err, out)

@@ -15,23 +15,23 @@ import (
 	"time"
 )
 
-// figures are what a daemon holds, by name.
+// figures are measurements of the daemon, by name.
 type figures map[string]float64
 
-// A sample is what it held at a time.
+// A sample holds the figures at one time.
 type sample struct {
 	at time.Time
 	figures
 }
 
-// bounds say by how much a figure of the last third of the time may be above
-// that of the first: by a part of it, and by what comes and goes. What is lost
-// with every save, or one percent in a minute, is more in the end.
+// bounds limit the growth of a figure from the first third of the time to the
+// last: by a fraction of the figure, and by an amount for fluctuation. A leak
+// with every save, or of one percent in a minute, exceeds the limit in the end.
 var bounds = []struct {
 	name       string
 	part, more float64
-	short      float64 // more, when there is little time for all to fill up
-	raced      bool    // what looks for races does not change it
+	short      float64 // instead of more, in a short test in which caches have no time to fill
+	raced      bool    // the race detector does not change it
 }{
 	{name: "anonymous MiB", part: 0.2, more: 10, short: 40},
 	{name: "live heap MiB", part: 0.15, more: 2, short: 10},
@@ -47,7 +47,7 @@ var bounds = []struct {
 	{name: "state KiB", part: 0.2, more: 8, short: 40 /* eight versions of each file with tasks */, raced: true},
 }
 
-// sample weighs the daemon from outside, as far as that can be done.
+// sample measures the daemon, as far as possible from outside.
 func (s *soak) sample() (sample, error) {
 	c := newHTTPClient(s.socket)
 	defer c.CloseIdleConnections()
@@ -67,9 +67,9 @@ func (s *soak) sample() (sample, error) {
 		filepath.WalkDir(filepath.Join(base, dir), func(path string, d fs.DirEntry, err error) error {
 			switch {
 			case err != nil:
-				return nil // it is gone
+				return nil // deleted meanwhile
 			case d.IsDir() && d.Name() == "journal":
-				return fs.SkipDir // has every change, for as long as one can be undone
+				return fs.SkipDir // the journal keeps every change as long as it can be undone
 			case d.IsDir():
 				return nil
 			}
@@ -87,7 +87,7 @@ func (s *soak) sample() (sample, error) {
 	return sample{time.Now(), f}, nil
 }
 
-// figures are those that the daemon tells.
+// figures returns the metrics that the daemon reports.
 func (s *soak) figures(ctx context.Context, c *http.Client) (figures, error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://memwatchd/metrics", nil)
 	if err != nil {
@@ -97,7 +97,7 @@ func (s *soak) figures(ctx context.Context, c *http.Client) (figures, error) {
 	text, status, err := do(c, r)
 	if err != nil {
 		s.again.Add(1)
-		text, status, err = do(c, r) // the daemon begins anew
+		text, status, err = do(c, r) // the daemon restarts
 	}
 	if err != nil || status != http.StatusOK {
 		return nil, fmt.Errorf("metrics: %d %w", status, err)
@@ -114,7 +114,7 @@ func (s *soak) figures(ctx context.Context, c *http.Client) (figures, error) {
 	return f, nil
 }
 
-// descriptors counts what the daemon has open.
+// descriptors counts the files that the daemon has open.
 func (s *soak) descriptors(f figures) error {
 	dir := fmt.Sprintf("/proc/%d/", s.cmd.Process.Pid)
 	fds, err := os.ReadDir(dir + "fd")
@@ -140,8 +140,8 @@ func (s *soak) descriptors(f figures) error {
 	return nil
 }
 
-// quiet waits until the daemon has let go of what it holds for a moment only,
-// and weighs what is left: until for some time nothing has become less.
+// quiet waits until the daemon has released its temporary resources: until no
+// figure has fallen for some time. It returns the lowest figures.
 func (s *soak) quiet() sample {
 	s.t.Helper()
 	s.sync()
@@ -166,8 +166,8 @@ func (s *soak) quiet() sample {
 	return least
 }
 
-// flat looks whether the daemon holds more than it did: in the end than after the
-// beginning, and at rest than before.
+// flat checks that the daemon's resources do not grow: from the beginning to
+// the end, and from before to after at rest.
 func (s *soak) flat(before sample, samples []sample, after sample) {
 	s.t.Helper()
 	s.print(before, samples, after)
@@ -176,15 +176,16 @@ func (s *soak) flat(before sample, samples []sample, after sample) {
 	} else if s.length >= time.Minute {
 		s.t.Errorf("%d samples in %s say nothing", len(samples), s.length)
 	}
-	// At rest these are the same, but for what the runtime does with its own.
-	for name, more := range map[string]float64{"goroutines": 2, "descriptors": 1, "segments": 10, "index files": 10, "watches of nothing": 0, "state files": 1 /* what was used */} {
+	// At rest these stay the same, within the fluctuation of the runtime.
+	for name, more := range map[string]float64{"goroutines": 2, "descriptors": 1, "segments": 10, "index files": 10, "watches of nothing": 0, "state files": 1 /* counts of use */} {
 		if was, is := before.figures[name], after.figures[name]; is > was+more {
 			s.t.Errorf("%s: %.0f at rest before, %.0f at rest after", name, was, is)
 		}
 	}
 }
 
-// level looks whether figures rise from the first third of the time to the last.
+// level checks that figures do not rise from the first third of the time to the
+// last.
 func (s *soak) level(samples []sample) {
 	s.t.Helper()
 	third := len(samples) / 3
@@ -197,7 +198,7 @@ func (s *soak) level(samples []sample) {
 		if s.length < 5*time.Minute {
 			more = max(more, b.short)
 		}
-		// The middle one: what comes and goes makes no difference.
+		// The median ignores fluctuation.
 		was, is := middle(first, b.name), middle(last, b.name)
 		if limit := was*(1+b.part) + more; is > limit {
 			s.t.Errorf("%s: %.1f in the first third of the time, %.1f in the last, at most %.1f is well", b.name, was, is, limit)
@@ -214,7 +215,7 @@ func middle(samples []sample, name string) float64 {
 	return values[len(values)/2]
 }
 
-// print shows how the figures went.
+// print logs the course of the figures.
 func (s *soak) print(before sample, samples []sample, after sample) {
 	if len(samples) == 0 {
 		return

@@ -14,38 +14,38 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// A soak is one daemon, and for a long time everything at once that may happen
-// to one: people, agents and tools that save and move and delete, programs that
-// ask and are slow and go away, and whoever runs it.
+// A soak is one daemon under concurrent load for a long time: people, agents
+// and tools save, move and delete files, clients send requests, read slowly and
+// disconnect, and an operator rebuilds and reloads.
 //
-// In the end the files and what is found agree, entry by entry, and the daemon
-// holds no more than it did.
+// In the end files and index agree, entry by entry, and the daemon uses no more
+// resources than before.
 type soak struct {
 	*live
 	length time.Duration
 	files  int // in each of the larger directories
 	seed   uint64
 
-	retries int // of a question whose connection broke; 1 if zero
+	retries int // of a request whose connection broke; 1 if zero
 
-	words   atomic.Int64 // made, each for one entry only
+	words   atomic.Int64 // number of words created, each for one entry only
 	saves   atomic.Int64
 	asked   atomic.Int64
-	again   atomic.Int64 // questions that were asked twice, because the daemon began anew in between
+	again   atomic.Int64 // requests that were repeated because the daemon restarted
 	reloads atomic.Int64
 }
 
-// An actor does one thing over and over. What it writes is in directories that
-// no other actor writes to.
+// An actor repeats one action. It writes to directories that no other actor
+// writes to.
 type actor struct {
 	name    string
-	pause   time.Duration // from one act to the next, on average
+	pause   time.Duration // between actions, on average
 	prepare func() error  // before the daemon starts
 	act     func(context.Context) error
 	end     func() error // when the time is over
 }
 
-// soakLength is how long the soak lasts: SOAK says it, such as 1h.
+// soakLength returns the length of the soak, which SOAK sets, such as 1h.
 func soakLength(t *testing.T) time.Duration {
 	t.Helper()
 	if text := os.Getenv("SOAK"); text != "" {
@@ -96,7 +96,7 @@ func TestSoak(t *testing.T) {
 	s.agree("after a restart")
 }
 
-// run lets everybody act until the time is over, and samples the daemon.
+// run runs the actors until the time is over, and samples the daemon.
 func (s *soak) run(actors []*actor) (samples []sample) {
 	ctx, cancel := context.WithTimeout(context.Background(), s.length)
 	defer cancel()
@@ -132,10 +132,11 @@ func (s *soak) run(actors []*actor) (samples []sample) {
 	return samples
 }
 
-// random is an actor's own source: what it does can be done again.
+// random returns an actor's own random source, so that its actions can be
+// repeated.
 func (s *soak) random(n int) *rand.Rand { return rand.New(rand.NewPCG(s.seed, uint64(n))) }
 
-// wait reports whether so much time passed before the context ended.
+// wait reports whether d passed before the context ended.
 func wait(ctx context.Context, d time.Duration) bool {
 	select {
 	case <-ctx.Done():
@@ -145,14 +146,14 @@ func wait(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// word is one that is nowhere else.
+// word returns a new, unique word.
 func (s *soak) word() string { return letters(int(s.words.Add(1))) }
 
-// fixed is a socket that sees what is public and an account's.
+// fixed returns the path of a socket that sees public text and an account's.
 func (s *soak) fixed() string { return filepath.Join(filepath.Dir(s.socket), "f") }
 
-// configureSoak writes the configuration, in one of two versions, so that there
-// is something to read again.
+// configureSoak writes one of two versions of the configuration, so that a
+// reload has an effect.
 func (s *soak) configureSoak() error {
 	text := fmt.Sprintf(`memory: {dir: %q, timezone: UTC, users: [alice]}
 ipc:
@@ -167,7 +168,7 @@ write: {quiet: 1s}
 	return os.WriteFile(s.config, []byte(text), 0o600)
 }
 
-// reload has the configuration read again.
+// reload makes the daemon reload its configuration.
 func (s *soak) reload() error {
 	s.reloads.Add(1)
 	if err := s.configureSoak(); err != nil {

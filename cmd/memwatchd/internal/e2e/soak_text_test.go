@@ -8,17 +8,17 @@ import (
 	"strings"
 )
 
-// A desk is where an actor writes: its own directories, and what is in them.
+// A desk holds the directories and files of one actor.
 type desk struct {
 	*soak
 	*rand.Rand
 	files []string // relative to the root, oldest first
-	next  int      // for a name that was never used
+	next  int      // for an unused name
 }
 
 func (s *soak) desk(n int) *desk { return &desk{soak: s, Rand: s.random(n)} }
 
-// fill makes so many files, with names in the way of a pattern.
+// fill creates n files with names of a pattern.
 func (d *desk) fill(n int, pattern string) error {
 	for range n {
 		if err := d.fresh(pattern); err != nil {
@@ -28,7 +28,7 @@ func (d *desk) fill(n int, pattern string) error {
 	return nil
 }
 
-// fresh makes a file that was never there.
+// fresh creates a file with an unused name.
 func (d *desk) fresh(pattern string) error {
 	d.next++
 	path := fmt.Sprintf(pattern, d.next)
@@ -36,7 +36,7 @@ func (d *desk) fresh(pattern string) error {
 	return d.save(path, d.text("", 3+d.IntN(8)))
 }
 
-// save writes a file at once.
+// save writes a file in one call.
 func (d *desk) save(path, text string) error {
 	d.saves.Add(1)
 	path = d.path(path)
@@ -46,7 +46,7 @@ func (d *desk) save(path, text string) error {
 	return os.WriteFile(path, []byte(text), 0o600)
 }
 
-// one is one of the files.
+// one returns one of the files.
 func (d *desk) one() string { return d.files[d.IntN(len(d.files))] }
 
 // plain are words that occur in many entries.
@@ -64,8 +64,8 @@ func (d *desk) some(n int) string {
 	return b.String()
 }
 
-// text is a file of so many entries, of every shape. Each has a word that no
-// other entry has, now or later.
+// text returns a file with a number of entries, of every shape. Each has a word
+// that no other entry ever has.
 func (d *desk) text(front string, entries int) string {
 	var b strings.Builder
 	if front != "" {
@@ -81,7 +81,7 @@ func (d *desk) text(front string, entries int) string {
 	return b.String()
 }
 
-// entry is one entry, and the blank line after it.
+// entry returns one entry and the blank line after it.
 func (d *desk) entry() string {
 	text := d.some(3+d.IntN(20)) + d.word()
 	switch d.IntN(12) {

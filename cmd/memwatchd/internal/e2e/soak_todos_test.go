@@ -12,10 +12,10 @@ import (
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/testkit"
 )
 
-// A household has chores on lists, each on several days, and does them one after
-// the other: what is done in one place is ticked in the others by the daemon,
-// while people add lines to the same files. When all is done there are new
-// lists.
+// A household has chores on lists, each on several days, and completes them one
+// after the other. The daemon ticks a chore that is done in one place in the
+// others, while lines are added to the same files. When all are done, new lists
+// follow.
 type household struct {
 	*desk
 	round, done int                 // of the lists, and of the chores on them
@@ -25,7 +25,7 @@ type household struct {
 const (
 	choreLists   = 10
 	choreDays    = 4
-	choresAtOnce = 30 // at a time
+	choresAtOnce = 30
 )
 
 func (h *household) list(chore, day int) string {
@@ -36,7 +36,7 @@ func (h *household) chore(n int) string {
 	return fmt.Sprintf("chore number %d of the house in round %d", n, h.round)
 }
 
-// renew makes new lists.
+// renew creates new lists.
 func (h *household) renew() error {
 	h.round, h.done, h.added = h.round+1, 0, map[string][]string{}
 	errs := []error{h.save(h.did(), "## Tasks\n")}
@@ -52,7 +52,7 @@ func (h *household) renew() error {
 	return errors.Join(errs...)
 }
 
-// did is where it is said what is done.
+// did returns the file in which chores are completed.
 func (h *household) did() string { return testkit.Ago(0) + "/chores_did.md" }
 
 func (h *household) act() error {
@@ -66,9 +66,10 @@ func (h *household) act() error {
 	return errors.Join(h.appendTo(path, line+"\n"), h.appendTo(h.did(), "- [x] "+h.chore(h.done-1)+"\n"))
 }
 
-// ticked waits until everything that is done is ticked everywhere, and checks that
-// everything that people saved is there. A file is tried again after a minute at the
-// latest if it was being saved each time; a tick that is not even planned is lost.
+// ticked waits until every completed chore is ticked everywhere, and checks
+// that every saved line is there. A file that was being saved each time is
+// retried after a minute at the latest; a tick that is not even planned is
+// lost.
 func (h *household) ticked() error {
 	left := errors.New("it is not known what is ticked")
 	began, planned := time.Now(), time.Now()
@@ -89,15 +90,16 @@ func (h *household) ticked() error {
 	return nil
 }
 
-// temporary reports whether something of a change is left: others save too, with
-// files of their own beside.
+// temporary reports whether list contains a temporary file or an intent of the
+// daemon: other actors save with temporary files of their own.
 func (h *household) temporary(list []string) bool {
 	return slices.ContainsFunc(list, func(path string) bool {
 		return strings.Contains(path, ".memwatchd-") || strings.Contains(path, "intent")
 	})
 }
 
-// missing says what is not on the lists, or not ticked there.
+// missing returns an error if a line is missing on a list, or a completed chore
+// is not ticked there.
 func (h *household) missing() error {
 	for n := range choreLists {
 		for day := range choreDays {

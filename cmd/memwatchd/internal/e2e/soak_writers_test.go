@@ -16,14 +16,14 @@ import (
 	"github.com/memwatchd/memwatchd/api"
 )
 
-// writers are those who change files.
+// writers returns the actors that change files.
 func (s *soak) writers() []*actor {
 	list := []*actor{
 		s.person(owner, "notes/desk%d.md", 1), s.person(owner, "2026-02-05/telegram_%d.md", 2), s.person(alice, "alice/memory/2026-01-%02d.md", 3),
 		s.agent("2026-03-01/cli_%d.md", 4), s.agent("_longterms/acct_42/_archive/2026-01-%d.md", 5),
 		s.logger(6), s.mover(7), s.git(8), s.restorer(9), s.turncoat(10), s.household(12), s.operator(),
 	}
-	// And what nobody touches.
+	// Files that do not change.
 	still := s.desk(11)
 	return append(list, &actor{name: "nobody", pause: time.Hour, act: func(context.Context) error { return nil }, prepare: func() error {
 		for path, front := range map[string]string{
@@ -41,8 +41,7 @@ func (s *soak) writers() []*actor {
 	}})
 }
 
-// person saves a file, now in the way of one editor and now of another, and
-// expects to find it.
+// person saves a file as various editors do, and expects to find it.
 func (s *soak) person(who fields, pattern string, n int) *actor {
 	d := s.desk(n)
 	ways := []func(path, text string) error{
@@ -91,7 +90,7 @@ func (d *desk) saveSlowly(path, text string) error {
 		if _, err := f.Write(part); err != nil {
 			return errors.Join(err, f.Close())
 		}
-		time.Sleep(20 * time.Millisecond) // it is slow
+		time.Sleep(20 * time.Millisecond) // a slow writer
 	}
 	return f.Close()
 }
@@ -116,7 +115,7 @@ func (d *desk) appendTo(path, text string) error {
 	return errors.Join(err, f.Close())
 }
 
-// finds asks for a word of a file that was just saved.
+// finds searches for a word of a file that was just saved.
 func (d *desk) finds(ctx context.Context, who fields, path, text string) error {
 	words := soakWord.FindAllString(text, -1)
 	word := words[d.IntN(len(words))]
@@ -177,7 +176,7 @@ func (s *soak) logger(n int) *actor {
 	}
 }
 
-// mover makes, renames and removes directories with files in them.
+// mover creates, renames and removes directories with files in them.
 func (s *soak) mover(n int) *actor {
 	d := s.desk(n)
 	var dirs []string
@@ -206,13 +205,13 @@ func (s *soak) mover(n int) *actor {
 		act: func(ctx context.Context) error {
 			i := d.IntN(len(dirs))
 			switch d.IntN(4) {
-			case 0: // gone, and a new one
+			case 0: // deleted, and a new one
 				if err := os.RemoveAll(d.path(dirs[i])); err != nil {
 					return err
 				}
 				dirs = append(dirs[:i], dirs[i+1:]...)
 				return make()
-			case 1: // somewhere else, among what is no sort of directory or a day
+			case 1: // to another directory, which is no day or is a day
 				d.next++
 				to := fmt.Sprintf([]string{"moving/r%d", "elsewhere/deep/%d", "2026-02-06/r%d"}[d.IntN(3)], d.next)
 				if err := os.MkdirAll(filepath.Dir(d.path(to)), 0o700); err != nil {
@@ -224,7 +223,7 @@ func (s *soak) mover(n int) *actor {
 				dirs[i] = to
 				path, text := to+"/deep/a.md", d.text("", 2)
 				return errors.Join(d.save(path, text), d.finds(ctx, owner, path, text))
-			case 2: // out of the root and in again
+			case 2: // out of the root and back
 				away := filepath.Join(filepath.Dir(d.config), "away")
 				if err := os.Rename(d.path(dirs[i]), away); err != nil {
 					return err
@@ -232,14 +231,14 @@ func (s *soak) mover(n int) *actor {
 				wait(ctx, time.Duration(d.IntN(1500))*time.Millisecond)
 				return os.Rename(away, d.path(dirs[i]))
 			}
-			d.next++ // empty ones
+			d.next++ // empty directories
 			empty := d.path(fmt.Sprintf("moving/e%d/e/e", d.next))
 			return errors.Join(os.MkdirAll(empty, 0o700), os.RemoveAll(filepath.Dir(filepath.Dir(empty))))
 		},
 	}
 }
 
-// git goes from one branch to the other, with some hundred files that differ.
+// git switches between two branches with some hundred different files.
 func (s *soak) git(n int) *actor {
 	d := s.desk(n)
 	const dir = "projects"
@@ -268,7 +267,7 @@ func (s *soak) git(n int) *actor {
 	}
 }
 
-// restorer puts back older versions of files, with their times.
+// restorer restores older versions of files, with their times.
 func (s *soak) restorer(n int) *actor {
 	d := s.desk(n)
 	const pattern = "notes/kept/n%d.md"
@@ -319,7 +318,7 @@ func (s *soak) restorer(n int) *actor {
 	}
 }
 
-// turncoat makes sessions private and public again, and looks whether the
+// turncoat makes sessions private and public again, and checks whether the
 // public sees them.
 func (s *soak) turncoat(n int) *actor {
 	d := s.desk(n)
@@ -349,9 +348,8 @@ func (s *soak) turncoat(n int) *actor {
 	}
 }
 
-// operator has the index made anew again and again, and in the beginning the
-// configuration read again too: what grows afterwards is then not made little by
-// a new beginning.
+// operator rebuilds the index again and again. At the beginning it also reloads
+// the configuration, but not later, because a restart would hide a leak.
 func (s *soak) operator() *actor {
 	var began time.Time
 	return &actor{
@@ -359,7 +357,7 @@ func (s *soak) operator() *actor {
 		act: func(ctx context.Context) error {
 			if began.IsZero() {
 				began = time.Now()
-				return nil // everybody else begins
+				return nil // the other actors start
 			}
 			if time.Since(began) < s.length/6 {
 				return s.reload()
@@ -368,7 +366,7 @@ func (s *soak) operator() *actor {
 			defer c.CloseIdleConnections()
 			err := s.question(ctx, c, http.MethodPost, "/v1/rebuild", nil, nil)
 			if is(err, api.Busy) {
-				return nil // the last one took longer than the client waits
+				return nil // the last rebuild took longer than the client waits
 			}
 			return err
 		},

@@ -48,7 +48,7 @@ type syncStress struct {
 }
 
 // TestStressSync checks that no answer that claims to be synced and complete
-// misses a word saved before the question, for any kind of caller.
+// misses a word saved before the request, for any kind of caller.
 func TestStressSync(t *testing.T) {
 	t.Parallel()
 	base := t.TempDir()
@@ -73,7 +73,7 @@ func TestStressSync(t *testing.T) {
 		random := rand.New(rand.NewPCG(s.seed, rand.Uint64()))
 		group.Go(func() error {
 			for ctx.Err() == nil && more() {
-				if counter.Load()*questions > s.asked.Load()*goal { // ahead of the questions
+				if counter.Load()*questions > s.asked.Load()*goal { // ahead of the requests
 					wait(ctx, rand.N(pause))
 					continue
 				}
@@ -120,8 +120,8 @@ func (s *syncStress) report() {
 // starving is set while busy processes run.
 var starving atomic.Bool
 
-// starve stops the daemon for a moment now and then; in make stress, busy
-// processes run beside it too. The function that is returned ends that.
+// starve stops the daemon for a moment now and then. In make stress, busy
+// processes also run beside it. The returned function ends that.
 func (l *live) starve() (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var group sync.WaitGroup
@@ -209,7 +209,7 @@ func (s *syncStress) saver(n int, who fields, socket, pattern, front string) *ac
 	}}
 }
 
-// shortText is a file with one entry, so that a question takes next to no time.
+// shortText returns a file with one entry, which makes requests fast.
 func (d *desk) shortText(front, word string) string {
 	if front != "" {
 		front = "---\n" + front + "\n---\n"
@@ -217,7 +217,7 @@ func (d *desk) shortText(front, word string) string {
 	return front + "- " + d.some(3) + word + "\n"
 }
 
-// saveAnyhow saves a file the way some editor does.
+// saveAnyhow saves a file as some editor does.
 func (d *desk) saveAnyhow(path, text string) error {
 	full := d.path(path)
 	switch d.IntN(4) {
@@ -232,7 +232,7 @@ func (d *desk) saveAnyhow(path, text string) error {
 }
 
 // claimer changes which of two subjects a directory belongs to, and checks that
-// the present one finds a word and the former one does not.
+// only the present one finds a word.
 func (s *syncStress) claimer(n int) *actor {
 	d, c := s.desk(n), newHTTPClient(s.socket)
 	subjects := []string{fmt.Sprintf("acct:%d", n), fmt.Sprintf("acct_%d", n)} // both map to one directory
@@ -262,8 +262,8 @@ func (d *desk) saveAnyhowNew(path, text string) error {
 	return d.saveAnyhow(path, text)
 }
 
-// newcomer makes and removes directories of users that were never there. The
-// file that makes a directory a user's comes before the others, or after them.
+// newcomer creates and removes directories of new users. The file that makes a
+// directory a user's comes before the others, or after them.
 func (s *syncStress) newcomer(n int) *actor {
 	d, c := s.desk(n), newHTTPClient(s.socket)
 	return &actor{name: "newcomer", act: func(ctx context.Context) error {
@@ -325,7 +325,7 @@ func (s *syncStress) mustNotFind(ctx context.Context, c *http.Client, who fields
 	return err
 }
 
-// reloadAndWait has the daemon read its configuration again and waits until it
+// reloadAndWait makes the daemon reload its configuration and waits until it
 // serves.
 func (s *syncStress) reloadAndWait(ctx context.Context, random *rand.Rand) error {
 	before := strings.Count(s.log.String(), "configuration is read again")
@@ -359,7 +359,7 @@ func (s *syncStress) rebuild(ctx context.Context, _ *rand.Rand) error {
 	return err
 }
 
-// replaceRoot puts a copy of the root in its place.
+// replaceRoot replaces the root with a copy.
 func (s *syncStress) replaceRoot(context.Context, *rand.Rand) error {
 	s.replacing.Lock()
 	defer s.replacing.Unlock()
