@@ -40,7 +40,8 @@ func (g *grower) value(depth int, keys ...string) {
 	case len(keys) > 0 && g.IntN(20) > 0:
 		ours := g.IntN(4) // present three times out of four
 		g.list('{', '}', depth, func() {
-			if ours--; ours == 0 {
+			ours--
+			if ours == 0 {
 				g.member(depth, keys[0], keys[1:]...)
 				return
 			}

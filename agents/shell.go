@@ -63,7 +63,8 @@ func splitWords(line string) (Command, error) {
 				return nil, errQuote
 			}
 		case '\\':
-			if i++; i < len(line) {
+			i++
+			if i < len(line) {
 				word.WriteByte(line[i])
 			}
 		default:

@@ -30,7 +30,8 @@ func (b *bench) progress(format string, args ...any) {
 
 func (b *bench) run(ctx context.Context) (err error) {
 	b.progress("counting entries")
-	if b.c, err = takeCensus(ctx, b.root, b.seed); err != nil {
+	b.c, err = takeCensus(ctx, b.root, b.seed)
+	if err != nil {
 		return err
 	}
 	b.r.census = b.c
@@ -78,7 +79,8 @@ func (b *bench) build(ctx context.Context) error {
 		return fmt.Errorf("the index has %d entries of %d", s.Entries, b.c.entries)
 	}
 	if hasProc() {
-		if b.r.peak, err = processMemory(b.d.cmd.Process.Pid, "VmHWM"); err != nil {
+		b.r.peak, err = processMemory(b.d.cmd.Process.Pid, "VmHWM")
+		if err != nil {
 			return err
 		}
 	}
@@ -108,7 +110,8 @@ func (b *bench) rest(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if quiet++; after-before > 20*time.Millisecond {
+		quiet++
+		if after-before > 20*time.Millisecond {
 			quiet = 0
 		}
 	}
@@ -143,7 +146,8 @@ func (b *bench) idle(ctx context.Context) error {
 		return err
 	}
 	b.r.idleTime = (after - before).Seconds() / time.Since(start).Seconds()
-	if b.r.anonymous, err = processMemory(pid, "RssAnon"); err != nil {
+	b.r.anonymous, err = processMemory(pid, "RssAnon")
+	if err != nil {
 		return err
 	}
 	b.r.fileBacked, err = processMemory(pid, "RssFile")

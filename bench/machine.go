@@ -88,7 +88,8 @@ func processorTimes() (all, idle float64) {
 	line, _, _ := strings.Cut(string(text), "\n")
 	for i, field := range strings.Fields(line)[1:] {
 		n, _ := strconv.ParseFloat(field, 64)
-		if all += n; i == 3 || i == 4 { // idle and iowait
+		all += n
+		if i == 3 || i == 4 { // idle and iowait
 			idle += n
 		}
 	}

@@ -138,7 +138,8 @@ func run(ctx context.Context) (err error) {
 		if err := prepare(b.root); err != nil {
 			return err
 		}
-		if b.d, err = newDaemon(program, b.root, filepath.Join(dir, "daemon"), filepath.Join(sockets, strconv.Itoa(len(results)))); err != nil {
+		b.d, err = newDaemon(program, b.root, filepath.Join(dir, "daemon"), filepath.Join(sockets, strconv.Itoa(len(results))))
+		if err != nil {
 			return err
 		}
 		if err := b.run(ctx); err != nil {

@@ -99,7 +99,8 @@ func (f *rivalFigures) compete(ctx context.Context, c contest) error {
 		return err
 	}
 	f.Optimize = time.Since(start)
-	if f.Size, err = settle(db, file); err != nil {
+	f.Size, err = settle(db, file)
+	if err != nil {
 		return err
 	}
 	for _, q := range c.Warm {
@@ -108,11 +109,13 @@ func (f *rivalFigures) compete(ctx context.Context, c contest) error {
 		}
 	}
 	for _, z := range c.Quizzes {
-		if f.Took[z.Name], err = timeRival(ctx, db, z, false); err != nil {
+		f.Took[z.Name], err = timeRival(ctx, db, z, false)
+		if err != nil {
 			return err
 		}
 		if z.Plain {
-			if f.Free[z.Name], err = timeRival(ctx, db, z, true); err != nil {
+			f.Free[z.Name], err = timeRival(ctx, db, z, true)
+			if err != nil {
 				return err
 			}
 		}
@@ -177,7 +180,8 @@ func (f *rivalFigures) fill(ctx context.Context, db *sql.DB, root, table string)
 	var insert *sql.Stmt
 	rows := 0
 	begin := func() (err error) {
-		if tx, err = db.Begin(); err == nil {
+		tx, err = db.Begin()
+		if err == nil {
 			insert, err = tx.Prepare(`INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`)
 		}
 		return err
@@ -198,7 +202,8 @@ func (f *rivalFigures) fill(ctx context.Context, db *sql.DB, root, table string)
 				return err
 			}
 			f.Entries++
-			if rows++; rows == 1000 {
+			rows++
+			if rows == 1000 {
 				if err := tx.Commit(); err != nil {
 					return err
 				}

@@ -23,7 +23,8 @@ func (w *writer) sentences(chinese bool, scale float64) string {
 			b.WriteByte(' ')
 		}
 		b.WriteString(word)
-		switch start = false; {
+		start = false
+		switch {
 		case n == 1:
 			b.WriteByte('.')
 		case n > 4 && w.r.IntN(14) == 0:

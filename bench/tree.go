@@ -53,7 +53,8 @@ func newTree(seed uint64, files int) *tree {
 	ago := func(n int) time.Time { return lastDay.AddDate(0, 0, -n%days) }
 	people := 1 + files/2000
 	add := func(f *file, path string, args ...any) {
-		if f.n = len(t.files); f.n < files {
+		f.n = len(t.files)
+		if f.n < files {
 			f.path = fmt.Sprintf(path, args...)
 			f.chinese = r.IntN(5) == 0
 			t.files = append(t.files, f)

@@ -91,7 +91,8 @@ func TestTextIsLikeNotes(t *testing.T) {
 		d := layout.Parse(path, []byte(text), memory.Meta{})
 		problems += len(d.Problems)
 		for _, e := range d.Entries {
-			if entries++; e.Partition.Visibility == memory.PrivateOnly {
+			entries++
+			if e.Partition.Visibility == memory.PrivateOnly {
 				private++
 			}
 		}

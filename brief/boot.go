@@ -88,7 +88,8 @@ func (w *booting) file(what string, doc *memory.Document) {
 		most = w.MaxFull
 	}
 	room, bounded := w.room()
-	if room -= Chars(head) + 1; bounded && what == tagMain {
+	room -= Chars(head) + 1
+	if bounded && what == tagMain {
 		most = lower(most, max(0, room))
 	}
 	text, left := cut(lines, most, own)

@@ -51,7 +51,8 @@ func TestGolden(t *testing.T) {
 					files = append(files, f)
 					continue
 				}
-				if i++; i == len(archive.Files) {
+				i++
+				if i == len(archive.Files) {
 					t.Fatalf("%s has no section with its block", f.Name)
 				}
 				style := settings(t, string(f.Data))

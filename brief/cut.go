@@ -163,7 +163,8 @@ func prefix(s string, most int) string {
 	for rest := s; rest != ""; {
 		var cluster string
 		cluster, rest, _, state = uniseg.FirstGraphemeClusterInString(rest, state)
-		if most -= utf8.RuneCountInString(cluster); most < 0 {
+		most -= utf8.RuneCountInString(cluster)
+		if most < 0 {
 			break
 		}
 		end += len(cluster)

@@ -55,10 +55,12 @@ func (s Style) Items(items []Item) Block {
 		line += "\n"
 		// wanted and want measure all items; chars and b.Items only those that
 		// fit.
-		if want++; want == 1 {
+		want++
+		if want == 1 {
 			wanted = Chars(memory.FilteredHeader) + 1
 		}
-		if wanted += Chars(line); item.Namespace != wantedSpace {
+		wanted += Chars(line)
+		if item.Namespace != wantedSpace {
 			wantedSpace, wanted = item.Namespace, wanted+Chars(item.Namespace)+2
 		}
 		if b.Items == 0 {

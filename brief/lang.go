@@ -32,7 +32,8 @@ func languageOf(lines []memory.ProseLine) Lang {
 			case !inWord:
 				words, inWord = words+1, true
 			}
-			if letters++; letters == enough {
+			letters++
+			if letters == enough {
 				break
 			}
 		}

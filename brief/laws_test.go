@@ -73,14 +73,16 @@ func checkHeaders(t *testing.T, format, block string) {
 	t.Helper()
 	seen := map[string]int{}
 	for line := range strings.SplitSeq(block, "\n") {
-		switch line = strings.TrimSpace(line); {
+		line = strings.TrimSpace(line)
+		switch {
 		case strings.HasPrefix(line, "# ["):
 			line, _, _ = strings.Cut(line, "]")
 		case memory.Injected(line), line == memory.GeneratedOpen, line == memory.GeneratedClose:
 		default:
 			continue
 		}
-		if seen[line]++; seen[line] > 1 && !(line == "# [MAIN" && format == "wake" && seen[line] == 2) {
+		seen[line]++
+		if seen[line] > 1 && !(line == "# [MAIN" && format == "wake" && seen[line] == 2) {
 			t.Errorf("%s has more than one line %q:\n%s", format, line, block)
 		}
 	}

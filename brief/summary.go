@@ -30,7 +30,8 @@ func (s Style) Summary(longTerm, recent []*memory.Document) Block {
 	for _, doc := range longTerm {
 		for line := range strings.Lines(doc.Summary(s.View)) {
 			// A summary may be a list itself.
-			if line = strings.TrimPrefix(oneLine(line), "- "); line != "" {
+			line = strings.TrimPrefix(oneLine(line), "- ")
+			if line != "" {
 				long = s.summaryLine(long, &b.Left, doc, "", line, "")
 			}
 		}

@@ -36,7 +36,8 @@ type move struct {
 func (c *Compactor) apply(ctx context.Context, doc *memory.Document, plan *Plan, terms Terms, asked bool) (int, error) {
 	m := &move{Compactor: c, terms: terms, doc: doc, plan: plan, asked: asked}
 	var err error
-	if m.dir, m.subject, err = archiveOf(doc); err != nil {
+	m.dir, m.subject, err = archiveOf(doc)
+	if err != nil {
 		return 0, err
 	}
 	if c.contested(m.dir, m.subject) {

@@ -238,7 +238,8 @@ func (p *planner) take(c *candidate, action Action, reason string) {
 	step := p.step(c, action, reason)
 	if p.Copy != nil && c.copy == nil {
 		var err error
-		if c.copy, err = p.Copy(p.doc, c.e); err != nil {
+		c.copy, err = p.Copy(p.doc, c.e)
+		if err != nil {
 			c.protected = "cannot be archived: " + err.Error()
 			return
 		}

@@ -121,21 +121,26 @@ func compressFile(d *memory.Document, t CompressTerms, taken map[string]bool) (*
 		return nil, errors.New("there is nothing but open tasks in it")
 	}
 	archived := d
-	if f.Part = len(stay) > 0; f.Part && !d.Unsound {
+	f.Part = len(stay) > 0
+	if f.Part && !d.Unsound {
 		var err error
-		if f.archived, err = without(d, stay, t.Layout); err != nil {
+		f.archived, err = without(d, stay, t.Layout)
+		if err != nil {
 			return nil, err
 		}
-		if f.stays, err = without(d, gone, t.Layout); err != nil {
+		f.stays, err = without(d, gone, t.Layout)
+		if err != nil {
 			return nil, err
 		}
 		archived = t.Layout.Parse(d.Place.Path, f.archived, memory.Meta{})
 	}
 	var err error
-	if f.To, err = f.place(archived, t, taken); err != nil {
+	f.To, err = f.place(archived, t, taken)
+	if err != nil {
 		return nil, err
 	}
-	if f.Lines, err = summaryLines(d, gone, f.subject, t); err != nil {
+	f.Lines, err = summaryLines(d, gone, f.subject, t)
+	if err != nil {
 		return nil, err
 	}
 	return f, nil

@@ -54,7 +54,8 @@ func (v *Evidence) check(piece string) error {
 		if err != nil {
 			continue // the file cannot be checked, for any reason
 		}
-		if doc = doc.For(v.View); doc == nil { // doc now contains only entries that the view can read
+		doc = doc.For(v.View)
+		if doc == nil { // doc now contains only entries that the view can read
 			continue
 		}
 		if !entry {

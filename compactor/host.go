@@ -119,7 +119,8 @@ func HostName(name string) string {
 		}
 		return '_'
 	}, name)
-	if name = name[:min(len(name), 63)]; strings.Trim(name, "_") == "" {
+	name = name[:min(len(name), 63)]
+	if strings.Trim(name, "_") == "" {
 		return "local"
 	}
 	return name

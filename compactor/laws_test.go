@@ -81,7 +81,8 @@ func longtermFile(r *rand.Rand, items int, words []string) string {
 		case n == 12 && i > 20:
 			item += fmt.Sprintf(" <!-- supersedes=e%d -->", r.IntN(i))
 		}
-		if last = item; strings.Contains(item, "id=") {
+		last = item
+		if strings.Contains(item, "id=") {
 			last = ""
 		}
 		b.WriteString(marker(item, r) + item + "\n")
@@ -276,7 +277,8 @@ func TestFailuresLoseNothing(t *testing.T) {
 				all, rest := parts(r.index())
 				writes := 0
 				r.before = func(c vault.Change) error {
-					if writes++; writes-1 != failing {
+					writes++
+					if writes-1 != failing {
 						return nil
 					}
 					if after { // the write takes effect but returns an error

@@ -93,7 +93,8 @@ func (c *Compactor) FillOf(doc *memory.Document) (Fill, bool) {
 	limit, ok := matching(c.limits(), path)
 	soft := false
 	if !ok {
-		if limit, soft = matching(c.soft(), path); !soft {
+		limit, soft = matching(c.soft(), path)
+		if !soft {
 			return Fill{}, false
 		}
 	}

@@ -107,7 +107,8 @@ func (b *back) insert(old *vault.File) ([]byte, error) {
 		// The file now sets another visibility.
 		r := doc.Revise()
 		r.SetAttribute(slices.IndexFunc(doc.Entries, func(o memory.Entry) bool { return o.Line == e.Line }), "visibility", b.visibility.String())
-		if text, err = r.Apply(parse); err != nil {
+		text, err = r.Apply(parse)
+		if err != nil {
 			return nil, err
 		}
 		doc = parse(text)
@@ -117,7 +118,8 @@ func (b *back) insert(old *vault.File) ([]byte, error) {
 		at := slices.IndexFunc(doc.Entries, func(o memory.Entry) bool { return o.Line == e.Line })
 		r := doc.Revise()
 		r.SetField("summary", doc.Titles())
-		if text, err = r.Apply(parse); err != nil {
+		text, err = r.Apply(parse)
+		if err != nil {
 			return nil, err
 		}
 		e = &parse(text).Entries[at]

@@ -38,7 +38,8 @@ func newRoom(t *testing.T, dir string, files []txtar.File) *room {
 	r := &room{t: t, now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)}
 	r.vault = &vault.Vault{Dir: dir, Skip: layout.Skip}
 	var err error
-	if r.journal, err = vault.OpenJournal(filepath.Join(t.TempDir(), "journal"), 0); err != nil {
+	r.journal, err = vault.OpenJournal(filepath.Join(t.TempDir(), "journal"), 0)
+	if err != nil {
 		t.Fatal(err)
 	}
 	r.writer = &vault.Writer{Vault: r.vault, Journal: r.journal, Logger: slog.New(slog.DiscardHandler), Quiet: -1}

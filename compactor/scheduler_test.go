@@ -329,7 +329,8 @@ func TestPanickingRun(t *testing.T) {
 	atWall(t, "UTC", "2026-02-04 12:00", "0 3 * * *", func(c *clockwork) {
 		n := 0
 		c.job = func(context.Context) error {
-			switch n++; n {
+			n++
+			switch n {
 			case 1:
 				var none []string
 				return errors.New(none[n])

@@ -143,7 +143,8 @@ func endOf(doc *memory.Document, section []string) (int, bool) {
 		e := &doc.Entries[i]
 		switch {
 		case e.Block != memory.EmptyHeading && slices.Equal(e.Sections, section):
-			if at = e.Span.End; e.Block == memory.Item {
+			at = e.Span.End
+			if e.Block == memory.Item {
 				item = at
 			}
 			continue

@@ -47,7 +47,8 @@ func (s *Summarizer) notes(d *memory.Document, entries []int, v memory.Visibilit
 	size := 0
 	for _, i := range byWeight(d, entries) {
 		e := &d.Entries[i]
-		if size += len(e.Text); size > maxNoteBytes || len(texts) == maxNotes {
+		size += len(e.Text)
+		if size > maxNoteBytes || len(texts) == maxNotes {
 			break
 		}
 		if len(sentencesOf(d, i)) > 0 && s.Tell(v, string(d.Source[e.Span.Start:e.Span.End])) {
@@ -83,11 +84,13 @@ func (s *Summarizer) learn(ctx context.Context, plan *CompressPlan) (learned boo
 			if len(line.notes) == 0 || s.known(line.notes) != "" {
 				continue
 			}
-			if asked++; asked > maxAsked || failures == maxFailures || ctx.Err() != nil {
+			asked++
+			if asked > maxAsked || failures == maxFailures || ctx.Err() != nil {
 				return learned
 			}
 			text, err := s.Ask(ctx, line.notes, func(summary string) error { return s.check(summary, line.notes) })
-			if failures++; err != nil {
+			failures++
+			if err != nil {
 				continue
 			}
 			failures, learned = 0, true

@@ -119,7 +119,8 @@ func BenchmarkUnit(b *testing.B) {
 			}
 			for d := range src.docs {
 				text += len(d.Source)
-				if batch = append(batch, Update{Path: d.Place.Path, Doc: d}); len(batch) == 256 {
+				batch = append(batch, Update{Path: d.Place.Path, Doc: d})
+				if len(batch) == 256 {
 					flush()
 				}
 			}
@@ -276,7 +277,8 @@ func BenchmarkSearch(b *testing.B) {
 	defer x.Close()
 	var batch []Update
 	for d := range src.docs {
-		if batch = append(batch, Update{Path: d.Place.Path, Doc: d}); len(batch) == 256 {
+		batch = append(batch, Update{Path: d.Place.Path, Doc: d})
+		if len(batch) == 256 {
 			if err := x.Apply(b.Context(), batch); err != nil {
 				b.Fatal(err)
 			}

@@ -243,7 +243,8 @@ func (m *model) stepCompleter(f flaw) bool {
 			m.request++
 		}
 	case 7:
-		if m.request++; f == epochReadLate {
+		m.request++
+		if f == epochReadLate {
 			m.epoch, m.request = m.cover.epoch, m.request-1
 		}
 		c.pc = 0

@@ -99,7 +99,8 @@ func (s *search) newSieve(exclude words) *sieve {
 func cleanTags(tags []string) []string {
 	var clean []string
 	for _, t := range tags {
-		if t = strings.ToLower(strings.TrimPrefix(strings.TrimSpace(t), "#")); t != "" {
+		t = strings.ToLower(strings.TrimPrefix(strings.TrimSpace(t), "#"))
+		if t != "" {
 			clean = append(clean, t)
 		}
 	}

@@ -74,7 +74,8 @@ func (l *lists) each(ctx context.Context, key []byte, fn func(number uint32, s s
 		}
 		s := &l.segments[i]
 		var err error
-		if s.list, err = s.terms.PostingsList(key, s.deleted, s.list); err != nil {
+		s.list, err = s.terms.PostingsList(key, s.deleted, s.list)
+		if err != nil {
 			return err
 		}
 		s.iter = s.list.Iterator(true, false, false, s.iter)
@@ -115,7 +116,8 @@ func (l *lists) terms(ctx context.Context, key, prefix string, counts func(numbe
 			if found[term] {
 				continue
 			}
-			if s.list, err = s.terms.PostingsList([]byte(entry.Term), s.deleted, s.list); err != nil {
+			s.list, err = s.terms.PostingsList([]byte(entry.Term), s.deleted, s.list)
+			if err != nil {
 				return err
 			}
 			s.iter = s.list.Iterator(false, false, false, s.iter)

@@ -212,7 +212,8 @@ func (x *Index) open(poison error) error {
 	if err == nil {
 		var s *store
 		var t *table
-		if s, t, err = x.openOr(poison); err == nil {
+		s, t, err = x.openOr(poison)
+		if err == nil {
 			x.store, x.table = s, t
 			return nil
 		}
@@ -229,7 +230,8 @@ func (x *Index) openOr(poison error) (*store, *table, error) {
 	if err == nil {
 		var s *store
 		var t *table
-		if s, t, err = x.load(x.name); err == nil || exhausted(err) {
+		s, t, err = x.load(x.name)
+		if err == nil || exhausted(err) {
 			return s, t, err
 		}
 	}

@@ -99,7 +99,8 @@ func bruteOverlap(docs []*memory.Document, view memory.View, q Query) []scored {
 	query := set(q.Text)
 	var all []scored
 	for _, d := range docs {
-		if d = d.For(view); d == nil {
+		d = d.For(view)
+		if d == nil {
 			continue
 		}
 		if d.Place.Kind == memory.Archive && !q.Filter.Archived {

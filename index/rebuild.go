@@ -84,7 +84,8 @@ func (x *Index) beginRebuild(files int) (*rebuild, error) {
 		return nil, err
 	}
 	var err error
-	if next.store, next.table, err = x.load(next.name); err != nil {
+	next.store, next.table, err = x.load(next.name)
+	if err != nil {
 		return nil, err
 	}
 	x.mu.Lock()

@@ -81,7 +81,8 @@ func (c *Client) converse(ctx context.Context, task string, question, schema, an
 	}
 	key := ""
 	if c.Key != nil {
-		if key, err = c.Key(); err != nil {
+		key, err = c.Key()
+		if err != nil {
 			return fmt.Errorf("the model is not asked: its key cannot be read: %w", err)
 		}
 	}
@@ -115,7 +116,8 @@ func (c *Client) converse(ctx context.Context, task string, question, schema, an
 		// words, so the request is repeated without it. If that succeeds, all
 		// further requests omit the schema.
 		request.ResponseFormat = nil
-		if response, err = client.CreateChatCompletion(ctx, request); err == nil {
+		response, err = client.CreateChatCompletion(ctx, request)
+		if err == nil {
 			c.formless.Store(true)
 		}
 	}

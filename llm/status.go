@@ -50,7 +50,8 @@ func (c *Client) count(err error) {
 	}
 	s.Failed++
 	s.FailedAt = time.Now()
-	if s.Failure = err.Error(); errors.As(err, new(*RefusedError)) {
+	s.Failure = err.Error()
+	if errors.As(err, new(*RefusedError)) {
 		s.Failure = "the model's answer did not hold what it was asked to keep, and was not used"
 	}
 }

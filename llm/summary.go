@@ -29,7 +29,8 @@ func (c *Client) Summarize(ctx context.Context, notes []string, check func(summa
 	}
 	schema := object(map[string]any{"summary": map[string]any{"type": "string"}})
 	err := c.ask(ctx, summaryTask, map[string]any{"notes": sent}, schema, &answer, func() error {
-		if answer.Summary = strings.TrimSpace(answer.Summary); answer.Summary == "" {
+		answer.Summary = strings.TrimSpace(answer.Summary)
+		if answer.Summary == "" {
 			return errors.New("the model's answer is empty")
 		}
 		if err := check(answer.Summary); err != nil {

@@ -69,7 +69,8 @@ func anchors(a, b []string) [][2]int {
 	tails, before := []int{}, make([]int, len(list))
 	for i := range list {
 		n := sort.Search(len(tails), func(k int) bool { return list[tails[k]][1] >= list[i][1] })
-		if before[i] = -1; n > 0 {
+		before[i] = -1
+		if n > 0 {
 			before[i] = tails[n-1]
 		}
 		if n == len(tails) {

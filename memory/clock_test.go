@@ -93,7 +93,8 @@ func FuzzAppendSection(f *testing.F) {
 		}
 		everybody := View{owners: map[string]string{d.public.Owner: ""}}
 		shown := func(d *Document) string {
-			if d = d.For(everybody); d == nil {
+			d = d.For(everybody)
+			if d == nil {
 				return ""
 			}
 			s := d.Shown(everybody)

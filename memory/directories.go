@@ -215,7 +215,8 @@ func (d *Directories) Conflicts() []Conflict {
 		}
 		slices.Sort(c.Paths)
 		slices.Sort(c.Subjects)
-		if c.Subjects = slices.Compact(c.Subjects); len(c.Subjects) > 1 {
+		c.Subjects = slices.Compact(c.Subjects)
+		if len(c.Subjects) > 1 {
 			out = append(out, c)
 		}
 	}

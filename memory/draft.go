@@ -91,7 +91,8 @@ func (d *Draft) Parts() ([]Part, error) {
 	var failed error
 	add := func(p Part, visibility string, err error) {
 		p.Private = visibility != "" && visibility != PublicOK.String() || slices.ContainsFunc(p.Texts, SaysPrivate)
-		if list = append(list, p); err != nil && failed == nil {
+		list = append(list, p)
+		if err != nil && failed == nil {
 			failed = fmt.Errorf("%s: %w", p.Name, err)
 		}
 	}
@@ -239,7 +240,8 @@ func oneLine(s string) string { return strings.Join(strings.Fields(unbroken(s)),
 // without blank lines.
 func textLinesOf(s string) (lines []string) {
 	for line := range strings.SplitSeq(strings.ReplaceAll(s, "\r", "\n"), "\n") {
-		if line = oneLine(line); line != "" {
+		line = oneLine(line)
+		if line != "" {
 			lines = append(lines, line)
 		}
 	}

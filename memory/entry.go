@@ -92,7 +92,8 @@ func (p *parse) readLead(e *Entry, b *block) {
 		title, _ := splitTitle(lead)
 		e.Title = unescape([]byte(title))
 	}
-	if e.Added = addedDate(lead); e.Added != "" {
+	e.Added = addedDate(lead)
+	if e.Added != "" {
 		return
 	}
 	if first, _, more := strings.Cut(lead, "\n"); more {

@@ -201,7 +201,8 @@ func wordSet(text string) map[string]bool {
 			set[text[from:end]] = true
 		case unicode.IsLetter(r) || unicode.IsDigit(r):
 			rest := strings.IndexFunc(text[from:], func(r rune) bool { return !unicode.In(r, unicode.L, unicode.N, unicode.M) || spaceless(r) })
-			if end = len(text); rest >= 0 {
+			end = len(text)
+			if rest >= 0 {
 				end = from + rest
 			}
 			set[text[from:end]] = true

@@ -233,7 +233,8 @@ func plainEnd(b []byte, at int) int {
 				line, ends = line[:i], true
 			}
 		}
-		if line = bytes.TrimRight(line, " \t"); len(line) > 0 {
+		line = bytes.TrimRight(line, " \t")
+		if len(line) > 0 {
 			end = at + len(line)
 		}
 		if ends {

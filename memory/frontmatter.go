@@ -425,7 +425,8 @@ func frontTime(field Field, text string, loc *time.Location, problems *[]Problem
 func frontTags(value any) []string {
 	var out []string
 	add := func(s string) {
-		if s = strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(s), "#")); s != "" && !slices.Contains(out, s) {
+		s = strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(s), "#"))
+		if s != "" && !slices.Contains(out, s) {
 			out = append(out, s)
 		}
 	}

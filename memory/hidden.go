@@ -153,11 +153,13 @@ func (p *privacy) pair(marks []mark, ln lines) (problems []Problem, unclosed boo
 		case m.code:
 			p.regions = append(p.regions, lineRange{line, line})
 		case !m.close:
-			if depth++; depth == 1 {
+			depth++
+			if depth == 1 {
 				from = line
 			}
 		case depth > 0:
-			if depth--; depth == 0 {
+			depth--
+			if depth == 0 {
 				p.regions = append(p.regions, lineRange{from, line})
 			}
 		default:

@@ -225,7 +225,8 @@ func UnlinkKey(src []byte, key string) ([]byte, error) {
 		if links.Content[i].Value != key {
 			continue
 		}
-		if line = links.Content[i].Line; links.Style&yaml.FlowStyle != 0 {
+		line = links.Content[i].Line
+		if links.Style&yaml.FlowStyle != 0 {
 			break
 		}
 		next, err := Splice(src, []Edit{{ln.span(line, links.Content[i+1].Line), nil}})

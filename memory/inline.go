@@ -325,7 +325,8 @@ func (f *found) link(b []byte, from, i int) int {
 	switch {
 	case b[i] == '(':
 		var ok bool
-		if target, end, ok = destination(b, i+1); !ok {
+		target, end, ok = destination(b, i+1)
+		if !ok {
 			return i
 		}
 	case b[i] == ':' && (from == 0 || b[from-1] == '\n') && !strings.HasPrefix(text, "^"):
@@ -333,7 +334,8 @@ func (f *found) link(b []byte, from, i int) int {
 		if nl := bytes.IndexByte(dest, '\n'); nl >= 0 {
 			dest = dest[:nl]
 		}
-		if target, _, _ = strings.Cut(string(dest), " "); target == "" {
+		target, _, _ = strings.Cut(string(dest), " ")
+		if target == "" {
 			return i
 		}
 		target = strings.Trim(target, "<>")
@@ -382,7 +384,8 @@ func destination(b []byte, i int) (target string, end int, ok bool) {
 					i++
 				}
 			case '(':
-				if depth++; depth > maxParens {
+				depth++
+				if depth > maxParens {
 					return "", 0, false
 				}
 			case ')':

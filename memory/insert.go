@@ -361,7 +361,8 @@ func (w *work) replaceEntry(i int, c *entryChange) error {
 			edit := one.commentBelow(fresh, comment)
 			text = text[:edit.Span.Start] + string(edit.New) + text[edit.Span.End:]
 		}
-		if one, err = w.alone(text); err != nil {
+		one, err = w.alone(text)
+		if err != nil {
 			return err
 		}
 	}
@@ -399,7 +400,8 @@ func (d *Document) AttributeComment(e *Entry, list ...Attribute) string {
 // line. Without a title the item is that of [ListItem].
 func TitledItem(title, text, behind string) string {
 	item := ListItem(text)
-	if title = strings.Join(strings.Fields(title), " "); title != "" {
+	title = strings.Join(strings.Fields(title), " ")
+	if title != "" {
 		item = "- **" + title + "**: " + strings.TrimPrefix(item, "- ")
 	}
 	if behind != "" {

@@ -100,7 +100,8 @@ func (d *Document) ItemText(entry int, key, value string, attributes []Attribute
 	for i, a := range attributes {
 		attrs[i] = attr{key: a.Key, value: a.Value}
 	}
-	if comment = editComment(comment, attrs); len(comment) > 0 {
+	comment = editComment(comment, attrs)
+	if len(comment) > 0 {
 		comment = append([]byte(" "), comment...)
 	}
 	head += "**" + escapeTitle(key) + "**:"
@@ -113,7 +114,8 @@ func (d *Document) ItemText(entry int, key, value string, attributes []Attribute
 		if value != "" {
 			line += " " + value
 		}
-		if line += string(comment); isItem(line, key, value, comment) {
+		line += string(comment)
+		if isItem(line, key, value, comment) {
 			return line, nil
 		}
 	}
@@ -132,7 +134,8 @@ func (d *Document) ItemText(entry int, key, value string, attributes []Attribute
 func fencedBlock(value string, object bool) string {
 	mark, run := 3, 0
 	for i := range len(value) {
-		if run++; value[i] != '`' {
+		run++
+		if value[i] != '`' {
 			run = 0
 		}
 		mark = max(mark, run+1)

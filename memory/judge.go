@@ -37,7 +37,8 @@ func (m *Merge) Undecided(tell func(v Visibility, text string) bool) (existing, 
 			if !ok {
 				continue
 			}
-			if fit++; !listed[j] {
+			fit++
+			if !listed[j] {
 				listed[j], was.at = true, j
 				existing = append(existing, was)
 			}
@@ -67,7 +68,8 @@ func (m *Merge) mergeable(e *Entry, it *MergeItem) (Mergeable, bool) {
 	p := Part{Section: it.Section}
 	was := Mergeable{Section: it.section}
 	if len(e.Tasks) > 0 {
-		if was.Task, was.State = true, e.Tasks[0].State; len(e.Tasks) > 1 || !e.Tasks[0].top {
+		was.Task, was.State = true, e.Tasks[0].State
+		if len(e.Tasks) > 1 || !e.Tasks[0].top {
 			return was, false
 		}
 	}

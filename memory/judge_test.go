@@ -84,7 +84,8 @@ func (c *judged) ask(t *testing.T, f txtar.File) string {
 		t.Fatal(err)
 	}
 	var err error
-	if c.parts, err = d.Parts(); err != nil {
+	c.parts, err = d.Parts()
+	if err != nil {
 		t.Fatal(err)
 	}
 	public := strings.Contains(f.Name, "tell public")

@@ -71,7 +71,8 @@ func (p *parse) archived(s string, add func(string)) {
 	s = strings.TrimPrefix(s, memoryDir+"/")
 	day, name, ok := strings.Cut(s, "/")
 	if !ok { // a daily note is archived in its day, too
-		if day, ok = trimMD(s); ok {
+		day, ok = trimMD(s)
+		if ok {
 			name = s
 		}
 	}

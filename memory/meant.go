@@ -181,7 +181,8 @@ func (w *work) checkEntry(a, b *Entry, c *entryChange) error {
 		attributes = map[string]string{}
 	}
 	for _, x := range c.attributes {
-		if attributes[x.key] = x.value; x.value == "" {
+		attributes[x.key] = x.value
+		if x.value == "" {
 			delete(attributes, x.key)
 		}
 	}

@@ -62,7 +62,8 @@ func (l *Layout) Merge(v View, doc *Document, parts []Part) (*Merge, error) {
 	for _, p := range parts {
 		item := MergeItem{Part: p, Text: p.item("-"), Into: -1, inTask: -1, section: l.draftSections(p.Section)[0]}
 		var err error
-		if item.entry, err = l.readPart(doc.Place.Path, &p, item.section, item.Text); err != nil {
+		item.entry, err = l.readPart(doc.Place.Path, &p, item.section, item.Text)
+		if err != nil {
 			return nil, fmt.Errorf("%w: %s: %w", ErrDraft, p.Name, err)
 		}
 		item.Title = mergeTitle(item.entry)

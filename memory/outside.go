@@ -91,7 +91,8 @@ func unbroken(text string) string {
 func ListItem(text string) string {
 	var lines []string
 	for line := range strings.Lines(strings.ReplaceAll(text, "\r", "\n")) {
-		if line = Line(line); line != "" {
+		line = Line(line)
+		if line != "" {
 			lines = append(lines, line)
 		}
 	}

@@ -60,10 +60,12 @@ func (l *Layout) parse(path string, src, masked []byte, meta Meta, of *excerptOf
 	tops, problem := structure(p.text, p.body, p.ln)
 	p.limits(tops, problem)
 	text, hidden, problems := hide(p.text, tops, p.body, p.ln)
-	if d.Problems = append(d.Problems, problems...); len(problems) > 0 {
+	d.Problems = append(d.Problems, problems...)
+	if len(problems) > 0 {
 		d.Unsound = true
 	}
-	if p.hidden = hidden; hidden != nil {
+	p.hidden = hidden
+	if hidden != nil {
 		p.text = text
 		tops, _ = structure(p.text, p.body, p.ln)
 	}

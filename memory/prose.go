@@ -46,7 +46,8 @@ func (d *Document) Prose(v View) []ProseLine {
 			comments = comments[1:]
 		}
 		if len(comments) > 0 && comments[0].Start < span.End {
-			if text = d.lineWithout(line, comments); strings.Trim(text, " \t>") == "" {
+			text = d.lineWithout(line, comments)
+			if strings.Trim(text, " \t>") == "" {
 				dropped = true
 				continue
 			}

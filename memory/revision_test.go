@@ -50,7 +50,8 @@ func TestRevisionGolden(t *testing.T) {
 					continue
 				}
 				got := revised(t, d, string(f.Data), parse)
-				if i++; i == len(a.Files) || a.Files[i].Name != "→" {
+				i++
+				if i == len(a.Files) || a.Files[i].Name != "→" {
 					a.Files = slices.Insert(a.Files, i, txtar.File{Name: "→"})
 				}
 				if *update {

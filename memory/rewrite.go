@@ -69,7 +69,8 @@ func (d *Document) Rewrite(v View, text string, parse func(source []byte) *Docum
 	for _, way := range []func() [][]byte{r.late, r.early, r.near, r.end, r.top} {
 		source := r.finish(way())
 		next := parse(source)
-		if last = r.check(next); last == nil {
+		last = r.check(next)
+		if last == nil {
 			return source, nil
 		}
 		if shown.Whole {
@@ -102,7 +103,8 @@ func (d *Document) Reads(v View, text string) error { return d.reads(v, textLine
 // textLines returns the lines of a text, without endings.
 func textLines(text string) []string {
 	text = strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\r", "\n")
-	if text = strings.TrimPrefix(text, string(bom)); text == "" {
+	text = strings.TrimPrefix(text, string(bom))
+	if text == "" {
 		return nil
 	}
 	return strings.Split(strings.TrimSuffix(text, "\n"), "\n")
@@ -203,7 +205,8 @@ func (r *rewrite) inPlace(early bool) (out [][]byte) {
 		if j := r.pairs[k]; j >= 0 {
 			put(j, line)
 			out = append(out, r.source(line))
-			if next = j + 1; early && (k+1 == len(r.pairs) || r.pairs[k+1] >= 0) {
+			next = j + 1
+			if early && (k+1 == len(r.pairs) || r.pairs[k+1] >= 0) {
 				put(r.until(k+1), line)
 			}
 			continue

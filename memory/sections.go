@@ -57,7 +57,8 @@ func (d placement) outline() []piece {
 // headingText parses the level and text of a heading from its source.
 func headingText(s string) (level int, text string) {
 	s = strings.TrimLeft(s, " ")
-	if level = runLen([]byte(s), '#'); level > 0 {
+	level = runLen([]byte(s), '#')
+	if level > 0 {
 		text = strings.Trim(s[level:], " \t")
 		if closed := strings.TrimRight(text, "#"); closed == "" || strings.HasSuffix(closed, " ") {
 			text = strings.TrimRight(closed, " ")
@@ -168,11 +169,13 @@ func (d placement) inTheOpen(list []piece, line, level int, usable func(*piece) 
 	for {
 		next := d.aboveSecret(list, line, level, usable)
 		if r := d.private.region(next); r.to > 0 {
-			if next = d.aboveClosed(next); d.aboveSecret(list, r.to, level, usable) == r.to {
+			next = d.aboveClosed(next)
+			if d.aboveSecret(list, r.to, level, usable) == r.to {
 				next = r.to
 			}
 		}
-		if next = min(next, d.aboveClosed(next)); next == line {
+		next = min(next, d.aboveClosed(next))
+		if next == line {
 			return line
 		}
 		line = next

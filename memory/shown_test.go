@@ -199,7 +199,8 @@ func TestShownAsIfTheRestDidNotExist(t *testing.T) {
 
 // visible returns everything that a view can read or derive from a document.
 func visible(d *Document, v View) string {
-	if d = d.For(v); d == nil {
+	d = d.For(v)
+	if d == nil {
 		return "nothing"
 	}
 	var b strings.Builder

@@ -97,7 +97,8 @@ func addedSuffix(s string) string {
 	s = strings.TrimRight(s, " \t\n")
 	rest, ok := strings.CutSuffix(s, ")")
 	if !ok {
-		if rest, ok = strings.CutSuffix(s, "）"); !ok {
+		rest, ok = strings.CutSuffix(s, "）")
+		if !ok {
 			return ""
 		}
 	}
@@ -147,7 +148,8 @@ func (d *Document) ClockHeading(at time.Time, topic string) string {
 		format = "15:04"
 	}
 	s := at.Format(format)
-	if topic = HeadingText(topic); topic != "" {
+	topic = HeadingText(topic)
+	if topic != "" {
 		s += " - " + topic
 	}
 	return s

@@ -34,7 +34,8 @@ func (m *Message) Body() string {
 	}
 	var said []string
 	for _, p := range parts {
-		if p = strings.TrimSpace(p); p != "" {
+		p = strings.TrimSpace(p)
+		if p != "" {
 			said = append(said, p)
 		}
 	}

@@ -335,7 +335,8 @@ func TestToken(t *testing.T) {
 				return "", nil
 			}
 			token := tokens[0]
-			if tokens = tokens[1:]; token == "two" {
+			tokens = tokens[1:]
+			if token == "two" {
 				return "", errors.New("no such file")
 			}
 			return token, nil

@@ -125,7 +125,8 @@ func (s *Subscriber) read(ctx context.Context, body io.Reader, at *position, wai
 			e, err = parseEvent(line)
 		}
 		if err != nil {
-			if garbage++; garbage > maxGarbage {
+			garbage++
+			if garbage > maxGarbage {
 				return err
 			}
 			s.Logger.Warn("line of a topic makes no sense", "bytes", len(line))

@@ -76,7 +76,8 @@ func (m writing) add(ctx context.Context, c Call, a adding) (after *memory.Docum
 			if err := a.change(before, r); err != nil {
 				return nil, err
 			}
-			if data, err = r.Apply(parse); err != nil {
+			data, err = r.Apply(parse)
+			if err != nil {
 				return nil, fmt.Errorf("%w: %w", memory.ErrUnwritable, err)
 			}
 			if !bytes.Equal(after.Source, data) { // Apply also tried another variant

@@ -86,7 +86,8 @@ func TestBridgeWithoutDaemon(t *testing.T) {
 			t.Errorf("the files: %v", err)
 		}
 	}
-	if _, err = session.ReadResource(t.Context(), &sdk.ReadResourceParams{URI: "memory://a.md"}); err == nil || !strings.Contains(err.Error(), "start it with") {
+	_, err = session.ReadResource(t.Context(), &sdk.ReadResourceParams{URI: "memory://a.md"})
+	if err == nil || !strings.Contains(err.Error(), "start it with") {
 		t.Errorf("a file: %v", err)
 	}
 

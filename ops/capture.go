@@ -45,7 +45,8 @@ func (m capturing) captureBullets(ctx context.Context, c Call, r *api.CaptureReq
 	}
 	fresh := blocks
 	if r.Session != "" { // it may have begun on an earlier day
-		if fresh, err = m.unsaidBefore(c, blocks, at, there); err != nil {
+		fresh, err = m.unsaidBefore(c, blocks, at, there)
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -59,7 +60,8 @@ func (m capturing) captureBullets(ctx context.Context, c Call, r *api.CaptureReq
 		return nil, err
 	}
 	answer.Already += done.already
-	if answer.Path = done.path; done.path == "" {
+	answer.Path = done.path
+	if done.path == "" {
 		return answer, nil
 	}
 	answer.Lines = make([]int, len(blocks))

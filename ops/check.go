@@ -29,7 +29,8 @@ func (m admin) check(ctx context.Context, c Call, r *api.CheckRequest) (*api.Che
 			if err := m.Keeper.Sync(ctx); err != nil {
 				return nil, api.Errorf(api.Unavailable, "not everything that was put right is indexed yet").WithHint("check again")
 			}
-			if answer, err = m.Keeper.Check(ctx, r.Path); err != nil {
+			answer, err = m.Keeper.Check(ctx, r.Path)
+			if err != nil {
 				return nil, err
 			}
 		}

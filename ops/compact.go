@@ -173,7 +173,8 @@ func (m admin) compress(ctx context.Context, c Call, r *api.CompressRequest) (*a
 		if err != nil {
 			return nil, err
 		}
-		if cutoff = m.now().Sub(since); cutoff < minCutoff {
+		cutoff = m.now().Sub(since)
+		if cutoff < minCutoff {
 			return nil, api.Errorf(api.Invalid, "cutoff: %s is less than %s: what is still written to would go", r.Cutoff, minCutoff)
 		}
 	}

@@ -206,7 +206,8 @@ func (m writing) create(ctx context.Context, c Call, r *api.WriteRequest) (*api.
 	written, err := m.Writer.Write(ctx, vault.Change{
 		Path: r.Path, Cause: "write", Asked: true,
 		Edit: func(old *vault.File) ([]byte, error) {
-			if failed = nil; old != nil {
+			failed = nil
+			if old != nil {
 				failed = api.Errorf(api.Conflict, "a file %s cannot be made", r.Path).WithHint("get it and give its hash, or choose another name")
 				return nil, failed
 			}

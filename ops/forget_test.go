@@ -218,7 +218,8 @@ func TestForgetGoesOn(t *testing.T) {
 		}
 		words := newNeedles(l.match, chosen)
 		plan := newOblivion(c.Scope.Subject, chosen, words)
-		if plan.Journal, err = d.memory.erasing().inJournal(c, words); err != nil || len(plan.Journal) == 0 {
+		plan.Journal, err = d.memory.erasing().inJournal(c, words)
+		if err != nil || len(plan.Journal) == 0 {
 			t.Fatalf("%+v, %v", plan.Journal, err)
 		}
 		if _, err := d.memory.erasing().writeDown(plan); err != nil {
@@ -267,7 +268,8 @@ func TestForgetCredential(t *testing.T) {
 			ids = append(ids, e.ID)
 		}
 	}
-	if a, err = d.memory.erasing().forget(t.Context(), c, &api.ForgetRequest{IDs: ids, Token: a.Token}); err != nil || len(a.Removed) != 2 || a.Total != 1 {
+	a, err = d.memory.erasing().forget(t.Context(), c, &api.ForgetRequest{IDs: ids, Token: a.Token})
+	if err != nil || len(a.Removed) != 2 || a.Total != 1 {
 		t.Fatalf("%+v, %v", a, err)
 	}
 	d.want(t, "MEMORY.md", "---\nsummary: \"\"\n---\n\n<!-- "+key+" -->\n\n- tea\n")

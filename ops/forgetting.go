@@ -376,7 +376,8 @@ func (o *oblivion) drops(path, id string) bool {
 // writeDown adds an erasure to the unfinished ones on disk and returns the
 // previous ones.
 func (m erasing) writeDown(plan oblivion) (before []oblivion, err error) {
-	if before, err = m.unforgotten(); err == nil {
+	before, err = m.unforgotten()
+	if err == nil {
 		err = m.writeAllDown(append(slices.Clip(before), plan))
 	}
 	if err != nil {
@@ -442,9 +443,11 @@ func (m erasing) finish(ctx context.Context) error {
 		var there oblivion
 		words := &needles{}
 		for _, f := range plan.Files {
-			if len(f.Entries) == 0 {
-				there.Files = append(there.Files, f)
-			} else if f = m.left(c, f, words); len(f.Entries) > 0 {
+			whole := len(f.Entries) == 0
+			if !whole {
+				f = m.left(c, f, words)
+			}
+			if whole || len(f.Entries) > 0 {
 				there.Files = append(there.Files, f)
 			}
 		}

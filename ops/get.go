@@ -70,7 +70,8 @@ func frontmatter(c Call, doc *memory.Document) map[string]any {
 	front := map[string]any{}
 	tasks, followUps := doc.Progress(c.View)
 	for _, f := range doc.Front.Fields {
-		switch front[f.Key] = f.Value; f.Key {
+		front[f.Key] = f.Value
+		switch f.Key {
 		case "tasks": // the stored counters may be out of date
 			front[f.Key] = tasks.String()
 		case "follow_ups":

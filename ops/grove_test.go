@@ -253,7 +253,8 @@ func (g *grove) Sync(ctx context.Context) error {
 		if err != nil || g.memory.Layout.Skip(name) != "" {
 			return nil // not a memory file
 		}
-		if there[name] = true; doc != g.docs[name] {
+		there[name] = true
+		if doc != g.docs[name] {
 			g.docs[name] = doc
 			stamp, _ := g.Stamp(name)
 			updates = append(updates, index.Update{Path: name, Doc: doc, Stamp: stamp, Hash: sha256.Sum256(doc.Source)})
@@ -265,7 +266,8 @@ func (g *grove) Sync(ctx context.Context) error {
 	}
 	g.paths = g.paths[:0]
 	for path := range g.docs {
-		if g.paths = append(g.paths, path); !there[path] {
+		g.paths = append(g.paths, path)
+		if !there[path] {
 			updates = append(updates, index.Update{Path: path})
 			delete(g.docs, path)
 		}
@@ -393,7 +395,8 @@ func (g *grove) readable(t testing.TB, s memory.Scope) map[string]string {
 	is := map[string]string{}
 	for path := range g.files(t) {
 		if doc, err := g.Load(path); err == nil {
-			if doc = doc.For(v); doc != nil {
+			doc = doc.For(v)
+			if doc != nil {
 				is[path] = strings.Join(doc.Shown(v).Lines, "\n")
 			}
 		}

@@ -34,7 +34,8 @@ func TestInterference(t *testing.T) {
 			x := newMatrix(t, leaves, a)
 			for range 40 {
 				changed, ok := w.step(x)
-				if steps++; changed {
+				steps++
+				if changed {
 					changes++
 				}
 				if !ok || t.Failed() {

@@ -142,7 +142,8 @@ func (m reading) itemFile(c Call, subject, path string) *memory.Document {
 	if err != nil || stolen(c, doc) {
 		return nil
 	}
-	if doc = doc.For(c.View); doc == nil || c.View.SubjectOf(doc.Own) != subject {
+	doc = doc.For(c.View)
+	if doc == nil || c.View.SubjectOf(doc.Own) != subject {
 		return nil // two of the caller's subjects may have the same directory
 	}
 	return doc

@@ -31,7 +31,8 @@ func (f *cachedFiles) Load(path string) (*memory.Document, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.stamp[path] != stamp {
-		if f.docs[path], err = f.diskCase.Load(path); err != nil {
+		f.docs[path], err = f.diskCase.Load(path)
+		if err != nil {
 			return nil, err
 		}
 		f.stamp[path] = stamp

@@ -159,7 +159,8 @@ func (m keying) itemID(c Call, doc *memory.Document, of ...string) string {
 			d, path := doc, itemPath(subject, ns)
 			if path != doc.Place.Path {
 				var err error
-				if d, err = m.Files.Load(path); err != nil {
+				d, err = m.Files.Load(path)
+				if err != nil {
 					continue
 				}
 			}

@@ -51,7 +51,8 @@ func (m admin) undo(ctx context.Context, c Call, r *api.UndoRequest) (*api.UndoA
 		return nil, api.Errorf(api.Invalid, "say what to undo: either an id or since").WithHint("journal lists ids")
 	case r.ID != "":
 		var err error
-		if list, err = m.Undoer.Undo(ctx, r.ID, r.DryRun); err != nil {
+		list, err = m.Undoer.Undo(ctx, r.ID, r.DryRun)
+		if err != nil {
 			return nil, undoError(r.ID, err)
 		}
 	default:

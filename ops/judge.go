@@ -55,7 +55,8 @@ func (m drafting) judge(ctx context.Context, c Call, d *sessionDraft, path strin
 	if err != nil {
 		return j, nil // the write returns this error
 	}
-	if j.existing, j.draft = merge.Undecided(m.tellJudge); len(j.draft) == 0 {
+	j.existing, j.draft = merge.Undecided(m.tellJudge)
+	if len(j.draft) == 0 {
 		if doc.Own.Visibility != memory.PublicOK && !m.JudgePrivate {
 			j.why = "the file is private, and private text is not sent to the model"
 		}
@@ -83,7 +84,8 @@ func (m drafting) judge(ctx context.Context, c Call, d *sessionDraft, path strin
 // heed applies the proposal if the file is the version that the judge received.
 // The rules no longer apply to the items that it decides.
 func (m drafting) heed(j *judgement, merge *memory.Merge, doc *memory.Document) {
-	if j.followed = false; j.proposal == nil {
+	j.followed = false
+	if j.proposal == nil {
 		return
 	}
 	if !bytes.Equal(doc.Source, j.file) {
@@ -100,7 +102,8 @@ func (m drafting) heed(j *judgement, merge *memory.Merge, doc *memory.Document) 
 
 // tell records in the answer how the draft was merged.
 func (j *judgement) tell(answer *api.SessionAnswer) {
-	switch answer.Merge = mergedByRules; {
+	answer.Merge = mergedByRules
+	switch {
 	case j.followed:
 		answer.Merge = mergedSemantic
 	case j.why != "":

@@ -103,7 +103,8 @@ func (m writing) log(ctx context.Context, c Call, l logging) (*logged, error) {
 	var err error
 	for _, path := range paths {
 		var done *logged
-		if done, err = m.logTo(ctx, c, l, path, fresh); !errors.Is(err, errNotTheirs) {
+		done, err = m.logTo(ctx, c, l, path, fresh)
+		if !errors.Is(err, errNotTheirs) {
 			return done, err
 		}
 	}
@@ -244,7 +245,8 @@ func (m writing) logTime(clock, day string) (time.Time, error) {
 		case ok:
 			at = time.Date(at.Year(), at.Month(), at.Day(), hour, minute, 0, 0, m.location())
 		case isWhole && len(clock) > len(time.DateOnly):
-			if at = whole.In(m.location()); day != "" && day != at.Format(time.DateOnly) {
+			at = whole.In(m.location())
+			if day != "" && day != at.Format(time.DateOnly) {
 				return at, api.Errorf(api.Invalid, "time: %s is not on %s", clock, day)
 			}
 		default:
@@ -313,7 +315,8 @@ func (m writing) withTags(line string, tags []string) (string, error) {
 		if err := m.outside("tags", name); err != nil {
 			return "", err
 		}
-		if line += " #" + name; !slices.Contains(read(line), strings.ToLower(name)) {
+		line += " #" + name
+		if !slices.Contains(read(line), strings.ToLower(name)) {
 			return "", api.Errorf(api.Invalid, "tags: %q cannot be a tag", tag).WithHint("a tag is one word of letters, digits and -_/:. with a letter in it")
 		}
 	}

@@ -122,7 +122,8 @@ func (c *model) sameOver(t *testing.T, a *opsAsk, wire []byte) bool {
 	switch {
 	case failed && failure["code"] == string(api.NotFound) && a.op.Name == "get" && !saysNothing(orNull(request["path"])):
 		path, _ := jsonOf(t, a.request)["path"].(string)
-		if path = string(secrets.Mask([]byte(path))); is["missing"] != true || got.IsError || is["text"] != "" || is["path"] != path || textIn(got) != "" {
+		path = string(secrets.Mask([]byte(path)))
+		if is["missing"] != true || got.IsError || is["text"] != "" || is["path"] != path || textIn(got) != "" {
 			t.Errorf("%s: a model is answered %s, where HTTP says %s", a.name, fields, wire)
 		}
 		return true

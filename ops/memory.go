@@ -164,7 +164,8 @@ func (m *Memory) sync(ctx context.Context, c *Call, f api.Fresh) (bool, error) {
 func (m *Memory) look(c *Call) (err error) {
 	c.degraded = m.Keeper.State().Degraded
 	c.Scope = m.Scopes.Scope(c.Scope.Subject, c.Scope.Context)
-	if c.View, err = m.Scopes.View(c.Scope); err != nil {
+	c.View, err = m.Scopes.View(c.Scope)
+	if err != nil {
 		return api.Errorf(api.Invalid, "%v", err)
 	}
 	return nil
@@ -193,7 +194,8 @@ func (m *Memory) load(c Call, path string) (*memory.Document, memory.Shown, erro
 		return nil, memory.Shown{}, err
 	}
 	if err == nil && !stolen(c, doc) {
-		if doc = doc.For(c.View); doc != nil {
+		doc = doc.For(c.View)
+		if doc != nil {
 			return doc, doc.Shown(c.View), nil
 		}
 	}

@@ -40,7 +40,8 @@ func (n *needles) add(source, norm string) {
 	}
 	for line := range strings.Lines(source) {
 		n.raw[strings.TrimSpace(line)] = true
-		if line = bare(line); len(line) >= minLine {
+		line = bare(line)
+		if len(line) >= minLine {
 			n.lines[line] = true
 		}
 	}
@@ -67,7 +68,8 @@ func (n *needles) in(text string) bool {
 		return true
 	}
 	for line := range strings.Lines(text) {
-		if line = bare(line); n.lines[line] {
+		line = bare(line)
+		if n.lines[line] {
 			return true
 		}
 	}

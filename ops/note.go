@@ -41,7 +41,8 @@ func (m writing) note(ctx context.Context, c Call, r *api.NoteRequest) (*api.Not
 
 // noteBlock returns a note in the form in which it is written.
 func (m writing) noteBlock(c Call, r *api.NoteRequest) (b logBlock, err error) {
-	if b.text, err = m.logText("text", r.Text); err != nil {
+	b.text, err = m.logText("text", r.Text)
+	if err != nil {
 		return b, err
 	}
 	if err := m.outside("topic", r.Topic); err != nil {
@@ -56,7 +57,8 @@ func (m writing) noteBlock(c Call, r *api.NoteRequest) (b logBlock, err error) {
 	if err := m.logEvidence(r.Evidence); err != nil {
 		return b, err
 	}
-	if b.text, err = m.withTags(b.text, r.Tags); err != nil {
+	b.text, err = m.withTags(b.text, r.Tags)
+	if err != nil {
 		return b, err
 	}
 	b.evidence = r.Evidence

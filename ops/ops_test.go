@@ -129,7 +129,8 @@ func readOpsCase(t testing.TB, archive *txtar.Archive) *opsCase {
 			c.files = append(c.files, f)
 			continue
 		}
-		if i++; i == len(archive.Files) {
+		i++
+		if i == len(archive.Files) {
 			t.Fatalf("%s has no section with its answer", f.Name)
 		}
 		c.asks = append(c.asks, opsAsk{i - 1, f.Name, op, strings.HasSuffix(f.Name, "in full"), f.Data})
@@ -245,7 +246,8 @@ func (a *opsAsk) answer(t *testing.T, m *Memory, socket string, model *model) st
 	direct, failure := a.direct(t.Context(), m)
 	if failure != nil {
 		var err error
-		if direct, err = api.Encode(api.Failure{Error: asError(failure)}); err != nil {
+		direct, err = api.Encode(api.Failure{Error: asError(failure)})
+		if err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -131,7 +131,8 @@ func (m writing) based(c Call, s *memory.Summary) error {
 	scope := c.Scope
 	scope.Context = memory.Public
 	var err error
-	if evidence.View, err = m.Scopes.View(scope); err != nil {
+	evidence.View, err = m.Scopes.View(scope)
+	if err != nil {
 		return api.Errorf(api.Invalid, "%v", err)
 	}
 	if err := evidence.Check(s.Evidence); err != nil {

@@ -168,7 +168,8 @@ func (m capturing) captureText(ctx context.Context, c Call, r *api.CaptureReques
 		return &api.CaptureAnswer{Lines: []int{}, Queued: true}, nil
 	}
 	asked := *r
-	if asked.Bullets = m.bulletsOf(r.Text); len(asked.Bullets) == 0 {
+	asked.Bullets = m.bulletsOf(r.Text)
+	if len(asked.Bullets) == 0 {
 		return &api.CaptureAnswer{Lines: []int{}, Note: "the text tells of nothing that was achieved"}, nil
 	}
 	return m.captureBullets(ctx, c, &asked)

@@ -38,7 +38,8 @@ func (m writing) rememberItem(ctx context.Context, c Call, r *api.RememberReques
 		return nil, err
 	}
 	var err error
-	if item.path, item.fresh, err = m.longTermFile(ctx, &c); err != nil {
+	item.path, item.fresh, err = m.longTermFile(ctx, &c)
+	if err != nil {
 		return nil, err
 	}
 	item.parse = func(source []byte) *memory.Document {
@@ -193,7 +194,8 @@ func (r *remembered) put(doc *memory.Document, rev *memory.Revision) error {
 		return err
 	}
 	var old *memory.Entry
-	if r.replaced = at >= 0; r.replaced {
+	r.replaced = at >= 0
+	if r.replaced {
 		old = &doc.Entries[at]
 	}
 	attributes := []memory.Attribute{{Key: "evidence", Value: strings.Join(r.Evidence, ",")}, {Key: "source", Value: source}}
@@ -206,7 +208,8 @@ func (r *remembered) put(doc *memory.Document, rev *memory.Revision) error {
 	}
 	switch {
 	case old == nil:
-		if r.section = r.Section; r.section == "" {
+		r.section = r.Section
+		if r.section == "" {
 			r.section = doc.SectionFor(r.Title, r.Text)
 		}
 		r.section = strings.Join(strings.Fields(r.section), " ")
@@ -237,7 +240,8 @@ func (r *remembered) item(comment string) (string, error) {
 		if title := strings.Join(strings.Fields(r.Title), " "); e.Title != title && title != "" {
 			return "", api.Errorf(api.Invalid, "title: %q cannot be a title", title).WithHint("leave out what Markdown would read as something else")
 		}
-		if r.norm = e.Norm; e.Added != "" {
+		r.norm = e.Norm
+		if e.Added != "" {
 			return item, nil
 		}
 	}

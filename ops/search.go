@@ -46,10 +46,12 @@ func (m reading) search(ctx context.Context, c Call, r *api.SearchRequest) (*api
 		return nil, api.Errorf(api.Invalid, "exclude: %v", err)
 	}
 	var err error
-	if q.Filter.Since, _, err = m.times("since", r.Since); err != nil {
+	q.Filter.Since, _, err = m.times("since", r.Since)
+	if err != nil {
 		return nil, err
 	}
-	if _, q.Filter.Until, err = m.times("until", r.Until); err != nil {
+	_, q.Filter.Until, err = m.times("until", r.Until)
+	if err != nil {
 		return nil, err
 	}
 	return m.find(ctx, c, q, r.AsOf, r.Fresh, *r.Count)
@@ -76,7 +78,8 @@ func (m reading) recent(ctx context.Context, c Call, r *api.RecentRequest) (*api
 func (m reading) find(ctx context.Context, c Call, q index.Query, asOf string, f api.Fresh, count bool) (*api.SearchAnswer, error) {
 	start := time.Now()
 	var err error
-	if q.AsOf, _, err = m.times("as_of", asOf); err != nil {
+	q.AsOf, _, err = m.times("as_of", asOf)
+	if err != nil {
 		return nil, err
 	}
 	if q.AsOf.IsZero() {
@@ -173,7 +176,8 @@ func firstRunes(s string, n int) (string, bool) {
 		return s, false
 	}
 	for i := range s {
-		if n--; n < 0 {
+		n--
+		if n < 0 {
 			return s[:i], true
 		}
 	}

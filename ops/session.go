@@ -41,7 +41,8 @@ func (m drafting) session(ctx context.Context, c Call, r *api.SessionRequest) (*
 	}
 	group := ""
 	if !d.empty() {
-		if group, err = m.mergeDraft(ctx, c, d, answer); err != nil {
+		group, err = m.mergeDraft(ctx, c, d, answer)
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -117,7 +118,8 @@ func (m drafting) readDraft(c Call, r *api.SessionRequest, answer *api.SessionAn
 		}
 		for _, text := range p.Texts {
 			if reason == "" {
-				if reason, err = m.leaves(p.Name, text); err != nil {
+				reason, err = m.leaves(p.Name, text)
+				if err != nil {
 					return nil, err
 				}
 			}
@@ -170,7 +172,8 @@ func (m drafting) mergeDraft(ctx context.Context, c Call, d *sessionDraft, answe
 		var refused error
 		a.change = func(doc *memory.Document, r *memory.Revision) error {
 			before, refused = doc, nil
-			if refused = isOurs(doc); refused == nil {
+			refused = isOurs(doc)
+			if refused == nil {
 				merge, refused = m.reviseSession(c, d, doc, r, judged)
 			}
 			return refused
@@ -234,7 +237,8 @@ func (m drafting) sessionSource(c Call, d *sessionDraft, front *memory.Front) st
 	case source == "" && (d.head.Summary == "" || theirs == front.Untrusted()):
 		return ""
 	case source == "":
-		if source = strings.TrimPrefix(front.Source, memory.PublicSource); m.outside("source", source) != nil {
+		source = strings.TrimPrefix(front.Source, memory.PublicSource)
+		if m.outside("source", source) != nil {
 			source = ""
 		}
 		source = cmp.Or(source, "api")

@@ -285,7 +285,8 @@ var endedLine = regexp.MustCompile(`[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+$`)
 
 // fresh checks a new line.
 func (op *theirs) fresh(line string, fail func(string, ...any)) {
-	if line = strings.TrimSpace(line); !strings.Contains(line, "zebra") && !strings.HasPrefix(line, "#") && !strings.HasPrefix(line, "```") {
+	line = strings.TrimSpace(line)
+	if !strings.Contains(line, "zebra") && !strings.HasPrefix(line, "#") && !strings.HasPrefix(line, "```") {
 		fail("the line %q is new", line)
 	}
 }

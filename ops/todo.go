@@ -203,7 +203,8 @@ func (m writing) lastTime(copies []taskCopy) []taskCopy {
 func (m writing) todoPlan(c Call) *api.TodoPlan {
 	plan := &api.TodoPlan{Waiting: []api.TodoTick{}, Diff: []api.FileDiff{}, Unclear: []api.TodoTick{}, Known: []api.TodoTick{}}
 	p, rules := m.Todos.Plan(), m.Todos.Rules()
-	if plan.Off = p.Off; c.Whole {
+	plan.Off = p.Off
+	if c.Whole {
 		plan.Problem = p.Problem
 	}
 	ticks := func(wishes []todosync.Wish) []api.TodoTick {

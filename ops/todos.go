@@ -43,7 +43,8 @@ func (m reading) todos(ctx context.Context, c Call, r *api.TodosRequest) (*api.T
 	var all []api.Todo
 	for _, copies := range grouped(c, copies) {
 		t := todoOf(copies)
-		if all = append(all, t); r.State == "all" || t.State == r.State {
+		all = append(all, t)
+		if r.State == "all" || t.State == r.State {
 			answer.Todos = append(answer.Todos, t)
 		}
 	}

@@ -31,7 +31,8 @@ func TestToolsAreOperations(t *testing.T) {
 		if names[tool.Name] {
 			t.Errorf("there are two tools %s", tool.Name)
 		}
-		if names[tool.Name] = true; tool.Core {
+		names[tool.Name] = true
+		if tool.Core {
 			core = append(core, strings.TrimPrefix(tool.Name, "memory_"))
 		}
 		for _, p := range tool.Params() {

@@ -60,7 +60,8 @@ func (m erasing) wipeSubject(ctx context.Context, c Call, r *api.WipeRequest) (*
 		plan.Files = append(plan.Files, file)
 	}
 	var problem error
-	if plan.Journal, problem = m.wipedJournal(c, w); len(plan.Journal)+len(plan.Files) > 0 {
+	plan.Journal, problem = m.wipedJournal(c, w)
+	if len(plan.Journal)+len(plan.Files) > 0 {
 		before, err := m.writeDown(plan)
 		if err != nil {
 			return nil, err
@@ -103,7 +104,8 @@ func (m erasing) withAliases(c *Call) (err error) {
 			c.Scope.Aliases = append(c.Scope.Aliases, memory.ExternalSubject(l.Key))
 		}
 	}
-	if c.View, err = m.Scopes.View(c.Scope); err != nil {
+	c.View, err = m.Scopes.View(c.Scope)
+	if err != nil {
 		return api.Errorf(api.Invalid, "%v", err)
 	}
 	return nil
@@ -168,7 +170,8 @@ func (m erasing) unlinkAll(ctx context.Context, subject string) (keys []string, 
 	_, err = m.Writer.Write(ctx, vault.Change{
 		Path: memory.IdentitiesPath, Cause: "wipe", Asked: true, Secret: true,
 		Edit: func(old *vault.File) ([]byte, error) {
-			if keys = nil; old == nil {
+			keys = nil
+			if old == nil {
 				return nil, nil
 			}
 			ids, err := memory.ParseIdentities(old.Data)
@@ -208,7 +211,8 @@ func (m erasing) removeWiped(ctx context.Context, plan *oblivion, later bool) er
 				return nil, vault.ErrRemove
 			},
 		})
-		if errs = append(errs, err); group == "" {
+		errs = append(errs, err)
+		if group == "" {
 			group = written.ID
 		}
 	}

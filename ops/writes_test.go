@@ -58,7 +58,8 @@ func TestWrites(t *testing.T) {
 				a.request = []byte(strings.NewReplacer("$hash", hash, "$token", token).Replace(string(a.request)))
 				said, failure := a.direct(t.Context(), direct.memory)
 				if failure != nil {
-					if said, err = api.Encode(api.Failure{Error: asError(failure)}); err != nil {
+					said, err = api.Encode(api.Failure{Error: asError(failure)})
+					if err != nil {
 						t.Fatal(err)
 					}
 				}

@@ -142,7 +142,8 @@ func (m *maker) build(p platform) (path string, err error) {
 	if err != nil {
 		return "", err
 	}
-	switch m.version = info.Main.Version; {
+	m.version = info.Main.Version
+	switch {
 	case !strings.HasPrefix(m.version, "v") || strings.HasSuffix(m.version, "+dirty"):
 		return "", fmt.Errorf("%s was built as version %s, which is none to release", path, m.version)
 	case p.os == "linux":

@@ -23,7 +23,8 @@ func clean(v reflect.Value) cleaned {
 	switch v.Kind() {
 	case reflect.String:
 		text, n := Redact(v.String())
-		if same.masks = n; text == v.String() {
+		same.masks = n
+		if text == v.String() {
 			return same
 		}
 		out := reflect.New(v.Type()).Elem()
@@ -34,7 +35,8 @@ func clean(v reflect.Value) cleaned {
 			return same
 		}
 		in := clean(v.Elem())
-		if same.masks = in.masks; !in.changed {
+		same.masks = in.masks
+		if !in.changed {
 			return same
 		}
 		if v.Kind() == reflect.Interface {
@@ -90,7 +92,8 @@ func cleanMap(v reflect.Value) cleaned {
 		changed = changed || key.changed || value.changed
 		out.value.SetMapIndex(key.value, value.value)
 	}
-	if same.masks = out.masks; !changed {
+	same.masks = out.masks
+	if !changed {
 		return same
 	}
 	return out

@@ -66,7 +66,8 @@ func (c *Catalogue) Learn(files []*File, wishes []Wish, r *Rules) (done []Copy, 
 		if f.Gone {
 			continue
 		}
-		if before[i] = l.origin(f); f.once(before[i]) {
+		before[i] = l.origin(f)
+		if f.once(before[i]) {
 			again++
 		}
 	}

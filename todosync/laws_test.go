@@ -252,7 +252,8 @@ func (w *world) untick(c *Copy) bool {
 		if !b.is(&c.Box) {
 			continue
 		}
-		if found++; i >= len(f.Boxes) || !f.Boxes[i].is(&b) || f.Boxes[i].State != Ticked || t.Box.Start == t.Box.End {
+		found++
+		if i >= len(f.Boxes) || !f.Boxes[i].is(&b) || f.Boxes[i].State != Ticked || t.Box.Start == t.Box.End {
 			return false
 		}
 		text = bytes.Clone(text)

@@ -48,7 +48,8 @@ func TestRules(t *testing.T) {
 				switch f.Name {
 				case "→":
 					got := w.reconcile(saved)
-					if saved = nil; *update {
+					saved = nil
+					if *update {
 						a.Files[i].Data = []byte(got)
 					} else if diff := cmp.Diff(string(f.Data), got); diff != "" {
 						t.Errorf("section %d (-want +got):\n%s", i+1, diff)

@@ -67,7 +67,8 @@ func (s *Syncer) along(boxes []Copy) {
 			continue
 		}
 		s.wishes = merge(s.wishes, []Wish{{last, b.Path}})
-		if s.with = append(s.with, b); len(s.with) > maxWith {
+		s.with = append(s.with, b)
+		if len(s.with) > maxWith {
 			s.with = slices.Delete(s.with, 0, maxWith/2)
 		}
 	}

@@ -68,7 +68,8 @@ func (s *Syncer) save(now bool) bool {
 	}
 	s.mu.Lock()
 	news := (err == nil) != (s.unsaved == nil)
-	if s.unsaved = err; err == nil {
+	s.unsaved = err
+	if err == nil {
 		s.dirty, s.retry = time.Time{}, time.Time{}
 	} else {
 		s.retry = t.Add(maxWait / 10)

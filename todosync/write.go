@@ -101,7 +101,8 @@ func (s *Syncer) tick(ctx context.Context, path string, wishes []Wish, group str
 		Path: path, Cause: Cause, Group: group, Reason: reasonOf(wishes),
 		Edit: s.edit(path, func(doc *memory.Document, parse Parse) ([]byte, error) {
 			out, err := rules.Tick(doc, wishes, parse)
-			if before, after = nil, nil; out != nil {
+			before, after = nil, nil
+			if out != nil {
 				before, after = FileOf(doc), FileOf(parse(out))
 			}
 			return out, err

@@ -23,7 +23,8 @@ func Prose(text string) (lines []string) {
 		case mark == "" && was && strings.TrimLeft(line, " ") != line && strings.HasPrefix(strings.ReplaceAll(line, "\t", "    "), "    "):
 			blank = true // indented code continues
 		default:
-			if said = strings.TrimSpace(said[len(mark):]); strings.ContainsFunc(said, unicode.IsLetter) {
+			said = strings.TrimSpace(said[len(mark):])
+			if strings.ContainsFunc(said, unicode.IsLetter) {
 				lines = append(lines, said)
 			}
 		}
@@ -40,7 +41,8 @@ var listMark = regexp.MustCompile(`^(?:[-*+•]|\d{1,3}[.)])\s+(?:\[[ xX]\]\s+)?
 func Question(prompt string, most int) string {
 	var lines []string
 	for _, line := range speech(prompt) {
-		if line = strings.TrimSpace(line); line != "" {
+		line = strings.TrimSpace(line)
+		if line != "" {
 			lines = append(lines, line)
 		}
 	}

@@ -22,7 +22,8 @@ func exhaust(t *testing.T, left int) (release func()) {
 	must(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &few))
 	open := []int{fd}
 	for err == nil {
-		if fd, err = unix.FcntlInt(uintptr(open[0]), unix.F_DUPFD_CLOEXEC, 0); err == nil {
+		fd, err = unix.FcntlInt(uintptr(open[0]), unix.F_DUPFD_CLOEXEC, 0)
+		if err == nil {
 			open = append(open, fd)
 		}
 	}

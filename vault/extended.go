@@ -78,7 +78,8 @@ func sized(ask func(buf []byte) (int, error)) ([]byte, error) {
 			return nil, err
 		}
 		buf := make([]byte, size)
-		if size, err = ask(buf); err != unix.ERANGE {
+		size, err = ask(buf)
+		if err != unix.ERANGE {
 			return buf[:max(size, 0)], err
 		}
 	}

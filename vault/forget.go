@@ -63,7 +63,8 @@ func (w *Writer) editKept(s *spot, edit func(*File) ([]byte, error)) (bool, erro
 	if err := unix.Fstat(fd, &old.stat); err != nil {
 		return false, err
 	}
-	if old.File, err = w.Vault.readAt(s.dir, s.base, s.path); err != nil {
+	old.File, err = w.Vault.readAt(s.dir, s.base, s.path)
+	if err != nil {
 		return false, err
 	}
 	old.hash = hashOf(old.Data)

@@ -29,7 +29,8 @@ func (w *Writer) fuseOf(path string) error {
 			recent = append(recent, at)
 		}
 	}
-	if w.spent[path] = recent; len(recent) == 0 {
+	w.spent[path] = recent
+	if len(recent) == 0 {
 		delete(w.spent, path)
 	}
 	if len(recent) < cmp.Or(w.Fuse, DefaultFuse) {

@@ -56,7 +56,8 @@ func conflicted(data []byte) bool {
 	for line := range bytes.Lines(data) {
 		line = bytes.TrimRight(line, "\r\n")
 		if bytes.HasPrefix(line, []byte(marks[stage])) && (stage != 1 || len(line) == len(marks[1])) {
-			if stage++; stage == len(marks) {
+			stage++
+			if stage == len(marks) {
 				return true
 			}
 		}

@@ -50,7 +50,8 @@ func TestRefusedFiles(t *testing.T) {
 	for path, want := range want {
 		for _, asked := range []bool{true, false} {
 			c := change(path, "old", "new")
-			if c.Asked = asked; path == "grows.md" {
+			c.Asked = asked
+			if path == "grows.md" {
 				c = change(path, "old", strings.Repeat("x", 101))
 			}
 			old := ""

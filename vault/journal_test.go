@@ -45,7 +45,8 @@ func keepChanges(t *testing.T, j *journal.Journal, records ...journal.Record) []
 	t.Helper()
 	for i, r := range records {
 		var err error
-		if records[i], err = j.Begin(r); err != nil {
+		records[i], err = j.Begin(r)
+		if err != nil {
 			t.Fatal(err)
 		}
 		var after [32]byte

@@ -45,7 +45,8 @@ func (w rechecks) settle(s *spot, r journal.Record, made bool) (happened bool, e
 // reports whether the change was made.
 func (w rechecks) clearTemp(s *spot, r journal.Record, made bool) (happened bool, err error) {
 	if s == nil {
-		if s, err = w.open(r.Path); errors.Is(err, fs.ErrNotExist) {
+		s, err = w.open(r.Path)
+		if errors.Is(err, fs.ErrNotExist) {
 			return made, nil // its directory is gone, too
 		} else if err != nil {
 			return false, err
@@ -94,7 +95,8 @@ func (w rechecks) clearTemp(s *spot, r journal.Record, made bool) (happened bool
 	if err := w.putBack(s, r.Temp, base); err != nil {
 		return false, err
 	}
-	switch temp, err = w.look(s.dir, r.Temp); {
+	temp, err = w.look(s.dir, r.Temp)
+	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return false, nil
 	case err != nil:
@@ -131,7 +133,8 @@ func (w rechecks) conclude(r journal.Record, made, happened bool) error {
 	switch {
 	case happened && !made:
 		var hash [32]byte
-		if _, err = hex.Decode(hash[:], []byte(r.After)); err == nil {
+		_, err = hex.Decode(hash[:], []byte(r.After))
+		if err == nil {
 			err = w.Journal.Done(r.ID, hash)
 		}
 	case !happened:

@@ -463,7 +463,8 @@ func (w *Writer) look(dir int, base string) (l look, err error) {
 		if err := fstatat(dir, base, &st); err != nil {
 			return err
 		}
-		if l.stamp = stampOf(&st); st.Mode&unix.S_IFMT != unix.S_IFREG {
+		l.stamp = stampOf(&st)
+		if st.Mode&unix.S_IFMT != unix.S_IFREG {
 			return nil
 		}
 		fd, err := retry(func() (int, error) {

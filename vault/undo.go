@@ -203,7 +203,8 @@ func (p *undoPlan) write(ctx context.Context, step []journal.Record, group strin
 			}
 			for _, r := range step {
 				var err error
-				if data, err = Reverse(data, r); err != nil {
+				data, err = Reverse(data, r)
+				if err != nil {
 					return nil, err
 				}
 			}

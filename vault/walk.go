@@ -46,11 +46,15 @@ func (v *Vault) walk(ctx context.Context, from string, enter func(memory.Directo
 	tree := &memory.Tree{From: from}
 	if from == "" {
 		var err error
-		if w.rules, err = v.loadRules(); err != nil {
+		w.rules, err = v.loadRules()
+		if err != nil {
 			skip(tree, memory.IgnoreFile, err)
 		}
-	} else if w.rules = v.currentRules(); v.Skips(from, true) != "" {
-		return tree, nil
+	} else {
+		w.rules = v.currentRules()
+		if v.Skips(from, true) != "" {
+			return tree, nil
+		}
 	}
 
 	w.todo, w.open = []string{from}, 1

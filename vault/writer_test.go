@@ -315,7 +315,8 @@ func TestGoneForAMoment(t *testing.T) {
 	c := change("a.md", "old", "new")
 	edit := c.Edit
 	c.Edit = func(f *File) ([]byte, error) {
-		if edits++; f == nil {
+		edits++
+		if f == nil {
 			t.Error("it is taken for gone")
 		}
 		return edit(f)

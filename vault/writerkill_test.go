@@ -56,7 +56,8 @@ func writeUntilKilled() {
 	}
 	calls, saved := 0, os.Getenv("VAULT_TEST_SAVES") == ""
 	w.fault = func(call string, do func() error) error {
-		if calls++; calls == step {
+		calls++
+		if calls == step {
 			unix.Kill(os.Getpid(), unix.SIGKILL)
 		}
 		if !saved && (slices.Contains([]string{"exchange", "move", "name file", "take away"}, call)) {
@@ -128,7 +129,8 @@ func killedAt(t *testing.T, step int, deed, way string, before, after map[string
 	cmd := child(t, v.Dir, journal, "VAULT_TEST_STEP="+strconv.Itoa(step), "VAULT_TEST_DEED="+deed, "VAULT_TEST_SAVES="+way)
 	out, err := cmd.Output()
 	var exit *exec.ExitError
-	if killed = errors.As(err, &exit) && strings.Contains(err.Error(), "killed"); !killed {
+	killed = errors.As(err, &exit) && strings.Contains(err.Error(), "killed")
+	if !killed {
 		must(t, err)
 	}
 	w := writerOn(t, v, journal)

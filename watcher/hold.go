@@ -68,7 +68,8 @@ func (h *hold) check(now time.Time, gone []string, all int, after time.Duration)
 		}
 		return false, false
 	}
-	if news = len(h.paths) == 0; news {
+	news = len(h.paths) == 0
+	if news {
 		h.paths = make(map[string]bool)
 		h.since = now
 	}

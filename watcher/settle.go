@@ -171,7 +171,8 @@ func (s *settler) mark(now time.Time, m mark) {
 		}
 		if !e.fresh {
 			e.fresh = true
-			if s.fresh++; s.fresh == burst+1 {
+			s.fresh++
+			if s.fresh == burst+1 {
 				s.bursting = now
 			}
 		}

@@ -59,7 +59,8 @@ func (x *index) Changed(ctx context.Context, paths []string, why watcher.Why) (a
 	}
 	for _, path := range paths {
 		f, err := vault.File{}, error(nil)
-		if _, err = x.vault.Look(path); err == nil {
+		_, err = x.vault.Look(path)
+		if err == nil {
 			f, err = x.vault.Read(path)
 		}
 		switch {

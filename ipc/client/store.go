@@ -138,7 +138,8 @@ func (s *Store) List(ctx context.Context, subjectID, namespace string, opt ReadO
 		for _, i := range answer.Items {
 			items = append(items, stored(i))
 		}
-		if r.Cursor = answer.Next; r.Cursor == "" || len(items) == opt.Limit {
+		r.Cursor = answer.Next
+		if r.Cursor == "" || len(items) == opt.Limit {
 			return items, nil
 		}
 	}

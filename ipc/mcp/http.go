@@ -105,7 +105,8 @@ func (h *Handler) Answer(r *http.Request, read func() ([]byte, error)) (*Answer,
 	}
 	var body []byte
 	if r.Method == http.MethodPost {
-		if body, err = read(); err != nil {
+		body, err = read()
+		if err != nil {
 			return nil, err
 		}
 		if n := batched(body); n > maxBatch {
@@ -135,7 +136,8 @@ func (h *Handler) exchange(r *http.Request) (*exchange, error) {
 		if name != "tools" || len(values) != 1 {
 			return nil, api.Errorf(api.Invalid, "the query string of /mcp is tools=core, tools=all, or none")
 		}
-		if e.profile, err = ParseProfile(values[0]); err != nil {
+		e.profile, err = ParseProfile(values[0])
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -180,7 +182,8 @@ func (h *Handler) ask(ctx context.Context, req *api.Request) (body json.RawMessa
 	defer func() {
 		e.mu.Lock()
 		defer e.mu.Unlock()
-		if e.op, e.code = req.Operation().Name, "ok"; err != nil {
+		e.op, e.code = req.Operation().Name, "ok"
+		if err != nil {
 			h.Failed(req.Operation().Name, err)
 			e.code = string(api.AsError(err).Code)
 		}

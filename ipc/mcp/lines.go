@@ -37,7 +37,8 @@ func (l *lineWire) sift(in io.Reader, to io.Writer) error {
 	r := bufio.NewReaderSize(in, 64<<10)
 	for {
 		line, last := readLine(r)
-		if line = bytes.TrimSpace(line); len(line) > 0 {
+		line = bytes.TrimSpace(line)
+		if len(line) > 0 {
 			answers, problem := l.heard(line)
 			if problem != nil {
 				if err := l.refuse(problem); err != nil {
@@ -99,7 +100,8 @@ func (l *lineWire) heard(line []byte) (answered bool, problem *jsonrpc.Error) {
 		if !ok || !req.IsCall() {
 			continue
 		}
-		if answered = true; ids[req.ID.Raw()] {
+		answered = true
+		if ids[req.ID.Raw()] {
 			return refused(jsonrpc.CodeInvalidRequest, "two messages of a batch have one id")
 		}
 		ids[req.ID.Raw()] = true
@@ -139,7 +141,8 @@ func (l *lineWire) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	n, err := l.out.Write(p)
-	if l.pending--; l.pending == 0 && l.idle != nil {
+	l.pending--
+	if l.pending == 0 && l.idle != nil {
 		close(l.idle)
 		l.idle = nil
 	}

@@ -94,7 +94,8 @@ func (s *server) complete(ctx context.Context, req *mcp.CompleteRequest) (*mcp.C
 	page := &api.CompleteAnswer{Values: []string{}}
 	if req.Params.Ref.URI == ResourceTemplate && req.Params.Argument.Name == "path" {
 		var err error
-		if page, err = s.paths(ctx, api.CompleteRequest{Prefix: req.Params.Argument.Value, Limit: maxCompletions}); err != nil {
+		page, err = s.paths(ctx, api.CompleteRequest{Prefix: req.Params.Argument.Value, Limit: maxCompletions})
+		if err != nil {
 			return nil, err
 		}
 	}

@@ -95,7 +95,8 @@ func (s *server) receive(next mcp.MethodHandler) mcp.MethodHandler {
 			if v := recover(); v != nil {
 				s.broken(ctx, v, debug.Stack())
 				e := api.Errorf(api.Internal, "something went wrong").WithHint("the daemon's log says what")
-				if result, err = nil, rpcError(e); method == "tools/call" {
+				result, err = nil, rpcError(e)
+				if method == "tools/call" {
 					result, err = failure(e).result()
 				}
 			}
@@ -116,7 +117,8 @@ func (s *server) receive(next mcp.MethodHandler) mcp.MethodHandler {
 			}
 			req = &mcp.ListResourcesRequest{Session: r.Session, Params: &mcp.ListResourcesParams{}, Extra: r.Extra}
 		}
-		if result, err = next(ctx, method, req); err != nil {
+		result, err = next(ctx, method, req)
+		if err != nil {
 			return nil, err
 		}
 		switch r := result.(type) {

@@ -107,7 +107,8 @@ func (j *Journal) load(e fs.DirEntry) {
 	name := e.Name()
 	id, ending, _ := strings.Cut(name, ".")
 	n, ok := parseID(id)
-	switch ending = "." + ending; {
+	ending = "." + ending
+	switch {
 	case name == "CACHEDIR.TAG":
 		return
 	case !ok || !e.Type().IsRegular() || ending != intentEnding && ending != madeEnding && ending != draftEnding:

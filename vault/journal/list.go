@@ -38,7 +38,8 @@ func (j *Journal) List(since time.Time, path string, limit int) []Record {
 		if r.State == StateIntent || r.Time.Before(since) || !r.concerns(path) {
 			continue
 		}
-		if list = append(list, r); len(list) == limit {
+		list = append(list, r)
+		if len(list) == limit {
 			break
 		}
 	}

@@ -224,7 +224,8 @@ func setArguments(op *api.Operation, way *api.Command, req *api.Request, args []
 		}
 		values := args[:1]
 		if p.Arg == "rest" {
-			if values = args; p.Kind() != "strings" {
+			values = args
+			if p.Kind() != "strings" {
 				values = []string{strings.Join(args, " ")}
 			}
 			args = nil
@@ -264,7 +265,8 @@ func setTyped(req *api.Request, p *api.Param, s string, stdin io.Reader) error {
 		return req.Set(p, strings.TrimSuffix(strings.TrimSuffix(string(text), "\n"), "\r"))
 	}
 	for line := range strings.Lines(string(text)) {
-		if line = strings.TrimSpace(line); line != "" {
+		line = strings.TrimSpace(line)
+		if line != "" {
 			if err := req.Set(p, line); err != nil {
 				return err
 			}

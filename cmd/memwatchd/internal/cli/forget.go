@@ -64,7 +64,8 @@ func (a *asking) forget(cmd *cobra.Command, req *api.Request, yes bool) error {
 		case first && !yes && !agrees(cmd.InOrStdin(), cmd.ErrOrStderr(), list.Total, len(ids)):
 			return nil
 		}
-		if raw, err = a.remove(cmd, req, ids, list.Token); err != nil {
+		raw, err = a.remove(cmd, req, ids, list.Token)
+		if err != nil {
 			return err
 		}
 		var done api.ForgetAnswer

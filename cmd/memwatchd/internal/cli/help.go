@@ -36,7 +36,8 @@ func newHelp() *cobra.Command {
 		ValidArgsFunction: func(cmd *cobra.Command, args []string, typed string) (names []string, _ cobra.ShellCompDirective) {
 			about := cmd.Root()
 			for _, name := range args {
-				if about = below(about, name); about == nil {
+				about = below(about, name)
+				if about == nil {
 					return nil, noFiles
 				}
 			}

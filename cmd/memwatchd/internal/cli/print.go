@@ -144,7 +144,8 @@ func (p *output) flush(text string) error {
 func (p *output) say(as term.Style, format string, args ...any) {
 	text := term.Wrap(term.EscapeLine(fmt.Sprintf(format, args...)), p.asideWidth, "")
 	for line := range strings.Lines(text + "\n") {
-		if line = strings.TrimSuffix(line, "\n"); p.asideColor {
+		line = strings.TrimSuffix(line, "\n")
+		if p.asideColor {
 			line = as.Paint(line)
 		}
 		p.said.WriteString(line + "\n")

@@ -32,7 +32,8 @@ func plainText(as term.Style, s string) text {
 // add appends s, escaped because it may come from a file.
 func (t *text) add(as term.Style, s string) {
 	from := len(t.s)
-	if t.s += term.EscapeLine(s); as != term.AsText && from < len(t.s) {
+	t.s += term.EscapeLine(s)
+	if as != term.AsText && from < len(t.s) {
 		t.spans = append(t.spans, span{from, len(t.s), as})
 	}
 }

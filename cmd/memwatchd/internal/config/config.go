@@ -239,7 +239,8 @@ func (c *Config) Finish() error {
 		key  string
 		path *string
 	}{{"memory.dir", &c.Memory.Dir}, {"index.dir", &c.Index.Dir}, {"state.dir", &c.State.Dir}} {
-		if *p.path, err = Absolute(*p.path); err != nil {
+		*p.path, err = Absolute(*p.path)
+		if err != nil {
 			return fmt.Errorf("%s: %w", p.key, err)
 		}
 	}
@@ -251,7 +252,8 @@ func (c *Config) Finish() error {
 	if c.Watch.MaxWait < c.Watch.Settle {
 		return fmt.Errorf("watch.max_wait: %s is less than watch.settle, %s", c.Watch.MaxWait, c.Watch.Settle)
 	}
-	if c.Schedule, err = compactor.ParseSchedule(c.Compactor.Schedule); err != nil {
+	c.Schedule, err = compactor.ParseSchedule(c.Compactor.Schedule)
+	if err != nil {
 		return fmt.Errorf("compactor.schedule: %w", err)
 	}
 	for _, l := range c.Compactor.Limits {
@@ -284,7 +286,8 @@ func (l *Listener) finish() (err error) {
 		return fmt.Errorf("each has either a path or an address")
 	}
 	if l.Path != "" {
-		if l.Path, err = Absolute(l.Path); err != nil {
+		l.Path, err = Absolute(l.Path)
+		if err != nil {
 			return err
 		}
 	}

@@ -125,7 +125,8 @@ func (f Flags) Absolute() (Flags, error) {
 			continue
 		}
 		var err error
-		if *path, err = Absolute(*path); err != nil {
+		*path, err = Absolute(*path)
+		if err != nil {
 			return f, err
 		}
 	}
@@ -325,7 +326,8 @@ func (k Key) setText(v reflect.Value, s string) error {
 	}
 	field.SetZero()
 	for part := range strings.SplitSeq(s, ",") {
-		if part = strings.TrimSpace(part); part == "" {
+		part = strings.TrimSpace(part)
+		if part == "" {
 			continue
 		}
 		item := reflect.New(field.Type().Elem()).Elem()
@@ -383,7 +385,8 @@ func parseScalar(t reflect.Type, s string) (reflect.Value, error) {
 	var err error
 	switch t {
 	case reflect.TypeFor[time.Duration]():
-		if v, err = parseDuration(s); err != nil {
+		v, err = parseDuration(s)
+		if err != nil {
 			err = fmt.Errorf("%q is not a duration such as 30ms, 10s, 2m or 90d", s)
 		}
 	case reflect.TypeFor[size]():
@@ -391,15 +394,18 @@ func parseScalar(t reflect.Type, s string) (reflect.Value, error) {
 	default:
 		switch t.Kind() {
 		case reflect.Bool:
-			if v, err = strconv.ParseBool(s); err != nil {
+			v, err = strconv.ParseBool(s)
+			if err != nil {
 				err = fmt.Errorf("%q is not true or false", s)
 			}
 		case reflect.Int:
-			if v, err = strconv.Atoi(s); err != nil {
+			v, err = strconv.Atoi(s)
+			if err != nil {
 				err = fmt.Errorf("%q is not a whole number", s)
 			}
 		case reflect.Float64:
-			if v, err = strconv.ParseFloat(s, 64); err != nil {
+			v, err = strconv.ParseFloat(s, 64)
+			if err != nil {
 				err = fmt.Errorf("%q is not a number", s)
 			}
 		default:

@@ -28,7 +28,8 @@ func (c *Config) finishLLM() (err error) {
 		return errors.New("llm.private: private text is not sent over http to another machine; use https")
 	}
 	if l.KeyFile != "" {
-		if l.KeyFile, err = Absolute(l.KeyFile); err != nil {
+		l.KeyFile, err = Absolute(l.KeyFile)
+		if err != nil {
 			return fmt.Errorf("llm.key_file: %w", err)
 		}
 	}

@@ -19,7 +19,8 @@ func (c *Config) finishTopic() (err error) {
 		return fmt.Errorf("capture.ntfy.server: %w", err)
 	}
 	if n.TokenFile != "" {
-		if n.TokenFile, err = Absolute(n.TokenFile); err != nil {
+		n.TokenFile, err = Absolute(n.TokenFile)
+		if err != nil {
 			return fmt.Errorf("capture.ntfy.token_file: %w", err)
 		}
 	}

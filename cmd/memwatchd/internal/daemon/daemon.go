@@ -82,10 +82,12 @@ func (d *daemon) open() error {
 		return err
 	}
 	var err error
-	if d.model, err = d.openModel(); err != nil {
+	d.model, err = d.openModel()
+	if err != nil {
 		return err
 	}
-	if d.topic, err = d.openTopic(); err != nil {
+	d.topic, err = d.openTopic()
+	if err != nil {
 		return err
 	}
 	layout := c.Layout()

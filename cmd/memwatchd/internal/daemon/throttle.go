@@ -63,7 +63,8 @@ func (s *seenMessages) note(m message, now time.Time) (n int, over map[message]i
 	if now.Sub(s.since) >= throttlePeriod {
 		over = s.count
 		for m, n := range over {
-			if over[m] = n - throttleFree; n <= throttleFree {
+			over[m] = n - throttleFree
+			if n <= throttleFree {
 				delete(over, m)
 			}
 		}

@@ -34,7 +34,8 @@ func (d *daemon) openWriting() (err error) {
 		Vault: d.vault, Journal: records, Logger: d.logger, Enabled: d.mayWrite,
 		Settings: []string{memory.IdentitiesPath}, Quiet: cmp.Or(c.Write.Quiet, -1), MaxSize: int64(c.Write.MaxSize), Fuse: c.Write.Fuse,
 	}
-	if d.upkeep, err = d.openUpkeep(); err != nil {
+	d.upkeep, err = d.openUpkeep()
+	if err != nil {
 		return err
 	}
 	d.pipeline.compactor = d.upkeep.compactor

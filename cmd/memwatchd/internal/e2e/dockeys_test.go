@@ -22,7 +22,8 @@ func TestPagesConfiguration(t *testing.T) {
 	section := ""
 	for _, k := range config.Keys {
 		if first, _, nested := strings.Cut(k.Name, "."); section == "" || nested && first != section {
-			if section = first; !nested {
+			section = first
+			if !nested {
 				section = "-" // keys without a section
 			} else {
 				fmt.Fprintf(&b, "\n## %s\n\n", section)

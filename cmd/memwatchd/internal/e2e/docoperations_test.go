@@ -140,7 +140,8 @@ func (r *reference) operation(op *api.Operation) {
 		if p.Scope {
 			continue
 		}
-		if rows++; rows == 1 {
+		rows++
+		if rows == 1 {
 			r.printf("\n| field | kind | default | means |\n|---|---|---|---|\n")
 		}
 		r.printf("| `%s` | %s | %s | %s |\n", p.Name, p.Kind(), code(p.Default), cell(meaning(p)))

@@ -403,7 +403,8 @@ func (s *screen) wait(text string) {
 		if err != nil {
 			s.t.Fatalf("the program has ended before it showed %q; last it showed\n%s", text, last)
 		}
-		if last = shown; strings.Contains(shown, text) {
+		last = shown
+		if strings.Contains(shown, text) {
 			return
 		}
 	}

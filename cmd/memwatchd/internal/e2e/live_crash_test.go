@@ -197,7 +197,8 @@ func (l *live) wantTidy() {
 				list = append(list, path)
 			}
 			if strings.HasPrefix(d.Name(), "index-") {
-				if indexes++; indexes > 1 {
+				indexes++
+				if indexes > 1 {
 					list = append(list, path)
 				}
 			}

@@ -321,7 +321,8 @@ func (l *live) restartIfKilled() {
 		l.done = nil
 		_, trace, _ := strings.Cut(l.log.String(), "[signal SIGBUS")
 		_, trace, _ = strings.Cut(trace, "\ngoroutine ")
-		if trace, _, _ = strings.Cut(trace, "\n\n"); !strings.Contains(trace, "Loop(") {
+		trace, _, _ = strings.Cut(trace, "\n\n")
+		if !strings.Contains(trace, "Loop(") {
 			l.t.Fatalf("ended with %v:\n%s", err, trace)
 		}
 		l.t.Logf("ended with %v, and started again", err)

@@ -206,7 +206,8 @@ func saveDurably(path, text string) error {
 	if err != nil {
 		return err
 	}
-	if _, err = bytes.NewBufferString(text).WriteTo(f); err == nil {
+	_, err = bytes.NewBufferString(text).WriteTo(f)
+	if err == nil {
 		err = f.Sync()
 	}
 	if err == nil {

@@ -325,7 +325,8 @@ func homeDir(t *testing.T) string {
 		if err != nil || strings.HasPrefix(dir, "/tmp") {
 			continue
 		}
-		if dir, err = os.MkdirTemp(dir, "memwatchd-test-"); err != nil {
+		dir, err = os.MkdirTemp(dir, "memwatchd-test-")
+		if err != nil {
 			continue
 		}
 		t.Cleanup(func() { os.RemoveAll(dir) })

@@ -331,7 +331,8 @@ func TestWriteTwoCopies(t *testing.T) {
 		c.must("journal", owner.with(fields{"limit": 1000}), &a)
 		times := map[string]int{}
 		for _, w := range a.Writes {
-			if times[w.Path]++; times[w.Path] > 1 {
+			times[w.Path]++
+			if times[w.Path] > 1 {
 				t.Errorf("daemon %d has written %s %d times", n, w.Path, times[w.Path])
 			}
 		}

@@ -63,7 +63,8 @@ func (l *live) wantSettled() {
 	l.t.Helper()
 	var left []string
 	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
-		if left = l.leftovers(); len(left) == 0 {
+		left = l.leftovers()
+		if len(left) == 0 {
 			return
 		}
 	}

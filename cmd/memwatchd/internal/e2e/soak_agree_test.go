@@ -107,7 +107,8 @@ type differences struct {
 func (d *differences) add(format string, args ...any) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.n++; len(d.list) < 20 {
+	d.n++
+	if len(d.list) < 20 {
 		d.list = append(d.list, fmt.Sprintf(format, args...))
 	}
 }

@@ -106,7 +106,8 @@ func (s *soak) figures(ctx context.Context, c *http.Client) (figures, error) {
 	for name, key := range map[string]string{"goroutines": "go_goroutines", "threads": "go_threads", "live heap MiB": "go_gc_heap_live_bytes", "directories": "memwatchd_watched_directories"} {
 		_, after, _ := strings.Cut(string(text), "\n"+key+" ")
 		value, _, _ := strings.Cut(after, "\n")
-		if f[name], err = strconv.ParseFloat(value, 64); err != nil {
+		f[name], err = strconv.ParseFloat(value, 64)
+		if err != nil {
 			return nil, fmt.Errorf("metrics: %s: %w", key, err)
 		}
 	}

@@ -99,7 +99,8 @@ func bytesOfSize(b []byte, n int) func(func([]byte) bool) {
 	return func(yield func([]byte) bool) {
 		for len(b) > 0 {
 			part := b[:min(n, len(b))]
-			if b = b[len(part):]; !yield(part) {
+			b = b[len(part):]
+			if !yield(part) {
 				return
 			}
 		}

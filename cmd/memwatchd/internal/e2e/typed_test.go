@@ -62,7 +62,8 @@ func newTypist(t *testing.T, readme bool) *typist {
 	} else {
 		s.must(t, "memwatchd init --example")
 	}
-	if files = filepath.Join(home, files); !readme {
+	files = filepath.Join(home, files)
+	if !readme {
 		s.dir = files
 	}
 	hourAgo := readClock(pageNow).Add(-time.Hour)

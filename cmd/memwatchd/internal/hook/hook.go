@@ -174,7 +174,8 @@ func (h *hook) run(cmd *cobra.Command, do func(context.Context, *hook) error) {
 // prepare loads the configuration and reads the input. It returns an error if
 // there is nothing to do.
 func (h *hook) prepare(cmd *cobra.Command) (err error) {
-	if h.config, h.client, err = h.g.Connect(cmd); err != nil {
+	h.config, h.client, err = h.g.Connect(cmd)
+	if err != nil {
 		return err
 	}
 	switch c := h.config; {
@@ -183,7 +184,8 @@ func (h *hook) prepare(cmd *cobra.Command) (err error) {
 	case !c.Hooks.Enabled:
 		return errors.New("hooks.enabled is false")
 	}
-	if h.input, err = readHookInput(cmd.InOrStdin()); err != nil {
+	h.input, err = readHookInput(cmd.InOrStdin())
+	if err != nil {
 		return err
 	}
 	if e := h.input.Event; e != "" && e != h.event {

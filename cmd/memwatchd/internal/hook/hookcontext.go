@@ -105,7 +105,8 @@ func whatFits(text string, chars int) string {
 			break
 		}
 		end += len(line)
-		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "[Memory:") {
+		line = strings.TrimSpace(line)
+		if line != "" && !strings.HasPrefix(line, "[Memory:") {
 			filled = end
 		}
 	}

@@ -20,8 +20,9 @@ func invoked() (string, error) {
 		return "", err
 	}
 	if path, err := exec.LookPath(os.Args[0]); err == nil {
-		if path, err = filepath.Abs(path); err == nil && sameFile(path, self) {
-			return path, nil
+		abs, err := filepath.Abs(path)
+		if err == nil && sameFile(abs, self) {
+			return abs, nil
 		}
 	}
 	return self, nil

@@ -76,7 +76,8 @@ func initialise(g *cli.Globals, example bool, template string) error {
 		if err != nil {
 			return err
 		}
-		if note = " (with a MEMORY.md)"; !made {
+		note = " (with a MEMORY.md)"
+		if !made {
 			note = " (its MEMORY.md was there)"
 		}
 	}
@@ -86,7 +87,8 @@ func initialise(g *cli.Globals, example bool, template string) error {
 	if err != nil {
 		return err
 	}
-	if note = ""; !made {
+	note = ""
+	if !made {
 		note = " (was there)"
 	}
 	fmt.Fprintln(g.Stdout, "configuration: "+term.EscapeLine(path)+note)

@@ -176,7 +176,8 @@ func (i *installer) starts(cmd *cobra.Command) (agents.Command, error) {
 	program := i.program
 	if program == "" {
 		var err error
-		if program, err = callable(); err != nil {
+		program, err = callable()
+		if err != nil {
 			return nil, err
 		}
 	}

@@ -38,7 +38,8 @@ func Fold(line string, width int) [][2]int {
 		column += uniseg.StringWidth(segment)
 		at += len(segment)
 	}
-	if at = len(line); from < at || len(parts) == 0 {
+	at = len(line)
+	if from < at || len(parts) == 0 {
 		end(at)
 	}
 	return parts
@@ -48,7 +49,8 @@ func Fold(line string, width int) [][2]int {
 // each continuation line; the first line already contains its indent. A width
 // of zero, as for files, returns the line unchanged.
 func Wrap(line string, width int, indent string) string {
-	if width -= len(indent); width < 16 {
+	width -= len(indent)
+	if width < 16 {
 		return line
 	}
 	var b strings.Builder
@@ -86,7 +88,8 @@ func CutEnd(s string, width int) string {
 func firstColumns(s string, width int) string {
 	at := 0
 	for g := uniseg.NewGraphemes(s); g.Next(); at += len(g.Str()) {
-		if width -= g.Width(); width < 0 {
+		width -= g.Width()
+		if width < 0 {
 			break
 		}
 	}

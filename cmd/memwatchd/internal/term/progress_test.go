@@ -26,7 +26,8 @@ func TestFollow(t *testing.T) {
 			var b bytes.Buffer
 			i := -1
 			ShowProgress(t.Context(), &b, func() (int, int, bool) {
-				if i++; i == len(test.steps) {
+				i++
+				if i == len(test.steps) {
 					return 0, 0, false
 				}
 				return test.steps[i][0], test.steps[i][1], true
