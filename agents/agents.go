@@ -136,7 +136,8 @@ var All = []Agent{
 		forms: map[Part]form{MCP: tomlServers{}},
 	},
 	{
-		Name: "cursor", Title: "Cursor", program: "cursor", dir: func(m Machine) string { return filepath.Join(m.Home, ".cursor") },
+		Name: "cursor", Title: "Cursor", program: "cursor",
+		dir: func(m Machine) string { return filepath.Join(m.Home, ".cursor") },
 		parts: map[Part]map[Scope]place{MCP: {
 			User:    func(m Machine) []string { return []string{filepath.Join(m.Home, ".cursor", "mcp.json")} },
 			Project: inProject(".cursor/mcp.json"),
@@ -162,7 +163,8 @@ var All = []Agent{
 					filepath.Join(m.opencode(), "config.json"),
 				}
 			},
-			Project: inProject("opencode.json", "opencode.jsonc", ".opencode/opencode.json", ".opencode/opencode.jsonc"),
+			Project: inProject("opencode.json", "opencode.jsonc", ".opencode/opencode.json",
+				".opencode/opencode.jsonc"),
 		}},
 		forms: map[Part]form{MCP: jsonServers{key: "mcp", kind: "local", list: true, nested: "servers"}},
 	},

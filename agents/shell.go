@@ -21,7 +21,8 @@ func (c Command) String() string {
 
 func quoteWord(word string) string {
 	plain := func(r rune) bool {
-		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("@%+=:,./_-", r)
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' ||
+			strings.ContainsRune("@%+=:,./_-", r)
 	}
 	if word != "" && strings.TrimFunc(word, plain) == "" {
 		return word

@@ -80,7 +80,8 @@ func paramsOf(t reflect.Type) []*Param {
 		p := &Param{
 			Name: name, Doc: f.Tag.Get("doc"), Default: f.Tag.Get("default"),
 			Min: f.Tag.Get("min"), Max: f.Tag.Get("max"), Arg: f.Tag.Get("arg"),
-			Flag: cmp.Or(f.Tag.Get("flag"), strings.ReplaceAll(name, "_", "-")), Stdin: f.Tag.Get("stdin") != "", Need: f.Tag.Get("need") != "",
+			Flag: cmp.Or(f.Tag.Get("flag"), strings.ReplaceAll(name, "_", "-")), Stdin: f.Tag.Get("stdin") != "",
+			Need:     f.Tag.Get("need") != "",
 			Complete: f.Tag.Get("complete"),
 			Scope:    t.FieldByIndex(f.Index[:1]).Type == reflect.TypeFor[Scope](), index: f.Index, typ: f.Type,
 		}
@@ -322,7 +323,8 @@ func Nearest(typed string, names []string) string { return nearest(typed, names)
 func nearest(typed string, names []string) string {
 	best, distance := "", max(2, len(typed)/3)+1
 	for _, n := range names {
-		if d := editDistance(strings.ToLower(typed), strings.ToLower(n)); d < distance || d == distance && best != "" && n < best {
+		if d := editDistance(strings.ToLower(typed), strings.ToLower(n)); d < distance ||
+			d == distance && best != "" && n < best {
 			best, distance = n, d
 		}
 	}

@@ -52,7 +52,8 @@ func (b *bench) run(ctx context.Context) (err error) {
 		name string
 		f    func(context.Context) error
 	}{
-		{"idle", b.idle}, {"queries", b.queries}, {"rival", b.compete}, {"scan", b.scan}, {"restart", b.restart}, {"saves", b.save},
+		{"idle", b.idle}, {"queries", b.queries}, {"rival", b.compete}, {"scan", b.scan}, {"restart", b.restart},
+		{"saves", b.save},
 	} {
 		if b.wants(s.name) {
 			if err := s.f(ctx); err != nil {

@@ -62,7 +62,8 @@ func (d *daemon) start() error {
 	defer log.Close()
 	d.cmd = exec.Command(d.program, "serve", "--config", d.path("config.yaml"))
 	d.cmd.Env = []string{
-		"PATH=" + os.Getenv("PATH"), "HOME=" + d.path("home"), "XDG_STATE_HOME=" + d.path("state"), "XDG_CACHE_HOME=" + d.path("cache"),
+		"PATH=" + os.Getenv("PATH"), "HOME=" + d.path("home"), "XDG_STATE_HOME=" + d.path("state"),
+		"XDG_CACHE_HOME=" + d.path("cache"),
 		"XDG_CONFIG_HOME=" + d.path("config"), "XDG_RUNTIME_DIR=" + d.path("run"),
 	}
 	d.cmd.Stdout, d.cmd.Stderr = log, log

@@ -69,7 +69,8 @@ func parseFlags() (*config, error) {
 	flag.IntVar(&c.each, "queries", 500, "questions of each sort")
 	flag.IntVar(&c.saves, "saves", 300, "saves of each sort")
 	flag.DurationVar(&c.idle, "idle", time.Minute, "how long the idle daemon is watched")
-	flag.StringVar(&c.work, "work", "", "where trees and indexes are made: on a disk, as tests of saving on a memory file system say little (default: the user's cache directory)")
+	flag.StringVar(&c.work, "work", "",
+		"where trees and indexes are made: on a disk, as tests of saving on a memory file system say little (default: the user's cache directory)")
 	flag.Parse()
 	for _, s := range strings.FieldsFunc(*files, isComma) {
 		n, err := strconv.Atoi(s)
@@ -138,7 +139,8 @@ func run(ctx context.Context) (err error) {
 		if err := prepare(b.root); err != nil {
 			return err
 		}
-		b.d, err = newDaemon(program, b.root, filepath.Join(dir, "daemon"), filepath.Join(sockets, strconv.Itoa(len(results))))
+		b.d, err = newDaemon(program, b.root, filepath.Join(dir, "daemon"),
+			filepath.Join(sockets, strconv.Itoa(len(results))))
 		if err != nil {
 			return err
 		}

@@ -13,9 +13,11 @@ func report(m machine, c *config, results []*result) string {
 	var b strings.Builder
 	b.WriteString("# Performance\n\nWhat `make bench` measured; it can be repeated anywhere. What the figures mean stands at the end.\n\n")
 	fmt.Fprintf(&b, "- date: %s, commit %s\n- machine: %s\n", m.date.Format(time.DateOnly), m.commit, m)
-	fmt.Fprintf(&b, "- versions: %s\n- command: `cd bench && go run -tags sqlite_fts5 . %s`\n\n", versions(results), strings.Join(os.Args[1:], " "))
+	fmt.Fprintf(&b, "- versions: %s\n- command: `cd bench && go run -tags sqlite_fts5 . %s`\n\n", versions(results),
+		strings.Join(os.Args[1:], " "))
 	if m.busy > busyFrom {
-		fmt.Fprintf(&b, "**When the run began, others used %.0f %% of the processors: these figures say little.**\n\n", 100*m.busy)
+		fmt.Fprintf(&b, "**When the run began, others used %.0f %% of the processors: these figures say little.**\n\n",
+			100*m.busy)
 	}
 	var missed []string
 	var details strings.Builder
@@ -95,11 +97,13 @@ func (r *result) figures(row func(name, value, target string, reached bool)) {
 	c := r.census
 	plain := func(name, format string, args ...any) { row(name, fmt.Sprintf(format, args...), "", false) }
 	seconds := r.build.Seconds()
-	plain("first build", "%s: %s entries/s, %.1f MB/s", span(r.build), thousands(int(float64(c.entries)/seconds)), float64(c.bytes)/1e6/seconds)
+	plain("first build", "%s: %s entries/s, %.1f MB/s", span(r.build), thousands(int(float64(c.entries)/seconds)),
+		float64(c.bytes)/1e6/seconds)
 	if f := r.rival; f != nil {
 		ratio := seconds / f.Build.Seconds()
 		row("first build beside FTS5's", fmt.Sprintf("%.2f times", ratio), "≤ 3 times", ratio <= 3)
-		plain("FTS5's first build", "%s, of it in SQLite %s; optimize %s more", span(f.Build), span(f.Inserts), span(f.Optimize))
+		plain("FTS5's first build", "%s, of it in SQLite %s; optimize %s more", span(f.Build), span(f.Inserts),
+			span(f.Optimize))
 	}
 	if r.peak > 0 {
 		plain("resident memory at most, while building", "%s", megabytes(r.peak))
@@ -107,7 +111,8 @@ func (r *result) figures(row func(name, value, target string, reached bool)) {
 	plain("first question after it", "%s", span(r.first))
 	if r.indexSize > 0 {
 		ratio := float64(r.indexSize) / float64(c.bytes)
-		row("index on disk beside the text", fmt.Sprintf("%.2f times (%s)", ratio, megabytes(r.indexSize)), "≤ 1", ratio <= 1)
+		row("index on disk beside the text", fmt.Sprintf("%.2f times (%s)", ratio, megabytes(r.indexSize)), "≤ 1",
+			ratio <= 1)
 	}
 	if f := r.rival; f != nil {
 		plain("FTS5 on disk, with the text; without", "%s; %s", megabytes(f.Size), megabytes(f.Bare))
@@ -166,12 +171,15 @@ func (r *result) questions(b *strings.Builder, v *verdicts) {
 		b.WriteString(", and p50 not above FTS5's")
 	}
 	b.WriteString(".\n\n")
-	t := table{{"question", "p50", "p99", "", "in the daemon, p50", "FTS5 p50", "FTS5 p99", "p50 beside FTS5's", "", "FTS5 p50, all entries", "rg p50"}}
+	t := table{{"question", "p50", "p99", "", "in the daemon, p50", "FTS5 p50", "FTS5 p99", "p50 beside FTS5's", "",
+		"FTS5 p50, all entries", "rg p50"}}
 	for _, z := range r.quizzes {
 		took := r.took[z.Name]
 		p50, p99 := took.quantile(50), took.quantile(99)
-		verdict := v.judge(z.Name, fmt.Sprintf("p50 %s, p99 %s", span(p50), span(p99)), target, p50 < most50 && p99 < most99)
-		row := []string{z.Name, inMilliseconds(p50), inMilliseconds(p99), verdict, inMilliseconds(r.inside[z.Name].quantile(50)), "", "", "", "", "", ""}
+		verdict := v.judge(z.Name, fmt.Sprintf("p50 %s, p99 %s", span(p50), span(p99)), target,
+			p50 < most50 && p99 < most99)
+		row := []string{z.Name, inMilliseconds(p50), inMilliseconds(p99), verdict,
+			inMilliseconds(r.inside[z.Name].quantile(50)), "", "", "", "", "", ""}
 		if r.rival != nil && z.Like != "" {
 			rival := r.rival.Took[z.Like]
 			ratio := milliseconds(p50) / milliseconds(rival.quantile(50))
@@ -179,7 +187,8 @@ func (r *result) questions(b *strings.Builder, v *verdicts) {
 			if r.census.entries > rivalryFrom {
 				against = v.judge(z.Name, fmt.Sprintf("%.2f times FTS5's p50", ratio), "≤ 1", ratio <= 1)
 			}
-			copy(row[5:], []string{inMilliseconds(rival.quantile(50)), inMilliseconds(rival.quantile(99)), fmt.Sprintf("%.2f times", ratio), against})
+			copy(row[5:], []string{inMilliseconds(rival.quantile(50)), inMilliseconds(rival.quantile(99)),
+				fmt.Sprintf("%.2f times", ratio), against})
 			if free := r.rival.Free[z.Name]; free != nil {
 				row[9] = inMilliseconds(free.quantile(50))
 			}

@@ -148,7 +148,8 @@ func (f *rivalFigures) bare(ctx context.Context, c contest) error {
 	}
 	defer db.Close()
 	var other rivalFigures
-	if err := other.fill(ctx, db, c.Root, strings.Replace(rivalTable, "tokenize", "content='', contentless_unindexed=1, tokenize", 1)); err != nil {
+	if err := other.fill(ctx, db, c.Root,
+		strings.Replace(rivalTable, "tokenize", "content='', contentless_unindexed=1, tokenize", 1)); err != nil {
 		return err
 	}
 	if _, err := db.Exec(`INSERT INTO entries(entries) VALUES ('optimize')`); err != nil {
@@ -197,7 +198,8 @@ func (f *rivalFigures) fill(ctx context.Context, db *sql.DB, root, table string)
 			if !e.Time.IsZero() {
 				day = e.Time.Format(time.DateOnly)
 			}
-			_, err := insert.Exec(spaced(e.Text), e.Path, e.Line, e.Owner, e.Private, e.Kind, e.Type, day, " "+strings.Join(e.Tags, " ")+" ")
+			_, err := insert.Exec(spaced(e.Text), e.Path, e.Line, e.Owner, e.Private, e.Kind, e.Type, day,
+				" "+strings.Join(e.Tags, " ")+" ")
 			if err != nil {
 				return err
 			}
@@ -291,7 +293,9 @@ func askRival(ctx context.Context, db *sql.DB, q question, free bool) error {
 	if !q.Since.IsZero() {
 		only("day >= ?", q.Since.Format(time.DateOnly))
 	}
-	rows, err := db.QueryContext(ctx, `SELECT path, line, text, rank FROM entries WHERE `+strings.Join(where, " AND ")+` ORDER BY rank LIMIT 10`, args...)
+	rows, err := db.QueryContext(ctx,
+		`SELECT path, line, text, rank FROM entries WHERE `+strings.Join(where, " AND ")+` ORDER BY rank LIMIT 10`,
+		args...)
 	if err != nil {
 		return err
 	}

@@ -104,7 +104,8 @@ func (b *bench) change(ctx context.Context, files []string, changed *atomic.Int6
 		if sleep(ctx, time.Until(due)) != nil {
 			return nil
 		}
-		if err := b.write(files[n%len(files)], fmt.Sprintf("%s other change", unique(b.seed, 1<<32+n)), n%2 == 0); err != nil {
+		if err := b.write(files[n%len(files)], fmt.Sprintf("%s other change", unique(b.seed, 1<<32+n)),
+			n%2 == 0); err != nil {
 			return err
 		}
 		changed.Add(1)
@@ -133,7 +134,8 @@ func (b *bench) saveAndFind(ctx context.Context, files []string, synced bool) (l
 			if err := b.d.ask(ctx, "search", ask, &a); err != nil {
 				return nil, err
 			}
-			if slices.ContainsFunc(a.Hits, func(h api.Hit) bool { return h.Path == path && strings.Contains(h.Text, word) }) {
+			if slices.ContainsFunc(a.Hits,
+				func(h api.Hit) bool { return h.Path == path && strings.Contains(h.Text, word) }) {
 				break
 			}
 			switch waited := time.Since(start); {

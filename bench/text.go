@@ -100,12 +100,14 @@ func (f *file) session(b *strings.Builder, w *writer, t *tree) {
 		}
 		fmt.Fprintf(&list, "- [%c] %s\n", box, text)
 	}
-	f.front(b, w, fmt.Sprintf("tasks: \"%d/%d\"\nfollow_ups: \"0/%d\"\nsession_id: %q\nsource: cli\n", done, tasks, follow, f.name))
+	f.front(b, w, fmt.Sprintf("tasks: \"%d/%d\"\nfollow_ups: \"0/%d\"\nsession_id: %q\nsource: cli\n", done, tasks,
+		follow, f.name))
 	fmt.Fprintf(b, "# %s Short-Term Memory\n\n## Session Summary\n", f.date())
 	for i := range 2 + w.r.IntN(4) {
 		fmt.Fprintf(b, "%d. **%s**: %s\n", i+1, w.topicWords(f.chinese), w.sentences(f.chinese, 1.2))
 		if w.r.IntN(3) == 0 {
-			fmt.Fprintf(b, "   - Event: %s\n   - Result: %s\n", w.sentences(f.chinese, 0.5), w.sentences(f.chinese, 0.5))
+			fmt.Fprintf(b, "   - Event: %s\n   - Result: %s\n", w.sentences(f.chinese, 0.5),
+				w.sentences(f.chinese, 0.5))
 		}
 	}
 	b.WriteString("\n## Key Facts\n")
@@ -122,7 +124,8 @@ func (f *file) session(b *strings.Builder, w *writer, t *tree) {
 		}
 	}
 	if w.r.IntN(3) == 0 {
-		fmt.Fprintf(b, "\n## Related Links\n- [%s](%s)\n", w.topicWords(f.chinese), t.files[w.r.IntN(len(t.files))].path)
+		fmt.Fprintf(b, "\n## Related Links\n- [%s](%s)\n", w.topicWords(f.chinese),
+			t.files[w.r.IntN(len(t.files))].path)
 	}
 }
 
@@ -155,9 +158,11 @@ func (f *file) longterm(b *strings.Builder, w *writer, t *tree) {
 		}
 		comment := ""
 		if w.r.IntN(3) == 0 {
-			comment = fmt.Sprintf(" <!-- id=k%d%s importance=0.%d evidence=%s -->", i, f.name, 1+w.r.IntN(9), t.files[w.r.IntN(len(t.files))].path)
+			comment = fmt.Sprintf(" <!-- id=k%d%s importance=0.%d evidence=%s -->", i, f.name, 1+w.r.IntN(9),
+				t.files[w.r.IntN(len(t.files))].path)
 		}
-		fmt.Fprintf(b, "- **%s**: %s (added %s)%s%s\n", w.topicWords(f.chinese), w.sentences(f.chinese, 1), f.date(), w.tag(), comment)
+		fmt.Fprintf(b, "- **%s**: %s (added %s)%s%s\n", w.topicWords(f.chinese), w.sentences(f.chinese, 1), f.date(),
+			w.tag(), comment)
 	}
 }
 
@@ -168,13 +173,16 @@ func (f *file) note(b *strings.Builder, w *writer, t *tree) {
 		case 0:
 			fmt.Fprintf(b, "## %s\n\n%s\n\n", w.topicWords(f.chinese), w.sentences(f.chinese, 1.5))
 		case 1:
-			fmt.Fprintf(b, "```sh\n$ %s --%s %s\n%s\n```\n\n", w.content(), w.content(), w.name(), w.sentences(false, 1))
+			fmt.Fprintf(b, "```sh\n$ %s --%s %s\n%s\n```\n\n", w.content(), w.content(), w.name(),
+				w.sentences(false, 1))
 		case 2:
-			fmt.Fprintf(b, "| %s | %s |\n|---|---|\n| %s | %s |\n| %s | %s |\n\n", w.content(), w.content(), w.word(), w.name(), w.word(), w.name())
+			fmt.Fprintf(b, "| %s | %s |\n|---|---|\n| %s | %s |\n| %s | %s |\n\n", w.content(), w.content(), w.word(),
+				w.name(), w.word(), w.name())
 		case 3:
 			fmt.Fprintf(b, "> %s\n\n", w.sentences(f.chinese, 1))
 		case 4, 5:
-			fmt.Fprintf(b, "- %s\n- %s [%s](%s)\n\n", w.sentences(f.chinese, 1), w.sentences(f.chinese, 0.6), w.content(), t.files[w.r.IntN(len(t.files))].path)
+			fmt.Fprintf(b, "- %s\n- %s [%s](%s)\n\n", w.sentences(f.chinese, 1), w.sentences(f.chinese, 0.6),
+				w.content(), t.files[w.r.IntN(len(t.files))].path)
 		default:
 			fmt.Fprintf(b, "%s\n\n", w.sentences(f.chinese, 1.6))
 		}

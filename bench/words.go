@@ -120,7 +120,8 @@ func hanCharacters(r *rand.Rand) []rune {
 	for row := 16; row <= 55; row++ {
 		for cell := 1; cell <= 94; cell++ {
 			text, err := simplifiedchinese.GBK.NewDecoder().Bytes([]byte{byte(0xA0 + row), byte(0xA0 + cell)})
-			if c := []rune(string(text)); err == nil && len(c) == 1 && 0x4E00 <= c[0] && c[0] <= 0x9FFF && !strings.ContainsRune(particle, c[0]) {
+			if c := []rune(string(text)); err == nil && len(c) == 1 && 0x4E00 <= c[0] && c[0] <= 0x9FFF &&
+				!strings.ContainsRune(particle, c[0]) {
 				list = append(list, c[0])
 			}
 		}

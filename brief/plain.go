@@ -15,8 +15,10 @@ const Mark = "[untrusted]"
 
 // structural matches lines that are, or resemble, the structure of a block:
 // headers, titles of files, and the marks of cuts.
-var structural = regexp.MustCompile(`^(?:\[Memory:|\[…|#{1,6}\s*\[(?:` + tagIdentity + `|` + tagRecent + `|` + tagMain + `|` + tagSession + `)\]|` +
-	regexp.QuoteMeta(memory.GeneratedOpen) + `|` + regexp.QuoteMeta(memory.GeneratedClose) + `|` + regexp.QuoteMeta(memory.FilteredHeader) + `)`)
+var structural = regexp.MustCompile(`^(?:\[Memory:|\[…|#{1,6}\s*\[(?:` + tagIdentity + `|` + tagRecent + `|` + tagMain +
+	`|` + tagSession + `)\]|` +
+	regexp.QuoteMeta(memory.GeneratedOpen) + `|` + regexp.QuoteMeta(memory.GeneratedClose) + `|` +
+	regexp.QuoteMeta(memory.FilteredHeader) + `)`)
 
 // plain returns a line of memory in a form that can stand on a line of its own:
 // a line that resembles structure gets a backslash before it, as in Markdown.

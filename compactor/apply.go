@@ -231,7 +231,8 @@ func separators(doc *memory.Document, entries []int) (free, stuck []int) {
 		if going[i] {
 			continue
 		}
-		if above >= 0 && above < i-1 && e.Block == memory.Code && doc.Entries[above].Block == memory.Paragraph && doc.Entries[above].Heading == e.Heading {
+		if above >= 0 && above < i-1 && e.Block == memory.Code && doc.Entries[above].Block == memory.Paragraph &&
+			doc.Entries[above].Heading == e.Heading {
 			stuck = append(stuck, i-1)
 			going[i-1] = false
 		}

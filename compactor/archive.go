@@ -86,7 +86,8 @@ func heading(from string, section []string) []string {
 // item.
 func (c *Compactor) alone(lines []byte, modified time.Time) (*memory.Document, error) {
 	doc := c.Parse(vault.File{Path: "_longterms/x/_archive/alone.md", Data: lines, ModTime: modified})
-	if doc.Unsound || len(doc.Problems) > 0 && doc.Problems[0].Code == "comment_unclosed" || len(doc.Entries) != 1 || doc.Entries[0].Block != memory.Item ||
+	if doc.Unsound || len(doc.Problems) > 0 && doc.Problems[0].Code == "comment_unclosed" || len(doc.Entries) != 1 ||
+		doc.Entries[0].Block != memory.Item ||
 		len(doc.Hidden)+len(doc.Headings) > 0 || !bytes.Equal(linesOf(doc, &doc.Entries[0]), lines) {
 		return nil, errors.New("it does not stand for itself")
 	}

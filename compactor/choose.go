@@ -87,7 +87,8 @@ func (p *planner) protect() {
 			}
 			return 1
 		}
-		return cmp.Or(cmp.Compare(pin(a), pin(b)), cmp.Compare(b.e.Importance, a.e.Importance), cmp.Compare(b.score.Total, a.score.Total),
+		return cmp.Or(cmp.Compare(pin(a), pin(b)), cmp.Compare(b.e.Importance, a.e.Importance),
+			cmp.Compare(b.score.Total, a.score.Total),
 			b.e.Time.Compare(a.e.Time), cmp.Compare(a.entry, b.entry))
 	})
 	var sum Size
@@ -131,7 +132,8 @@ func (p *planner) superseded() map[string]string {
 	out := map[string]string{}
 	for i := range p.doc.Entries {
 		e := &p.doc.Entries[i]
-		if other := by[e.ID]; other != nil && target(e) != other.ID { // two entries that supersede each other are ignored
+		if other := by[e.ID]; other != nil &&
+			target(e) != other.ID { // two entries that supersede each other are ignored
 			out[e.ID] = other.ID
 		}
 	}
@@ -150,7 +152,10 @@ func (p *planner) merge() {
 	}
 	newest := map[sameness]*candidate{}
 	key := func(c *candidate) sameness { return sameness{c.e.Heading, c.e.Undated(), c.e.Type, c.e.Partition} }
-	alone := func(c *candidate) bool { return hasOpen(c.e) || c.e.Undated() == "" || c.e.Masked } // one mask may stand for two texts
+	alone := func(c *candidate) bool {
+		return hasOpen(c.e) || c.e.Undated() == "" ||
+			c.e.Masked
+	} // one mask may stand for two texts
 	for i := range p.items {
 		c := &p.items[i]
 		if alone(c) {

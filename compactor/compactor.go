@@ -155,7 +155,8 @@ func asked(pattern, path string) bool {
 
 // carryOut executes a plan, or computes its diff for a dry run. It records a
 // failure in the plan and returns an error only if the run must stop.
-func (c *Compactor) carryOut(ctx context.Context, doc *memory.Document, plan *Plan, terms Terms, r Request, report *Report) error {
+func (c *Compactor) carryOut(ctx context.Context, doc *memory.Document, plan *Plan, terms Terms, r Request,
+	report *Report) error {
 	if len(plan.Steps) == 0 {
 		return nil
 	}

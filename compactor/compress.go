@@ -238,9 +238,11 @@ func summaryLines(d *memory.Document, entries []int, subject string, t CompressT
 
 // summaryLine returns the summary line for some entries and checks that its
 // text parses as intended.
-func summaryLine(d *memory.Document, entries []int, text, subject, project string, v memory.Visibility, l *memory.Layout) (SummaryLine, error) {
+func summaryLine(d *memory.Document, entries []int, text, subject, project string, v memory.Visibility,
+	l *memory.Layout) (SummaryLine, error) {
 	s := SummaryLine{
-		Path: "_longterms/" + memory.SubjectDir(subject) + "/profile.md", Project: project, Visibility: v.String(), Text: text,
+		Path: "_longterms/" + memory.SubjectDir(subject) + "/profile.md", Project: project, Visibility: v.String(),
+		Text: text,
 	}
 	title := d.Place.Day
 	if d.Place.Kind == memory.Session {

@@ -164,17 +164,19 @@ func (c *compression) file(f *Compressed) error {
 	}
 	for _, target := range targets {
 		reason := "summary of " + f.From
-		if err := c.write(target, reason, func(old *vault.File) ([]byte, error) { return c.sumUp(f, target, old) }); err != nil {
+		if err := c.write(target, reason,
+			func(old *vault.File) ([]byte, error) { return c.sumUp(f, target, old) }); err != nil {
 			return err
 		}
 	}
 	if !f.Part {
-		return c.did(c.Mover.Move(c.ctx, f.From, f.To, c.change(f.From, "summed up, to the archive", func(old *vault.File) ([]byte, error) {
-			if err := c.asPlanned(f, old); err != nil {
-				return nil, err
-			}
-			return old.Data, nil
-		})))
+		return c.did(c.Mover.Move(c.ctx, f.From, f.To,
+			c.change(f.From, "summed up, to the archive", func(old *vault.File) ([]byte, error) {
+				if err := c.asPlanned(f, old); err != nil {
+					return nil, err
+				}
+				return old.Data, nil
+			})))
 	}
 	if err := c.write(f.To, "what was summed up of "+f.From, func(old *vault.File) ([]byte, error) {
 		if old != nil {
@@ -231,7 +233,8 @@ func (c *compression) sumUp(f *Compressed, target string, old *vault.File) ([]by
 	var missing []SummaryLine
 	for _, l := range f.Lines {
 		closed := l.inPrivate()
-		switch has := slices.ContainsFunc(doc.Entries, func(e memory.Entry) bool { return l.summary.Is(&e) || closed.summary.Is(&e) }); {
+		switch has := slices.ContainsFunc(doc.Entries,
+			func(e memory.Entry) bool { return l.summary.Is(&e) || closed.summary.Is(&e) }); {
 		case l.Path != target, has:
 		case len(l.Evidence) == 0:
 			return nil, ErrNoEvidence
@@ -282,8 +285,10 @@ func (c *compression) asPlanned(f *Compressed, now *vault.File) error {
 	if err != nil {
 		return err
 	}
-	same := slices.EqualFunc(f.Lines, g.Lines, func(a, b SummaryLine) bool { return a.Path == b.Path && a.summary.String() == b.summary.String() })
-	if !same || f.Part != g.Part || f.subject != g.subject || !bytes.Equal(f.archived, g.archived) || !bytes.Equal(f.stays, g.stays) {
+	same := slices.EqualFunc(f.Lines, g.Lines,
+		func(a, b SummaryLine) bool { return a.Path == b.Path && a.summary.String() == b.summary.String() })
+	if !same || f.Part != g.Part || f.subject != g.subject || !bytes.Equal(f.archived, g.archived) ||
+		!bytes.Equal(f.stays, g.stays) {
 		return errOtherwise
 	}
 	return nil

@@ -101,7 +101,8 @@ func (u *usedEntry) byPlace(doc *memory.Document, at map[string]int, counted map
 	case u.Before != "-":
 		return ""
 	}
-	if i >= len(doc.Entries) || idAt(doc, i+1) != u.After || within(&doc.Entries[i]) != u.Within || counted[doc.Entries[i].ID] != nil {
+	if i >= len(doc.Entries) || idAt(doc, i+1) != u.After || within(&doc.Entries[i]) != u.Within ||
+		counted[doc.Entries[i].ID] != nil {
 		return ""
 	}
 	return doc.Entries[i].ID

@@ -156,6 +156,7 @@ func (c *Compactor) Near() []Fill {
 	for _, f := range c.fills.of {
 		list = append(list, f)
 	}
-	slices.SortFunc(list, func(a, b Fill) int { return cmp.Or(cmp.Compare(b.Share, a.Share), strings.Compare(a.Path, b.Path)) })
+	slices.SortFunc(list,
+		func(a, b Fill) int { return cmp.Or(cmp.Compare(b.Share, a.Share), strings.Compare(a.Path, b.Path)) })
 	return list
 }

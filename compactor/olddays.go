@@ -196,8 +196,9 @@ func (o *OldDays) Run(ctx context.Context, asked bool) (*DayReport, error) {
 	group := ""
 	for _, m := range plan.Moves {
 		written, err := o.Mover.Move(ctx, m.From, m.To, vault.Change{
-			Path: m.From, Cause: "archive", Group: group, Reason: "the day is older than " + days(o.After), Asked: asked,
-			Edit: func(old *vault.File) ([]byte, error) { return o.asPlanned(m, old) },
+			Path: m.From, Cause: "archive", Group: group, Reason: "the day is older than " + days(o.After),
+			Asked: asked,
+			Edit:  func(old *vault.File) ([]byte, error) { return o.asPlanned(m, old) },
 		})
 		switch {
 		case ctx.Err() != nil:

@@ -77,7 +77,8 @@ func placeAll(doc *memory.Document, list []placing, gap spacing) ([]byte, error)
 			text = append(text, '\n')
 		}
 		text = s.write(text, s.level, s.under || s.at == doc.Front.Span.End, n == 0 && s.at <= len("\ufeff"), gap)
-		if rest := doc.Source[s.at:]; len(bytes.TrimLeft(rest, "\r\n")) == len(rest) && len(rest) > 0 && (gap.blank || s.under || s.at == doc.Front.Span.End || len(s.inner) > 0) {
+		if rest := doc.Source[s.at:]; len(bytes.TrimLeft(rest, "\r\n")) == len(rest) && len(rest) > 0 &&
+			(gap.blank || s.under || s.at == doc.Front.Span.End || len(s.inner) > 0) {
 			text = append(text, '\n')
 		}
 		text = bytes.ReplaceAll(text, []byte("\n"), end)
@@ -129,7 +130,8 @@ func placed(old, now *memory.Document, list []placing) bool {
 		skip()
 		if i < len(old.Entries) {
 			o := &old.Entries[i]
-			if o.Block == e.Block && o.Partition == e.Partition && o.Type == e.Type && within(o)+"\x00"+string(linesOf(old, o)) == said {
+			if o.Block == e.Block && o.Partition == e.Partition && o.Type == e.Type &&
+				within(o)+"\x00"+string(linesOf(old, o)) == said {
 				i++
 				continue
 			}

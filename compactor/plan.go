@@ -126,7 +126,8 @@ type candidate struct {
 // file within its limit.
 func PlanFile(doc *memory.Document, t Terms) *Plan {
 	p := &planner{Terms: t, doc: doc, size: Measure(doc)}
-	p.plan = &Plan{Path: doc.Place.Path, Limit: t.Limit, Before: p.size, After: p.size, Steps: []Step{}, State: LeftAlone}
+	p.plan = &Plan{Path: doc.Place.Path, Limit: t.Limit, Before: p.size, After: p.size, Steps: []Step{},
+		State: LeftAlone}
 	if err := leftAlone(doc); err != nil {
 		p.plan.Problem = err.Error()
 		return p.plan
@@ -147,7 +148,8 @@ func PlanFile(doc *memory.Document, t Terms) *Plan {
 
 func (p *planner) step(c *candidate, action Action, reason string) Step {
 	s := Step{
-		ID: p.doc.Place.Path + "#" + c.e.ID, Line: c.e.Line, EndLine: c.e.EndLine, Section: c.e.Sections, Text: c.e.Text,
+		ID: p.doc.Place.Path + "#" + c.e.ID, Line: c.e.Line, EndLine: c.e.EndLine, Section: c.e.Sections,
+		Text:   c.e.Text,
 		Action: action, Reason: reason, entry: c.entry,
 	}
 	if p.Explain {

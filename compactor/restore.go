@@ -106,7 +106,8 @@ func (b *back) insert(old *vault.File) ([]byte, error) {
 	if e.Partition.Visibility != b.visibility {
 		// The file now sets another visibility.
 		r := doc.Revise()
-		r.SetAttribute(slices.IndexFunc(doc.Entries, func(o memory.Entry) bool { return o.Line == e.Line }), "visibility", b.visibility.String())
+		r.SetAttribute(slices.IndexFunc(doc.Entries, func(o memory.Entry) bool { return o.Line == e.Line }),
+			"visibility", b.visibility.String())
 		text, err = r.Apply(parse)
 		if err != nil {
 			return nil, err

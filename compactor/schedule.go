@@ -65,7 +65,8 @@ func parseSchedule(spec string) (s *Schedule, err error) {
 		return &Schedule{spec: spec, every: f.Delay}, nil
 	case *cron.SpecSchedule:
 		f.Location = time.UTC
-		if f.Next(time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)).IsZero() { // any date that exists occurs within five years
+		if f.Next(time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)).
+			IsZero() { // any date that exists occurs within five years
 			return nil, errors.New("there is no such day")
 		}
 		return &Schedule{spec: spec, fields: f, hourly: f.Hour&allHours == allHours}, nil

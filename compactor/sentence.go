@@ -77,7 +77,8 @@ func sentencesOf(doc *memory.Document, entry int) []sentence {
 func cutMarker(line string) (rest string, ok bool) {
 	digits := len(line) - len(strings.TrimLeft(line, "0123456789"))
 	switch {
-	case digits > 0 && digits < 10 && len(line) > digits+1 && strings.IndexByte(".)", line[digits]) >= 0 && line[digits+1] == ' ':
+	case digits > 0 && digits < 10 && len(line) > digits+1 && strings.IndexByte(".)", line[digits]) >= 0 &&
+		line[digits+1] == ' ':
 		line = line[digits+2:]
 	case len(line) > 1 && strings.IndexByte("-*+", line[0]) >= 0 && line[1] == ' ':
 		line = line[2:]
@@ -147,7 +148,8 @@ func choose(doc *memory.Document, entries []int) []sentence {
 		}
 		chosen, room = append(chosen, s), room-n
 	}
-	slices.SortFunc(chosen, func(a, b sentence) int { return cmp.Or(cmp.Compare(a.entry, b.entry), cmp.Compare(a.nth, b.nth)) })
+	slices.SortFunc(chosen,
+		func(a, b sentence) int { return cmp.Or(cmp.Compare(a.entry, b.entry), cmp.Compare(a.nth, b.nth)) })
 	return chosen
 }
 
@@ -163,7 +165,8 @@ func byWeight(doc *memory.Document, entries []int) []int {
 	entries = slices.Clone(entries)
 	slices.SortFunc(entries, func(a, b int) int {
 		x, y := &doc.Entries[a], &doc.Entries[b]
-		return cmp.Or(cmp.Compare(first(x), first(y)), cmp.Compare(y.Importance, x.Importance), y.Time.Compare(x.Time), cmp.Compare(a, b))
+		return cmp.Or(cmp.Compare(first(x), first(y)), cmp.Compare(y.Importance, x.Importance), y.Time.Compare(x.Time),
+			cmp.Compare(a, b))
 	})
 	return entries
 }

@@ -95,7 +95,8 @@ func (u *Uses) Open() error {
 	var state usesState
 	if err := json.Unmarshal(data, &state); err != nil || state.Version != 1 || state.Since.IsZero() {
 		u.dirty = true
-		return fmt.Errorf("counts of use: %s cannot be read, they start anew: %w", u.Path, cmp.Or(err, errors.New("unknown version")))
+		return fmt.Errorf("counts of use: %s cannot be read, they start anew: %w", u.Path,
+			cmp.Or(err, errors.New("unknown version")))
 	}
 	u.fresh, u.since = false, state.Since
 	for path, f := range state.Files {

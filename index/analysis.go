@@ -94,7 +94,8 @@ func classOf(r rune) class {
 	case r == '’':
 		return classJoin
 	case r < 0x0E00: // before Thai no code point needs the script tables
-	case unicode.Is(unicode.Han, r), unicode.Is(unicode.Hiragana, r), unicode.Is(unicode.Katakana, r), r == 'ー', r == '々':
+	case unicode.Is(unicode.Han, r), unicode.Is(unicode.Hiragana, r), unicode.Is(unicode.Katakana, r), r == 'ー',
+		r == '々':
 		return classCJK
 	case unicode.Is(unicode.Hangul, r):
 		return classHangul
@@ -371,7 +372,8 @@ func split(w []wordRune) [][]wordRune {
 		before := w[i-1].r
 		switch {
 		case unicode.IsUpper(c.r) && unicode.IsLower(before),
-			unicode.IsDigit(c.r) != unicode.IsDigit(before) && !unicode.IsMark(c.r) && !isApostrophe(c.r) && !isApostrophe(before),
+			unicode.IsDigit(c.r) != unicode.IsDigit(before) && !unicode.IsMark(c.r) && !isApostrophe(c.r) &&
+				!isApostrophe(before),
 			unicode.IsUpper(c.r) && unicode.IsUpper(before) && i+1 < len(w) && unicode.IsLower(w[i+1].r):
 			cut(i, i)
 		}

@@ -121,8 +121,10 @@ func only(b *builder, q *Query, w wanted) map[string]bool {
 // begin starts a search of the index with the files in over replacing their
 // indexed versions. The caller must hold x.mu until it has called the returned
 // function, which releases the resources of the search.
-func (x *Index) begin(ctx context.Context, b *builder, view memory.View, q *Query, keys map[string]bool, over map[string]*memory.Document) (*page, func(), error) {
-	s := &search{ctx: ctx, table: x.table, over: &overlay{table: x.table}, view: view, query: q, analyzer: b.analyzer, scratch: borrowScratch()}
+func (x *Index) begin(ctx context.Context, b *builder, view memory.View, q *Query, keys map[string]bool,
+	over map[string]*memory.Document) (*page, func(), error) {
+	s := &search{ctx: ctx, table: x.table, over: &overlay{table: x.table}, view: view, query: q, analyzer: b.analyzer,
+		scratch: borrowScratch()}
 	p := &page{search: s, source: x.opt.Source, docs: make(map[*file]*memory.Document), stale: make(map[string]bool)}
 	end := func() { s.scratch.giveBack() }
 	if x.store != nil {
@@ -186,7 +188,8 @@ func (x *Index) scan(ctx context.Context, over *overlay, lay func(string, *memor
 // attempt runs one search of the index, with the given files replacing their
 // indexed versions. It returns the paths of the files that differ from the
 // index.
-func (x *Index) attempt(ctx context.Context, b *builder, view memory.View, q *Query, w wanted, over map[string]*memory.Document) ([]string, Result, error) {
+func (x *Index) attempt(ctx context.Context, b *builder, view memory.View, q *Query, w wanted,
+	over map[string]*memory.Document) ([]string, Result, error) {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	res := Result{Degraded: x.degraded()}

@@ -23,7 +23,8 @@ func newBuilder() *builder {
 // build returns the record of a file and its blocks. If only is not nil, the
 // blocks contain only its terms. These suffice to answer one query from a file
 // that is missing from the index.
-func (b *builder) build(doc *memory.Document, stamp memory.Stamp, hash [32]byte, only map[string]bool) (*file, []*block) {
+func (b *builder) build(doc *memory.Document, stamp memory.Stamp, hash [32]byte, only map[string]bool) (*file,
+	[]*block) {
 	f := &file{
 		path:    doc.Place.Path,
 		stamp:   stamp,

@@ -131,7 +131,8 @@ func (v *sieve) file(f *file) bool {
 	}
 	// session_id and contact_id belong to the frontmatter. A view that cannot
 	// read the frontmatter finds a session only by its file name.
-	if v.Session != "" && !(f.kind == memory.Session && f.name == v.Session) && !(f.session == v.Session && f.owned(v.view)) {
+	if v.Session != "" && !(f.kind == memory.Session && f.name == v.Session) &&
+		!(f.session == v.Session && f.owned(v.view)) {
 		return false
 	}
 	if v.Contact != "" && !(f.contact == v.Contact && f.owned(v.view)) {

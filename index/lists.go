@@ -95,7 +95,8 @@ func (l *lists) each(ctx context.Context, key []byte, fn func(number uint32, s s
 
 // terms adds to found the terms that begin with prefix and whose keys begin
 // with key, if counts returns true for a block that contains the term.
-func (l *lists) terms(ctx context.Context, key, prefix string, counts func(number uint32) bool, found map[string]bool) error {
+func (l *lists) terms(ctx context.Context, key, prefix string, counts func(number uint32) bool,
+	found map[string]bool) error {
 	from := []byte(key + prefix)
 	end := behind(from)
 	for i := range l.segments {

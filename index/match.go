@@ -60,7 +60,8 @@ func (p *page) ranked(skip func(*acc) bool, yield func(candidate)) {
 		cells := p.cells[a.first : a.first+a.n]
 		for e := range cells {
 			c := &cells[e]
-			if c.own == 0 || c.out || c.hits == 0 && !sections || a.ask && !p.sieve.record(&p.over.part(a.part).entries[e]) {
+			if c.own == 0 || c.out || c.hits == 0 && !sections ||
+				a.ask && !p.sieve.record(&p.over.part(a.part).entries[e]) {
 				continue
 			}
 			yield(candidate{a.part, int32(e), float64(c.own) + near(cells, e)*tuning.near + file, c.dup})

@@ -39,7 +39,8 @@ const rebuildBatch = 256
 // use, which serves searches until then. Read returns the current state of a
 // file; an Update without Doc omits the path. Concurrent updates are applied to
 // both indexes.
-func (x *Index) Rebuild(ctx context.Context, paths []string, read func(ctx context.Context, path string) (Update, error)) error {
+func (x *Index) Rebuild(ctx context.Context, paths []string,
+	read func(ctx context.Context, path string) (Update, error)) error {
 	select {
 	case x.rebuilding <- struct{}{}:
 		defer func() { <-x.rebuilding }()
@@ -94,7 +95,8 @@ func (x *Index) beginRebuild(files int) (*rebuild, error) {
 	return next, nil
 }
 
-func (x *Index) feed(ctx context.Context, next *rebuild, paths []string, read func(context.Context, string) (Update, error)) error {
+func (x *Index) feed(ctx context.Context, next *rebuild, paths []string,
+	read func(context.Context, string) (Update, error)) error {
 	for chunk := range slices.Chunk(paths, rebuildBatch) {
 		// The files are read under the lock, so that no Apply of a newer
 		// version occurs between reading and writing.
@@ -106,13 +108,15 @@ func (x *Index) feed(ctx context.Context, next *rebuild, paths []string, read fu
 	return nil
 }
 
-func (x *Index) feedChunk(ctx context.Context, next *rebuild, paths []string, read func(context.Context, string) (Update, error)) error {
+func (x *Index) feedChunk(ctx context.Context, next *rebuild, paths []string,
+	read func(context.Context, string) (Update, error)) error {
 	x.writing.Lock()
 	defer x.writing.Unlock()
 	return x.feedLocked(ctx, next, paths, read)
 }
 
-func (x *Index) feedLocked(ctx context.Context, next *rebuild, paths []string, read func(context.Context, string) (Update, error)) error {
+func (x *Index) feedLocked(ctx context.Context, next *rebuild, paths []string,
+	read func(context.Context, string) (Update, error)) error {
 	if next.err != nil {
 		return next.err
 	}
@@ -149,7 +153,8 @@ func (x *Index) swap(ctx context.Context, next *rebuild, read func(context.Conte
 	defer x.writing.Unlock()
 	var differ []string
 	for path, f := range x.table.files {
-		if made := next.table.files[path]; made == nil || made.stamp != f.stamp || made.kind != f.kind || made.owner != f.owner {
+		if made := next.table.files[path]; made == nil || made.stamp != f.stamp || made.kind != f.kind ||
+			made.owner != f.owner {
 			differ = append(differ, path)
 		}
 	}

@@ -87,7 +87,8 @@ func openStore(dir string, nap time.Duration, report func(*store, error, bool)) 
 		// The default of scorch is 2000 documents. Each save of a smaller index
 		// would then rewrite the whole index.
 		"scorchMergePlanOptions": map[string]any{"FloorSegmentSize": 200},
-		"scorchPersisterOptions": map[string]any{"PersisterNapTimeMSec": cmp.Or(nap, 200*time.Millisecond).Milliseconds(), "PersisterNapUnderNumFiles": 1000},
+		"scorchPersisterOptions": map[string]any{"PersisterNapTimeMSec": cmp.Or(nap, 200*time.Millisecond).
+			Milliseconds(), "PersisterNapUnderNumFiles": 1000},
 	}, s.queue)
 	if err != nil {
 		s.queue.Close()
@@ -216,12 +217,13 @@ func (s *store) records(fn func(record []byte) error) (blocks []uint32, err erro
 			}
 			blocks = append(blocks, number)
 			var failed error
-			err := seg.Segment().VisitStoredFields(uint64(n), func(field string, _ byte, value []byte, _ []uint64) bool {
-				if field == fieldRecord {
-					failed = fn(value) // value is valid only during the visit
-				}
-				return true
-			})
+			err := seg.Segment().
+				VisitStoredFields(uint64(n), func(field string, _ byte, value []byte, _ []uint64) bool {
+					if field == fieldRecord {
+						failed = fn(value) // value is valid only during the visit
+					}
+					return true
+				})
 			if err := errors.Join(err, failed); err != nil {
 				return nil, err
 			}

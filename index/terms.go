@@ -81,7 +81,8 @@ func (x *Index) Sections(ctx context.Context, view memory.View, l Listing) (name
 
 // terms calls use with the sorted terms of a sort that occur in readable
 // entries.
-func (x *Index) terms(ctx context.Context, view memory.View, sort termSort, prefix string, use func(*page, []string) error) error {
+func (x *Index) terms(ctx context.Context, view memory.View, sort termSort, prefix string,
+	use func(*page, []string) error) error {
 	b := x.builders.Get().(*builder)
 	defer x.builders.Put(b)
 	_, err := x.safely(func() ([]string, error) {

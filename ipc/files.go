@@ -70,7 +70,8 @@ func (s *shortage) problem(now time.Time) (api.FileProblem, bool) {
 		return api.FileProblem{}, false
 	}
 	return api.FileProblem{Problem: api.Problem{
-		Code:    "too_many_files",
-		Message: fmt.Sprintf("clients are sent away because too many files are open: %d may be (raise ulimit -n)", fileLimit()),
+		Code: "too_many_files",
+		Message: fmt.Sprintf("clients are sent away because too many files are open: %d may be (raise ulimit -n)",
+			fileLimit()),
 	}}, true
 }

@@ -266,7 +266,8 @@ func refuse(c net.Conn, e *api.Error) {
 		return
 	}
 	status := e.Code.Status()
-	_, err = fmt.Fprintf(c, "HTTP/1.1 %d %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s\n",
+	_, err = fmt.Fprintf(c,
+		"HTTP/1.1 %d %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s\n",
 		status, http.StatusText(status), len(body)+1, body)
 	if err != nil {
 		return

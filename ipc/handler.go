@@ -90,7 +90,8 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			a.fail(err)
 		}
 	default:
-		a.fail(api.Errorf(api.NotFound, "there is nothing at %s", path).WithHint("operations are at /v1/<name>, tools for models at /mcp"))
+		a.fail(api.Errorf(api.NotFound, "there is nothing at %s", path).
+			WithHint("operations are at /v1/<name>, tools for models at /mcp"))
 	}
 }
 
@@ -101,9 +102,11 @@ func (h *handler) admit(r *http.Request) error {
 	case len(r.Header.Values("Origin")) > 0:
 		return api.Errorf(api.Forbidden, "requests from web pages are refused")
 	case strings.Contains(r.Host, "."):
-		return api.Errorf(api.Forbidden, "the host %q has a dot", r.Host).WithHint("any name without one will do, such as memwatchd or localhost")
+		return api.Errorf(api.Forbidden, "the host %q has a dot", r.Host).
+			WithHint("any name without one will do, such as memwatchd or localhost")
 	case h.endpoint.Address != "" && !h.knowsToken(r):
-		return api.Errorf(api.Forbidden, "the token is missing or wrong").WithHint("send it as Authorization: Bearer <token>")
+		return api.Errorf(api.Forbidden, "the token is missing or wrong").
+			WithHint("send it as Authorization: Bearer <token>")
 	}
 	return h.admitAnother()
 }
@@ -220,7 +223,8 @@ func (h *handler) read(a *answer, r *http.Request, op *api.Operation) (*api.Requ
 			}
 		}
 	case r.Method != http.MethodPost:
-		return nil, api.Errorf(api.Invalid, "%s is not a %s", op.Name, r.Method).WithHint("POST a JSON object to /v1/%s", op.Name)
+		return nil, api.Errorf(api.Invalid, "%s is not a %s", op.Name, r.Method).
+			WithHint("POST a JSON object to /v1/%s", op.Name)
 	case r.URL.RawQuery != "":
 		return nil, api.Errorf(api.Invalid, "a POST has no query string").WithHint("parameters go into the JSON object")
 	default:

@@ -23,7 +23,8 @@ func (c *Client) Bullets(ctx context.Context, message string, check func(bullets
 	var answer struct {
 		Bullets []string `json:"bullets"`
 	}
-	schema := object(map[string]any{"bullets": map[string]any{"type": "array", "items": map[string]any{"type": "string"}}})
+	schema := object(map[string]any{"bullets": map[string]any{"type": "array",
+		"items": map[string]any{"type": "string"}}})
 	err := c.ask(ctx, bulletsTask, map[string]any{"message": message}, schema, &answer, func() error {
 		for i := range answer.Bullets {
 			answer.Bullets[i] = strings.TrimSpace(answer.Bullets[i])

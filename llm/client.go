@@ -77,7 +77,8 @@ func (c *Client) converse(ctx context.Context, task string, question, schema, an
 		return err
 	}
 	if len(text) > maxQuestion {
-		return fmt.Errorf("the model is not asked: there is too much text for it (%d bytes, at most %d)", len(text), maxQuestion)
+		return fmt.Errorf("the model is not asked: there is too much text for it (%d bytes, at most %d)", len(text),
+			maxQuestion)
 	}
 	key := ""
 	if c.Key != nil {
@@ -105,8 +106,9 @@ func (c *Client) converse(ctx context.Context, task string, question, schema, an
 	}
 	if !c.formless.Load() {
 		request.ResponseFormat = &openai.ChatCompletionResponseFormat{
-			Type:       openai.ChatCompletionResponseFormatTypeJSONSchema,
-			JSONSchema: &openai.ChatCompletionResponseFormatJSONSchema{Name: "answer", Schema: json.RawMessage(form), Strict: true},
+			Type: openai.ChatCompletionResponseFormatTypeJSONSchema,
+			JSONSchema: &openai.ChatCompletionResponseFormatJSONSchema{Name: "answer", Schema: json.RawMessage(form),
+				Strict: true},
 		}
 	}
 	response, err := client.CreateChatCompletion(ctx, request)

@@ -39,7 +39,8 @@ type item struct {
 // Propose requests the pairs of items of a draft and of a file that have the
 // same subject. Both lists are sent without their credentials and otherwise
 // unchanged. If check rejects the proposal, the error is a *[RefusedError].
-func (c *Client) Propose(ctx context.Context, existing, draft []memory.Mergeable, check func(*memory.Proposal) error) (*memory.Proposal, error) {
+func (c *Client) Propose(ctx context.Context, existing, draft []memory.Mergeable,
+	check func(*memory.Proposal) error) (*memory.Proposal, error) {
 	var sections []*section
 	of := func(name string) *section {
 		for _, s := range sections {

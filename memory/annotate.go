@@ -49,7 +49,8 @@ func (d *Document) commentBelow(e *Entry, comment string) Edit {
 	}
 	end := string(d.ending(e.EndLine))
 	at := e.Span.End
-	if last := d.lines.span(e.EndLine, e.EndLine); len(trimEnding(d.Source[last.Start:last.End])) == last.End-last.Start {
+	if last := d.lines.span(e.EndLine,
+		e.EndLine); len(trimEnding(d.Source[last.Start:last.End])) == last.End-last.Start {
 		return Edit{Span{at, at}, []byte(end + indent + comment)}
 	}
 	return Edit{Span{at, at}, []byte(indent + comment + end)}
@@ -182,7 +183,8 @@ func encodeValue(s string) string {
 	for i, r := range s {
 		n := utf8.RuneLen(r)
 		dash := r == '-' && (i+1 == len(s) || s[i+1] == '-')
-		if dash || r <= ' ' || r == 0x7f || strings.ContainsRune("\"'`<>%", r) || unicode.IsSpace(r) || !unicode.IsPrint(r) || r == utf8.RuneError {
+		if dash || r <= ' ' || r == 0x7f || strings.ContainsRune("\"'`<>%", r) || unicode.IsSpace(r) ||
+			!unicode.IsPrint(r) || r == utf8.RuneError {
 			for j := range max(n, 1) {
 				fmt.Fprintf(&b, "%%%02X", s[min(i+j, len(s)-1)])
 			}

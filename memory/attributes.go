@@ -22,7 +22,8 @@ const (
 
 // attributeKeys lists the known attribute keys in the order in which they are
 // written. Unknown keys are kept.
-var attributeKeys = []string{"id", "type", "importance", "visibility", "confidence", "evidence", "source", "created", "updated", "pin", "supersedes"}
+var attributeKeys = []string{"id", "type", "importance", "visibility", "confidence", "evidence", "source", "created",
+	"updated", "pin", "supersedes"}
 
 // parseComment parses the inside of a comment. A comment that does not parse is
 // broken, not plain, if it begins with key= or mentions visibility: a typing
@@ -178,7 +179,8 @@ func (e *Entry) applyAttributes(attrs []attr) (problems []Problem) {
 			}
 		case "visibility":
 			if a.value != PublicOK.String() && a.value != PrivateOnly.String() {
-				bad("visibility_unknown", "the visibility is neither public_ok nor private_only; it counts as private_only")
+				bad("visibility_unknown",
+					"the visibility is neither public_ok nor private_only; it counts as private_only")
 			}
 		case "evidence":
 			for raw := range strings.SplitSeq(a.raw, ",") {

@@ -119,7 +119,8 @@ func (tables) Transform(node *ast.Paragraph, r text.Reader, _ parser.Context) {
 // line is not a delimiter row.
 func delimiterCells(line []byte) int {
 	line = bytes.TrimSpace(line)
-	if len(line) == 0 || bytes.Trim(line, "|-: \t") != nil && len(bytes.Trim(line, "|-: \t")) > 0 || !bytes.ContainsAny(line, "|:") {
+	if len(line) == 0 || bytes.Trim(line, "|-: \t") != nil && len(bytes.Trim(line, "|-: \t")) > 0 ||
+		!bytes.ContainsAny(line, "|:") {
 		return 0
 	}
 	line = bytes.TrimPrefix(line, []byte("|"))
@@ -213,7 +214,8 @@ func structure(text []byte, body int, ln lines) (tops []top, problem *Problem) {
 		}
 	}
 	if n := len(tops); problem != nil && problem.Code == tooManyBlocks && n > 0 {
-		tops[n-1] = top{block: Paragraph, from: tops[n-1].from, node: ast.NewParagraph()} // includes the rest of the file
+		tops[n-1] = top{block: Paragraph, from: tops[n-1].from,
+			node: ast.NewParagraph()} // includes the rest of the file
 	}
 	return cover(tops, text, body, ln), problem
 }
@@ -323,7 +325,8 @@ func parseBlocks(src []byte) (root ast.Node, problem *Problem) {
 	defer func() {
 		if recover() != nil {
 			root = ast.NewDocument()
-			problem = &Problem{Code: markdownUnreadable, Message: "the structure of the file cannot be read; it counts as one private entry"}
+			problem = &Problem{Code: markdownUnreadable,
+				Message: "the structure of the file cannot be read; it counts as one private entry"}
 		}
 	}()
 	pc := parser.NewContext()
@@ -332,9 +335,11 @@ func parseBlocks(src []byte) (root ast.Node, problem *Problem) {
 	root = markdown.Parse(text.NewReader(src), parser.WithContext(pc))
 	switch {
 	case left.blocks == 0:
-		problem = &Problem{Code: tooManyBlocks, Message: "the file has too many items and paragraphs; the rest of it counts as one private entry. Split it"}
+		problem = &Problem{Code: tooManyBlocks,
+			Message: "the file has too many items and paragraphs; the rest of it counts as one private entry. Split it"}
 	case left.tooDeep:
-		problem = &Problem{Code: nestingTooDeep, Message: "blocks are nested too deeply; the innermost are read as plain text"}
+		problem = &Problem{Code: nestingTooDeep,
+			Message: "blocks are nested too deeply; the innermost are read as plain text"}
 	}
 	return root, problem
 }

@@ -178,7 +178,8 @@ func (i *DraftItem) part(section string) (Part, error) {
 	if section == TemporaryFacts && p.title != "" && len(text) > 1 {
 		p.lines, p.nested = append([]string{""}, text...), true
 	}
-	for _, detail := range []struct{ label, text string }{{"Users", i.Users}, {"Datetime", i.Datetime}, {"Event", i.Event}, {"Result", i.Result}} {
+	for _, detail := range []struct{ label, text string }{{"Users", i.Users}, {"Datetime", i.Datetime},
+		{"Event", i.Event}, {"Result", i.Result}} {
 		if s := oneLine(detail.text); s != "" {
 			if !p.nested {
 				p.lines, p.nested = []string{strings.Join(text, " ")}, true

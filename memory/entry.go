@@ -50,7 +50,8 @@ func (p *parse) entry(t *top, heading int) int {
 	p.collect(b, t.node, 0, t.introduction == nil)
 	p.marks = append(p.marks, b.marks...)
 
-	e := Entry{Line: t.from, EndLine: t.to, Span: p.ln.span(t.from, t.to), Block: t.block, Heading: heading, Sections: p.section(heading).path}
+	e := Entry{Line: t.from, EndLine: t.to, Span: p.ln.span(t.from, t.to), Block: t.block, Heading: heading,
+		Sections: p.section(heading).path}
 	dr := p.ownAttributes(&e, b)
 	e.Text = p.entryText(&e, b)
 	switch {
@@ -116,7 +117,8 @@ func (p *parse) ownAttributes(e *Entry, b *block) (dr draft) {
 			case commentBroken:
 				p.broken(e.Line, p.ln.at(c.src.Start))
 			case commentUnclosed:
-				p.problem("comment_unclosed", p.ln.at(c.src.Start), "a comment is not closed; everything from here on counts as text and is private. Add -->")
+				p.problem("comment_unclosed", p.ln.at(c.src.Start),
+					"a comment is not closed; everything from here on counts as text and is private. Add -->")
 				p.private.hideFrom(e.Line)
 			case commentAttributes:
 				dr.closed = dr.closed || restricts(c.attrs)
@@ -354,7 +356,8 @@ func (s *Summary) Check(path string, l *Layout) error {
 	if len(alone.Entries) == 1 && len(alone.Problems) == 0 && !alone.Unsound {
 		e := &alone.Entries[0]
 		_, given := s.Attributes["id"]
-		if s.Is(e) && s.Title != "" && s.Text != "" && e.Title == s.Title && len(e.Tasks) == 0 && strings.HasSuffix(e.Text, s.Text) && e.Given == given {
+		if s.Is(e) && s.Title != "" && s.Text != "" && e.Title == s.Title && len(e.Tasks) == 0 &&
+			strings.HasSuffix(e.Text, s.Text) && e.Given == given {
 			return nil
 		}
 	}
@@ -364,5 +367,6 @@ func (s *Summary) Check(path string, l *Layout) error {
 // Is reports whether an entry has the same text, visibility and evidence, in
 // any list.
 func (s *Summary) Is(e *Entry) bool {
-	return e.Block == Item && e.Norm == normText(s.line()) && e.Partition.Visibility == s.Visibility && slices.Equal(e.Evidence, s.Evidence)
+	return e.Block == Item && e.Norm == normText(s.line()) && e.Partition.Visibility == s.Visibility &&
+		slices.Equal(e.Evidence, s.Evidence)
 }

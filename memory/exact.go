@@ -64,7 +64,8 @@ func wordEnd(text string, from int) int {
 		at := from + i
 		switch {
 		case r == ',' && at > from && at+1 < len(text) && isDigit(text[at-1]) && isDigit(text[at+1]):
-		case unicode.IsSpace(r), strings.ContainsRune("()<>[]{}\"'`|*,;!", r), spaceless(r), r >= utf8.RuneSelf && unicode.IsPunct(r):
+		case unicode.IsSpace(r), strings.ContainsRune("()<>[]{}\"'`|*,;!", r), spaceless(r),
+			r >= utf8.RuneSelf && unicode.IsPunct(r):
 			return at
 		}
 	}
@@ -200,7 +201,8 @@ func wordSet(text string) map[string]bool {
 		case spaceless(r):
 			set[text[from:end]] = true
 		case unicode.IsLetter(r) || unicode.IsDigit(r):
-			rest := strings.IndexFunc(text[from:], func(r rune) bool { return !unicode.In(r, unicode.L, unicode.N, unicode.M) || spaceless(r) })
+			rest := strings.IndexFunc(text[from:],
+				func(r rune) bool { return !unicode.In(r, unicode.L, unicode.N, unicode.M) || spaceless(r) })
 			end = len(text)
 			if rest >= 0 {
 				end = from + rest

@@ -65,7 +65,8 @@ func (d *Document) setField(c fieldChange) ([]Edit, error) {
 // valid returns an error if the change does not have a valid key and value.
 func (c fieldChange) valid() error {
 	switch {
-	case c.key == "" || strings.ContainsFunc(c.key, func(r rune) bool { return r != '_' && r != '-' && !unicode.IsLetter(r) && !unicode.IsDigit(r) }):
+	case c.key == "" || strings.ContainsFunc(c.key,
+		func(r rune) bool { return r != '_' && r != '-' && !unicode.IsLetter(r) && !unicode.IsDigit(r) }):
 		return fmt.Errorf("%q cannot be a key of the frontmatter", c.key)
 	case !utf8.ValidString(c.value):
 		return fmt.Errorf("the value of %s is not valid UTF-8", c.key)
@@ -307,7 +308,8 @@ func yamlScalar(s string, quote byte) string {
 // escapes.
 func printable(s string) bool {
 	return !strings.ContainsFunc(s, func(r rune) bool {
-		return r < ' ' || r >= 0x7f && r < 0xa0 || r == 0x2028 || r == 0x2029 || r == 0xfeff || r == 0xfffe || r == 0xffff || !unicode.IsPrint(r) && r != 0xa0 && !unicode.Is(unicode.Cf, r) && !unicode.Is(unicode.Zs, r)
+		return r < ' ' || r >= 0x7f && r < 0xa0 || r == 0x2028 || r == 0x2029 || r == 0xfeff || r == 0xfffe ||
+			r == 0xffff || !unicode.IsPrint(r) && r != 0xa0 && !unicode.Is(unicode.Cf, r) && !unicode.Is(unicode.Zs, r)
 	})
 }
 

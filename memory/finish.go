@@ -44,7 +44,8 @@ func (p *parse) counters() {
 		counted      Progress
 	}{{"tasks", p.d.Front.Tasks, tasks}, {"follow_ups", p.d.Front.FollowUps, followUps}} {
 		if c.written != "" && c.written != c.counted.String() {
-			p.frontProblem(CounterWrong, c.key, c.key+" says "+strconv.Quote(c.written)+", but the boxes say "+c.counted.String())
+			p.frontProblem(CounterWrong, c.key,
+				c.key+" says "+strconv.Quote(c.written)+", but the boxes say "+c.counted.String())
 		}
 	}
 }
@@ -209,7 +210,8 @@ func (p *parse) identify() {
 				continue
 			}
 			if _, ok := taken[e.ID]; ok && e.Given {
-				p.problem("id_duplicate", e.Line, "another entry of the file has the same id; this one gets a derived id")
+				p.problem("id_duplicate", e.Line,
+					"another entry of the file has the same id; this one gets a derived id")
 				e.ID, e.Given = "", false
 			}
 			if !e.Given {

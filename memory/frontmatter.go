@@ -117,8 +117,9 @@ func readFront(src, text []byte, loc *time.Location) (f Front, body int, problem
 	if !open {
 		if s, ok := misplaced(text[body:]); ok {
 			f.Present, f.Broken = true, true
-			return f, body, append(problems, Problem{"frontmatter_misplaced", 1 + bytes.Count(text[:body+s], []byte("\n")),
-				"the frontmatter is not at the top of the file and is ignored; remove the blank lines above it. Until then the file is private"})
+			return f, body, append(problems,
+				Problem{"frontmatter_misplaced", 1 + bytes.Count(text[:body+s], []byte("\n")),
+					"the frontmatter is not at the top of the file and is ignored; remove the blank lines above it. Until then the file is private"})
 		}
 		return f, body, nil
 	}
@@ -130,7 +131,8 @@ func readFront(src, text []byte, loc *time.Location) (f Front, body int, problem
 	}
 	if err := f.read(src, text, inner, loc, &problems); err != nil {
 		f = Front{Present: true, Broken: true, Span: front}
-		problems = []Problem{{"frontmatter_broken", errorLine(err), err.Error() + ". Until it is mended the file is private and never written to"}}
+		problems = []Problem{{"frontmatter_broken", errorLine(err),
+			err.Error() + ". Until it is mended the file is private and never written to"}}
 	}
 	return f, body, problems
 }
@@ -152,9 +154,11 @@ func misplaced(body []byte) (at int, ok bool) {
 	if inner.End == 0 || inner.End-inner.Start > maxFront {
 		return 0, false
 	}
-	for _, key := range []string{"visibility", "subject_id", "session_id", "created_at", "updated_at", "summary", "contact_id"} {
+	for _, key := range []string{"visibility", "subject_id", "session_id", "created_at", "updated_at", "summary",
+		"contact_id"} {
 		for _, line := range bytes.Split(body[at+inner.Start:at+inner.End], []byte("\n")) {
-			if after, ok := bytes.CutPrefix(line, []byte(key)); ok && bytes.HasPrefix(bytes.TrimLeft(after, " \t"), []byte(":")) {
+			if after, ok := bytes.CutPrefix(line, []byte(key)); ok &&
+				bytes.HasPrefix(bytes.TrimLeft(after, " \t"), []byte(":")) {
 				return at, true
 			}
 		}
@@ -364,7 +368,9 @@ func (f *Front) set(field Field, loc *time.Location, problems *[]Problem) {
 	case "visibility":
 		f.HasVisibility, f.Visibility = true, ParseVisibility(text)
 		if !isText || text != f.Visibility.String() {
-			*problems = append(*problems, Problem{"visibility_unknown", field.Line, "the visibility is neither public_ok nor private_only; it counts as private_only"})
+			*problems = append(*problems,
+				Problem{"visibility_unknown", field.Line,
+					"the visibility is neither public_ok nor private_only; it counts as private_only"})
 			f.Visibility = PrivateOnly
 		}
 	case "tags":
@@ -417,7 +423,8 @@ func frontTime(field Field, text string, loc *time.Location, problems *[]Problem
 	}
 	t, ok := ParseTime(text, loc)
 	if !ok {
-		*problems = append(*problems, Problem{"time_unreadable", field.Line, field.Key + " is not a time; write it like 2026-02-04T12:34:56Z"})
+		*problems = append(*problems,
+			Problem{"time_unreadable", field.Line, field.Key + " is not a time; write it like 2026-02-04T12:34:56Z"})
 	}
 	return t
 }

@@ -27,7 +27,8 @@ func Injected(line string) bool { return line == FilteredHeader || injectedRE.Ma
 // code. If there is nothing to hide, it returns text itself.
 func hide(text []byte, tops []top, body int, ln lines) (out []byte, regions []lineRange, problems []Problem) {
 	generated := bytes.Contains(text[body:], []byte("memwatchd:generated"))
-	if !generated && !bytes.Contains(text[body:], []byte("[Memory:")) && !bytes.Contains(text[body:], []byte(FilteredHeader)) {
+	if !generated && !bytes.Contains(text[body:], []byte("[Memory:")) &&
+		!bytes.Contains(text[body:], []byte(FilteredHeader)) {
 		return text, nil, nil
 	}
 	code, unclosed := codeLines(tops, body, ln), false
@@ -50,7 +51,9 @@ func hide(text []byte, tops []top, body int, ln lines) (out []byte, regions []li
 			}
 			if to == 0 && !unclosed {
 				unclosed = true // applies to all later markers, so do not search again
-				problems = append(problems, Problem{"generated_unclosed", i, "generated text has no closing marker and counts as text; add " + GeneratedClose})
+				problems = append(problems,
+					Problem{"generated_unclosed", i,
+						"generated text has no closing marker and counts as text; add " + GeneratedClose})
 			}
 		case Injected(s):
 			to = i
@@ -170,7 +173,9 @@ func (p *privacy) pair(marks []mark, ln lines) (problems []Problem, unclosed boo
 	p.regions = merge(p.regions)
 	if depth > 0 {
 		p.hideFrom(from)
-		problems = append(problems, Problem{"private_unclosed", from, "<private> is not closed; everything from here on is private. Add </private>"})
+		problems = append(problems,
+			Problem{"private_unclosed", from,
+				"<private> is not closed; everything from here on is private. Add </private>"})
 	}
 	return problems, depth > 0
 }

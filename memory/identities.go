@@ -201,7 +201,8 @@ func LinkKey(src []byte, key, subject string) ([]byte, error) {
 			return next, nil
 		}
 	}
-	return nil, fmt.Errorf("%s line %d: write each link in a line of its own below links, or add this one by hand", IdentitiesPath, max(line, 1))
+	return nil, fmt.Errorf("%s line %d: write each link in a line of its own below links, or add this one by hand",
+		IdentitiesPath, max(line, 1))
 }
 
 // UnlinkKey returns the source of the file of links without a link. It fails if
@@ -237,7 +238,8 @@ func UnlinkKey(src []byte, key string) ([]byte, error) {
 			return next, nil
 		}
 	}
-	return nil, fmt.Errorf("%s line %d: write the link in a line of its own, or remove it by hand", IdentitiesPath, line)
+	return nil, fmt.Errorf("%s line %d: write the link in a line of its own, or remove it by hand", IdentitiesPath,
+		line)
 }
 
 // linkNodes returns the node of the key "links" of a valid file, nil if there

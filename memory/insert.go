@@ -30,7 +30,8 @@ func (w *work) alone(text string) (*Document, error) {
 	switch {
 	case one.Unsound:
 		return nil, fmt.Errorf("the text cannot be put into a file: %s", one.WhyUnsound())
-	case one.Front.Present || len(one.Entries) != 1 || len(one.Headings) > 0 || len(one.Hidden) > 0 || one.Entries[0].EndLine != len(lines):
+	case one.Front.Present || len(one.Entries) != 1 || len(one.Headings) > 0 || len(one.Hidden) > 0 ||
+		one.Entries[0].EndLine != len(lines):
 		return nil, errors.New("the text is not one paragraph, list item or other block")
 	}
 	return one, nil
@@ -271,7 +272,8 @@ func (d placement) listGap(i int, shown bool) int {
 	}
 	if like := d.alike(i, true); like >= 0 && d.excerpt != nil {
 		id := d.Entries[like].ID // the excerpt has the same id for it
-		return d.excerpt.placement().gapIn(slices.IndexFunc(d.excerpt.Entries, func(e Entry) bool { return e.ID == id }))
+		return d.excerpt.placement().
+			gapIn(slices.IndexFunc(d.excerpt.Entries, func(e Entry) bool { return e.ID == id }))
 	}
 	return 0
 }

@@ -71,7 +71,8 @@ func CheckKey(key string) error {
 		return errors.New("it begins or ends with white space")
 	case len(key) > MaxKey:
 		return fmt.Errorf("it is longer than %d bytes", MaxKey)
-	case strings.ContainsFunc(key, func(r rune) bool { return unicode.IsControl(r) || unicode.In(r, unicode.Zl, unicode.Zp) }):
+	case strings.ContainsFunc(key,
+		func(r rune) bool { return unicode.IsControl(r) || unicode.In(r, unicode.Zl, unicode.Zp) }):
 		return errors.New("it has a line break or another control character")
 	}
 	return CheckText(key)
@@ -172,7 +173,8 @@ func isItem(text, key, value string, comment []byte) bool {
 			want[a.key] = a.value
 		}
 	}
-	return ok && k == key && v == value && e.Line == 1 && e.EndLine == strings.Count(text, "\n")+1 && maps.Equal(want, e.Attributes)
+	return ok && k == key && v == value && e.Line == 1 && e.EndLine == strings.Count(text, "\n")+1 &&
+		maps.Equal(want, e.Attributes)
 }
 
 // ItemSpot returns the entry below which a new item of the given visibility is

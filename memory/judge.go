@@ -46,7 +46,8 @@ func (m *Merge) Undecided(tell func(v Visibility, text string) bool) (existing, 
 		if fit == 0 {
 			continue
 		}
-		is := Mergeable{ID: fmt.Sprintf("d%d", len(draft)+1), Section: it.section, Title: it.title, at: i, Task: it.task != nil}
+		is := Mergeable{ID: fmt.Sprintf("d%d", len(draft)+1), Section: it.section, Title: it.title, at: i,
+			Task: it.task != nil}
 		if is.Task {
 			is.State = Done
 		}
@@ -137,9 +138,10 @@ func (m *Merge) Follow(p *Proposal, existing, draft []Mergeable, refuse func(tex
 			return errors.New("a merged text has a title of its own")
 		}
 		title := mergeTitle(it.entry)
-		if title != "" && title != mergeTitle(&m.doc.Entries[was.at]) && slices.ContainsFunc(it.Candidates, func(i int) bool {
-			return mergeTitle(&m.doc.Entries[i]) == title
-		}) {
+		if title != "" && title != mergeTitle(&m.doc.Entries[was.at]) &&
+			slices.ContainsFunc(it.Candidates, func(i int) bool {
+				return mergeTitle(&m.doc.Entries[i]) == title
+			}) {
 			return errors.New("it gives an item the title of another one")
 		}
 	}
@@ -155,7 +157,9 @@ func mergedPart(was, is *Mergeable, text string) Part {
 			p.lines[i] = strings.TrimSpace(line[n:])
 		}
 	}
-	if p.nested && p.title != "" && slices.ContainsFunc(slices.Concat(was.lines, is.lines), func(l string) bool { return label(l) == label(p.lines[0]) }) {
+	if p.nested && p.title != "" &&
+		slices.ContainsFunc(slices.Concat(was.lines, is.lines),
+			func(l string) bool { return label(l) == label(p.lines[0]) }) {
 		p.lines = slices.Insert(p.lines, 0, "")
 	}
 	return p

@@ -236,7 +236,8 @@ func skipDir(name string) string {
 // pCloud and Nutstore. Copies of tools that only append a computer's name
 // (OneDrive) look like names chosen by users, so they are not detected.
 var conflictMarks = []string{
-	".sync-conflict-", ".conflict-copy-", " (conflicted copy", "'s conflicted copy", " (conflicted ", " (case conflict", " (conflict copy",
+	".sync-conflict-", ".conflict-copy-", " (conflicted copy", "'s conflicted copy", " (conflicted ", " (case conflict",
+	" (conflict copy",
 	" (conflict ", "(sfconflict ", " [conflicted]", " (冲突副本", " (冲突的副本",
 }
 

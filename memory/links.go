@@ -40,7 +40,8 @@ func (p *parse) resolve(link *Link) {
 	}
 	add := func(s string) {
 		s = path.Clean(s)
-		if s != "." && s != ".." && !strings.HasPrefix(s, "../") && !strings.HasPrefix(s, "/") && strings.IndexByte(s, 0) < 0 && !slices.Contains(link.Paths, s) {
+		if s != "." && s != ".." && !strings.HasPrefix(s, "../") && !strings.HasPrefix(s, "/") &&
+			strings.IndexByte(s, 0) < 0 && !slices.Contains(link.Paths, s) {
 			link.Paths = append(link.Paths, s)
 		}
 	}

@@ -77,9 +77,11 @@ func han(s string) bool {
 var declared = map[string]string{
 	"profile": "profile", "user profile": "profile", "identity": "profile", "about me": "profile",
 	"画像": "profile", "身份": "profile", "个人资料": "profile", "个人信息": "profile",
-	"preference": "preference", "preferences": "preference", "user preferences": "preference", "偏好": "preference", "偏好与习惯": "preference", "习惯": "preference",
-	"constraint": "preference", "constraints": "preference", "ban": "preference", "bans": "preference", "constraints / bans": "preference",
-	"约束": "preference", "限制": "preference", "禁忌": "preference", "禁止": "preference",
+	"preference": "preference", "preferences": "preference", "user preferences": "preference", "偏好": "preference",
+	"偏好与习惯": "preference", "习惯": "preference",
+	"constraint": "preference", "constraints": "preference", "ban": "preference", "bans": "preference",
+	"constraints / bans": "preference",
+	"约束":                 "preference", "限制": "preference", "禁忌": "preference", "禁止": "preference",
 }
 
 // DeclaredAs returns the namespace for the name of a section, a type or a

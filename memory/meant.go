@@ -60,7 +60,8 @@ func (w *work) check(next *Document) error {
 		if err := arrive(p.from); err != nil {
 			return err
 		}
-		if p.heading >= 0 && w.drop[p.heading] || p.entry >= 0 && w.entries[p.entry] != nil && w.entries[p.entry].remove {
+		if p.heading >= 0 && w.drop[p.heading] ||
+			p.entry >= 0 && w.entries[p.entry] != nil && w.entries[p.entry].remove {
 			continue
 		}
 		if err := w.checkPiece(&p, next, take()); err != nil {
@@ -100,7 +101,9 @@ func checkFresh(fresh *Entry, next *Document, q *piece, path []string) error {
 	switch {
 	case e.Block != fresh.Block || e.Norm != fresh.Norm || !maps.Equal(e.Attributes, fresh.Attributes):
 		return unlike(0, "the new text would run into others, or be read differently here")
-	case len(e.Sections) < len(path) || !slices.EqualFunc(e.Sections[len(e.Sections)-len(path):], path, func(a, b string) bool { return sectionName(a) == sectionName(b) }):
+	case len(e.Sections) < len(path) ||
+		!slices.EqualFunc(e.Sections[len(e.Sections)-len(path):], path,
+			func(a, b string) bool { return sectionName(a) == sectionName(b) }):
 		return unlike(0, "the new text would stand in another section")
 	}
 	for i, t := range fresh.Tasks {
@@ -195,7 +198,8 @@ func (w *work) checkEntry(a, b *Entry, c *entryChange) error {
 		return strings.TrimLeft(strings.TrimPrefix(s, emojiStyle), " ")
 	}
 	switch {
-	case a.Block != b.Block || !changed && a.Text != b.Text || norm(a) != norm(b) || !mark && (a.Title != b.Title || a.Added != b.Added):
+	case a.Block != b.Block || !changed && a.Text != b.Text || norm(a) != norm(b) ||
+		!mark && (a.Title != b.Title || a.Added != b.Added):
 		return unlike(a.Line, "would say something else")
 	case !slices.Equal(a.Sections, b.Sections):
 		return unlike(a.Line, "would stand in another section")
@@ -219,7 +223,8 @@ func (w *work) checkEntry(a, b *Entry, c *entryChange) error {
 		if s.ID != t.ID && !(s.top && a.Attributes["id"] != b.Attributes["id"]) {
 			return unlike(s.Line, "would have a task with another id")
 		}
-		if t.State != want || s.Norm != t.Norm || s.Under != t.Under || s.Parent != t.Parent || s.InTasks != t.InTasks || s.FollowUp != t.FollowUp {
+		if t.State != want || s.Norm != t.Norm || s.Under != t.Under || s.Parent != t.Parent ||
+			s.InTasks != t.InTasks || s.FollowUp != t.FollowUp {
 			return unlike(s.Line, "would have other tasks than it should")
 		}
 	}

@@ -129,7 +129,8 @@ func (m *Merge) replaceable(it *MergeItem, entry int) bool {
 		return false
 	}
 	return !slices.ContainsFunc(e.Tasks, func(t Task) bool {
-		return !t.top && t.State == Open && !slices.ContainsFunc(it.entry.Tasks, func(u Task) bool { return u.Norm == t.Norm })
+		return !t.top && t.State == Open &&
+			!slices.ContainsFunc(it.entry.Tasks, func(u Task) bool { return u.Norm == t.Norm })
 	})
 }
 
@@ -192,7 +193,8 @@ func (l *Layout) readPart(path string, p *Part, section, text string) (*Entry, e
 		return nil, errors.New("the text would be read as more than a text")
 	case p.title != "" && Fold(e.Title) != Fold(p.title):
 		return nil, fmt.Errorf("%q cannot be a title; leave out asterisks", p.title)
-	case len(plain.Entries) != 1 || len(plain.Entries[0].Tasks) != tasks || tasks > 0 && plain.Entries[0].Tasks[0].Norm != TaskNorm(Line(p.lines[0])):
+	case len(plain.Entries) != 1 || len(plain.Entries[0].Tasks) != tasks ||
+		tasks > 0 && plain.Entries[0].Tasks[0].Norm != TaskNorm(Line(p.lines[0])):
 		return nil, errors.New("the text would be read as another number of tasks, or as another one")
 	case p.target != "" && len(e.Links) != 1:
 		return nil, errors.New("it would not be read as one link")

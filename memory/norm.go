@@ -47,7 +47,8 @@ func foldFast(b []byte, s string) (out []byte, ok bool) {
 		if c >= utf8.RuneSelf {
 			r, n = utf8.DecodeRuneInString(s[i:])
 			switch {
-			case r >= 0x4E00 && r <= 0x9FFF, r >= 0x3001 && r <= 0x3003, r >= 0x3008 && r <= 0x3011, // CJK and its punctuation
+			case r >= 0x4E00 && r <= 0x9FFF, r >= 0x3001 && r <= 0x3003,
+				r >= 0x3008 && r <= 0x3011,                           // CJK and its punctuation
 				r >= 0x410 && r <= 0x44F && r != 0x419 && r != 0x439, // Russian
 				r == '—', r == '–', r == '‘', r == '’', r == '“', r == '”':
 				if r >= 0x410 && r < 0x430 {
@@ -155,10 +156,12 @@ func flanks(s string, from, to int) (opens, closes bool) {
 	spaceBefore := from == 0 || unicode.IsSpace(before)
 	spaceAfter := to == len(s) || unicode.IsSpace(after)
 	word := func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
-	if !spaceBefore && !spaceAfter && word(before) && word(after) && (s[from] != '*' || before < utf8.RuneSelf && after < utf8.RuneSelf) {
+	if !spaceBefore && !spaceAfter && word(before) && word(after) &&
+		(s[from] != '*' || before < utf8.RuneSelf && after < utf8.RuneSelf) {
 		return false, false
 	}
-	return !spaceAfter && (spaceBefore || !word(before) || word(after)), !spaceBefore && (spaceAfter || !word(after) || word(before))
+	return !spaceAfter && (spaceBefore || !word(before) || word(after)),
+		!spaceBefore && (spaceAfter || !word(after) || word(before))
 }
 
 // listMarkerLen returns the length of the list marker and following space at

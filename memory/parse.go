@@ -32,7 +32,8 @@ func (l *Layout) parse(path string, src, masked []byte, meta Meta, of *excerptOf
 	d := &Document{Place: l.Place(path), Source: src, masked: masked}
 	p := &parse{l: l, d: d, meta: meta, of: of, text: unixText(masked), plain: utf8.Valid(src)}
 	if !p.plain {
-		p.problem("utf8_invalid", 0, "the file is not valid UTF-8; it is read with replacement characters and never written to")
+		p.problem("utf8_invalid", 0,
+			"the file is not valid UTF-8; it is read with replacement characters and never written to")
 		d.Unsound = true
 	}
 	p.plain = p.plain && bytes.IndexByte(src, '\r') < 0 && bytes.IndexByte(src, 0) < 0
@@ -164,7 +165,8 @@ func (p *parse) own() {
 	d := p.d
 	place, subject := d.Place, d.Front.SubjectID
 	if place.Dir != "" && (hidden(place.Dir) || sanitize(place.Dir, func(string) bool { return false }) != place.Dir) {
-		p.problem("directory_unmapped", 0, "no subject has a directory of this name, so nobody reads what is in it; rename it")
+		p.problem("directory_unmapped", 0,
+			"no subject has a directory of this name, so nobody reads what is in it; rename it")
 	}
 	if subject != "" {
 		if err := ValidSubject(subject); err != nil {
@@ -173,7 +175,8 @@ func (p *parse) own() {
 		}
 	}
 	if d.Front.ContactNickname != "" && d.Front.ContactID == "" {
-		p.frontProblem("contact_id_missing", "contact_nickname", "a session with a contact names it in contact_id as well")
+		p.frontProblem("contact_id_missing", "contact_nickname",
+			"a session with a contact names it in contact_id as well")
 	}
 	p.owner = place.Owner
 	switch {
@@ -187,11 +190,13 @@ func (p *parse) own() {
 			p.owner = ""
 		}
 	case place.Dir != "":
-		if subject != "" && place.Owner == longtermKey(SubjectDir(subject)) || place.Owner == userKey(UserDir(subject)) && subject != "" {
+		if subject != "" && place.Owner == longtermKey(SubjectDir(subject)) ||
+			place.Owner == userKey(UserDir(subject)) && subject != "" {
 			d.Claim = subject
 		} else if subject != "" {
 			p.frontProblem("subject_conflict", "subject_id",
-				"the subject_id does not belong to this directory and is ignored; that subject's is "+longtermsDir+"/"+SubjectDir(subject))
+				"the subject_id does not belong to this directory and is ignored; that subject's is "+longtermsDir+"/"+
+					SubjectDir(subject))
 		}
 	case subject != "":
 		p.owner = subject
@@ -307,7 +312,8 @@ func (p *parse) comment(t *top, last int) int {
 		}
 		return -1
 	default:
-		p.problem("attributes_stray", t.from, "attributes stand here without an entry above them; put them at the end of an entry")
+		p.problem("attributes_stray", t.from,
+			"attributes stand here without an entry above them; put them at the end of an entry")
 		if restricts(attrs) {
 			p.private.hideFrom(t.from)
 		}
@@ -317,7 +323,8 @@ func (p *parse) comment(t *top, last int) int {
 }
 
 func (p *parse) broken(from, line int) {
-	p.problem("attributes_broken", line, "the attributes in this comment cannot be read; everything from here on is private. Write key=value pairs, with %20 for a space in a value")
+	p.problem("attributes_broken", line,
+		"the attributes in this comment cannot be read; everything from here on is private. Write key=value pairs, with %20 for a space in a value")
 	p.private.hideFrom(from)
 }
 
@@ -358,13 +365,15 @@ func (p *parse) heading(t *top) {
 			if c.state == commentBroken {
 				p.broken(t.from, t.from)
 			} else if restricts(c.attrs) {
-				p.problem("attributes_stray", t.from, "the attributes of a heading hold for nothing but its visibility; everything from here on is private")
+				p.problem("attributes_stray", t.from,
+					"the attributes of a heading hold for nothing but its visibility; everything from here on is private")
 				p.private.hideFrom(t.from)
 			}
 		}
 	}
 	parent := p.above(t.level)
-	p.d.Headings = append(p.d.Headings, Heading{Level: t.level, Text: text, Line: t.from, EndLine: t.to, Parent: parent})
+	p.d.Headings = append(p.d.Headings,
+		Heading{Level: t.level, Text: text, Line: t.from, EndLine: t.to, Parent: parent})
 	p.stack = append(p.stack, len(p.d.Headings)-1)
 	s := section{path: []string{text}}
 	if parent >= 0 {

@@ -53,7 +53,8 @@ func (d *Document) Prose(v View) []ProseLine {
 			}
 			text = strings.TrimRight(text, " \t")
 		}
-		if blank := strings.TrimLeft(text, " \t") == ""; blank && dropped && (len(out) == 0 || out[len(out)-1].Text == "") {
+		if blank := strings.TrimLeft(text, " \t") == ""; blank && dropped &&
+			(len(out) == 0 || out[len(out)-1].Text == "") {
 			continue
 		} else if blank {
 			text = ""
@@ -114,7 +115,8 @@ func (d *Document) Remarks(e *Entry) string {
 	var lines strings.Builder
 	for _, at := range remark.FindAllIndex(src, -1) {
 		text := oneLine(string(src[at[0]:at[1]]))
-		if from := e.Span.Start + at[0]; (from < e.Comment.Start || from >= e.Comment.End) && len(text) > len("<!--->") {
+		if from := e.Span.Start + at[0]; (from < e.Comment.Start || from >= e.Comment.End) &&
+			len(text) > len("<!--->") {
 			lines.WriteString("\n  " + text)
 		}
 	}

@@ -108,7 +108,8 @@ func (w *work) emptied() map[int]bool {
 	}
 	drop := map[int]bool{}
 	for h := range d.Headings {
-		exposed := d.Own.Visibility == PublicOK && !public[h] && !d.private.closes(d.Headings[h].Line, d.Headings[h].EndLine)
+		exposed := d.Own.Visibility == PublicOK && !public[h] &&
+			!d.private.closes(d.Headings[h].Line, d.Headings[h].EndLine)
 		if !left[h] && (exposed || had[h] && d.noted(h)) {
 			drop[h] = true
 		}

@@ -96,7 +96,8 @@ func (r *Revision) SetTask(entry, task int, s TaskState) {
 // that key change; a comment after the value stays. A missing key is added at
 // the end of the frontmatter, and a missing frontmatter at the top of the file.
 func (r *Revision) SetField(key, value string) {
-	r.fields = append(slices.DeleteFunc(r.fields, func(f fieldChange) bool { return f.key == key }), fieldChange{key, value})
+	r.fields = append(slices.DeleteFunc(r.fields, func(f fieldChange) bool { return f.key == key }),
+		fieldChange{key, value})
 }
 
 // SetAttribute sets an attribute of an entry, or removes it if value is empty.
@@ -111,7 +112,8 @@ func (r *Revision) SetAttribute(entry int, key, value string) {
 		r.fail("%s=%q cannot be an attribute", key, value)
 		return
 	}
-	c.attributes = append(slices.DeleteFunc(c.attributes, func(a attr) bool { return a.key == key }), attr{key: key, value: value})
+	c.attributes = append(slices.DeleteFunc(c.attributes, func(a attr) bool { return a.key == key }),
+		attr{key: key, value: value})
 }
 
 // Remove removes the lines of an entry and the surplus blank lines around it. A
@@ -235,7 +237,8 @@ func (r *Revision) Apply(parse func(source []byte) *Document) ([]byte, error) {
 	case r.Empty():
 		return d.Source, nil
 	case d.Unsound:
-		return nil, fmt.Errorf("edit %s: the file is never written to until it is mended: %s", d.Place.Path, d.WhyUnsound())
+		return nil, fmt.Errorf("edit %s: the file is never written to until it is mended: %s", d.Place.Path,
+			d.WhyUnsound())
 	case d.Partition.Excerpt:
 		return nil, fmt.Errorf("edit %s: this is not the whole file", d.Place.Path)
 	}
@@ -245,7 +248,8 @@ func (r *Revision) Apply(parse func(source []byte) *Document) ([]byte, error) {
 		}
 		if p.counters {
 			for _, f := range d.wrongCounters() {
-				if !slices.ContainsFunc(r.fields, func(g fieldChange) bool { return f.key == g.key }) || slices.Contains(r.counted, f.key) {
+				if !slices.ContainsFunc(r.fields, func(g fieldChange) bool { return f.key == g.key }) ||
+					slices.Contains(r.counted, f.key) {
 					p.fields = append(p.fields, f)
 				}
 			}

@@ -151,7 +151,8 @@ func (d *Document) writable(v View, lines []string, parse func([]byte) *Document
 	if v.Readable(d.Own) {
 		front = d.Front
 	}
-	if alone.Front.Present != front.Present || alone.Front.SubjectID != front.SubjectID || alone.Front.HasVisibility != front.HasVisibility || alone.Front.Visibility != front.Visibility {
+	if alone.Front.Present != front.Present || alone.Front.SubjectID != front.SubjectID ||
+		alone.Front.HasVisibility != front.HasVisibility || alone.Front.Visibility != front.Visibility {
 		return fmt.Errorf("%w: who reads the file is changed by its owner", ErrText)
 	}
 	return nil
@@ -380,7 +381,8 @@ func (r *rewrite) check(next *Document) error {
 		return list
 	}
 	same := slices.EqualFunc(unread(r.d), unread(next), func(a, b *Entry) bool {
-		return a.Text == b.Text && a.Block == b.Block && a.Partition == b.Partition && maps.Equal(a.Attributes, b.Attributes)
+		return a.Text == b.Text && a.Block == b.Block && a.Partition == b.Partition &&
+			maps.Equal(a.Attributes, b.Attributes)
 	})
 	switch {
 	case next.Unsound:
@@ -405,7 +407,8 @@ type Edit struct {
 func Splice(source []byte, edits []Edit) ([]byte, error) {
 	edits = slices.Clone(edits)
 	slices.SortStableFunc(edits, func(a, b Edit) int {
-		return cmp.Or(cmp.Compare(a.Span.Start, b.Span.Start), cmp.Compare(min(a.Span.End, a.Span.Start+1), min(b.Span.End, b.Span.Start+1)))
+		return cmp.Or(cmp.Compare(a.Span.Start, b.Span.Start),
+			cmp.Compare(min(a.Span.End, a.Span.Start+1), min(b.Span.End, b.Span.Start+1)))
 	})
 	size, at := len(source), 0
 	for _, e := range edits {

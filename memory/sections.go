@@ -330,7 +330,8 @@ func findAmong(list []piece, path []string, usable func(*piece) bool) int {
 	same := func(a, b string) bool { return sectionName(a) == sectionName(b) }
 	end := -1
 	for i, p := range list {
-		if p.level == 0 || len(p.path) < len(path) || !slices.EqualFunc(p.path[len(p.path)-len(path):], path, same) || !usable(&p) {
+		if p.level == 0 || len(p.path) < len(path) || !slices.EqualFunc(p.path[len(p.path)-len(path):], path, same) ||
+			!usable(&p) {
 			continue
 		}
 		if len(p.path) == len(path) {

@@ -93,7 +93,8 @@ func (s Shown) Empty() bool { return !s.found }
 // lines stay as there would be without those lines.
 func (d *Document) Shown(v View) Shown {
 	if d.whole(v) {
-		s := Shown{Lines: make([]string, d.lines.count()), Whole: true, Total: d.lines.count(), found: v.Readable(d.closed)}
+		s := Shown{Lines: make([]string, d.lines.count()), Whole: true, Total: d.lines.count(),
+			found: v.Readable(d.closed)}
 		for i := range s.Lines {
 			s.Lines[i] = d.line(i + 1)
 			s.found = s.found || strings.TrimLeft(s.Lines[i], " \t") != ""
@@ -214,7 +215,8 @@ func (d *Document) MaskedLine(line int) bool { return d.differs(d.lines.span(lin
 
 // differs reports whether a span contains masked text.
 func (d *Document) differs(s Span) bool {
-	return len(d.Source) > 0 && &d.Source[0] != &d.masked[0] && !bytes.Equal(d.Source[s.Start:s.End], d.masked[s.Start:s.End])
+	return len(d.Source) > 0 && &d.Source[0] != &d.masked[0] &&
+		!bytes.Equal(d.Source[s.Start:s.End], d.masked[s.Start:s.End])
 }
 
 // Summary returns the summary of the file, if a view may read it.

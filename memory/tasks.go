@@ -135,7 +135,8 @@ func (p *parse) task(lf *leaf, commitment bool) (Task, bool) {
 		t.Norm = taskNorm(t.Text)
 		return t, t.Text != ""
 	}
-	if !commitment || len(lf.buf) > 2 && lf.buf[0] == '[' && strings.IndexByte(string(lf.buf[:min(len(lf.buf), 6)]), ']') > 0 {
+	if !commitment || len(lf.buf) > 2 && lf.buf[0] == '[' &&
+		strings.IndexByte(string(lf.buf[:min(len(lf.buf), 6)]), ']') > 0 {
 		return Task{}, false
 	}
 	text := p.show(lf.clean(0))

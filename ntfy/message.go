@@ -75,6 +75,7 @@ func parseEvent(line []byte) (e event, err error) {
 		e.time = time.Unix(wire.Time, 0).UTC()
 	}
 	e.kind, e.topic = wire.Event, wire.Topic
-	e.Message = Message{ID: wire.ID, Time: e.time, Title: wire.Title, Text: wire.Message, Click: wire.Click, Attachment: wire.Attachment}
+	e.Message = Message{ID: wire.ID, Time: e.time, Title: wire.Title, Text: wire.Message, Click: wire.Click,
+		Attachment: wire.Attachment}
 	return e, nil
 }

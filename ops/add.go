@@ -231,7 +231,8 @@ func secretError(field, rule string) *api.Error {
 		return api.Errorf(api.Secret, "%s has a redaction, which stands for a credential that is not shown", field).
 			WithHint("leave that part out: it would take the credential's place")
 	}
-	return api.Errorf(api.Secret, "%s has a live credential (%s)", field, rule).WithHint("leave it out, and say where it is kept")
+	return api.Errorf(api.Secret, "%s has a live credential (%s)", field, rule).
+		WithHint("leave it out, and say where it is kept")
 }
 
 // origin returns the source attribute of an addition. Sources from outside a

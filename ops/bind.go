@@ -39,7 +39,8 @@ func (m *Memory) Do(ctx context.Context, by api.Caller, req *api.Request) (any, 
 // Stream prepares an operation whose answer is a stream. The returned function
 // sends the parts of the answer until the context ends or send returns an
 // error.
-func (m *Memory) Stream(ctx context.Context, by api.Caller, req *api.Request) (run func(send func(any) error) error, err error) {
+func (m *Memory) Stream(ctx context.Context, by api.Caller, req *api.Request) (run func(send func(any) error) error,
+	err error) {
 	c, err := m.call(by)
 	if err != nil {
 		return nil, err

@@ -76,7 +76,8 @@ func (m capturing) captureBullets(ctx context.Context, c Call, r *api.CaptureReq
 // unsaidBefore returns the blocks that are missing from the caller's logs of
 // the previous recent days, as far as the caller may read them. It ignores
 // today's log.
-func (m capturing) unsaidBefore(c Call, blocks []logBlock, at time.Time, there func(*memory.Entry, *logBlock) bool) ([]logBlock, error) {
+func (m capturing) unsaidBefore(c Call, blocks []logBlock, at time.Time,
+	there func(*memory.Entry, *logBlock) bool) ([]logBlock, error) {
 	blocks = slices.Clone(blocks)
 	for ago := 1; ago <= m.recentDays() && len(blocks) > 0; ago++ {
 		day := at.AddDate(0, 0, -ago)
@@ -92,7 +93,8 @@ func (m capturing) unsaidBefore(c Call, blocks []logBlock, at time.Time, there f
 				}
 			}
 			blocks = slices.DeleteFunc(blocks, func(b logBlock) bool {
-				return slices.ContainsFunc(doc.Entries, func(e memory.Entry) bool { return e.Readable(c.View) && there(&e, &b) })
+				return slices.ContainsFunc(doc.Entries,
+					func(e memory.Entry) bool { return e.Readable(c.View) && there(&e, &b) })
 			})
 		}
 	}
@@ -102,7 +104,8 @@ func (m capturing) unsaidBefore(c Call, blocks []logBlock, at time.Time, there f
 // captureBlocks returns the bullets in the form in which they are written.
 func (m capturing) captureBlocks(c Call, r *api.CaptureRequest) ([]logBlock, error) {
 	if n := len(r.Bullets); n < 1 || n > maxBullets {
-		return nil, api.Errorf(api.Invalid, "bullets: there are %d, not one to three", n).WithHint("capture what matters most")
+		return nil, api.Errorf(api.Invalid, "bullets: there are %d, not one to three", n).
+			WithHint("capture what matters most")
 	}
 	if err := m.captureOrigin(r); err != nil {
 		return nil, err
@@ -116,7 +119,8 @@ func (m capturing) captureBlocks(c Call, r *api.CaptureRequest) ([]logBlock, err
 		blocks = append(blocks, logBlock{
 			text: "- " + line, evidence: r.Evidence,
 			attributes: map[string]string{
-				"type": r.Type, "visibility": visible(r.Visibility), "source": origin(c, r.Source), ofSession: strings.Join(strings.Fields(r.Session), " "),
+				"type": r.Type, "visibility": visible(r.Visibility), "source": origin(c, r.Source),
+				ofSession: strings.Join(strings.Fields(r.Session), " "),
 			},
 		})
 	}

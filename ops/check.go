@@ -27,7 +27,8 @@ func (m admin) check(ctx context.Context, c Call, r *api.CheckRequest) (*api.Che
 		f.index(ctx, answer.Differing)
 		if len(f.mended) > 0 {
 			if err := m.Keeper.Sync(ctx); err != nil {
-				return nil, api.Errorf(api.Unavailable, "not everything that was put right is indexed yet").WithHint("check again")
+				return nil, api.Errorf(api.Unavailable, "not everything that was put right is indexed yet").
+					WithHint("check again")
 			}
 			answer, err = m.Keeper.Check(ctx, r.Path)
 			if err != nil {

@@ -30,14 +30,17 @@ func (m admin) compact(ctx context.Context, c Call, r *api.CompactRequest) (*api
 		}
 		defer back()
 	}
-	report, err := m.Compactor.Compact(ctx, compactor.Request{Path: r.Path, DryRun: r.DryRun, Explain: r.Explain, Asked: true})
+	report, err := m.Compactor.Compact(ctx,
+		compactor.Request{Path: r.Path, DryRun: r.DryRun, Explain: r.Explain, Asked: true})
 	switch {
 	case errors.Is(err, compactor.ErrUnlimited):
-		return nil, api.Errorf(api.Invalid, "path: %q is no long-term file with a limit", r.Path).WithHint("compactor.limits in the configuration names those that have one")
+		return nil, api.Errorf(api.Invalid, "path: %q is no long-term file with a limit", r.Path).
+			WithHint("compactor.limits in the configuration names those that have one")
 	case err != nil:
 		return nil, tidyError(err)
 	}
-	answer := &api.CompactAnswer{Plan: convertEach(report.Plans, convertPlan), Applied: report.Applied, DryRun: r.DryRun, AsOf: report.Time, Since: report.Since}
+	answer := &api.CompactAnswer{Plan: convertEach(report.Plans, convertPlan), Applied: report.Applied,
+		DryRun: r.DryRun, AsOf: report.Time, Since: report.Since}
 	var differ differ
 	for _, p := range report.Plans {
 		if len(p.Hunks) > 0 {
@@ -51,7 +54,8 @@ func (m admin) compact(ctx context.Context, c Call, r *api.CompactRequest) (*api
 // early.
 func tidyError(err error) error {
 	if p, ok := errors.AsType[*compactor.PassiveError](err); ok {
-		return api.Errorf(api.Conflict, "%s tidies up this memory", p.Host).WithHint("ask there, or set compactor.host on each machine")
+		return api.Errorf(api.Conflict, "%s tidies up this memory", p.Host).
+			WithHint("ask there, or set compactor.host on each machine")
 	}
 	return api.Errorf(api.Unavailable, "%v", err)
 }
@@ -114,7 +118,8 @@ func (m admin) archived(ctx context.Context, c Call, id string) (string, error) 
 	case 1:
 		return kept[0].Path + "#" + kept[0].ID, nil
 	}
-	return "", api.Errorf(api.Conflict, "more than one archived entry has the id %q", id).WithHint("%s", candidates(kept))
+	return "", api.Errorf(api.Conflict, "more than one archived entry has the id %q", id).
+		WithHint("%s", candidates(kept))
 }
 
 // restoreError returns the error for a failed restore. Only callers that may
@@ -175,7 +180,8 @@ func (m admin) compress(ctx context.Context, c Call, r *api.CompressRequest) (*a
 		}
 		cutoff = m.now().Sub(since)
 		if cutoff < minCutoff {
-			return nil, api.Errorf(api.Invalid, "cutoff: %s is less than %s: what is still written to would go", r.Cutoff, minCutoff)
+			return nil, api.Errorf(api.Invalid, "cutoff: %s is less than %s: what is still written to would go",
+				r.Cutoff, minCutoff)
 		}
 	}
 	if r.DryRun {

@@ -18,7 +18,8 @@ import (
 // sees all subjects; other callers see their own.
 func (m reading) complete(ctx context.Context, c Call, r *api.CompleteRequest) (*api.CompleteAnswer, error) {
 	if r.What == "" {
-		return nil, api.Errorf(api.Invalid, "what is empty").WithHint("it is one of path, subject, namespace, session, section, tag")
+		return nil, api.Errorf(api.Invalid, "what is empty").
+			WithHint("it is one of path, subject, namespace, session, section, tag")
 	}
 	synced, err := m.sync(ctx, &c, r.Fresh)
 	if err != nil {

@@ -95,7 +95,8 @@ func (m reading) relevant(ctx context.Context, c Call, style brief.Style, r *api
 		limit = max(limit, coverDepth)
 	}
 	result, err := m.Index.Search(ctx, c.View, index.Query{
-		Text: strings.TrimSpace(index.Unquoted(r.Query)), Limit: limit, Cover: r.MinCover > 0, AsOf: m.now().UTC().Truncate(time.Second),
+		Text: strings.TrimSpace(index.Unquoted(r.Query)), Limit: limit, Cover: r.MinCover > 0, AsOf: m.now().UTC().
+			Truncate(time.Second),
 	})
 	if err != nil {
 		return brief.Block{}, err
@@ -105,7 +106,8 @@ func (m reading) relevant(ctx context.Context, c Call, style brief.Style, r *api
 	matches := make([]brief.Match, len(hits))
 	for i, h := range hits {
 		shown := h.Doc.Shown(c.View)
-		matches[i] = brief.Match{Path: h.Doc.Place.Path, Line: shown.Line(h.Entry.Line), Entry: h.Entry, Snippet: h.Snippet}
+		matches[i] = brief.Match{Path: h.Doc.Place.Path, Line: shown.Line(h.Entry.Line), Entry: h.Entry,
+			Snippet: h.Snippet}
 	}
 	style.MaxItems = r.Limit
 	block, shown := style.Relevant(matches)
@@ -154,7 +156,8 @@ func (m reading) allItems(c Call) []brief.Item {
 	found := union(m.items(c, "", func(string) bool { return true }))
 	items := make([]brief.Item, len(found))
 	for i, f := range found {
-		items[i] = brief.Item{Namespace: f.name.namespace, Key: f.name.key, Value: f.value, Untrusted: f.entry.Untrusted()}
+		items[i] = brief.Item{Namespace: f.name.namespace, Key: f.name.key, Value: f.value,
+			Untrusted: f.entry.Untrusted()}
 	}
 	return items
 }

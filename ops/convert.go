@@ -79,7 +79,8 @@ func convertStay(s compactor.DayStay) api.DayStay { return api.DayStay(s) }
 
 func convertCompressPlan(p compactor.CompressPlan) api.CompressPlan {
 	line := func(l compactor.SummaryLine) api.SummaryLine {
-		return api.SummaryLine{Path: l.Path, Project: l.Project, Visibility: l.Visibility, Text: l.Text, Evidence: l.Evidence, Model: l.Model}
+		return api.SummaryLine{Path: l.Path, Project: l.Project, Visibility: l.Visibility, Text: l.Text,
+			Evidence: l.Evidence, Model: l.Model}
 	}
 	file := func(f compactor.Compressed) api.Compressed {
 		return api.Compressed{Day: f.Day, From: f.From, To: f.To, Part: f.Part, Lines: convertEach(f.Lines, line)}

@@ -22,7 +22,8 @@ func (m writing) edit(ctx context.Context, c Call, r *api.EditRequest) (*api.Edi
 	before, after := unixLines(r.OldText), unixLines(r.NewText)
 	switch {
 	case before == "":
-		return nil, api.Errorf(api.Invalid, "old_text is empty").WithHint("write makes files and replaces all of their text")
+		return nil, api.Errorf(api.Invalid, "old_text is empty").
+			WithHint("write makes files and replaces all of their text")
 	case before == after:
 		return nil, api.Errorf(api.Invalid, "old_text and new_text are the same")
 	}
@@ -31,9 +32,11 @@ func (m writing) edit(ctx context.Context, c Call, r *api.EditRequest) (*api.Edi
 		at := strings.Index(text, before)
 		switch {
 		case at < 0:
-			return "", api.Errorf(api.NotFound, "old_text is not in %s", r.Path).WithHint("get the file: it may have changed")
+			return "", api.Errorf(api.NotFound, "old_text is not in %s", r.Path).
+				WithHint("get the file: it may have changed")
 		case strings.LastIndex(text, before) != at:
-			return "", api.Errorf(api.Conflict, "old_text is in %s more than once", r.Path).WithHint("give more of the text around it")
+			return "", api.Errorf(api.Conflict, "old_text is in %s more than once", r.Path).
+				WithHint("give more of the text around it")
 		}
 		next := text[:at] + after + text[at+len(before):]
 		if partMasked(doc, shown, next, at, at+len(before)) {
@@ -74,10 +77,12 @@ func (m writing) write(ctx context.Context, c Call, r *api.WriteRequest) (*api.E
 	}
 	return m.rewrite(ctx, c, r.Path, "write", func(doc *memory.Document, shown memory.Shown) (string, error) {
 		if doc.Masked() {
-			return "", api.Errorf(api.Secret, "%s has a redaction, so all of its text cannot be replaced", r.Path).WithHint("edit the lines without one")
+			return "", api.Errorf(api.Secret, "%s has a redaction, so all of its text cannot be replaced", r.Path).
+				WithHint("edit the lines without one")
 		}
 		if hashOf(doc, shown) != strings.ToLower(r.Hash) {
-			return "", api.Errorf(api.Conflict, "%s is not what it was when that hash was given", r.Path).WithHint("get it again")
+			return "", api.Errorf(api.Conflict, "%s is not what it was when that hash was given", r.Path).
+				WithHint("get it again")
 		}
 		return r.Text, nil
 	})
@@ -91,7 +96,8 @@ func unixLines(s string) string {
 // rewrite applies change to the part of a file that the caller is shown. It
 // calls change with the file as the caller knows it, and again if others save
 // the file meanwhile.
-func (m writing) rewrite(ctx context.Context, c Call, path, cause string, change func(*memory.Document, memory.Shown) (string, error)) (*api.EditAnswer, error) {
+func (m writing) rewrite(ctx context.Context, c Call, path, cause string,
+	change func(*memory.Document, memory.Shown) (string, error)) (*api.EditAnswer, error) {
 	known, _, err := m.load(c, path)
 	if err != nil {
 		return nil, err
@@ -122,7 +128,8 @@ func (m writing) rewrite(ctx context.Context, c Call, path, cause string, change
 }
 
 // edited returns the source of a file after a change of its shown part.
-func (m writing) edited(c Call, path string, old *vault.File, change func(*memory.Document, memory.Shown) (string, error)) ([]byte, error) {
+func (m writing) edited(c Call, path string, old *vault.File,
+	change func(*memory.Document, memory.Shown) (string, error)) ([]byte, error) {
 	if old == nil {
 		return nil, notFound("file", path)
 	}
@@ -208,7 +215,8 @@ func (m writing) create(ctx context.Context, c Call, r *api.WriteRequest) (*api.
 		Edit: func(old *vault.File) ([]byte, error) {
 			failed = nil
 			if old != nil {
-				failed = api.Errorf(api.Conflict, "a file %s cannot be made", r.Path).WithHint("get it and give its hash, or choose another name")
+				failed = api.Errorf(api.Conflict, "a file %s cannot be made", r.Path).
+					WithHint("get it and give its hash, or choose another name")
 				return nil, failed
 			}
 			return []byte(r.Text), nil

@@ -21,7 +21,8 @@ func (m *Memory) mayWrite(c Call) error {
 
 // errHidden replaces any write error whose reason may lie in parts of the file
 // that the caller may not read.
-var errHidden = api.Errorf(api.Busy, "the file cannot be changed now").WithHint("get it again, and try later or with less changed")
+var errHidden = api.Errorf(api.Busy, "the file cannot be changed now").
+	WithHint("get it again, and try later or with less changed")
 
 // writeError returns the error of a change in the form for the caller. Only
 // callers that may read the whole file see details about it.
@@ -33,11 +34,13 @@ func writeError(err error, owned bool) error {
 	wait, isWait := errors.AsType[*vault.WaitError](err)
 	switch {
 	case errors.Is(err, memory.ErrMasked):
-		return api.Errorf(api.Secret, "%v", err).WithHint("a line with a redaction stays as it is, or goes as a whole; forget takes out the entry that it is in")
+		return api.Errorf(api.Secret, "%v", err).
+			WithHint("a line with a redaction stays as it is, or goes as a whole; forget takes out the entry that it is in")
 	case errors.Is(err, memory.ErrText):
 		return api.Errorf(api.Invalid, "%v", err)
 	case errors.Is(err, vault.ErrBusy):
-		return api.Errorf(api.Busy, "the file keeps changing: others save it all the time").WithHint("get it again, and try later")
+		return api.Errorf(api.Busy, "the file keeps changing: others save it all the time").
+			WithHint("get it again, and try later")
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return api.Errorf(api.Unavailable, "there was no time to write the file").WithHint("try again")
 	case isWait && owned:

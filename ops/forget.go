@@ -72,7 +72,8 @@ func (m erasing) forget(ctx context.Context, c Call, r *api.ForgetRequest) (*api
 	case r.Token != "":
 		return answer, m.forgetListed(ctx, c, r, answer)
 	case len(r.IDs) > 0:
-		return nil, api.Errorf(api.Invalid, "token is missing").WithHint("ask with match first: what is removed is what that lists")
+		return nil, api.Errorf(api.Invalid, "token is missing").
+			WithHint("ask with match first: what is removed is what that lists")
 	case strings.TrimSpace(match) == "":
 		return nil, api.Errorf(api.Invalid, "match is empty").WithHint("give a text exactly as it stands in files")
 	}
@@ -124,7 +125,8 @@ func (f *forgetting) keep(l list) string {
 	}
 	maps.DeleteFunc(f.lists, func(_ string, old list) bool { return l.made.Sub(old.made) > listLasts })
 	for len(f.lists) >= lists {
-		oldest := slices.MinFunc(slices.Sorted(maps.Keys(f.lists)), func(a, b string) int { return f.lists[a].made.Compare(f.lists[b].made) })
+		oldest := slices.MinFunc(slices.Sorted(maps.Keys(f.lists)),
+			func(a, b string) int { return f.lists[a].made.Compare(f.lists[b].made) })
 		delete(f.lists, oldest)
 	}
 	f.lists[token] = l
@@ -146,7 +148,8 @@ func (f *forgetting) listed(c Call, token string, now time.Time) (list, error) {
 	defer f.mu.Unlock()
 	l, ok := f.lists[strings.ToLower(strings.TrimSpace(token))]
 	if !ok || l.subject != c.Scope.Subject || now.Sub(l.made) > listLasts {
-		return list{}, api.Errorf(api.Conflict, "there is no list with that token any more").WithHint("ask with match again")
+		return list{}, api.Errorf(api.Conflict, "there is no list with that token any more").
+			WithHint("ask with match again")
 	}
 	return l, nil
 }
@@ -178,7 +181,8 @@ func tracesIn(doc *memory.Document, shown memory.Shown, match string) []trace {
 			of[line] = true
 		}
 		if text := doc.Said(e.Line, e.EndLine); says(e, text, match) {
-			t := trace{Trace: api.Trace{ID: path + "#" + e.ID, What: "entry", Path: path, Line: from, EndLine: to, Kind: kind, Text: e.Text, Untrusted: e.Untrusted()}, digest: digestOf(text), norm: e.Norm, source: text}
+			t := trace{Trace: api.Trace{ID: path + "#" + e.ID, What: "entry", Path: path, Line: from, EndLine: to,
+				Kind: kind, Text: e.Text, Untrusted: e.Untrusted()}, digest: digestOf(text), norm: e.Norm, source: text}
 			if n := len(e.Sections); n > 0 {
 				t.Section = e.Sections[n-1]
 			}
@@ -190,15 +194,17 @@ func tracesIn(doc *memory.Document, shown memory.Shown, match string) []trace {
 		front = strings.Count(string(doc.Source[:doc.Front.Span.End]), "\n")
 	}
 	field, _ := doc.Front.Field("summary")
-	if said := summaryOf(doc); shown.Line(field.Line) > 0 && (strings.Contains(said, match) || strings.Contains(doc.Front.Summary, match)) {
+	if said := summaryOf(doc); shown.Line(field.Line) > 0 &&
+		(strings.Contains(said, match) || strings.Contains(doc.Front.Summary, match)) {
 		for line := range strings.Count(said, "\n") + 1 {
 			if at := shown.Line(field.Line + line); at > 0 {
 				of[at] = true
 			}
 		}
 		traces = append(traces, trace{digest: digestOf(said), Trace: api.Trace{
-			ID: path + "#" + summaryID, What: "summary", Path: path, Line: shown.Line(field.Line), EndLine: shown.Line(field.Line),
-			Kind: kind, Text: doc.Front.Summary, Untrusted: doc.Front.Untrusted(),
+			ID: path + "#" + summaryID, What: "summary", Path: path, Line: shown.Line(field.Line),
+			EndLine: shown.Line(field.Line),
+			Kind:    kind, Text: doc.Front.Summary, Untrusted: doc.Front.Untrusted(),
 		}})
 	}
 	for i, text := range shown.Lines {
@@ -210,7 +216,8 @@ func tracesIn(doc *memory.Document, shown memory.Shown, match string) []trace {
 		switch {
 		case source <= front:
 			t.What = "frontmatter"
-		case slices.ContainsFunc(doc.Headings, func(h memory.Heading) bool { return h.Line <= source && source <= h.EndLine }):
+		case slices.ContainsFunc(doc.Headings,
+			func(h memory.Heading) bool { return h.Line <= source && source <= h.EndLine }):
 			t.What = "heading"
 		}
 		traces = append(traces, t)
@@ -228,7 +235,8 @@ func summaryOf(doc *memory.Document) string {
 	if !ok || field.Span.End == 0 {
 		return ""
 	}
-	lines := strings.Count(strings.TrimSuffix(unixLines(string(doc.Source[field.Span.Start:field.Span.End])), "\n"), "\n")
+	lines := strings.Count(strings.TrimSuffix(unixLines(string(doc.Source[field.Span.Start:field.Span.End])), "\n"),
+		"\n")
 	return doc.Said(field.Line, field.Line+lines)
 }
 

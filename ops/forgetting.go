@@ -129,7 +129,8 @@ func cutID(id string) (path, entry string, ok bool) {
 func (l *list) choose(ids []string) ([]trace, error) {
 	var chosen []trace
 	if len(ids) == 0 && slices.ContainsFunc(l.traces, func(t trace) bool { return t.ID != "" }) {
-		return nil, api.Errorf(api.Invalid, "ids: none is given").WithHint("give those of the list that are to be removed")
+		return nil, api.Errorf(api.Invalid, "ids: none is given").
+			WithHint("give those of the list that are to be removed")
 	}
 	norms := map[string]bool{}
 	for _, id := range ids {
@@ -143,7 +144,8 @@ func (l *list) choose(ids []string) ([]trace, error) {
 	}
 	for _, t := range l.traces {
 		copied := t.Kind == memory.Archive.String() && t.What == "entry" && norms[t.norm]
-		if t.ID != "" && (copied || slices.ContainsFunc(ids, func(id string) bool { return strings.TrimSpace(id) == t.ID })) {
+		if t.ID != "" && (copied ||
+			slices.ContainsFunc(ids, func(id string) bool { return strings.TrimSpace(id) == t.ID })) {
 			chosen = append(chosen, t)
 		}
 	}
@@ -162,7 +164,8 @@ func (m erasing) stillThere(c Call, match string, chosen []trace) error {
 			}
 		}
 		if !slices.ContainsFunc(now, func(n trace) bool { return n.ID == t.ID && n.digest == t.digest }) {
-			return api.Errorf(api.Conflict, "%s is not what it was when it was listed", t.ID).WithHint("ask with match again")
+			return api.Errorf(api.Conflict, "%s is not what it was when it was listed", t.ID).
+				WithHint("ask with match again")
 		}
 	}
 	return nil
@@ -171,13 +174,15 @@ func (m erasing) stillThere(c Call, match string, chosen []trace) error {
 // removeListed removes entries from their files and from the copies kept beside
 // these files. It returns the ids of the removed entries and the reasons for
 // failures.
-func (m erasing) removeListed(ctx context.Context, c Call, plan *oblivion, words *needles) (gone []string, failed []api.Refused) {
+func (m erasing) removeListed(ctx context.Context, c Call, plan *oblivion, words *needles) (gone []string,
+	failed []api.Refused) {
 	group := ""
 	for _, f := range plan.Files {
 		if len(f.Entries) == 0 {
 			continue
 		}
-		_, err := m.Writer.EditKept(ctx, f.Path, func(kept *vault.File) ([]byte, error) { return m.without(c, lostFile{Path: f.Path}, *kept, words) })
+		_, err := m.Writer.EditKept(ctx, f.Path,
+			func(kept *vault.File) ([]byte, error) { return m.without(c, lostFile{Path: f.Path}, *kept, words) })
 		if err != nil {
 			failed = append(failed, api.Refused{ID: f.Path, Reason: "what was kept beside it: " + oneLine(err.Error())})
 		}
@@ -257,7 +262,8 @@ func (m erasing) without(c Call, f lostFile, file vault.File, words *needles) ([
 	case found == 0 && lost == nil:
 		return nil, nil
 	case found < len(lost):
-		return nil, api.Errorf(api.Conflict, "%s is not what it was when it was listed", path).WithHint("ask with match again")
+		return nil, api.Errorf(api.Conflict, "%s is not what it was when it was listed", path).
+			WithHint("ask with match again")
 	case doc != whole:
 		return removePublic(c, whole, doc, drop, summary, f.Summary, parse)
 	}
@@ -279,7 +285,8 @@ func (m erasing) without(c Call, f lostFile, file vault.File, words *needles) ([
 // the caller. The caller is then shown the file as if the hidden ones did not
 // exist. Hidden entries stay in place unless the remaining headings or blank
 // lines would reveal them.
-func removePublic(c Call, whole, doc *memory.Document, drop []bool, summary bool, lines []int, parse func([]byte) *memory.Document) ([]byte, error) {
+func removePublic(c Call, whole, doc *memory.Document, drop []bool, summary bool, lines []int,
+	parse func([]byte) *memory.Document) ([]byte, error) {
 	gone := map[string]bool{} // an entry has the same id in the part that the caller may read
 	for i, e := range doc.Entries {
 		gone[e.ID] = drop[i]
@@ -361,7 +368,10 @@ func (m erasing) clear(ctx context.Context, plan *oblivion, words *needles) erro
 	}
 	errs = append(errs, m.Writer.Journal.Forget(plan.Journal))
 	if m.Compactor != nil && m.Compactor.Uses != nil {
-		errs = append(errs, m.Compactor.Uses.Forget(func(path, id, text string) bool { return plan.drops(path, id) || words.in(text) }))
+		errs = append(errs, m.Compactor.Uses.Forget(func(path, id, text string) bool {
+			return plan.drops(path, id) ||
+				words.in(text)
+		}))
 	}
 	return errors.Join(append(errs, m.Keeper.Purge(ctx))...)
 }
@@ -369,7 +379,8 @@ func (m erasing) clear(ctx context.Context, plan *oblivion, words *needles) erro
 // drops reports whether the erasure removes an entry.
 func (o *oblivion) drops(path, id string) bool {
 	return slices.ContainsFunc(o.Files, func(f lostFile) bool {
-		return f.Path == path && (len(f.Entries) == 0 || slices.ContainsFunc(f.Entries, func(e lostEntry) bool { return e.ID == id }))
+		return f.Path == path &&
+			(len(f.Entries) == 0 || slices.ContainsFunc(f.Entries, func(e lostEntry) bool { return e.ID == id }))
 	})
 }
 

@@ -116,7 +116,8 @@ func (m reading) entry(ctx context.Context, c Call, id string) (*memory.Document
 		return nil, nil, err
 	}
 	if len(refs) > 1 {
-		return nil, nil, api.Errorf(api.Conflict, "more than one entry has the id %q", id).WithHint("%s", candidates(refs))
+		return nil, nil, api.Errorf(api.Conflict, "more than one entry has the id %q", id).
+			WithHint("%s", candidates(refs))
 	}
 	for _, ref := range refs {
 		doc, _, err := m.load(c, ref.Path)

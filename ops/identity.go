@@ -30,7 +30,8 @@ func (m admin) resolve(_ context.Context, c Call, r *api.ResolveRequest) (*api.I
 func (m admin) identityOf(c Call, key string) *api.IdentityAnswer {
 	subject := m.Scopes.Resolve(key)
 	aliases := m.Scopes.Scope(subject, c.Scope.Context).Aliases
-	return &api.IdentityAnswer{Enabled: !m.Disabled, ExternalKey: key, Subject: subject, Aliases: append([]string{}, aliases...)}
+	return &api.IdentityAnswer{Enabled: !m.Disabled, ExternalKey: key, Subject: subject,
+		Aliases: append([]string{}, aliases...)}
 }
 
 // links returns all links.
@@ -52,7 +53,8 @@ func (m admin) link(ctx context.Context, c Call, r *api.LinkRequest) (*api.Ident
 		return nil, api.Errorf(api.Invalid, "%v", err)
 	}
 	if strings.HasPrefix(r.Subject, memory.ExternalSubject("")) {
-		return nil, api.Errorf(api.Invalid, "subject: %s is another key's, not an account", r.Subject).WithHint("link both keys to one subject, such as acct:42")
+		return nil, api.Errorf(api.Invalid, "subject: %s is another key's, not an account", r.Subject).
+			WithHint("link both keys to one subject, such as acct:42")
 	}
 	return m.changeLinks(ctx, c, r.ExternalKey, func(src []byte, linked string) ([]byte, error) {
 		switch linked {
@@ -81,7 +83,8 @@ func (m admin) unlink(ctx context.Context, c Call, r *api.UnlinkRequest) (*api.I
 // changeLinks changes the file of links. change receives its content and the
 // subject that the key is linked to. An invalid file is not changed; a person
 // must repair it.
-func (m admin) changeLinks(ctx context.Context, c Call, key string, change func(src []byte, linked string) ([]byte, error)) (*api.IdentityAnswer, error) {
+func (m admin) changeLinks(ctx context.Context, c Call, key string,
+	change func(src []byte, linked string) ([]byte, error)) (*api.IdentityAnswer, error) {
 	if m.Disabled {
 		return &api.IdentityAnswer{ExternalKey: key, Aliases: []string{}, Disabled: true}, nil
 	}

@@ -66,7 +66,8 @@ func (m keying) itemList(ctx context.Context, c Call, r *api.ItemListRequest) (*
 // rejected earlier.
 func needsNamespace(namespace string) error {
 	if namespace == "" {
-		return api.Errorf(api.Invalid, "namespace is empty").WithHint("it is one of %s", strings.Join(memory.Namespaces(), ", "))
+		return api.Errorf(api.Invalid, "namespace is empty").
+			WithHint("it is one of %s", strings.Join(memory.Namespaces(), ", "))
 	}
 	return nil
 }
@@ -90,7 +91,8 @@ func itemCursor(cursor string) (itemName, error) {
 	text, err := base64.RawURLEncoding.DecodeString(cursor)
 	namespace, key, ok := strings.Cut(string(text), "/")
 	if cursor != "" && (err != nil || !ok || !slices.Contains(memory.Namespaces(), namespace)) {
-		return itemName{}, api.Errorf(api.Invalid, "cursor: %q is none", cursor).WithHint("it is next, of the answer before")
+		return itemName{}, api.Errorf(api.Invalid, "cursor: %q is none", cursor).
+			WithHint("it is next, of the answer before")
 	}
 	return itemName{namespace, key}, nil
 }
@@ -167,7 +169,8 @@ func union(found []*foundItem) (list []*foundItem) {
 // the same name. The canonical subject's item comes first, then the one updated
 // last; within a file, of two equally old ones, the upper one.
 func (f *foundItem) compare(o *foundItem) int {
-	return cmp.Or(cmp.Compare(min(f.rank, 1), min(o.rank, 1)), o.entry.Time.Compare(f.entry.Time), cmp.Compare(f.rank, o.rank), cmp.Compare(f.entry.Line, o.entry.Line))
+	return cmp.Or(cmp.Compare(min(f.rank, 1), min(o.rank, 1)), o.entry.Time.Compare(f.entry.Time),
+		cmp.Compare(f.rank, o.rank), cmp.Compare(f.entry.Line, o.entry.Line))
 }
 
 // shownOnce caches the shown text of each file.

@@ -23,7 +23,8 @@ func (m keying) itemPut(ctx context.Context, c Call, r *api.ItemPutRequest) (*ap
 	if err := m.mayAdd(c); err != nil {
 		return nil, err
 	}
-	put := &puttingItem{m: m, call: c, request: r, name: itemName{r.Namespace, strings.TrimSpace(r.Key)}, now: m.now().UTC().Truncate(time.Second)}
+	put := &puttingItem{m: m, call: c, request: r, name: itemName{r.Namespace, strings.TrimSpace(r.Key)}, now: m.now().
+		UTC().Truncate(time.Second)}
 	if err := put.check(); err != nil {
 		return nil, err
 	}
@@ -32,7 +33,8 @@ func (m keying) itemPut(ctx context.Context, c Call, r *api.ItemPutRequest) (*ap
 	}
 	c = put.call
 	after, _, err := m.add(ctx, c, adding{
-		path: itemPath(c.Scope.Subject, r.Namespace), cause: "item", fresh: memory.NewItems(c.Scope.Subject), change: put.change,
+		path: itemPath(c.Scope.Subject, r.Namespace), cause: "item", fresh: memory.NewItems(c.Scope.Subject),
+		change: put.change,
 	})
 	if err != nil {
 		return nil, err
@@ -67,8 +69,9 @@ func (p *puttingItem) shown(after *memory.Document) *api.Item {
 	source := origin(p.call, p.request.Source)
 	return &api.Item{
 		ID: p.id, Subject: p.call.Scope.Subject, Namespace: p.name.namespace, Key: p.name.key, Value: p.request.Value,
-		Visibility: visible(p.request.Visibility), Confidence: p.request.Confidence, Source: source, Untrusted: memory.FromOthers(source),
-		Created: p.created, Updated: p.now, Path: after.Place.Path,
+		Visibility: visible(p.request.Visibility), Confidence: p.request.Confidence, Source: source,
+		Untrusted: memory.FromOthers(source),
+		Created:   p.created, Updated: p.now, Path: after.Place.Path,
 	}
 }
 
@@ -106,7 +109,8 @@ func (p *puttingItem) change(doc *memory.Document, r *memory.Revision) error {
 		}
 	}
 	if p.id == "" {
-		p.id = p.m.itemID(p.call, doc, p.name.namespace, p.name.key, p.request.Value, p.m.now().UTC().Format(time.RFC3339Nano))
+		p.id = p.m.itemID(p.call, doc, p.name.namespace, p.name.key, p.request.Value, p.m.now().UTC().
+			Format(time.RFC3339Nano))
 	}
 	p.created = created.UTC().Truncate(time.Second)
 	confidence := ""
@@ -114,7 +118,8 @@ func (p *puttingItem) change(doc *memory.Document, r *memory.Revision) error {
 		confidence = strconv.FormatFloat(*p.request.Confidence, 'g', -1, 64)
 	}
 	text, err := doc.ItemText(at, p.name.key, p.request.Value, []memory.Attribute{
-		{Key: "id", Value: p.id}, {Key: "visibility", Value: visible(p.request.Visibility)}, {Key: "confidence", Value: confidence},
+		{Key: "id", Value: p.id}, {Key: "visibility", Value: visible(p.request.Visibility)},
+		{Key: "confidence", Value: confidence},
 		{Key: "source", Value: origin(p.call, p.request.Source)},
 		{Key: "created", Value: p.created.Format(time.RFC3339)}, {Key: "updated", Value: p.now.Format(time.RFC3339)},
 	})
@@ -204,7 +209,8 @@ func (m keying) itemDelete(ctx context.Context, c Call, r *api.ItemDeleteRequest
 
 // itemDeleteNamespace deletes all readable items of a namespace. Other content
 // of the files stays.
-func (m keying) itemDeleteNamespace(ctx context.Context, c Call, r *api.ItemDeleteNamespaceRequest) (*api.ItemDeleteAnswer, error) {
+func (m keying) itemDeleteNamespace(ctx context.Context, c Call,
+	r *api.ItemDeleteNamespaceRequest) (*api.ItemDeleteAnswer, error) {
 	if m.Disabled {
 		return &api.ItemDeleteAnswer{Paths: []string{}, Disabled: true}, nil
 	}
@@ -223,19 +229,22 @@ func (m keying) itemDeleteNamespace(ctx context.Context, c Call, r *api.ItemDele
 
 // deleteItems removes items from their files. The canonical subject's file
 // comes last, so that after a failure the item that took precedence remains.
-func (m keying) deleteItems(ctx context.Context, c Call, list []*foundItem, which func(key string) bool) (*api.ItemDeleteAnswer, error) {
+func (m keying) deleteItems(ctx context.Context, c Call, list []*foundItem,
+	which func(key string) bool) (*api.ItemDeleteAnswer, error) {
 	answer := &api.ItemDeleteAnswer{Deleted: len(union(list)), Paths: []string{}}
 	group := ""
 	err := eachFile(list, func(path string) error {
-		_, written, err := m.add(ctx, c, adding{path: path, cause: "item", group: group, change: func(doc *memory.Document, r *memory.Revision) error {
-			for i := range doc.Entries {
-				e := &doc.Entries[i]
-				if k, _, ok := e.Item(); ok && which(k) && e.Readable(c.View) {
-					r.Remove(i)
-				}
-			}
-			return nil
-		}})
+		_, written, err := m.add(ctx, c,
+			adding{path: path, cause: "item", group: group,
+				change: func(doc *memory.Document, r *memory.Revision) error {
+					for i := range doc.Entries {
+						e := &doc.Entries[i]
+						if k, _, ok := e.Item(); ok && which(k) && e.Readable(c.View) {
+							r.Remove(i)
+						}
+					}
+					return nil
+				}})
 		if written.Changed {
 			group = cmp.Or(group, written.ID)
 			answer.Paths = append(answer.Paths, path)
@@ -291,22 +300,24 @@ func (m keying) itemVisibility(ctx context.Context, c Call, r *api.ItemVisibilit
 	answer, group := &api.ItemAnswer{}, ""
 	err = eachFile(list, func(path string) error {
 		at := -1
-		after, written, err := m.add(ctx, c, adding{path: path, cause: "item", group: group, change: func(doc *memory.Document, rev *memory.Revision) error {
-			at = -1
-			for _, i := range itemsNamed(doc, c, f.name.key) {
-				meant := path == f.doc.Place.Path && doc.Entries[i].ID == f.entry.ID
-				if meant {
-					at = i
-				}
-				if meant || len(list) > 1 {
-					rev.SetAttribute(i, "visibility", r.Visibility)
-				}
-			}
-			if at < 0 && path == f.doc.Place.Path {
-				return notFound("item", r.ID)
-			}
-			return nil
-		}})
+		after, written, err := m.add(ctx, c,
+			adding{path: path, cause: "item", group: group,
+				change: func(doc *memory.Document, rev *memory.Revision) error {
+					at = -1
+					for _, i := range itemsNamed(doc, c, f.name.key) {
+						meant := path == f.doc.Place.Path && doc.Entries[i].ID == f.entry.ID
+						if meant {
+							at = i
+						}
+						if meant || len(list) > 1 {
+							rev.SetAttribute(i, "visibility", r.Visibility)
+						}
+					}
+					if at < 0 && path == f.doc.Place.Path {
+						return notFound("item", r.ID)
+					}
+					return nil
+				}})
 		group = cmp.Or(group, written.ID)
 		if err == nil && at >= 0 {
 			answer.Item = shownItem(c, after, after.Entries[at].ID)
@@ -341,7 +352,8 @@ func (m keying) itemByID(c Call, id string) (*foundItem, error) {
 	for _, f := range found {
 		names = append(names, f.doc.Place.Path+"#"+bare)
 	}
-	return nil, api.Errorf(api.Conflict, "more than one item has the id %q", id).WithHint("ask for one of %s", strings.Join(names, ", "))
+	return nil, api.Errorf(api.Conflict, "more than one item has the id %q", id).
+		WithHint("ask for one of %s", strings.Join(names, ", "))
 }
 
 // shownItem returns an item of a file in the form for the caller, or nil if the

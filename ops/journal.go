@@ -94,7 +94,8 @@ func undoError(id string, err error) error {
 	case errors.Is(err, journal.ErrNoRecord):
 		return notFound("change", id).WithHint("journal lists those that are kept")
 	case errors.Is(err, journal.ErrAmbiguous):
-		return api.Errorf(api.Conflict, "more than one change has an id that begins with %q", id).WithHint("give more of it")
+		return api.Errorf(api.Conflict, "more than one change has an id that begins with %q", id).
+			WithHint("give more of it")
 	case undone:
 		return api.Errorf(api.Conflict, "change %s: %s", conflict.ID, conflict.Reason)
 	}
@@ -122,7 +123,8 @@ func (m admin) ago(name, s string) (time.Time, error) {
 	}
 	t, _, err := m.times(name, s)
 	if err != nil {
-		return time.Time{}, api.Errorf(api.Invalid, "%s: %q is neither a day such as 2026-02-04, nor a time such as 2026-02-04T12:30:00Z, nor so long ago as 12h or 7d", name, s)
+		return time.Time{}, api.Errorf(api.Invalid,
+			"%s: %q is neither a day such as 2026-02-04, nor a time such as 2026-02-04T12:30:00Z, nor so long ago as 12h or 7d", name, s)
 	}
 	return t, nil
 }

@@ -13,7 +13,8 @@ import (
 // items of a file, and their merged text. Propose returns an error if check
 // rejects the proposal. Error messages are written for a person.
 type Judge interface {
-	Propose(ctx context.Context, existing, draft []memory.Mergeable, check func(*memory.Proposal) error) (*memory.Proposal, error)
+	Propose(ctx context.Context, existing, draft []memory.Mergeable,
+		check func(*memory.Proposal) error) (*memory.Proposal, error)
 }
 
 // How a draft was merged.
@@ -38,7 +39,8 @@ type judgement struct {
 // judge requests a proposal for merging a draft into a file. Because that takes
 // time, it happens before the write, and the proposal is used only if the file
 // is still the same then. The returned error is that of the context.
-func (m drafting) judge(ctx context.Context, c Call, d *sessionDraft, path string, isOurs func(*memory.Document) error) (*judgement, error) {
+func (m drafting) judge(ctx context.Context, c Call, d *sessionDraft, path string,
+	isOurs func(*memory.Document) error) (*judgement, error) {
 	j := &judgement{}
 	if m.Judge == nil || len(d.parts) == 0 {
 		return j, nil

@@ -61,7 +61,8 @@ func (m reading) identity(c Call) []shownFile {
 	for doc := range m.readable(c, func(f *index.FileInfo) bool { return f.Kind == memory.Identity }) {
 		files = append(files, fileOf(c, doc))
 	}
-	slices.SortStableFunc(files, func(a, b shownFile) int { return strings.Compare(path.Base(a.Path), path.Base(b.Path)) })
+	slices.SortStableFunc(files,
+		func(a, b shownFile) int { return strings.Compare(path.Base(a.Path), path.Base(b.Path)) })
 	return files
 }
 

@@ -118,27 +118,28 @@ func (m writing) logTo(ctx context.Context, c Call, l logging, path string, fres
 		}
 	}
 	var there []int // for each block the index of the entry that contains it, or -1
-	after, _, err := m.add(ctx, c, adding{path: path, cause: l.cause, fresh: fresh, change: func(doc *memory.Document, r *memory.Revision) error {
-		if c.View.SubjectOf(doc.Own) != c.Scope.Subject {
-			return errNotTheirs
-		}
-		there = l.find(doc, c.View)
-		var texts []string
-		for i := range l.blocks {
-			if there[i] < 0 && !slices.ContainsFunc(l.blocks[:i], l.blocks[i].same) {
-				texts = append(texts, l.blocks[i].source())
+	after, _, err := m.add(ctx, c,
+		adding{path: path, cause: l.cause, fresh: fresh, change: func(doc *memory.Document, r *memory.Revision) error {
+			if c.View.SubjectOf(doc.Own) != c.Scope.Subject {
+				return errNotTheirs
 			}
-		}
-		if len(texts) > 0 {
-			// Headings that the caller may not read must not affect the new
-			// one.
-			r.AppendSection(doc.For(c.View).ClockHeading(l.at, l.topic), texts...)
-			if _, ok := doc.Front.Field("updated_at"); ok && c.View.Readable(doc.Own) {
-				r.SetField("updated_at", memory.Timestamp(m.now()))
+			there = l.find(doc, c.View)
+			var texts []string
+			for i := range l.blocks {
+				if there[i] < 0 && !slices.ContainsFunc(l.blocks[:i], l.blocks[i].same) {
+					texts = append(texts, l.blocks[i].source())
+				}
 			}
-		}
-		return nil
-	}})
+			if len(texts) > 0 {
+				// Headings that the caller may not read must not affect the new
+				// one.
+				r.AppendSection(doc.For(c.View).ClockHeading(l.at, l.topic), texts...)
+				if _, ok := doc.Front.Field("updated_at"); ok && c.View.Readable(doc.Own) {
+					r.SetField("updated_at", memory.Timestamp(m.now()))
+				}
+			}
+			return nil
+		}})
 	if err != nil {
 		return nil, err
 	}
@@ -171,7 +172,8 @@ func (m writing) finishBlock(b *logBlock, path string, at time.Time) error {
 			return nil
 		}
 	}
-	return api.Errorf(api.Invalid, "the text cannot be told from the structure of the file").WithHint("say it in plain words")
+	return api.Errorf(api.Invalid, "the text cannot be told from the structure of the file").
+		WithHint("say it in plain words")
 }
 
 // same reports whether two blocks have the same text.
@@ -250,7 +252,8 @@ func (m writing) logTime(clock, day string) (time.Time, error) {
 				return at, api.Errorf(api.Invalid, "time: %s is not on %s", clock, day)
 			}
 		default:
-			return at, api.Errorf(api.Invalid, "time: %q is not a time such as 10:30 AM, 22:30 or 2026-02-04T10:30:00Z", clock)
+			return at, api.Errorf(api.Invalid, "time: %q is not a time such as 10:30 AM, 22:30 or 2026-02-04T10:30:00Z",
+				clock)
 		}
 	}
 	if at.Format(time.DateOnly) > m.day(1) {
@@ -268,7 +271,8 @@ func (m writing) logText(field, text string) (string, error) {
 	case line == "":
 		return "", api.Errorf(api.Invalid, "%s is empty", field)
 	case utf8.RuneCountInString(line) > maxNote:
-		return "", api.Errorf(api.TooLarge, "%s has more than %d characters", field, maxNote).WithHint("say it in one concise paragraph")
+		return "", api.Errorf(api.TooLarge, "%s has more than %d characters", field, maxNote).
+			WithHint("say it in one concise paragraph")
 	default:
 		return line, nil
 	}
@@ -317,7 +321,8 @@ func (m writing) withTags(line string, tags []string) (string, error) {
 		}
 		line += " #" + name
 		if !slices.Contains(read(line), strings.ToLower(name)) {
-			return "", api.Errorf(api.Invalid, "tags: %q cannot be a tag", tag).WithHint("a tag is one word of letters, digits and -_/:. with a letter in it")
+			return "", api.Errorf(api.Invalid, "tags: %q cannot be a tag", tag).
+				WithHint("a tag is one word of letters, digits and -_/:. with a letter in it")
 		}
 	}
 	return line, nil

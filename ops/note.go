@@ -21,7 +21,8 @@ func (m writing) note(ctx context.Context, c Call, r *api.NoteRequest) (*api.Not
 		return nil, err
 	}
 	if r.Importance >= protects && !c.View.Private() {
-		return nil, api.Errorf(api.Forbidden, "importance: %v would keep the note from being tidied away, which is for private contexts", r.Importance).
+		return nil, api.Errorf(api.Forbidden,
+			"importance: %v would keep the note from being tidied away, which is for private contexts", r.Importance).
 			WithHint("give less than %v", protects)
 	}
 	at, err := m.logTime(r.Time, r.Day)
@@ -49,7 +50,8 @@ func (m writing) noteBlock(c Call, r *api.NoteRequest) (b logBlock, err error) {
 		return b, err
 	}
 	if utf8.RuneCountInString(memory.HeadingText(r.Topic)) > maxTopic {
-		return b, api.Errorf(api.TooLarge, "topic has more than %d characters", maxTopic).WithHint("a few words are enough: the rest belongs into the text")
+		return b, api.Errorf(api.TooLarge, "topic has more than %d characters", maxTopic).
+			WithHint("a few words are enough: the rest belongs into the text")
 	}
 	if err := m.logSource("source", r.Source); err != nil {
 		return b, err
@@ -63,7 +65,8 @@ func (m writing) noteBlock(c Call, r *api.NoteRequest) (b logBlock, err error) {
 	}
 	b.evidence = r.Evidence
 	b.attributes = map[string]string{
-		"type": r.Type, "importance": attribute(r.Importance), "visibility": visible(r.Visibility), "source": origin(c, r.Source),
+		"type": r.Type, "importance": attribute(r.Importance), "visibility": visible(r.Visibility),
+		"source": origin(c, r.Source),
 	}
 	return b, nil
 }

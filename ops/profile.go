@@ -24,7 +24,8 @@ func (m writing) project(ctx context.Context, c Call, r *api.ProjectRequest) (*a
 // sumUp writes a summary to one of the subject's files and replaces the summary
 // with the same name and visibility. Because a summary speaks for the subject,
 // sumUp needs a private context even for a new name.
-func (m writing) sumUp(ctx context.Context, c Call, namespace, name, text string, b api.Based, f api.Fresh) (*api.SummaryAnswer, error) {
+func (m writing) sumUp(ctx context.Context, c Call, namespace, name, text string, b api.Based,
+	f api.Fresh) (*api.SummaryAnswer, error) {
 	if m.Disabled {
 		return &api.SummaryAnswer{Disabled: true}, nil
 	}
@@ -41,12 +42,14 @@ func (m writing) sumUp(ctx context.Context, c Call, namespace, name, text string
 	case s.Text == "":
 		return nil, api.Errorf(api.Invalid, "text: it is empty")
 	}
-	for _, given := range [][2]string{{"name", name}, {"text", text}, {"source", b.Source}, {"evidence", strings.Join(b.Evidence, " ")}} {
+	for _, given := range [][2]string{{"name", name}, {"text", text}, {"source", b.Source},
+		{"evidence", strings.Join(b.Evidence, " ")}} {
 		if err := m.outside(given[0], given[1]); err != nil {
 			return nil, err
 		}
 		if given[0] != "evidence" && utf8.RuneCountInString(given[1]) > maxNote {
-			return nil, api.Errorf(api.TooLarge, "%s has more than %d characters", given[0], maxNote).WithHint("sum it up in a few sentences")
+			return nil, api.Errorf(api.TooLarge, "%s has more than %d characters", given[0], maxNote).
+				WithHint("sum it up in a few sentences")
 		}
 	}
 	if _, err := m.sync(ctx, &c, f); err != nil {
@@ -61,7 +64,8 @@ func (m writing) sumUp(ctx context.Context, c Call, namespace, name, text string
 		return nil, err
 	}
 	if err := s.Check(path, m.Layout); err != nil {
-		return nil, api.Errorf(api.Invalid, "name, text: %v", err).WithHint("leave out emphasis in the name, and an anchor such as ^id at the end of the text")
+		return nil, api.Errorf(api.Invalid, "name, text: %v", err).
+			WithHint("leave out emphasis in the name, and an anchor such as ^id at the end of the text")
 	}
 	answer := &api.SummaryAnswer{Path: path}
 	doc, _, err := m.add(ctx, c, adding{
@@ -85,11 +89,13 @@ func (m writing) sumUp(ctx context.Context, c Call, namespace, name, text string
 
 // putSummary inserts a summary into a file. A summary with the same text stays
 // unchanged. The other attributes of a replaced summary are kept.
-func (m writing) putSummary(c Call, s memory.Summary, source string, doc *memory.Document, r *memory.Revision) (replaced bool, err error) {
+func (m writing) putSummary(c Call, s memory.Summary, source string, doc *memory.Document,
+	r *memory.Revision) (replaced bool, err error) {
 	var same []int
 	for i := range doc.Entries {
 		e := &doc.Entries[i]
-		if e.IsSummary() && e.Readable(c.View) && e.Partition.Visibility == s.Visibility && memory.Fold(e.Title) == memory.Fold(s.Title) {
+		if e.IsSummary() && e.Readable(c.View) && e.Partition.Visibility == s.Visibility &&
+			memory.Fold(e.Title) == memory.Fold(s.Title) {
 			same = append(same, i)
 		}
 	}
@@ -136,7 +142,8 @@ func (m writing) based(c Call, s *memory.Summary) error {
 		return api.Errorf(api.Invalid, "%v", err)
 	}
 	if err := evidence.Check(s.Evidence); err != nil {
-		return api.Errorf(api.Invalid, "%v in public", err).WithHint("what everybody may read names nothing that only some may; leave it out, or make the summary private_only")
+		return api.Errorf(api.Invalid, "%v in public", err).
+			WithHint("what everybody may read names nothing that only some may; leave it out, or make the summary private_only")
 	}
 	return nil
 }

@@ -61,7 +61,8 @@ type reductions struct {
 func (q *reductions) add(r reduction) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %q %q", r.call.Scope.Subject, r.request.Session, r.request.Type, r.request.Text))
+	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %q %q", r.call.Scope.Subject, r.request.Session, r.request.Type,
+		r.request.Text))
 	switch {
 	case slices.Contains(q.known, sum):
 		return true
@@ -178,12 +179,14 @@ func (m capturing) captureText(ctx context.Context, c Call, r *api.CaptureReques
 // mayReduce reports whether a text may be sent to a model. Private text needs
 // JudgePrivate. Text with a credential is never sent.
 func (m capturing) mayReduce(r *api.CaptureRequest) bool {
-	return m.Reducer != nil && (visible(r.Visibility) == memory.PublicOK.String() || m.JudgePrivate) && m.secretIn(r.Text) == ""
+	return m.Reducer != nil && (visible(r.Visibility) == memory.PublicOK.String() || m.JudgePrivate) &&
+		m.secretIn(r.Text) == ""
 }
 
 // bulletsOf reduces a text by rules to valid bullets without credentials.
 func (m capturing) bulletsOf(text string) (bullets []string) {
-	bullets = transcript.Achieved(text, maxBullets, func(line string) bool { return m.checkBullet(memory.CleanLine(line)) == nil })
+	bullets = transcript.Achieved(text, maxBullets,
+		func(line string) bool { return m.checkBullet(memory.CleanLine(line)) == nil })
 	for i := range bullets {
 		bullets[i] = memory.CleanLine(bullets[i])
 	}

@@ -36,7 +36,8 @@ func (m reading) related(ctx context.Context, c Call, r *api.RelatedRequest) (*a
 			}
 		}
 	}
-	answer := &api.RelatedAnswer{Path: doc.Place.Path, To: []api.LinkTo{}, From: []api.LinkFrom{}, Index: m.state(c, synced)}
+	answer := &api.RelatedAnswer{Path: doc.Place.Path, To: []api.LinkTo{}, From: []api.LinkFrom{},
+		Index: m.state(c, synced)}
 	shown := doc.Shown(c.View)
 	for _, e := range entries {
 		for _, l := range e.Links {
@@ -44,7 +45,8 @@ func (m reading) related(ctx context.Context, c Call, r *api.RelatedRequest) (*a
 				break
 			}
 			answer.To = append(answer.To, api.LinkTo{
-				Line: shown.Line(e.Line), Text: l.Text, Target: l.Target, Path: m.follow(c, l), Anchor: l.Anchor, Untrusted: e.Untrusted(),
+				Line: shown.Line(e.Line), Text: l.Text, Target: l.Target, Path: m.follow(c, l), Anchor: l.Anchor,
+				Untrusted: e.Untrusted(),
 			})
 		}
 	}
@@ -61,11 +63,14 @@ func (m reading) related(ctx context.Context, c Call, r *api.RelatedRequest) (*a
 			continue // it was removed meanwhile
 		}
 		e := entryOf(c, other, ref.ID)
-		if e == nil || !slices.ContainsFunc(e.Links, func(l memory.Link) bool { return m.follow(c, l) == doc.Place.Path }) {
+		if e == nil || !slices.ContainsFunc(e.Links,
+			func(l memory.Link) bool { return m.follow(c, l) == doc.Place.Path }) {
 			continue
 		}
 		text, _ := firstRunes(e.Text, maxHitText)
-		answer.From = append(answer.From, api.LinkFrom{Place: api.Place{ID: ref.Path + "#" + ref.ID, Path: ref.Path, Line: ref.Line}, Text: text, Untrusted: e.Untrusted()})
+		answer.From = append(answer.From,
+			api.LinkFrom{Place: api.Place{ID: ref.Path + "#" + ref.ID, Path: ref.Path, Line: ref.Line}, Text: text,
+				Untrusted: e.Untrusted()})
 	}
 	return answer, nil
 }

@@ -22,7 +22,8 @@ func (m writing) remember(ctx context.Context, c Call, r *api.RememberRequest) (
 // rememberItem stores one item in long-term memory, as part of a group of
 // changes that are undone together. An empty group starts a new one. day is the
 // day on which the session began, today if empty.
-func (m writing) rememberItem(ctx context.Context, c Call, r *api.RememberRequest, day, group string) (*api.RememberAnswer, error) {
+func (m writing) rememberItem(ctx context.Context, c Call, r *api.RememberRequest, day,
+	group string) (*api.RememberAnswer, error) {
 	answer := &api.RememberAnswer{Hints: []string{}}
 	if m.Disabled {
 		answer.Disabled = true
@@ -101,7 +102,8 @@ func (m writing) worthKeeping(r *remembered) error {
 	if strings.TrimSpace(r.Text) == "" {
 		return api.Errorf(api.Invalid, "text is empty")
 	}
-	given := []struct{ field, text string }{{"title", r.Title}, {"text", r.Text}, {"section", r.Section}, {"session", r.Session}}
+	given := []struct{ field, text string }{{"title", r.Title}, {"text", r.Text}, {"section", r.Section},
+		{"session", r.Session}}
 	for _, e := range r.Evidence {
 		given = append(given, struct{ field, text string }{"evidence", e})
 	}
@@ -117,14 +119,16 @@ func (m writing) worthKeeping(r *remembered) error {
 	}
 	for _, g := range given[:3] {
 		if utf8.RuneCountInString(g.text) > maxNote {
-			return api.Errorf(api.TooLarge, "%s has more than %d characters", g.field, maxNote).WithHint("a sentence or two are remembered; a file of its own keeps the rest")
+			return api.Errorf(api.TooLarge, "%s has more than %d characters", g.field, maxNote).
+				WithHint("a sentence or two are remembered; a file of its own keeps the rest")
 		}
 	}
 	switch {
 	case !r.Explicit:
 		return api.Errorf(api.Invalid, "only what the user asked to be remembered is kept for long").
 			WithHint("set explicit if the user said so; note keeps everything else, for the day")
-	case boxed.MatchString(r.Text), tasked.MatchString(r.Text), tasked.MatchString(r.Title), m.Layout.CountsTasks(r.Section):
+	case boxed.MatchString(r.Text), tasked.MatchString(r.Text), tasked.MatchString(r.Title),
+		m.Layout.CountsTasks(r.Section):
 		return api.Errorf(api.Invalid, "tasks are not kept for long").WithHint("put it into the tasks of the session")
 	}
 	return nil
@@ -198,7 +202,8 @@ func (r *remembered) put(doc *memory.Document, rev *memory.Revision) error {
 	if r.replaced {
 		old = &doc.Entries[at]
 	}
-	attributes := []memory.Attribute{{Key: "evidence", Value: strings.Join(r.Evidence, ",")}, {Key: "source", Value: source}}
+	attributes := []memory.Attribute{{Key: "evidence", Value: strings.Join(r.Evidence, ",")},
+		{Key: "source", Value: source}}
 	if old != nil && old.Attributes["updated"] != "" {
 		attributes = append(attributes, memory.Attribute{Key: "updated", Value: memory.Timestamp(r.now)})
 	}
@@ -234,18 +239,21 @@ func (r *remembered) item(comment string) (string, error) {
 		item := memory.TitledItem(r.Title, strings.TrimSpace(r.Text)+added, comment)
 		alone := r.parse([]byte(item))
 		if len(alone.Entries) != 1 || len(alone.Entries[0].Tasks) > 0 {
-			return "", api.Errorf(api.Invalid, "text: it cannot be one item of a list").WithHint("leave out what Markdown would read as something else")
+			return "", api.Errorf(api.Invalid, "text: it cannot be one item of a list").
+				WithHint("leave out what Markdown would read as something else")
 		}
 		e := &alone.Entries[0]
 		if title := strings.Join(strings.Fields(r.Title), " "); e.Title != title && title != "" {
-			return "", api.Errorf(api.Invalid, "title: %q cannot be a title", title).WithHint("leave out what Markdown would read as something else")
+			return "", api.Errorf(api.Invalid, "title: %q cannot be a title", title).
+				WithHint("leave out what Markdown would read as something else")
 		}
 		r.norm = e.Norm
 		if e.Added != "" {
 			return item, nil
 		}
 	}
-	return "", api.Errorf(api.Invalid, "text: it cannot end with the date of today").WithHint("leave out what Markdown would read as something else")
+	return "", api.Errorf(api.Invalid, "text: it cannot end with the date of today").
+		WithHint("leave out what Markdown would read as something else")
 }
 
 // replaces returns the index of the item with the same title, or of an untitled
@@ -279,10 +287,13 @@ func (r *remembered) replaces(doc *memory.Document, source string) (at int, err 
 func (r *remembered) hints() []string {
 	var hints []string
 	if words := memory.DateBound(r.Title+"\n"+r.Text, r.today); words != "" {
-		hints = append(hints, fmt.Sprintf("%q will pass: keep for long what holds for weeks and months, and note the rest for the day", words))
+		hints = append(hints,
+			fmt.Sprintf("%q will pass: keep for long what holds for weeks and months, and note the rest for the day",
+				words))
 	}
 	if r.alike > 1 {
-		hints = append(hints, fmt.Sprintf("%d items have this title: merge them, so that the next one can take their place", r.alike))
+		hints = append(hints,
+			fmt.Sprintf("%d items have this title: merge them, so that the next one can take their place", r.alike))
 	}
 	return hints
 }

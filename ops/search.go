@@ -75,7 +75,8 @@ func (m reading) recent(ctx context.Context, c Call, r *api.RecentRequest) (*api
 }
 
 // find runs a query on the index.
-func (m reading) find(ctx context.Context, c Call, q index.Query, asOf string, f api.Fresh, count bool) (*api.SearchAnswer, error) {
+func (m reading) find(ctx context.Context, c Call, q index.Query, asOf string, f api.Fresh,
+	count bool) (*api.SearchAnswer, error) {
 	start := time.Now()
 	var err error
 	q.AsOf, _, err = m.times("as_of", asOf)
@@ -195,7 +196,9 @@ func (m reading) times(name, s string) (first, last time.Time, err error) {
 	}
 	d, err := time.ParseInLocation(time.DateOnly, s, m.location())
 	if err != nil || !utf8.ValidString(s) {
-		return time.Time{}, time.Time{}, api.Errorf(api.Invalid, "%s: %q is neither a day such as 2026-02-04 nor a time such as 2026-02-04T12:30:00Z", name, s)
+		return time.Time{}, time.Time{},
+			api.Errorf(api.Invalid,
+				"%s: %q is neither a day such as 2026-02-04 nor a time such as 2026-02-04T12:30:00Z", name, s)
 	}
 	return d, d.AddDate(0, 0, 1).Add(-time.Nanosecond), nil
 }

@@ -67,7 +67,8 @@ func (d *sessionDraft) empty() bool { return len(d.parts) == 0 && d.head.Summary
 // readDraft validates a request. It leaves out private and secret parts,
 // because everybody may read the file.
 func (m drafting) readDraft(c Call, r *api.SessionRequest, answer *api.SessionAnswer) (*sessionDraft, error) {
-	d := &sessionDraft{session: memory.HeadingLine(r.Session), day: cmp.Or(r.Day, m.day(0)), source: origin(c, r.Draft.Source), dry: r.DryRun}
+	d := &sessionDraft{session: memory.HeadingLine(r.Session), day: cmp.Or(r.Day, m.day(0)),
+		source: origin(c, r.Draft.Source), dry: r.DryRun}
 	switch {
 	case d.session == "":
 		return nil, api.Errorf(api.Invalid, "session is needed").WithHint("give the id of the session")
@@ -103,7 +104,8 @@ func (m drafting) readDraft(c Call, r *api.SessionRequest, answer *api.SessionAn
 	case err != nil:
 		return nil, api.Errorf(api.Invalid, "draft: %v", err)
 	case len(parts) == 0 && d.head.Summary == "" && r.Draft.Promote == nil:
-		return nil, api.Errorf(api.Invalid, "draft: it says nothing").WithHint("give it a summary, items, facts, tasks, follow_ups or links")
+		return nil, api.Errorf(api.Invalid, "draft: it says nothing").
+			WithHint("give it a summary, items, facts, tasks, follow_ups or links")
 	}
 	if reason, err := m.leaves("summary", d.head.Summary); err != nil {
 		return nil, err
@@ -134,7 +136,8 @@ func (m drafting) readDraft(c Call, r *api.SessionRequest, answer *api.SessionAn
 }
 
 func noContact() *api.Error {
-	return api.Errorf(api.Invalid, "contact_id is needed for a session with a contact").WithHint("the nickname may be empty, the id may not")
+	return api.Errorf(api.Invalid, "contact_id is needed for a session with a contact").
+		WithHint("the nickname may be empty, the id may not")
 }
 
 // leaves returns the reason to leave a text out of a public file, or an empty
@@ -154,36 +157,38 @@ func (m drafting) leaves(field, text string) (reason string, err error) {
 
 // mergeDraft merges a draft into the file of its session and adds the outcome
 // to the answer. It returns the group of the changes.
-func (m drafting) mergeDraft(ctx context.Context, c Call, d *sessionDraft, answer *api.SessionAnswer) (group string, err error) {
+func (m drafting) mergeDraft(ctx context.Context, c Call, d *sessionDraft, answer *api.SessionAnswer) (group string,
+	err error) {
 	var merge *memory.Merge
 	var before, after *memory.Document
 	var written vault.Written
-	notes, err := m.inSessionFile(c, d.session, d.day, func(path string, fresh bool, isOurs func(*memory.Document) error) (err error) {
-		a := adding{path: path, cause: "session", dry: d.dry}
-		if fresh {
-			head := d.head
-			head.Source = m.sessionSource(c, d, &memory.Front{})
-			a.fresh = memory.NewSession(head)
-		}
-		judged, err := m.judge(ctx, c, d, path, isOurs)
-		if err != nil {
-			return err
-		}
-		var refused error
-		a.change = func(doc *memory.Document, r *memory.Revision) error {
-			before, refused = doc, nil
-			refused = isOurs(doc)
-			if refused == nil {
-				merge, refused = m.reviseSession(c, d, doc, r, judged)
+	notes, err := m.inSessionFile(c, d.session, d.day,
+		func(path string, fresh bool, isOurs func(*memory.Document) error) (err error) {
+			a := adding{path: path, cause: "session", dry: d.dry}
+			if fresh {
+				head := d.head
+				head.Source = m.sessionSource(c, d, &memory.Front{})
+				a.fresh = memory.NewSession(head)
 			}
-			return refused
-		}
-		after, written, err = m.add(ctx, c, a)
-		if err = cmp.Or(refused, err); err == nil {
-			judged.tell(answer)
-		}
-		return err
-	})
+			judged, err := m.judge(ctx, c, d, path, isOurs)
+			if err != nil {
+				return err
+			}
+			var refused error
+			a.change = func(doc *memory.Document, r *memory.Revision) error {
+				before, refused = doc, nil
+				refused = isOurs(doc)
+				if refused == nil {
+					merge, refused = m.reviseSession(c, d, doc, r, judged)
+				}
+				return refused
+			}
+			after, written, err = m.add(ctx, c, a)
+			if err = cmp.Or(refused, err); err == nil {
+				judged.tell(answer)
+			}
+			return err
+		})
 	if err != nil {
 		return "", err
 	}
@@ -197,7 +202,8 @@ func (m drafting) mergeDraft(ctx context.Context, c Call, d *sessionDraft, answe
 
 // reviseSession records the changes of a draft in the revision of its session's
 // file.
-func (m drafting) reviseSession(c Call, d *sessionDraft, doc *memory.Document, r *memory.Revision, judged *judgement) (*memory.Merge, error) {
+func (m drafting) reviseSession(c Call, d *sessionDraft, doc *memory.Document, r *memory.Revision,
+	judged *judgement) (*memory.Merge, error) {
 	front := &doc.Front
 	if front.ContactNickname != "" && front.ContactID == "" && d.head.ContactID == "" {
 		return nil, noContact()
@@ -251,7 +257,8 @@ func (m drafting) sessionSource(c Call, d *sessionDraft, front *memory.Front) st
 
 // tellMerge adds the outcome of a draft to the answer, as its caller may see
 // it.
-func (m drafting) tellMerge(c Call, d *sessionDraft, merge *memory.Merge, before, after *memory.Document, answer *api.SessionAnswer) {
+func (m drafting) tellMerge(c Call, d *sessionDraft, merge *memory.Merge, before, after *memory.Document,
+	answer *api.SessionAnswer) {
 	answer.Path = after.Place.Path
 	doc := after.For(c.View)
 	if doc == nil {
@@ -266,7 +273,8 @@ func (m drafting) tellMerge(c Call, d *sessionDraft, merge *memory.Merge, before
 				item.Section = s[len(s)-1]
 			}
 		}
-		list := map[memory.Change]*[]api.SessionItem{memory.Added: &answer.Added, memory.Updated: &answer.Updated, memory.Merged: &answer.Merged}[o.Change]
+		list := map[memory.Change]*[]api.SessionItem{memory.Added: &answer.Added, memory.Updated: &answer.Updated,
+			memory.Merged: &answer.Merged}[o.Change]
 		*list = append(*list, item)
 	}
 	answer.Frontmatter = frontmatter(c, doc)
@@ -274,10 +282,12 @@ func (m drafting) tellMerge(c Call, d *sessionDraft, merge *memory.Merge, before
 		answer.Hints = append(answer.Hints, publicByDesign)
 	}
 	if d.head.SubjectID != "" && doc.Front.SubjectID != d.head.SubjectID {
-		answer.Hints = append(answer.Hints, "the file is not that subject's: subject_id is given with the first draft of a session")
+		answer.Hints = append(answer.Hints,
+			"the file is not that subject's: subject_id is given with the first draft of a session")
 	}
 	if doc.Front.Summary == "" {
-		answer.Hints = append(answer.Hints, "the session has no summary, which is all that others are shown of it: give one with the next draft")
+		answer.Hints = append(answer.Hints,
+			"the session has no summary, which is all that others are shown of it: give one with the next draft")
 	}
 	if d.dry {
 		was := ""
@@ -302,7 +312,8 @@ func (m drafting) ticked(c Call, boxes []todosync.Copy) []api.TodoPlace {
 		}
 		for _, t := range tasksOf(c, doc, shown, "") {
 			if slices.ContainsFunc(boxes, func(b todosync.Copy) bool {
-				return b.Path == path && b.Text == t.Text && b.Under == t.Under && b.Section == t.Section && b.ID == t.ID
+				return b.Path == path && b.Text == t.Text && b.Under == t.Under && b.Section == t.Section &&
+					b.ID == t.ID
 			}) {
 				places = append(places, t.place)
 			}
@@ -322,7 +333,8 @@ func (m drafting) promote(ctx context.Context, c Call, r *api.SessionRequest, gr
 		answer.Hints = append(answer.Hints, "promote: a dry run does not try it")
 		return
 	}
-	kept, err := m.rememberItem(ctx, c, &api.RememberRequest{Title: p.Title, Text: p.Text, Explicit: p.Explicit, Session: r.Session}, r.Day, group)
+	kept, err := m.rememberItem(ctx, c,
+		&api.RememberRequest{Title: p.Title, Text: p.Text, Explicit: p.Explicit, Session: r.Session}, r.Day, group)
 	if err != nil {
 		answer.Hints = append(answer.Hints, "promote: "+strings.TrimSpace(asError(err).Error()))
 		return

@@ -46,7 +46,8 @@ func (m drafting) inSessionFile(c Call, session, day string, use sessionUse) (no
 		if file, err := m.Writer.Vault.Read(path); err == nil {
 			doc := m.Parse(file)
 			if err := isOurs(doc); err != nil {
-				if note := unsoundNote(c, doc); note != "" && !slices.Contains(notes, note) && errors.Is(err, errUnsound) {
+				if note := unsoundNote(c, doc); note != "" && !slices.Contains(notes, note) &&
+					errors.Is(err, errUnsound) {
 					notes = append(notes, note)
 				}
 				return err
@@ -57,7 +58,8 @@ func (m drafting) inSessionFile(c Call, session, day string, use sessionUse) (no
 	for _, doc := range m.sessionFiles(c, session, day) {
 		path := doc.Place.Path
 		err := try(path, false, true)
-		if gone := asError(err); err == nil || gone.Code != api.NotFound && !errors.Is(err, errOthers) && !errors.Is(err, errUnsound) {
+		if gone := asError(err); err == nil ||
+			gone.Code != api.NotFound && !errors.Is(err, errOthers) && !errors.Is(err, errUnsound) {
 			return notes, err
 		}
 	}
@@ -79,7 +81,8 @@ func (m drafting) inSessionFile(c Call, session, day string, use sessionUse) (no
 			break
 		}
 	}
-	return notes, api.Errorf(api.Unavailable, "all names for the file of session %q are taken", session).WithHint("status tells which files have to be mended")
+	return notes, api.Errorf(api.Unavailable, "all names for the file of session %q are taken", session).
+		WithHint("status tells which files have to be mended")
 }
 
 // unsoundNote describes the defect of a file to callers that may read the whole
@@ -88,7 +91,8 @@ func unsoundNote(c Call, doc *memory.Document) string {
 	if !doc.Owned(c.View) {
 		return ""
 	}
-	return fmt.Sprintf("%s is not written to as it is, so the session goes on in another file: %s", doc.Place.Path, doc.WhyUnsound())
+	return fmt.Sprintf("%s is not written to as it is, so the session goes on in another file: %s", doc.Place.Path,
+		doc.WhyUnsound())
 }
 
 // sessionFiles returns the readable files of a session of a day. Files that

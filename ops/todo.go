@@ -26,7 +26,8 @@ func (m writing) todo(ctx context.Context, c Call, r *api.TodoRequest) (*api.Tod
 		return nil, api.Errorf(api.Unavailable, "nothing can be written").WithHint("status says why")
 	}
 	if plan && !c.Whole { // the plan depends on the tasks of all subjects
-		return nil, api.Errorf(api.Forbidden, "the plan is for the owner, in private").WithHint("name a task to see what would be changed")
+		return nil, api.Errorf(api.Forbidden, "the plan is for the owner, in private").
+			WithHint("name a task to see what would be changed")
 	}
 	if !plan && (r.ID == "") == (r.Text == "") {
 		return nil, api.Errorf(api.Invalid, "either id or text is needed")
@@ -35,7 +36,8 @@ func (m writing) todo(ctx context.Context, c Call, r *api.TodoRequest) (*api.Tod
 	if err != nil {
 		return nil, err
 	}
-	answer := &api.TodoAnswer{Changed: []api.TodoPlace{}, Left: []api.Skipped{}, DryRun: r.DryRun, Index: m.state(c, synced)}
+	answer := &api.TodoAnswer{Changed: []api.TodoPlace{}, Left: []api.Skipped{}, DryRun: r.DryRun,
+		Index: m.state(c, synced)}
 	if plan {
 		answer.Plan = m.todoPlan(c)
 		return answer, nil
@@ -65,7 +67,8 @@ func (m writing) todo(ctx context.Context, c Call, r *api.TodoRequest) (*api.Tod
 }
 
 // setTasks changes boxes. It returns an error if no box could be changed.
-func (m writing) setTasks(ctx context.Context, c Call, boxes []todosync.Copy, state memory.TaskState, answer *api.TodoAnswer) error {
+func (m writing) setTasks(ctx context.Context, c Call, boxes []todosync.Copy, state memory.TaskState,
+	answer *api.TodoAnswer) error {
 	may := func(e *memory.Entry) bool { return e.Readable(c.View) }
 	var failure error
 	for _, o := range m.Todos.Set(ctx, boxes, state, may) {
@@ -95,7 +98,8 @@ func (m writing) meant(c Call, r *api.TodoRequest) ([]taskCopy, error) {
 	slices.SortStableFunc(all, taskCopy.compare)
 	seeds := named(all, r)
 	if len(seeds) == 0 {
-		return nil, notFound("task", r.ID+r.Text).WithHint("todos lists those that there are; the text is all that a task says")
+		return nil, notFound("task", r.ID+r.Text).
+			WithHint("todos lists those that there are; the text is all that a task says")
 	}
 	rules := taskRules(c)
 	if r.ID != "" && len(seeds) == 1 {
@@ -183,7 +187,8 @@ func severalTasks(groups [][]taskCopy) error {
 		}
 		names = append(names, fmt.Sprintf("%s (line %d)", t.place.ID, t.place.Line))
 	}
-	return api.Errorf(api.Conflict, "more than one task is meant").WithHint("ask by id, or with session, for one of %s", strings.Join(names, ", "))
+	return api.Errorf(api.Conflict, "more than one task is meant").
+		WithHint("ask by id, or with session, for one of %s", strings.Join(names, ", "))
 }
 
 // lastTime returns the copies of the most recent completion: those of the
@@ -201,7 +206,8 @@ func (m writing) lastTime(copies []taskCopy) []taskCopy {
 // todoPlan returns the reconciliation plan, reduced to tasks whose copies the
 // caller can read.
 func (m writing) todoPlan(c Call) *api.TodoPlan {
-	plan := &api.TodoPlan{Waiting: []api.TodoTick{}, Diff: []api.FileDiff{}, Unclear: []api.TodoTick{}, Known: []api.TodoTick{}}
+	plan := &api.TodoPlan{Waiting: []api.TodoTick{}, Diff: []api.FileDiff{}, Unclear: []api.TodoTick{},
+		Known: []api.TodoTick{}}
 	p, rules := m.Todos.Plan(), m.Todos.Rules()
 	plan.Off = p.Off
 	if c.Whole {

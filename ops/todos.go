@@ -61,7 +61,8 @@ func (m reading) todos(ctx context.Context, c Call, r *api.TodosRequest) (*api.T
 func todoDays(todos []api.Todo) []api.TodoDay {
 	days := []api.TodoDay{}
 	for _, t := range todos {
-		i, ok := slices.BinarySearchFunc(days, t.Since, func(d api.TodoDay, day string) int { return strings.Compare(d.Day, day) })
+		i, ok := slices.BinarySearchFunc(days, t.Since,
+			func(d api.TodoDay, day string) int { return strings.Compare(d.Day, day) })
 		if !ok {
 			days = slices.Insert(days, i, api.TodoDay{Day: t.Since})
 		}
@@ -83,14 +84,17 @@ func tasksOf(c Call, doc *memory.Document, shown memory.Shown, section string) [
 	}
 	for i, b := range f.Boxes {
 		e := &doc.Entries[b.Entry]
-		if !e.Readable(c.View) || section != "" && !slices.ContainsFunc(e.Sections, func(s string) bool { return strings.EqualFold(s, section) }) {
+		if !e.Readable(c.View) ||
+			section != "" && !slices.ContainsFunc(e.Sections,
+				func(s string) bool { return strings.EqualFold(s, section) }) {
 			continue
 		}
 		t := &e.Tasks[b.Task]
-		list = append(list, taskCopy{f.Copy(i), t.Text, e.ID, e.Block == memory.Item && t.Line == e.Line, f.Session, e.Untrusted(), api.TodoPlace{
-			Place: api.Place{ID: doc.Place.Path + "#" + e.ID, Path: doc.Place.Path, Line: shown.Line(t.Line)},
-			State: t.State.String(), Day: dayOf(doc, e),
-		}})
+		list = append(list, taskCopy{f.Copy(i), t.Text, e.ID, e.Block == memory.Item && t.Line == e.Line, f.Session,
+			e.Untrusted(), api.TodoPlace{
+				Place: api.Place{ID: doc.Place.Path + "#" + e.ID, Path: doc.Place.Path, Line: shown.Line(t.Line)},
+				State: t.State.String(), Day: dayOf(doc, e),
+			}})
 	}
 	return list
 }
@@ -121,7 +125,8 @@ func grouped(c Call, copies []taskCopy) [][]taskCopy {
 
 // compare orders copies by day, newest first, then by place.
 func (t taskCopy) compare(u taskCopy) int {
-	return cmp.Or(strings.Compare(u.place.Day, t.place.Day), strings.Compare(t.place.Path, u.place.Path), cmp.Compare(t.place.Line, u.place.Line))
+	return cmp.Or(strings.Compare(u.place.Day, t.place.Day), strings.Compare(t.place.Path, u.place.Path),
+		cmp.Compare(t.place.Line, u.place.Line))
 }
 
 func dayOf(doc *memory.Document, e *memory.Entry) string {

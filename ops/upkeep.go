@@ -22,7 +22,8 @@ func (m admin) syncOp(ctx context.Context, c Call, r *api.SyncRequest) (*api.Syn
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	if err := m.Keeper.Sync(ctx); err != nil {
-		return nil, api.Errorf(api.Unavailable, "not everything is indexed yet").WithHint("ask again, or with a longer timeout")
+		return nil, api.Errorf(api.Unavailable, "not everything is indexed yet").
+			WithHint("ask again, or with a longer timeout")
 	}
 	answer := &api.SyncAnswer{Synced: true, TookMS: milliseconds(time.Since(start))}
 	answer.Revision = m.state(c, true).Revision

@@ -34,9 +34,11 @@ func (m erasing) wipeSubject(ctx context.Context, c Call, r *api.WipeRequest) (*
 	}
 	switch {
 	case r.Confirm != c.Scope.Subject:
-		return nil, api.Errorf(api.Invalid, "confirm: %q is not the subject that is asked for", r.Confirm).WithHint("name the same one in subject and in confirm")
+		return nil, api.Errorf(api.Invalid, "confirm: %q is not the subject that is asked for", r.Confirm).
+			WithHint("name the same one in subject and in confirm")
 	case c.Scope.Subject == m.Owner:
-		return nil, api.Errorf(api.Invalid, "the owner's memory is all of the root and is not deleted").WithHint("remove its files yourself")
+		return nil, api.Errorf(api.Invalid, "the owner's memory is all of the root and is not deleted").
+			WithHint("remove its files yourself")
 	}
 	m.forgetting.turn.Lock()
 	defer m.forgetting.turn.Unlock()
@@ -125,7 +127,8 @@ func (m erasing) wiping(c Call, sessions bool) (*wiping, error) {
 			files := m.Index.Files(func(f *index.FileInfo) bool {
 				return strings.HasPrefix(f.Path, dir+"/") && m.Layout.Place(f.Path).Owner == place.Owner
 			})
-			if owner := c.View.SubjectOf(memory.Partition{Owner: place.Owner}); owner != subject && owner == "" && len(files) > 0 {
+			if owner := c.View.SubjectOf(memory.Partition{Owner: place.Owner}); owner != subject && owner == "" &&
+				len(files) > 0 {
 				return nil, api.Errorf(api.SubjectConflict, "the directory %s is another subject's", dir).
 					WithHint("its files name another subject_id: rename that directory first")
 			} else if owner != subject {
@@ -158,9 +161,10 @@ func (m erasing) wipedJournal(c Call, w *wiping) ([]journal.Holding, error) {
 			return r.Path == memory.IdentitiesPath || m.wiped(w, r.Path) || r.To != "" && m.wiped(w, r.To)
 		},
 		func(r journal.Record, h journal.Hunk) bool {
-			return r.Path != memory.IdentitiesPath || slices.ContainsFunc([][]byte{h.Old, h.New, h.Before, h.Behind}, func(b []byte) bool {
-				return bytes.Contains(b, []byte(c.Scope.Subject))
-			})
+			return r.Path != memory.IdentitiesPath ||
+				slices.ContainsFunc([][]byte{h.Old, h.New, h.Before, h.Behind}, func(b []byte) bool {
+					return bytes.Contains(b, []byte(c.Scope.Subject))
+				})
 		})
 }
 

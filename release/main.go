@@ -21,7 +21,8 @@ func main() {
 	log.SetFlags(0)
 	log.SetPrefix("release: ")
 	out := flag.String("out", "../dist", "directory to write to; what an earlier release has left there goes")
-	check := flag.Bool("check", false, "make everything twice, in different places and from nothing, and compare; nothing is written")
+	check := flag.Bool("check", false,
+		"make everything twice, in different places and from nothing, and compare; nothing is written")
 	repository := flag.String("repository", "..", "what is released: the commit that is checked out there")
 	flag.Parse()
 	files, err := made(*repository, "release-", false)

@@ -80,7 +80,8 @@ func (m *maker) clone(repository string) error {
 	if _, err := output(".", nil, "git", "clone", "--quiet", "--no-checkout", repository, m.source); err != nil {
 		return err
 	}
-	if _, err := output(m.source, nil, "git", "-c", "advice.detachedHead=false", "checkout", "--quiet", commit); err != nil {
+	if _, err := output(m.source, nil, "git", "-c", "advice.detachedHead=false", "checkout", "--quiet",
+		commit); err != nil {
 		return err
 	}
 	seconds, err := output(m.source, nil, "git", "log", "-1", "--format=%cI")
@@ -113,7 +114,8 @@ func (m *maker) all() ([]file, error) {
 			return nil, err
 		}
 		name := fmt.Sprintf("%s-%s-%s-%s", program, m.version, p.os, p.arch)
-		packed, err := archive(name, append(slices.Clone(common), file{name: program, data: data, executable: true}), m.when)
+		packed, err := archive(name, append(slices.Clone(common), file{name: program, data: data, executable: true}),
+			m.when)
 		if err != nil {
 			return nil, err
 		}
@@ -129,12 +131,14 @@ func (m *maker) all() ([]file, error) {
 func (m *maker) build(p platform) (path string, err error) {
 	path = filepath.Join(m.built, p.os+"-"+p.arch, program)
 	env := []string{
-		"GOOS=" + p.os, "GOARCH=" + p.arch, "CGO_ENABLED=0", "GOFLAGS=", "GOEXPERIMENT=", "GOAMD64=v1", "GOARM64=v8.0", "GOWORK=off", "GOENV=off",
+		"GOOS=" + p.os, "GOARCH=" + p.arch, "CGO_ENABLED=0", "GOFLAGS=", "GOEXPERIMENT=", "GOAMD64=v1", "GOARM64=v8.0",
+		"GOWORK=off", "GOENV=off",
 	}
 	if m.cache != "" {
 		env = append(env, "GOCACHE="+m.cache)
 	}
-	_, err = output(m.source, env, "go", "build", "-trimpath", "-buildvcs=true", "-mod=readonly", "-ldflags=-s -w -buildid=", "-o", path, "./cmd/"+program)
+	_, err = output(m.source, env, "go", "build", "-trimpath", "-buildvcs=true", "-mod=readonly",
+		"-ldflags=-s -w -buildid=", "-o", path, "./cmd/"+program)
 	if err != nil {
 		return "", err
 	}
@@ -186,7 +190,8 @@ func (m *maker) common(host string) ([]file, error) {
 		}
 		files = append(files, more...)
 	}
-	for shell, name := range map[string]string{"bash": program + ".bash", "zsh": "_" + program, "fish": program + ".fish"} {
+	for shell, name := range map[string]string{"bash": program + ".bash", "zsh": "_" + program,
+		"fish": program + ".fish"} {
 		script, err := exec.Command(host, "completion", shell).Output()
 		if err != nil {
 			return nil, fmt.Errorf("completion %s: %w", shell, err)

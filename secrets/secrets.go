@@ -36,9 +36,11 @@ type rule struct {
 // matches other text too. The forms are documented by the providers or by
 // Google's osv-scalibr.
 var further = []rule{
-	{name: "anthropic-token", words: []string{"sk-ant-"}, entropy: 3.5, form: `\bsk-ant-[a-z]{2,10}[0-9]{2}-[\w-]{60,}`},
+	{name: "anthropic-token", words: []string{"sk-ant-"}, entropy: 3.5,
+		form: `\bsk-ant-[a-z]{2,10}[0-9]{2}-[\w-]{60,}`},
 	{name: "atlassian-api-token", words: []string{"ATATT3"}, entropy: 3.5, form: `\bATATT3[A-Za-z0-9_=-]{100,}`},
-	{name: "azure-client-secret", words: []string{"0Q~", "1Q~", "2Q~", "3Q~", "4Q~", "5Q~", "6Q~", "7Q~", "8Q~", "9Q~"}, entropy: 3.5, form: `(?:^|[^\w~.-])([\w~.]{3}[0-9]Q~[\w~.-]{31,34})`},
+	{name: "azure-client-secret", words: []string{"0Q~", "1Q~", "2Q~", "3Q~", "4Q~", "5Q~", "6Q~", "7Q~", "8Q~", "9Q~"},
+		entropy: 3.5, form: `(?:^|[^\w~.-])([\w~.]{3}[0-9]Q~[\w~.-]{31,34})`},
 	{name: "azure-storage-key", words: []string{"AccountKey="}, entropy: 4, form: `\bAccountKey=([A-Za-z0-9+/]{86}==)`},
 	{name: "docker-pat", words: []string{"dckr_oat_", "dckr_pat_"}, entropy: 3, form: `\bdckr_[op]at_[\w-]{27,}`},
 	{name: "gcp-oauth-access-token", words: []string{"ya29."}, entropy: 3.5, form: `\bya29\.[\w-]{60,}`},
@@ -47,8 +49,10 @@ var further = []rule{
 	{name: "huggingface-token", words: []string{"hf_"}, entropy: 3, form: `\bhf_[A-Za-z0-9]{34}\b`},
 	{name: "json-web-token", words: []string{"eyJ"}, entropy: 3, form: `\beyJ[\w-]{10,}\.eyJ[\w-]{10,}\.[\w-]{20,}`},
 	{name: "openrouter-api-key", words: []string{"sk-or-v1-"}, entropy: 3, form: `\bsk-or-v1-[0-9a-f]{64}\b`},
-	{name: "sourcegraph-token", words: []string{"sgp_"}, entropy: 3, form: `\bsgp_(?:(?:[a-fA-F0-9]{16}|local)_)?[a-fA-F0-9]{40}\b`},
-	{name: "supabase-key", words: []string{"sb_secret_", "sbp_"}, entropy: 3, form: `\b(?:sbp_[a-f0-9]{40}|sb_secret_[\w-]{31,36})`},
+	{name: "sourcegraph-token", words: []string{"sgp_"}, entropy: 3,
+		form: `\bsgp_(?:(?:[a-fA-F0-9]{16}|local)_)?[a-fA-F0-9]{40}\b`},
+	{name: "supabase-key", words: []string{"sb_secret_", "sbp_"}, entropy: 3,
+		form: `\b(?:sbp_[a-f0-9]{40}|sb_secret_[\w-]{31,36})`},
 	{name: "telegram-bot-token", words: []string{":AA"}, entropy: 3.5, form: `\b[0-9]{8,10}:AA[\w-]{33}(?:\b|\W|$)`},
 	{name: "vault-token", words: []string{"hvb.", "hvr.", "hvs."}, entropy: 3, form: `\bhv[sbr]\.[\w-]{24,}`},
 	{name: "xai-api-key", words: []string{"xai-"}, entropy: 3.5, form: `\bxai-(?:token-)?[A-Za-z0-9]{80}\b`},

@@ -255,7 +255,8 @@ func compare(now, was *File) (news []int) {
 				if !ok || settled[i] {
 					continue
 				}
-				j := slices.IndexFunc(old[k], func(j int) bool { return !used[j] && (was.Boxes[j].State.done() == b.State.done()) == same })
+				j := slices.IndexFunc(old[k],
+					func(j int) bool { return !used[j] && (was.Boxes[j].State.done() == b.State.done()) == same })
 				if j < 0 {
 					continue
 				}

@@ -10,7 +10,8 @@ import (
 // MendCounters corrects the counters in a file's frontmatter to match its boxes
 // and changes nothing else. The change c sets the path, the cause and whether a
 // caller waits for the write.
-func MendCounters(ctx context.Context, w Writer, parse func(vault.File) *memory.Document, c vault.Change) (vault.Written, error) {
+func MendCounters(ctx context.Context, w Writer, parse func(vault.File) *memory.Document,
+	c vault.Change) (vault.Written, error) {
 	c.Reason = "counters put right"
 	c.Edit = func(old *vault.File) ([]byte, error) {
 		if old == nil {

@@ -26,7 +26,8 @@ func (r *Rules) Tick(doc *memory.Document, wishes []Wish, parse Parse) ([]byte, 
 // Set returns the source of a document with the given boxes set to state. It
 // changes only boxes that still match their copies, in entries that may allows.
 // It returns nil if no box changes.
-func Set(doc *memory.Document, boxes []Copy, state memory.TaskState, may func(*memory.Entry) bool, parse Parse) ([]byte, error) {
+func Set(doc *memory.Document, boxes []Copy, state memory.TaskState, may func(*memory.Entry) bool, parse Parse) ([]byte,
+	error) {
 	f := FileOf(doc)
 	revision := doc.Revise()
 	for i := range f.Boxes {
@@ -45,7 +46,8 @@ func (r *Rules) Candidates(f *File, w Wish) []int { return r.candidates(f, &w.Do
 
 // is reports whether two boxes are the same, regardless of their state.
 func (b *Box) is(other *Box) bool {
-	return b.ID == other.ID && b.Text == other.Text && b.Under == other.Under && b.Section == other.Section && b.Owner == other.Owner
+	return b.ID == other.ID && b.Text == other.Text && b.Under == other.Under && b.Section == other.Section &&
+		b.Owner == other.Owner
 }
 
 // apply updates the counters and applies a revision. It returns nil if the

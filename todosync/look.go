@@ -146,7 +146,8 @@ func (s *Syncer) learnLocked(c *Catalogue, files []*File, rules *Rules) []Copy {
 	wishes, unclear := c.Resolve(done, rules)
 	s.wishes = merge(s.wishes, wishes)
 	for _, w := range unclear {
-		s.logger().Info("a task that was done elsewhere is left alone: more than one box fits it equally", "path", w.Path)
+		s.logger().Info("a task that was done elsewhere is left alone: more than one box fits it equally", "path",
+			w.Path)
 	}
 	return done
 }

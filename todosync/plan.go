@@ -85,7 +85,8 @@ type Waiting struct {
 // Status returns the current state of reconciliation.
 func (s *Syncer) Status() Status {
 	p := s.Plan()
-	st := Status{Planned: len(boxes(p.wishes())), Unclear: len(boxes(p.Unclear)), Known: len(boxes(p.Known)), Off: p.Off, Problem: p.Problem, Waiting: []Waiting{}}
+	st := Status{Planned: len(boxes(p.wishes())), Unclear: len(boxes(p.Unclear)), Known: len(boxes(p.Known)),
+		Off: p.Off, Problem: p.Problem, Waiting: []Waiting{}}
 	for _, w := range p.Waiting {
 		if n := len(st.Waiting); w.Reason != "" && (n == 0 || st.Waiting[n-1].Path != w.Path) {
 			st.Waiting = append(st.Waiting, Waiting{w.Path, w.Reason})
@@ -105,7 +106,8 @@ func (p *Plan) wishes() []Wish {
 // boxes returns one wish for each target box.
 func boxes(list []Wish) []Wish {
 	same := func(a, b Wish) int {
-		return cmp.Or(strings.Compare(a.Path, b.Path), strings.Compare(a.Done.ID, b.Done.ID), slices.Compare(a.Done.Text[:], b.Done.Text[:]),
+		return cmp.Or(strings.Compare(a.Path, b.Path), strings.Compare(a.Done.ID, b.Done.ID),
+			slices.Compare(a.Done.Text[:], b.Done.Text[:]),
 			slices.Compare(a.Done.Under[:], b.Done.Under[:]), cmp.Compare(a.Done.Section, b.Done.Section))
 	}
 	list = slices.SortedFunc(slices.Values(list), same)

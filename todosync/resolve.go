@@ -14,8 +14,10 @@ type Wish struct {
 }
 
 func (w Wish) compare(v Wish) int {
-	return cmp.Or(strings.Compare(w.Path, v.Path), strings.Compare(w.Done.Path, v.Done.Path), strings.Compare(w.Done.ID, v.Done.ID),
-		slices.Compare(w.Done.Text[:], v.Done.Text[:]), slices.Compare(w.Done.Under[:], v.Done.Under[:]), cmp.Compare(w.Done.Section, v.Done.Section),
+	return cmp.Or(strings.Compare(w.Path, v.Path), strings.Compare(w.Done.Path, v.Done.Path),
+		strings.Compare(w.Done.ID, v.Done.ID),
+		slices.Compare(w.Done.Text[:], v.Done.Text[:]), slices.Compare(w.Done.Under[:], v.Done.Under[:]),
+		cmp.Compare(w.Done.Section, v.Done.Section),
 		strings.Compare(w.Done.Owner, v.Done.Owner))
 }
 
@@ -110,7 +112,8 @@ func (c *Catalogue) judge(w Wish, r *Rules, x *boxIndex) verdict {
 			continue
 		}
 		for i := range earlier.Boxes {
-			if copied := earlier.Copy(i); copied.State == Done && (target.Private || !copied.Private) && r.Same(&target, &copied) {
+			if copied := earlier.Copy(i); copied.State == Done && (target.Private || !copied.Private) &&
+				r.Same(&target, &copied) {
 				return unwanted
 			}
 		}

@@ -22,7 +22,8 @@ type Outcome struct {
 // path; together they are one change in the journal. Of copies on several days,
 // those of the last day count as done by hand, and the others as ticked with
 // them.
-func (s *Syncer) Set(ctx context.Context, boxes []Copy, state memory.TaskState, may func(*memory.Entry) bool) []Outcome {
+func (s *Syncer) Set(ctx context.Context, boxes []Copy, state memory.TaskState,
+	may func(*memory.Entry) bool) []Outcome {
 	boxes = slices.SortedFunc(slices.Values(boxes), func(a, b Copy) int { return strings.Compare(a.Path, b.Path) })
 	all := boxes
 	var outcomes []Outcome
@@ -76,7 +77,8 @@ func (s *Syncer) along(boxes []Copy) {
 
 // edit converts a document change to an edit of an existing file. If the change
 // fails, the edit returns a *vault.RefusedError.
-func (s *Syncer) edit(path string, change func(*memory.Document, Parse) ([]byte, error)) func(*vault.File) ([]byte, error) {
+func (s *Syncer) edit(path string, change func(*memory.Document, Parse) ([]byte, error)) func(*vault.File) ([]byte,
+	error) {
 	return func(old *vault.File) ([]byte, error) {
 		if old == nil {
 			return nil, nil

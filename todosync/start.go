@@ -42,7 +42,8 @@ func (s *Syncer) survey(ctx context.Context) error {
 		}
 		was := known.files[listed.Path]
 		delete(known.files, listed.Path)
-		if listed.Day != "" && listed.Day < rules.First || was != nil && !was.Gone && was.Hash == HashDigest(listed.Hash) {
+		if listed.Day != "" && listed.Day < rules.First ||
+			was != nil && !was.Gone && was.Hash == HashDigest(listed.Hash) {
 			continue
 		}
 		if f := s.read(listed.Path, rules); f != nil {
@@ -61,7 +62,8 @@ func (s *Syncer) survey(ctx context.Context) error {
 		s.dirty = s.now()
 		s.mu.Unlock()
 		s.save(true)
-		s.logger().Info("tasks are noted as they are, what is done from now on is ticked elsewhere too", "files", len(files))
+		s.logger().Info("tasks are noted as they are, what is done from now on is ticked elsewhere too", "files",
+			len(files))
 	} else {
 		s.learn(files, rules)
 	}

@@ -40,7 +40,8 @@ func decodeState(root string, data []byte) (c *Catalogue, wishes []Wish, err err
 	}
 	c = &Catalogue{Since: s.Since, files: make(map[string]*File, len(s.Files))}
 	for _, f := range s.Files {
-		if f == nil || f.Path == "" || slices.ContainsFunc(f.Boxes, func(b Box) bool { return b.State > Kept || b.Section > FollowUps }) {
+		if f == nil || f.Path == "" ||
+			slices.ContainsFunc(f.Boxes, func(b Box) bool { return b.State > Kept || b.Section > FollowUps }) {
 			return nil, nil, fmt.Errorf("state of tasks: it is damaged")
 		}
 		c.files[f.Path] = f

@@ -215,7 +215,8 @@ func (s *Syncer) concernsLocked(path string, doc *memory.Document) bool {
 	if s.catalogue != nil && s.catalogue.files[path] != nil {
 		return true
 	}
-	return doc != nil && Concerns(doc.Place.Kind) && slices.ContainsFunc(doc.Entries, func(e memory.Entry) bool { return len(e.Tasks) > 0 })
+	return doc != nil && Concerns(doc.Place.Kind) &&
+		slices.ContainsFunc(doc.Entries, func(e memory.Entry) bool { return len(e.Tasks) > 0 })
 }
 
 // knownLocked reports whether a file still has its last seen content, for

@@ -113,16 +113,20 @@ func FileOf(doc *memory.Document) *File {
 	// in memory.
 	f := &File{
 		Path: doc.Place.Path, Day: doc.Place.Day, Contact: strings.Clone(doc.Front.ContactID),
-		Session: strings.Clone(cmp.Or(doc.Front.SessionID, doc.Place.Session)), Hash: HashDigest(sha256.Sum256(doc.Source)),
+		Session: strings.Clone(cmp.Or(doc.Front.SessionID, doc.Place.Session)),
+		Hash:    HashDigest(sha256.Sum256(doc.Source)),
 	}
-	apart := slices.ContainsFunc(doc.Front.Tags, func(tag string) bool { return strings.EqualFold(strings.TrimPrefix(tag, "#"), recurring[1:]) })
+	apart := slices.ContainsFunc(doc.Front.Tags,
+		func(tag string) bool { return strings.EqualFold(strings.TrimPrefix(tag, "#"), recurring[1:]) })
 	for i := range doc.Entries {
 		e := &doc.Entries[i]
 		for j := range e.Tasks {
 			t := &e.Tasks[j]
 			b := Box{
-				ID: strings.Clone(t.ID), Text: digest(t.Norm), Under: digest(t.Under), Owner: strings.Clone(e.Partition.Owner),
-				Private: e.Partition.Visibility == memory.PrivateOnly, Apart: apart || e.Masked && t.ID == "" || recurs(e, j), Entry: i, Task: j,
+				ID: strings.Clone(t.ID), Text: digest(t.Norm), Under: digest(t.Under),
+				Owner:   strings.Clone(e.Partition.Owner),
+				Private: e.Partition.Visibility == memory.PrivateOnly, Apart: apart || e.Masked && t.ID == "" ||
+					recurs(e, j), Entry: i, Task: j,
 			}
 			switch {
 			case t.InTasks:

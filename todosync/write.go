@@ -94,7 +94,8 @@ func (s *Syncer) dueLocked(w *Wish) (at time.Time, ok bool) {
 }
 
 // tick fulfils wishes in one file.
-func (s *Syncer) tick(ctx context.Context, path string, wishes []Wish, group string) (id string, ticked []Copy, err error) {
+func (s *Syncer) tick(ctx context.Context, path string, wishes []Wish, group string) (id string, ticked []Copy,
+	err error) {
 	rules := s.Rules()
 	var before, after *File
 	written, err := s.Writer.Write(ctx, vault.Change{
@@ -220,7 +221,8 @@ func (s *Syncer) note(path string, err error) {
 		a.reason = err.Error()
 	}
 	a.after = s.now().Add(wait)
-	if expected := isLater || other || errors.Is(err, vault.ErrOff) || errors.Is(err, vault.ErrBusy); first && !expected {
+	if expected := isLater || other || errors.Is(err, vault.ErrOff) ||
+		errors.Is(err, vault.ErrBusy); first && !expected {
 		s.logger().Warn("task cannot be ticked", "path", path, "err", err)
 	}
 }

@@ -96,7 +96,8 @@ func utterances(line string) (list []string) {
 	}
 	from := 0
 	for _, at := range sentenceEnd.FindAllStringIndex(line, -1) {
-		if next, _ := utf8.DecodeRuneInString(line[at[1]:]); line[at[1]-1] != ' ' || !unicode.IsLower(next) { // "e.g. this" goes on
+		if next, _ := utf8.DecodeRuneInString(line[at[1]:]); line[at[1]-1] != ' ' ||
+			!unicode.IsLower(next) { // "e.g. this" goes on
 			list = append(list, strings.TrimSpace(line[from:at[1]]))
 			from = at[1]
 		}
@@ -126,33 +127,48 @@ const start = `(?:^|[.!;:,，。；！：]\s*)(?:(?:please|also|and|but|so|ok|ok
 var doubt = like(`\b(?:if|whether|haven't|hasn't|have not|not (?:yet )?decided|undecided|might|maybe|perhaps|could|would have|unless|once (?:we|you)|before (?:we|you))\b|如果|要是|是否|要不要|没有?(?:决定|定)|决定不|尚未|可能|也许|或许`)
 
 var rules = []rule{
-	{Remember, true, `remember|note|forget|mind|reference|record`, like(start + `(?:remember|note|don'?t forget|do not forget|keep in mind|bear in mind|make a note|for future reference|for the record)(?:\s+(?:that|this)|:|,)?\s+\S+`),
+	{Remember, true, `remember|note|forget|mind|reference|record`,
+		like(start + `(?:remember|note|don'?t forget|do not forget|keep in mind|bear in mind|make a note|for future reference|for the record)(?:\s+(?:that|this)|:|,)?\s+\S+`),
 		like(`\bremember (?:when|how we|the time|me\b|it\b)|\bremember [^.!]*\?|\bnote (?:the|how)\b`)},
 	{Remember, true, `from now on|going forward`, like(start + `(?:from now on|going forward)\b`), nil},
 	{Remember, true, `记|忘`, like(start + `(?:帮我|你要|你|要|一定要|务必)?(?:记住|记下来?|记一下|别忘了?|不要忘记?|牢记|请记得|记得(?:要|用|先|把|在)?)`),
 		like(`(?:我|还|不|都|你还|没|只)记得|记得.{0,12}[吗么嘛]|记住了[。！]?$`)},
-	{Remember, true, `以后|今后|现在起|从今|下次`, like(start + `(?:(?:以后|今后|从现在起|从今往后|从今以后)(?:都|请|不要|别|要|一律|就|统一|必须|默认|写|用|先)|下次(?:请|不要|别|要|记得|先))`), nil},
+	{Remember, true, `以后|今后|现在起|从今|下次`,
+		like(start + `(?:(?:以后|今后|从现在起|从今往后|从今以后)(?:都|请|不要|别|要|一律|就|统一|必须|默认|写|用|先)|下次(?:请|不要|别|要|记得|先))`), nil},
 
-	{Decision, false, `decision|decided|agree|resolution|决定|结论|约定`, like(`^(?:\*\*)?(?:decision|decided|agreed|agreement|resolution|决定|结论|约定)(?:\*\*)?\s*[:：]`), nil},
-	{Decision, false, `decided|agreed|settled on|opted|chosen`, like(`\b(?:we|I|you)(?:'ve| have)? (?:decided|agreed (?:to|on|that)|settled on|opted (?:for|to))\b|\bwe(?:'ve| have) chosen\b`), doubt},
-	{Decision, true, `chose|switched|moved|migrated|dropped`, like(`\b(?:we|I)(?:'ve| have)? (?:chose|switched to|moved to|migrated to|dropped support)\b`), doubt},
-	{Decision, true, `let|we`, like(start + `(?:let'?s|let us|we(?:'ll| will|'re going to| are going to)) (?:go with|stick (?:with|to)|settle on|standardi[sz]e on|switch to|move to|migrate to|use|keep using|drop support)\b`), doubt},
+	{Decision, false, `decision|decided|agree|resolution|决定|结论|约定`,
+		like(`^(?:\*\*)?(?:decision|decided|agreed|agreement|resolution|决定|结论|约定)(?:\*\*)?\s*[:：]`), nil},
+	{Decision, false, `decided|agreed|settled on|opted|chosen`,
+		like(`\b(?:we|I|you)(?:'ve| have)? (?:decided|agreed (?:to|on|that)|settled on|opted (?:for|to))\b|\bwe(?:'ve| have) chosen\b`), doubt},
+	{Decision, true, `chose|switched|moved|migrated|dropped`,
+		like(`\b(?:we|I)(?:'ve| have)? (?:chose|switched to|moved to|migrated to|dropped support)\b`), doubt},
+	{Decision, true, `let|we`,
+		like(start + `(?:let'?s|let us|we(?:'ll| will|'re going to| are going to)) (?:go with|stick (?:with|to)|settle on|standardi[sz]e on|switch to|move to|migrate to|use|keep using|drop support)\b`), doubt},
 	{Decision, true, `going with`, like(`\bwe(?:'re| are) going with\b`), doubt},
 	{Decision, false, `我们|咱们|团队|大家`, like(`(?:我们|咱们|团队|大家)(?:已经|最终|最后|都)?(?:决定|商定|约定|选定|敲定|定下来|同意|一致认为)`), doubt},
-	{Decision, true, `我|最终|改用|统一|确定|就`, like(`(?:我(?:已经|最终|最后)?(?:决定|选定)|最终(?:选择|采用|决定)|(?:改用|统一用|统一使用|确定(?:用|采用|使用))\S|就(?:用|选|定)\S.*[吧了][。！]?$)`), doubt},
+	{Decision, true, `我|最终|改用|统一|确定|就`,
+		like(`(?:我(?:已经|最终|最后)?(?:决定|选定)|最终(?:选择|采用|决定)|(?:改用|统一用|统一使用|确定(?:用|采用|使用))\S|就(?:用|选|定)\S.*[吧了][。！]?$)`),
+		doubt},
 
-	{Constraint, true, `must`, like(`\bmust (?:not|never|always|only)\b|\bmustn't\b|\bmust be (?:under|below|above|at (?:most|least)|less|more|compatible|backwards?|able|idempotent|unique|kept|written|sent|run|built|stored|set|done|\w+ed (?:by|before|in|with|on|to|as|at|from|through|via|without)\b)|` +
-		`\bmust (?:run|work|fit|stay|remain|support|use|build|pass|compile|return|go through|keep|start|finish|ship|handle|accept|match|come|live|contain|include)\b`), like(`\b(?:a|the) must\b`)},
-	{Constraint, true, `allowed|forbidden|required|to `, like(`\b(?:(?:is|are)(?: not|n't) allowed|not allowed to|(?:is|are) forbidden|(?:is|are) required to|ha(?:s|ve) to (?:run|work|fit|support|remain|stay (?:under|below|compatible))|needs? to (?:remain|keep working|work (?:on|with|without)))\b`), doubt},
-	{Constraint, true, `deadline|date|budget|limit|due|more than|at most|at least`, like(`\b(?:the )?(?:deadline|release date|budget|limit) (?:is|was moved to|moves to|will be)\b|\b(?:is|are) due (?:on|by|in)\b|\b(?:no more than|at most|at least) \d`), doubt},
-	{Constraint, true, `必须|不|禁止|务必|千万|截止|期限|时间|预算|最多|至少|上限`, like(`必须|不得|禁止|不允许|不准|务必|千万(?:别|不要)|不能(?:超过|使用|依赖|改动?|引入|出现|低于|晚于)|(?:截止|最后期限|上线时间|预算)(?:日期|时间)?[是为：:]|(?:最多|至少|不超过|上限是?)\s*\d`),
+	{Constraint, true, `must`,
+		like(`\bmust (?:not|never|always|only)\b|\bmustn't\b|\bmust be (?:under|below|above|at (?:most|least)|less|more|compatible|backwards?|able|idempotent|unique|kept|written|sent|run|built|stored|set|done|\w+ed (?:by|before|in|with|on|to|as|at|from|through|via|without)\b)|` +
+			`\bmust (?:run|work|fit|stay|remain|support|use|build|pass|compile|return|go through|keep|start|finish|ship|handle|accept|match|come|live|contain|include)\b`), like(`\b(?:a|the) must\b`)},
+	{Constraint, true, `allowed|forbidden|required|to `,
+		like(`\b(?:(?:is|are)(?: not|n't) allowed|not allowed to|(?:is|are) forbidden|(?:is|are) required to|ha(?:s|ve) to (?:run|work|fit|support|remain|stay (?:under|below|compatible))|needs? to (?:remain|keep working|work (?:on|with|without)))\b`), doubt},
+	{Constraint, true, `deadline|date|budget|limit|due|more than|at most|at least`,
+		like(`\b(?:the )?(?:deadline|release date|budget|limit) (?:is|was moved to|moves to|will be)\b|\b(?:is|are) due (?:on|by|in)\b|\b(?:no more than|at most|at least) \d`), doubt},
+	{Constraint, true, `必须|不|禁止|务必|千万|截止|期限|时间|预算|最多|至少|上限`,
+		like(`必须|不得|禁止|不允许|不准|务必|千万(?:别|不要)|不能(?:超过|使用|依赖|改动?|引入|出现|低于|晚于)|(?:截止|最后期限|上线时间|预算)(?:日期|时间)?[是为：:]|(?:最多|至少|不超过|上限是?)\s*\d`),
 		like(`必须的|必须(?:离开|去|走|承认|说)|不得不|不得了`)},
 
-	{Preference, true, `prefer|i |dislike`, like(`\b(?:I|we)(?:'d| would)? (?:always |really |much |strongly |generally |usually )*prefer\b|\bmy preference is\b|\bI (?:really )?(?:like|want) (?:my|all|our) [\w ]{1,40}?(?:to (?:be|have|use)|in|with|without|as)\b|\bI (?:really )?(?:hate|dislike)(?: it)? when\b`), nil},
-	{Preference, true, `always|never|avoid`, like(`(?:^|[.!;]\s+)(?:please )?(?:(?:always|never) (?:` + chores + `)|avoid [a-z]+ing) \S+`), nil},
+	{Preference, true, `prefer|i |dislike`,
+		like(`\b(?:I|we)(?:'d| would)? (?:always |really |much |strongly |generally |usually )*prefer\b|\bmy preference is\b|\bI (?:really )?(?:like|want) (?:my|all|our) [\w ]{1,40}?(?:to (?:be|have|use)|in|with|without|as)\b|\bI (?:really )?(?:hate|dislike)(?: it)? when\b`), nil},
+	{Preference, true, `always|never|avoid`,
+		like(`(?:^|[.!;]\s+)(?:please )?(?:(?:always|never) (?:` + chores + `)|avoid [a-z]+ing) \S+`), nil},
 	{Preference, true, `always|never|usually`, like(`\b(?:we|I) (?:always|never|usually) (?:` + chores + `)\b`), nil},
 	{Preference, true, `我`, like(`我(?:更|比较|一般|通常|一直)?(?:喜欢用|喜欢把|偏好|偏爱|倾向于?|习惯用|习惯于|希望你|更喜欢)|我不(?:喜欢|希望)`), nil},
-	{Preference, true, `总是|永远|一律|尽量|再`, like(`(?:^|[。！；])(?:请)?(?:总是|永远|一律|尽量)(?:要|不要|别|用|使用|先|写|把|避免)|(?:不要|别)再(?:用|写|提交|使用|改)`), like(`总是要求`)},
+	{Preference, true, `总是|永远|一律|尽量|再`,
+		like(`(?:^|[。！；])(?:请)?(?:总是|永远|一律|尽量)(?:要|不要|别|用|使用|先|写|把|避免)|(?:不要|别)再(?:用|写|提交|使用|改)`), like(`总是要求`)},
 }
 
 // chores are the verbs of habitual work in preferences.
@@ -164,7 +180,8 @@ const chores = `use|run|write|add|commit|push|put|call|ask|check|test|keep|name|
 func kindOf(said string, assistant bool) (Kind, bool) {
 	low := strings.ToLower(said)
 	for _, r := range rules {
-		if !(r.person && assistant) && r.mayKnow(low) && r.is.MatchString(said) && (r.not == nil || !r.not.MatchString(said)) {
+		if !(r.person && assistant) && r.mayKnow(low) && r.is.MatchString(said) &&
+			(r.not == nil || !r.not.MatchString(said)) {
 			return r.kind, saying(said)
 		}
 	}

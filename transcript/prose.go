@@ -20,7 +20,8 @@ func Prose(text string) (lines []string) {
 		mark := listMark.FindString(said)
 		switch {
 		case said == "", strings.ContainsAny(said[:1], "#|>"):
-		case mark == "" && was && strings.TrimLeft(line, " ") != line && strings.HasPrefix(strings.ReplaceAll(line, "\t", "    "), "    "):
+		case mark == "" && was && strings.TrimLeft(line, " ") != line &&
+			strings.HasPrefix(strings.ReplaceAll(line, "\t", "    "), "    "):
 			blank = true // indented code continues
 		default:
 			said = strings.TrimSpace(said[len(mark):])

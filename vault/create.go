@@ -54,7 +54,8 @@ func (w *Writer) createAt(s *spot, c *Change, data []byte) (Written, error) {
 		err = w.syncDir(s)
 		if err != nil {
 			// The caller will retry.
-			err = errors.Join(err, w.call("take back", func() error { return renameNew(s.dir, s.base, s.dir, draft.temp()) }))
+			err = errors.Join(err,
+				w.call("take back", func() error { return renameNew(s.dir, s.base, s.dir, draft.temp()) }))
 		}
 		return err
 	})
@@ -142,7 +143,8 @@ func (w *Writer) remove(s *spot, old *source, c *Change, foreign time.Time) (Wri
 		}
 		err := w.syncDir(s)
 		if err != nil {
-			err = errors.Join(err, w.call("put back", func() error { return renameNew(s.dir, away.temp(), s.dir, s.base) }))
+			err = errors.Join(err,
+				w.call("put back", func() error { return renameNew(s.dir, away.temp(), s.dir, s.base) }))
 		}
 		return err
 	})

@@ -49,7 +49,8 @@ func FileSystemOf(dir string) (FileSystem, error) {
 		kind.name = fmt.Sprintf("%#x", uint32(st.Type))
 	}
 	size := uint64(st.Bsize)
-	fs := FileSystem{Name: kind.name, Exchange: kind.exchange, Free: st.Bavail * size, Total: st.Blocks * size, Files: st.Ffree}
+	fs := FileSystem{Name: kind.name, Exchange: kind.exchange, Free: st.Bavail * size, Total: st.Blocks * size,
+		Files: st.Ffree}
 	if st.Files == 0 { // inodes are allocated on demand
 		fs.Files = math.MaxUint64
 	}

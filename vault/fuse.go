@@ -38,12 +38,14 @@ func (w *Writer) fuseOf(path string) error {
 	}
 	until := now.Add(fuseRest)
 	w.blown[path] = until
-	w.logger().Error("a file was changed too often, and is left alone", "path", path, "times", len(recent), "until", until)
+	w.logger().Error("a file was changed too often, and is left alone", "path", path, "times", len(recent), "until",
+		until)
 	return blownError(path, until)
 }
 
 func blownError(path string, until time.Time) error {
-	return &RefusedError{path, fmt.Sprintf("memwatchd has changed it too often within a minute, as if another program undid it each time; it is left alone until %s: see the journal for what was changed", until.Format(time.TimeOnly))}
+	return &RefusedError{path,
+		fmt.Sprintf("memwatchd has changed it too often within a minute, as if another program undid it each time; it is left alone until %s: see the journal for what was changed", until.Format(time.TimeOnly))}
 }
 
 // spend counts a write-back of the file at path.

@@ -41,7 +41,8 @@ func (w gate) refuses(old *source) error {
 func (w gate) fits(path string, data []byte) error {
 	switch {
 	case int64(len(data)) > w.maxSize():
-		return &RefusedError{path, fmt.Sprintf("it would have %d bytes, and files above %d are not written; split it", len(data), w.maxSize())}
+		return &RefusedError{path,
+			fmt.Sprintf("it would have %d bytes, and files above %d are not written; split it", len(data), w.maxSize())}
 	case !utf8.Valid(data):
 		return &RefusedError{path, "it would not be valid UTF-8; write text only"}
 	}
@@ -88,7 +89,8 @@ func explain(path string, err error) error {
 		return &RefusedError{path, fmt.Sprintf("%v; edit it yourself", err)}
 	case errors.Is(err, errJournal):
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, unix.EROFS):
-		return &RefusedError{path, fmt.Sprintf("%v; allow memwatchd to write the file and its directory, or edit it yourself", err)}
+		return &RefusedError{path,
+			fmt.Sprintf("%v; allow memwatchd to write the file and its directory, or edit it yourself", err)}
 	}
 	return pathError("write", path, err)
 }

@@ -18,7 +18,8 @@ import (
 func (w *Writer) Move(ctx context.Context, from, to string, c Change) (Written, error) {
 	c.Path = from
 	if reason := w.Vault.Skips(to, false); reason != "" {
-		return Written{}, &RefusedError{from, fmt.Sprintf("to %s: %s: it would not be read as memory any more", to, reason)}
+		return Written{}, &RefusedError{from,
+			fmt.Sprintf("to %s: %s: it would not be read as memory any more", to, reason)}
 	}
 	return w.try(ctx, c, func() (Written, error) { return w.attemptMove(ctx, &c, to) })
 }
@@ -72,7 +73,8 @@ func (w *Writer) move(s, target *spot, old *source, c *Change, foreign time.Time
 	disown := w.own(target.path, old.hash, foreign)
 	if err = w.rename(s, target, old); err == nil {
 		if err = errors.Join(w.syncDir(target), w.syncDir(s)); err != nil {
-			err = errors.Join(err, w.call("move back", func() error { return renameNew(target.dir, target.base, s.dir, s.base) }))
+			err = errors.Join(err,
+				w.call("move back", func() error { return renameNew(target.dir, target.base, s.dir, s.base) }))
 		}
 	}
 	happened, unsettled := w.rechecks().settle(s, r, false)
@@ -125,7 +127,8 @@ func (w *Writer) rename(s, target *spot, old *source) error {
 	if err == nil && out.same(look{old.Stamp, old.hash}) && hold.held() {
 		return nil
 	}
-	err = errors.Join(err, w.call("move back", func() error { return renameNew(target.dir, target.base, s.dir, s.base) }))
+	err = errors.Join(err,
+		w.call("move back", func() error { return renameNew(target.dir, target.base, s.dir, s.base) }))
 	if err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}

@@ -111,7 +111,8 @@ var (
 func (w *Writer) ask(c *Change, old *source) (data []byte, err error) {
 	defer func() {
 		if v := recover(); v != nil {
-			w.logger().Error("panic in a change", "path", c.Path, "cause", c.Cause, "err", v, "stack", string(debug.Stack()))
+			w.logger().Error("panic in a change", "path", c.Path, "cause", c.Cause, "err", v, "stack",
+				string(debug.Stack()))
 			data, err = nil, errPanic
 		}
 	}()

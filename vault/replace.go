@@ -181,7 +181,8 @@ func (w *Writer) replace(s *spot, old *source, c *Change, data []byte, foreign t
 // journalled records a change in the journal, calls do to put the draft in
 // place, and records the result. If do fails, journalled examines the files to
 // find out whether the change was made, regardless of the error.
-func (w *Writer) journalled(s *spot, c *Change, draft *draft, before, after []byte, foreign time.Time, do func() error) (Written, error) {
+func (w *Writer) journalled(s *spot, c *Change, draft *draft, before, after []byte, foreign time.Time,
+	do func() error) (Written, error) {
 	r, err := w.Journal.Begin(record(c, draft.temp(), before, after))
 	if err != nil {
 		w.drop(s, draft)
@@ -253,7 +254,8 @@ func record(c *Change, temp string, before, after []byte) journal.Record {
 // going to write.
 func (w *Writer) swap(s *spot, old *source, d *draft) error {
 	temp := d.temp()
-	if err := w.call("name temporary file", func() error { return supported(renameNew(s.dir, d.name, s.dir, temp)) }); err != nil {
+	if err := w.call("name temporary file",
+		func() error { return supported(renameNew(s.dir, d.name, s.dir, temp)) }); err != nil {
 		return err
 	}
 	hold, err := w.lease(old.fd)
@@ -334,7 +336,8 @@ func (w *Writer) makeDraft(s *spot, data []byte, old *source) (*draft, error) {
 	var f *os.File
 	err := w.call("create temporary file", func() error {
 		fd, err := retry(func() (int, error) {
-			return unix.Openat(s.dir, d.name, unix.O_RDWR|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
+			return unix.Openat(s.dir, d.name, unix.O_RDWR|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC,
+				0o600)
 		})
 		if err == nil {
 			f = os.NewFile(uintptr(fd), d.name)
@@ -394,7 +397,8 @@ func (w *Writer) dress(f *os.File, s *spot, old *source) error {
 		return mode(uint32(parent.Mode) & 0o666)
 	}
 	if st.Uid != old.stat.Uid || st.Gid != old.stat.Gid {
-		err := w.call("set owner of temporary file", func() error { return unix.Fchown(fd, int(old.stat.Uid), int(old.stat.Gid)) })
+		err := w.call("set owner of temporary file",
+			func() error { return unix.Fchown(fd, int(old.stat.Uid), int(old.stat.Gid)) })
 		if err != nil {
 			return fmt.Errorf("%w: %w", errUndress, err)
 		}

@@ -135,7 +135,8 @@ func (p *places) find(h journal.Hunk, first, last bool) (place, string) {
 		p.from = best.end
 		return best, ""
 	case ties > 1 && len(written) > 0:
-		return place{}, fmt.Sprintf("line %d: the same lines stand in %d places now; change the right one yourself", h.Line, ties)
+		return place{}, fmt.Sprintf("line %d: the same lines stand in %d places now; change the right one yourself",
+			h.Line, ties)
 	case ties > 1:
 		return place{}, fmt.Sprintf("line %d: the lines around it stand in %d places now; put back yourself what was there", h.Line, ties)
 	case len(written) > 0 && !seen:
@@ -159,7 +160,8 @@ func (p *places) matches(start int, lines [][]byte) bool {
 		if bytes.Equal(line, now) {
 			continue
 		}
-		if i < len(lines)-1 || !bytes.Equal(withoutEnd(line), withoutEnd(now)) || len(lineEnd(line)) > 0 && len(lineEnd(now)) > 0 {
+		if i < len(lines)-1 || !bytes.Equal(withoutEnd(line), withoutEnd(now)) ||
+			len(lineEnd(line)) > 0 && len(lineEnd(now)) > 0 {
 			return false
 		}
 	}
@@ -187,7 +189,8 @@ func agreeing(context [][]byte, now func(int) []byte) int {
 // telling reports whether a context identifies a place: all of its lines match,
 // and at least one of them is not blank.
 func telling(context [][]byte, agree int) bool {
-	return agree == len(context) && slices.ContainsFunc(context, func(line []byte) bool { return len(bytes.TrimSpace(line)) > 0 })
+	return agree == len(context) &&
+		slices.ContainsFunc(context, func(line []byte) bool { return len(bytes.TrimSpace(line)) > 0 })
 }
 
 // replace replaces each hunk with its old lines. Lines that were at the end of

@@ -24,7 +24,8 @@ func WriteState(path string, data []byte) error {
 	// The name is fixed, so that crashes leave at most one such file.
 	draft := path + journal.DraftEnding
 	fd, err := retry(func() (int, error) {
-		return unix.Open(draft, unix.O_WRONLY|unix.O_CREAT|unix.O_TRUNC|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0o600)
+		return unix.Open(draft, unix.O_WRONLY|unix.O_CREAT|unix.O_TRUNC|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC,
+			0o600)
 	})
 	if err != nil {
 		return pathError("write state", path, err)

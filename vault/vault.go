@@ -145,7 +145,8 @@ func (v *Vault) Directory(path string) (memory.FileID, bool) {
 			return fileID(&st), nil
 		})
 	}
-	return id, err == nil || exhausted(err) || !Absent(err) && !errors.Is(err, ErrRoot) && !errors.Is(err, fs.ErrPermission)
+	return id, err == nil || exhausted(err) ||
+		!Absent(err) && !errors.Is(err, ErrRoot) && !errors.Is(err, fs.ErrPermission)
 }
 
 // Look is [Vault.Stat] for a path that may be excluded: it returns [ErrSkipped]

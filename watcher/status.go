@@ -49,7 +49,8 @@ func (w *Watcher) Status() Status {
 		s.Warnings = append(s.Warnings, cause)
 	}
 	if s.Held > 0 {
-		s.Warnings = append(s.Warnings, fmt.Sprintf("%d files are gone at once; they are kept until a second scan agrees", s.Held))
+		s.Warnings = append(s.Warnings,
+			fmt.Sprintf("%d files are gone at once; they are kept until a second scan agrees", s.Held))
 	}
 	if s.Unread && s.Root == RootWatched {
 		s.Warnings = append(s.Warnings, "part of the memory cannot be read, trying again: see the skipped files")

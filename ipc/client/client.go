@@ -93,7 +93,8 @@ func (c *Client) send(ctx context.Context, req *api.Request) (*http.Response, er
 	if err != nil {
 		return nil, err
 	}
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://memwatchd/v1/"+req.Operation().Name, bytes.NewReader(body))
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://memwatchd/v1/"+req.Operation().Name,
+		bytes.NewReader(body))
 	if err != nil {
 		return nil, err
 	}
@@ -111,7 +112,8 @@ func (c *Client) send(ctx context.Context, req *api.Request) (*http.Response, er
 	res, err := transport.RoundTrip(r)
 	switch {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ECONNREFUSED):
-		return nil, fmt.Errorf("%w on %s: start it with `%s`", ErrNoDaemon, socket, cmp.Or(c.Starter, "memwatchd serve"))
+		return nil, fmt.Errorf("%w on %s: start it with `%s`", ErrNoDaemon, socket,
+			cmp.Or(c.Starter, "memwatchd serve"))
 	case errors.Is(err, fs.ErrPermission):
 		return nil, fmt.Errorf("%w on %s: %w, the socket is another user's", ErrNoDaemon, socket, fs.ErrPermission)
 	case err != nil:

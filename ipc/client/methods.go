@@ -123,7 +123,8 @@ func (c *Client) ItemDelete(ctx context.Context, r api.ItemDeleteRequest) (*api.
 }
 
 // ItemDeleteNamespace deletes all items of a namespace.
-func (c *Client) ItemDeleteNamespace(ctx context.Context, r api.ItemDeleteNamespaceRequest) (*api.ItemDeleteAnswer, error) {
+func (c *Client) ItemDeleteNamespace(ctx context.Context, r api.ItemDeleteNamespaceRequest) (*api.ItemDeleteAnswer,
+	error) {
 	return ask[api.ItemDeleteAnswer](ctx, c, r)
 }
 

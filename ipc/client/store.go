@@ -111,7 +111,8 @@ func (s *Store) Get(ctx context.Context, subjectID, namespace, key string, opt R
 	if subjectID == "" {
 		return StoredItem{}, false, nil
 	}
-	answer, err := s.client().ItemGet(ctx, api.ItemGetRequest{Namespace: namespace, Key: key, Scope: scopeOf(subjectID, opt.Context)})
+	answer, err := s.client().
+		ItemGet(ctx, api.ItemGetRequest{Namespace: namespace, Key: key, Scope: scopeOf(subjectID, opt.Context)})
 	if err != nil {
 		return StoredItem{}, false, unlessMissing(err)
 	}
@@ -126,7 +127,8 @@ func (s *Store) List(ctx context.Context, subjectID, namespace string, opt ReadO
 		return nil, nil
 	}
 	var items []StoredItem
-	r := api.ItemListRequest{Namespace: namespace, Prefix: opt.Prefix, Limit: page, Scope: scopeOf(subjectID, opt.Context)}
+	r := api.ItemListRequest{Namespace: namespace, Prefix: opt.Prefix, Limit: page,
+		Scope: scopeOf(subjectID, opt.Context)}
 	for {
 		if opt.Limit > 0 {
 			r.Limit = min(page, opt.Limit-len(items))
@@ -170,7 +172,9 @@ func (s *Store) Delete(ctx context.Context, subjectID, namespace, key string) er
 	if subjectID == "" {
 		return nil
 	}
-	_, err := s.client().ItemDelete(ctx, api.ItemDeleteRequest{Namespace: namespace, Key: key, Scope: scopeOf(subjectID, ContextPrivate)})
+	_, err := s.client().
+		ItemDelete(ctx, api.ItemDeleteRequest{Namespace: namespace, Key: key,
+			Scope: scopeOf(subjectID, ContextPrivate)})
 	return unlessMissing(err)
 }
 
@@ -179,7 +183,9 @@ func (s *Store) DeleteNamespace(ctx context.Context, subjectID, namespace string
 	if subjectID == "" {
 		return nil
 	}
-	_, err := s.client().ItemDeleteNamespace(ctx, api.ItemDeleteNamespaceRequest{Namespace: namespace, Scope: scopeOf(subjectID, ContextPrivate)})
+	_, err := s.client().
+		ItemDeleteNamespace(ctx,
+			api.ItemDeleteNamespaceRequest{Namespace: namespace, Scope: scopeOf(subjectID, ContextPrivate)})
 	return unlessMissing(err)
 }
 
@@ -189,12 +195,14 @@ func (s *Store) WipeSubject(ctx context.Context, subjectID string) error {
 	if subjectID == "" {
 		return nil
 	}
-	answer, err := s.client().WipeSubject(ctx, api.WipeRequest{Confirm: subjectID, Scope: scopeOf(subjectID, ContextPrivate)})
+	answer, err := s.client().
+		WipeSubject(ctx, api.WipeRequest{Confirm: subjectID, Scope: scopeOf(subjectID, ContextPrivate)})
 	if err != nil {
 		return err
 	}
 	if len(answer.Failed) > 0 {
-		return api.Errorf(api.Unavailable, "%d files of %s could not be deleted", len(answer.Failed), subjectID).WithHint("%s", answer.Failed[0])
+		return api.Errorf(api.Unavailable, "%d files of %s could not be deleted", len(answer.Failed), subjectID).
+			WithHint("%s", answer.Failed[0])
 	}
 	return nil
 }
@@ -236,7 +244,8 @@ func stored(i *api.Item) StoredItem {
 		return StoredItem{}
 	}
 	item := StoredItem{
-		SubjectID: i.Subject, Namespace: i.Namespace, Key: i.Key, Value: i.Value, Visibility: parseVisibility(i.Visibility),
+		SubjectID: i.Subject, Namespace: i.Namespace, Key: i.Key, Value: i.Value,
+		Visibility: parseVisibility(i.Visibility),
 		Confidence: i.Confidence, CreatedAt: unixSeconds(i.Created), UpdatedAt: unixSeconds(i.Updated),
 	}
 	if i.Source != "" {

@@ -87,7 +87,8 @@ func (b *Bridge) ask(ctx context.Context, req *api.Request) (json.RawMessage, er
 		return raw, err
 	}
 	if errors.Is(err, context.DeadlineExceeded) {
-		return nil, api.Errorf(api.Unavailable, "%s: the daemon does not answer", req.Operation().Name).WithHint("restart it, or look at its log")
+		return nil, api.Errorf(api.Unavailable, "%s: the daemon does not answer", req.Operation().Name).
+			WithHint("restart it, or look at its log")
 	}
 	return nil, api.Errorf(api.Unavailable, "%v", err)
 }

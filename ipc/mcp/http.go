@@ -119,7 +119,8 @@ func (h *Handler) Answer(r *http.Request, read func() ([]byte, error)) (*Answer,
 	h.http.ServeHTTP(w, r)
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return &Answer{Status: w.status, Header: w.header, Body: w.body.Bytes(), Operation: e.op, Code: cmp.Or(e.code, w.code())}, nil
+	return &Answer{Status: w.status, Header: w.header, Body: w.body.Bytes(), Operation: e.op,
+		Code: cmp.Or(e.code, w.code())}, nil
 }
 
 // exchange determines the caller and the tools of a request.

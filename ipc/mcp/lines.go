@@ -86,7 +86,8 @@ func (l *lineWire) heard(line []byte) (answered bool, problem *jsonrpc.Error) {
 	messages := []json.RawMessage{line}
 	if line[0] == '[' {
 		messages = nil // otherwise Unmarshal would overwrite the line
-		if err := json.Unmarshal(line, &messages); err != nil || !l.batches || len(messages) == 0 || len(messages) > maxBatch {
+		if err := json.Unmarshal(line, &messages); err != nil || !l.batches || len(messages) == 0 ||
+			len(messages) > maxBatch {
 			return refused(jsonrpc.CodeInvalidRequest, "such a batch of messages is not part of the protocol")
 		}
 	}

@@ -65,7 +65,8 @@ func (s *server) readResource(ctx context.Context, req *mcp.ReadResourceRequest)
 		}
 		return nil, rpcError(err)
 	}
-	return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: req.Params.URI, MIMEType: markdown, Text: answer.Text}}}, nil
+	return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: req.Params.URI, MIMEType: markdown,
+		Text: answer.Text}}}, nil
 }
 
 // resourcePage is the number of files in a page of the list, and maxCompletions

@@ -35,14 +35,16 @@ type server struct {
 
 // start creates the server from the fields.
 func (s *server) start() *server {
-	s.Server = mcp.NewServer(&mcp.Implementation{Name: "memwatchd", Title: "Memory", Version: s.version}, &mcp.ServerOptions{
-		Capabilities: &mcp.ServerCapabilities{
-			Tools: &mcp.ToolCapabilities{}, Resources: &mcp.ResourceCapabilities{}, Completions: &mcp.CompletionCapabilities{},
-		},
-		CompletionHandler: s.complete,
-		// The list depends on the permissions of the caller.
-		SetCacheable: func(_ context.Context, _ mcp.Request, c *mcp.Cacheable) { c.CacheScope = "private" },
-	})
+	s.Server = mcp.NewServer(&mcp.Implementation{Name: "memwatchd", Title: "Memory", Version: s.version},
+		&mcp.ServerOptions{
+			Capabilities: &mcp.ServerCapabilities{
+				Tools: &mcp.ToolCapabilities{}, Resources: &mcp.ResourceCapabilities{},
+				Completions: &mcp.CompletionCapabilities{},
+			},
+			CompletionHandler: s.complete,
+			// The list depends on the permissions of the caller.
+			SetCacheable: func(_ context.Context, _ mcp.Request, c *mcp.Cacheable) { c.CacheScope = "private" },
+		})
 	for _, t := range Tools {
 		if s.profile.has(t) {
 			s.AddTool(t.described(), s.handler(t))
@@ -82,7 +84,8 @@ func (a Result) result() (*mcp.CallToolResult, error) {
 		return nil, err
 	}
 	return &mcp.CallToolResult{
-		Content: []mcp.Content{&mcp.TextContent{Text: a.Text}}, StructuredContent: json.RawMessage(fields), IsError: a.Failed,
+		Content: []mcp.Content{&mcp.TextContent{Text: a.Text}}, StructuredContent: json.RawMessage(fields),
+		IsError: a.Failed,
 	}, nil
 }
 

@@ -69,7 +69,8 @@ func (p Profile) has(t *Tool) bool { return t.Core || p == AllTools }
 // allowed reports whether the caller may execute at least one of the tool's
 // operations.
 func (t *Tool) allowed(may *api.OperationsAnswer) bool {
-	return may.Enabled && slices.ContainsFunc(t.ops, func(op *api.Operation) bool { return slices.Contains(may.Operations, op.Name) })
+	return may.Enabled &&
+		slices.ContainsFunc(t.ops, func(op *api.Operation) bool { return slices.Contains(may.Operations, op.Name) })
 }
 
 // aliases are parameter names that models know from other tools.

@@ -222,7 +222,8 @@ func (b *toolText) todo(a *api.TodoAnswer) {
 		for _, t := range a.Plan.Waiting {
 			b.facts("to be ticked: "+t.Text, t.Reason)
 		}
-		b.line("(%d to be ticked, %d unclear, %d left alone)", len(a.Plan.Waiting), len(a.Plan.Unclear), len(a.Plan.Known))
+		b.line("(%d to be ticked, %d unclear, %d left alone)", len(a.Plan.Waiting), len(a.Plan.Unclear),
+			len(a.Plan.Known))
 		return
 	}
 	b.line("%s %s", box(a.State), a.Text)

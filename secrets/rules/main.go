@@ -143,7 +143,8 @@ func closed(form string) string {
 // wordsOf returns words of which every match of a rule contains at least one,
 // or nil if the rule is not selected.
 func wordsOf(r rule) []string {
-	if slices.Contains(leftOut, r.ID) || r.Regex == "" || strings.HasPrefix(strings.TrimPrefix(r.Regex, "(?i)"), nearby) {
+	if slices.Contains(leftOut, r.ID) || r.Regex == "" ||
+		strings.HasPrefix(strings.TrimPrefix(r.Regex, "(?i)"), nearby) {
 		return nil
 	}
 	if words := named[r.ID]; words != nil {
@@ -189,7 +190,8 @@ func literals(re *syntax.Regexp) (words []string, exact bool) {
 			s = strings.ToLower(s) // the usual spelling of providers
 		}
 		return []string{s}, true
-	case syntax.OpEmptyMatch, syntax.OpWordBoundary, syntax.OpBeginText, syntax.OpEndText, syntax.OpBeginLine, syntax.OpEndLine:
+	case syntax.OpEmptyMatch, syntax.OpWordBoundary, syntax.OpBeginText, syntax.OpEndText, syntax.OpBeginLine,
+		syntax.OpEndLine:
 		return []string{""}, true
 	case syntax.OpCharClass:
 		n := 0

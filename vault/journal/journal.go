@@ -191,7 +191,8 @@ func (j *Journal) Begin(r Record) (Record, error) {
 	}
 	n := max(j.last+1, idNumber(r.Time))
 	if n >= 1<<(5*idLength) {
-		return Record{}, fmt.Errorf("journal: no id for a change at %s: set the clock right", r.Time.Format(time.RFC3339))
+		return Record{}, fmt.Errorf("journal: no id for a change at %s: set the clock right",
+			r.Time.Format(time.RFC3339))
 	}
 	r.ID, r.State = formatID(n), StateIntent
 	if r.Group == "" {

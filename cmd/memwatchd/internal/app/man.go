@@ -64,7 +64,8 @@ func writeManual(root *cobra.Command, b build.Info, dir string) error {
 		return err
 	}
 	head := fmt.Sprintf("%% \"MEMWATCHD.YAML\" \"5\" \"%s\" \"%s\" \"\"\n", b.Time.Format("Jan 2006"), source)
-	return os.WriteFile(filepath.Join(formats, "memwatchd.yaml.5"), md2man.Render([]byte(head+configurationPage())), 0o644)
+	return os.WriteFile(filepath.Join(formats, "memwatchd.yaml.5"), md2man.Render([]byte(head+configurationPage())),
+		0o644)
 }
 
 // codeLines matches the indent of lines that help prints unchanged.
@@ -96,8 +97,10 @@ func surroundings() string {
 		code int
 		text string
 	}{
-		{0, "It is done."}, {cli.ExitFailed, "It failed."}, {cli.ExitUsage, "What was typed, or a configuration, is not right."},
-		{cli.ExitUnhealthy, "There is an answer, and something is not as it should be."}, {cli.ExitNoDaemon, "No daemon answers."},
+		{0, "It is done."}, {cli.ExitFailed, "It failed."},
+		{cli.ExitUsage, "What was typed, or a configuration, is not right."},
+		{cli.ExitUnhealthy, "There is an answer, and something is not as it should be."},
+		{cli.ExitNoDaemon, "No daemon answers."},
 	} {
 		fmt.Fprintf(&b, "\n**%d**\n: %s\n", e.code, e.text)
 	}

@@ -36,9 +36,11 @@ Without --tools all, the agent is given the core of them: search, get, context, 
 				return err
 			}
 			if term.IsTerminal(cmd.InOrStdin()) {
-				fmt.Fprintln(g.Stderr, term.Wrap("This is for agents, which start it and send messages of the Model Context Protocol: memwatchd mcp install puts it into their settings. Ctrl-D ends it.", term.Width(g.Stderr), ""))
+				fmt.Fprintln(g.Stderr,
+					term.Wrap("This is for agents, which start it and send messages of the Model Context Protocol: memwatchd mcp install puts it into their settings. Ctrl-D ends it.", term.Width(g.Stderr), ""))
 			}
-			b := &mcp.Bridge{Client: client, Profile: profile, Version: build.Version(), Off: !config.Memory.Enabled, Stack: g.Stderr}
+			b := &mcp.Bridge{Client: client, Profile: profile, Version: build.Version(), Off: !config.Memory.Enabled,
+				Stack: g.Stderr}
 			return b.Run(cmd.Context(), cmd.InOrStdin(), g.Stdout)
 		},
 	}

@@ -42,7 +42,8 @@ func Current() Info {
 }
 
 func buildOf(info *debug.BuildInfo, archived string) Info {
-	b := Info{Version: cmp.Or(info.Main.Version, "(devel)"), Go: cmp.Or(info.GoVersion, runtime.Version()), Platform: runtime.GOOS + "/" + runtime.GOARCH}
+	b := Info{Version: cmp.Or(info.Main.Version, "(devel)"), Go: cmp.Or(info.GoVersion, runtime.Version()),
+		Platform: runtime.GOOS + "/" + runtime.GOARCH}
 	for _, s := range info.Settings {
 		switch s.Key {
 		case "vcs.revision":
@@ -57,7 +58,8 @@ func buildOf(info *debug.BuildInfo, archived string) Info {
 		b.Commit = m[2]
 		b.Time, _ = time.Parse("20060102150405", m[1])
 	}
-	if hash, when, ok := strings.Cut(strings.TrimSpace(archived), " "); ok && b.Commit == "" && !strings.HasPrefix(hash, "$") {
+	if hash, when, ok := strings.Cut(strings.TrimSpace(archived), " "); ok && b.Commit == "" &&
+		!strings.HasPrefix(hash, "$") {
 		b.Commit = hash
 		b.Time, _ = time.Parse(time.RFC3339, when)
 	}

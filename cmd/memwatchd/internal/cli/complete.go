@@ -22,7 +22,8 @@ const (
 
 // isCompletion reports whether a shell runs the program for completion.
 func isCompletion(args []string) bool {
-	return len(args) > 0 && slices.Contains([]string{cobra.ShellCompRequestCmd, cobra.ShellCompNoDescRequestCmd, bashRequest}, args[0])
+	return len(args) > 0 &&
+		slices.Contains([]string{cobra.ShellCompRequestCmd, cobra.ShellCompNoDescRequestCmd, bashRequest}, args[0])
 }
 
 // noInput replaces standard input during completion, because the input of the
@@ -57,7 +58,8 @@ var Contexts = []string{"private", "public", "unknown"}
 // CompleteWords returns a completion function for fixed words.
 func CompleteWords(words ...string) cobra.CompletionFunc {
 	return func(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
-		return slices.DeleteFunc(slices.Clone(words), func(w string) bool { return !strings.HasPrefix(w, typed) }), noFiles
+		return slices.DeleteFunc(slices.Clone(words), func(w string) bool { return !strings.HasPrefix(w, typed) }),
+			noFiles
 	}
 }
 
@@ -79,7 +81,8 @@ func completeArguments(op *api.Operation, way *api.Command, req *api.Request, g 
 				n := naming{g: g, cmd: cmd, way: way, req: req, args: args[:i], words: args[i:]}
 				names, directive := n.param(p, typed)
 				// A task or a file name must not become a flag.
-				return slices.DeleteFunc(names, func(name string) bool { return strings.HasPrefix(name, "-") }), directive
+				return slices.DeleteFunc(names, func(name string) bool { return strings.HasPrefix(name, "-") }),
+					directive
 			}
 		}
 		return nil, noFiles

@@ -33,7 +33,8 @@ func newHelp() *cobra.Command {
 			about.InitDefaultVersionFlag()
 			return about.Help()
 		},
-		ValidArgsFunction: func(cmd *cobra.Command, args []string, typed string) (names []string, _ cobra.ShellCompDirective) {
+		ValidArgsFunction: func(cmd *cobra.Command, args []string, typed string) (names []string,
+			_ cobra.ShellCompDirective) {
 			about := cmd.Root()
 			for _, name := range args {
 				about = below(about, name)
@@ -70,7 +71,8 @@ func UnknownCommand(cmd *cobra.Command, name string) error {
 			names = append(names, c.Name())
 		}
 	}
-	return UsageError{Err: fmt.Errorf("unknown command %q for %q%s", name, cmd.CommandPath(), config.Suggestion(name, names))}
+	return UsageError{Err: fmt.Errorf("unknown command %q for %q%s", name, cmd.CommandPath(),
+		config.Suggestion(name, names))}
 }
 
 // OnlyCommands validates the arguments of a runnable command that has

@@ -139,7 +139,8 @@ func NewRoot(g *Globals) *cobra.Command {
 	f.BoolVar(&g.NoColor, "no-color", false, "print without colours")
 	completeGlobals(root, g)
 
-	root.AddGroup(&cobra.Group{ID: "daemon", Title: "The daemon:"}, &cobra.Group{ID: "agents", Title: "Connect agents:"}, &cobra.Group{ID: "ask", Title: "Ask it:"},
+	root.AddGroup(&cobra.Group{ID: "daemon", Title: "The daemon:"},
+		&cobra.Group{ID: "agents", Title: "Connect agents:"}, &cobra.Group{ID: "ask", Title: "Ask it:"},
 		&cobra.Group{ID: "shell", Title: "At the command line:"})
 	for _, c := range []*cobra.Command{newConfig(g), newVersion(g)} {
 		c.GroupID = "daemon"

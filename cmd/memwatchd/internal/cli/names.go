@@ -60,7 +60,9 @@ func (n *naming) ask(sort, typed string) []string {
 	var out []string
 	for _, found := range list {
 		// Shells read one name per line and trim it.
-		if found.text == strings.TrimSpace(found.text) && !strings.ContainsFunc(found.text, func(r rune) bool { return term.Harmful(r, false) }) && utf8.ValidString(found.text) {
+		if found.text == strings.TrimSpace(found.text) &&
+			!strings.ContainsFunc(found.text, func(r rune) bool { return term.Harmful(r, false) }) &&
+			utf8.ValidString(found.text) {
 			out = append(out, found.completion())
 		}
 	}
@@ -102,7 +104,8 @@ func shortly(text string) string {
 // completed one directory at a time.
 func listed(what string) func(context.Context, *client.Client, *naming, string) ([]name, error) {
 	return func(ctx context.Context, c *client.Client, _ *naming, typed string) (list []name, err error) {
-		answer, err := c.Complete(ctx, api.CompleteRequest{What: what, Prefix: typed, Steps: what == "path", Limit: maxNames, Fresh: AtOnce})
+		answer, err := c.Complete(ctx,
+			api.CompleteRequest{What: what, Prefix: typed, Steps: what == "path", Limit: maxNames, Fresh: AtOnce})
 		if err != nil {
 			return nil, err
 		}
@@ -201,7 +204,8 @@ func archived(ctx context.Context, c *client.Client, _ *naming, typed string) (l
 		file = ""
 	}
 	answer, err := c.Search(ctx, api.SearchRequest{
-		Mode: "overlap", All: true, Kinds: []string{"archive"}, Path: file, Limit: maxTexts, Count: new(bool), Fresh: AtOnce,
+		Mode: "overlap", All: true, Kinds: []string{"archive"}, Path: file, Limit: maxTexts, Count: new(bool),
+		Fresh: AtOnce,
 	})
 	if err != nil {
 		return nil, err

@@ -48,7 +48,8 @@ func advised(a *api.CheckAnswer) []string {
 		fits bool
 		text string
 	}{
-		{len(a.Refused) == 0 && (wrong || len(a.Differing) > 0), "check --fix puts counters and the index right, and changes nothing else"},
+		{len(a.Refused) == 0 && (wrong || len(a.Differing) > 0),
+			"check --fix puts counters and the index right, and changes nothing else"},
 		{len(a.Refused) > 0, "status says what a file waits for that could not be mended"},
 		{because("conflict copy"), "compare a conflict copy with its file, and remove it"},
 		{because("file too large"), "split a file that is too large, or raise watch.max_file_size"},

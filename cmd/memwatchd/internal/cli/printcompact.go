@@ -76,8 +76,10 @@ func (p *Printer) plan(b *strings.Builder, plan *api.CompactPlan, since time.Tim
 func (p *Printer) step(b *strings.Builder, path string, s api.CompactStep, short bool) {
 	p.titled(b, indent, path, s.Line, strings.Join(s.Section, sectionMark), s.Reason)
 	if s.Score != nil {
-		p.hanging(b, indent+"  ", "", 0, plainText(term.AsMuted, fmt.Sprintf("score %.3f = use %.3f (%.2f uses, %s) + recency %.3f (%.0f days old)",
-			s.Score.Total, s.Score.Use, s.Score.Uses, term.Plural(s.Score.Links, "link"), s.Score.Recency, s.Score.AgeDays)))
+		p.hanging(b, indent+"  ", "", 0,
+			plainText(term.AsMuted, fmt.Sprintf("score %.3f = use %.3f (%.2f uses, %s) + recency %.3f (%.0f days old)",
+				s.Score.Total, s.Score.Use, s.Score.Uses, term.Plural(s.Score.Links, "link"), s.Score.Recency,
+				s.Score.AgeDays)))
 	}
 	if short {
 		return

@@ -24,7 +24,8 @@ func (p *output) diff(b *strings.Builder, before, after string, hunks []api.Diff
 	p.diffHead(b, sided("a/", before), sided("b/", after))
 	for _, h := range hunks {
 		head, lines, _ := strings.Cut(h.Diff, "\n")
-		fmt.Fprintf(b, "%s %s\n", p.Style(term.AsHunk, term.EscapeLine(head)), p.paintedPlace(cmp.Or(after, before), h.Line))
+		fmt.Fprintf(b, "%s %s\n", p.Style(term.AsHunk, term.EscapeLine(head)),
+			p.paintedPlace(cmp.Or(after, before), h.Line))
 		for line := range strings.Lines(lines) {
 			p.diffLine(b, strings.TrimSuffix(line, "\n"))
 		}

@@ -38,5 +38,6 @@ func (p *Printer) event(b *strings.Builder, e *api.Event) {
 	if room := p.width - uniseg.StringWidth(line) - 2; p.width > 0 && detail != "" {
 		detail = term.CutEnd(detail, max(room, roomy))
 	}
-	fmt.Fprintf(b, "%s %s%s%s\n", p.Style(term.AsMuted, when), p.Style(as, what), joined("  ", p.Style(term.AsPath, where)), joined("  ", detail))
+	fmt.Fprintf(b, "%s %s%s%s\n", p.Style(term.AsMuted, when), p.Style(as, what),
+		joined("  ", p.Style(term.AsPath, where)), joined("  ", detail))
 }

@@ -77,7 +77,8 @@ func (p *Printer) wipe(b *strings.Builder, a *api.WipeAnswer) {
 		p.say(term.AsText, unwritten)
 		return
 	}
-	fmt.Fprintf(b, "%s of %s deleted\n", term.Plural(len(a.Deleted), "file"), term.EscapeLine(strings.Join(a.Subjects, ", ")))
+	fmt.Fprintf(b, "%s of %s deleted\n", term.Plural(len(a.Deleted), "file"),
+		term.EscapeLine(strings.Join(a.Subjects, ", ")))
 	for _, path := range a.Deleted {
 		fmt.Fprintf(b, "%s%s\n", indent, p.Style(term.AsMuted, term.EscapeLine(path)))
 	}

@@ -83,8 +83,10 @@ func (p *Printer) wrote(b *strings.Builder, w api.Wrote, as term.Style, state st
 		after = ""
 	case "moved":
 		from, to := diffName("a/"+w.Path), diffName("b/"+w.To)
-		fmt.Fprintln(b, p.Style(term.AsTitle, "diff --git "+strings.TrimSuffix(from, "\t")+" "+strings.TrimSuffix(to, "\t")))
-		fmt.Fprintf(b, "rename from %s\nrename to %s\n", strings.TrimSuffix(diffName(w.Path), "\t"), strings.TrimSuffix(diffName(w.To), "\t"))
+		fmt.Fprintln(b, p.Style(term.AsTitle,
+			"diff --git "+strings.TrimSuffix(from, "\t")+" "+strings.TrimSuffix(to, "\t")))
+		fmt.Fprintf(b, "rename from %s\nrename to %s\n", strings.TrimSuffix(diffName(w.Path), "\t"),
+			strings.TrimSuffix(diffName(w.To), "\t"))
 	}
 	if len(w.Hunks) == 0 && w.What != "changed" && w.What != "moved" {
 		fmt.Fprintf(b, "%s%s %s\n", indent, p.paintedPlace(w.Path, 0), term.EscapeLine(w.What))

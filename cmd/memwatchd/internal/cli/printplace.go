@@ -67,7 +67,8 @@ const roomy = 16
 // shortens the headings if the terminal is too narrow, and moves text that
 // still does not fit to the next line.
 func (p *output) titled(b *strings.Builder, before, path string, line int, section string, facts ...string) {
-	place, section, rest := before+p.place(path, line), term.EscapeLine(section), term.EscapeLine(joined("  ", facts...))
+	place, section, rest := before+p.place(path, line), term.EscapeLine(section),
+		term.EscapeLine(joined("  ", facts...))
 	room := p.width - uniseg.StringWidth(place)
 	b.WriteString(before + p.paintedPlace(path, line))
 	switch whole := joined("  ", section) + rest; {

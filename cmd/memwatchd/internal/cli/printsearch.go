@@ -93,7 +93,8 @@ func why(h *api.Hit) string {
 	for _, part := range []struct {
 		name  string
 		value float64
-	}{{"own", w.Own}, {"near", w.Near}, {"file", w.File}, {"text", w.Text}, {"recency", w.Recency}, {"importance", w.Importance}} {
+	}{{"own", w.Own}, {"near", w.Near}, {"file", w.File}, {"text", w.Text}, {"recency", w.Recency},
+		{"importance", w.Importance}} {
 		if part.value != 0 {
 			parts = append(parts, fmt.Sprintf("%s %.4g", part.name, part.value))
 		}

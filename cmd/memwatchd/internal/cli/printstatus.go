@@ -41,7 +41,8 @@ func (p *Printer) status(b *strings.Builder, a *api.StatusAnswer) {
 	for _, socket := range s.Sockets {
 		p.row(b, "socket", "%s", socket)
 	}
-	p.row(b, "files", "%s, %s, %d skipped, %s", term.Plural(s.Files, "file"), term.Plural(s.Entries, "entry"), s.SkippedFiles, term.Plural(s.ProblemCount, "problem"))
+	p.row(b, "files", "%s, %s, %d skipped, %s", term.Plural(s.Files, "file"), term.Plural(s.Entries, "entry"),
+		s.SkippedFiles, term.Plural(s.ProblemCount, "problem"))
 	p.index(b, &s.Index)
 	p.watch(b, &s.Watch)
 	p.writing(b, &s.Write)
@@ -105,7 +106,8 @@ func wrongs(s *api.Status) []string {
 
 // row shows a name with its text. An empty name continues the row above.
 func (p *Printer) row(b *strings.Builder, name, format string, args ...any) {
-	p.hanging(b, "", p.Style(term.AsMuted, name)+strings.Repeat(" ", max(11-len(name), 1)), 0, plainText(term.AsText, fmt.Sprintf(format, args...)))
+	p.hanging(b, "", p.Style(term.AsMuted, name)+strings.Repeat(" ", max(11-len(name), 1)), 0,
+		plainText(term.AsText, fmt.Sprintf(format, args...)))
 }
 
 // rows shows a list of continuation rows. Without --verbose it shows only the

@@ -246,7 +246,8 @@ func (c *Config) Finish() error {
 	}
 	for _, p := range []struct{ key, path string }{{"index.dir", c.Index.Dir}, {"state.dir", c.State.Dir}} {
 		if Within(p.path, c.Memory.Dir) {
-			return fmt.Errorf("%s: %s lies in the memory directory, where it would be watched and synced", p.key, p.path)
+			return fmt.Errorf("%s: %s lies in the memory directory, where it would be watched and synced", p.key,
+				p.path)
 		}
 	}
 	if c.Watch.MaxWait < c.Watch.Settle {
@@ -262,7 +263,8 @@ func (c *Config) Finish() error {
 		}
 	}
 	if c.Archive.After != 0 && c.Archive.After < 48*time.Hour {
-		return fmt.Errorf("archive.after: %s is less than 48h: days that are still written to would go", c.Archive.After)
+		return fmt.Errorf("archive.after: %s is less than 48h: days that are still written to would go",
+			c.Archive.After)
 	}
 	if err := c.finishLLM(); err != nil {
 		return err

@@ -80,7 +80,8 @@ func (f Flags) Command(words string) string {
 func Load(flags Flags, environ []string) (*Config, error) {
 	c := Default()
 	name, path := flags.Name, flags.File
-	if i := slices.IndexFunc(environ, func(s string) bool { return strings.HasPrefix(s, EnvPrefix+"NAME=") }); i >= 0 && name == "" {
+	if i := slices.IndexFunc(environ, func(s string) bool { return strings.HasPrefix(s, EnvPrefix+"NAME=") }); i >= 0 &&
+		name == "" {
 		name = strings.TrimPrefix(environ[i], EnvPrefix+"NAME=")
 	}
 	if path == "" {
@@ -279,7 +280,8 @@ func (k Key) setNode(v reflect.Value, n *yaml.Node) error {
 		return nil
 	}
 	if n.Kind == yaml.ScalarNode {
-		n = &yaml.Node{Kind: yaml.SequenceNode, Line: n.Line, Content: []*yaml.Node{n}} // a single value where a list is expected
+		n = &yaml.Node{Kind: yaml.SequenceNode, Line: n.Line,
+			Content: []*yaml.Node{n}} // a single value where a list is expected
 	}
 	if n.Kind != yaml.SequenceNode {
 		return errors.New("must be a list")

@@ -60,7 +60,8 @@ var _ ops.Keeper = (*daemon)(nil)
 
 // openDaemon takes the locks and opens the vault, the index and the writer.
 func openDaemon(c *config.Config, logger *slog.Logger) (*daemon, error) {
-	d := &daemon{config: c, logger: logger, started: time.Now(), known: make(chan struct{}), lost: make(chan struct{}, 1), server: new(ipc.Server)}
+	d := &daemon{config: c, logger: logger, started: time.Now(), known: make(chan struct{}),
+		lost: make(chan struct{}, 1), server: new(ipc.Server)}
 	for _, l := range c.IPC.Listeners {
 		d.sockets = append(d.sockets, cmp.Or(l.Path, l.Address))
 	}
@@ -189,8 +190,10 @@ func (d *daemon) run(ctx context.Context, listeners []*ipc.Listener) error {
 		Index: d.index, Files: catalogued{d.pipeline.documents}, Scopes: d.people, Keeper: d,
 		Owner: c.Memory.Owner, Location: c.Location, Recent: c.Memory.ShortTermDays,
 		Injection: c.Memory.Enabled && c.Memory.Injection.Enabled, MaxItems: c.Memory.Injection.MaxItems,
-		MaxChars: c.Memory.Injection.MaxChars, MaxFull: c.Memory.FullMaxChars, OmitUntrusted: c.Context.Untrusted == "omit",
-		Patience: c.IPC.SyncTimeout, Parse: d.pipeline.parse, Layout: d.pipeline.layout, DaysIn: c.Memory.Layout, Disabled: !c.Memory.Enabled, Now: clock.Now,
+		MaxChars: c.Memory.Injection.MaxChars, MaxFull: c.Memory.FullMaxChars,
+		OmitUntrusted: c.Context.Untrusted == "omit",
+		Patience:      c.IPC.SyncTimeout, Parse: d.pipeline.parse, Layout: d.pipeline.layout, DaysIn: c.Memory.Layout,
+		Disabled: !c.Memory.Enabled, Now: clock.Now,
 		Forgetting: filepath.Join(c.State.Dir, "forget.json"),
 	}
 	d.server.Logger, d.server.Backend, d.server.Version = d.logger, m, build.Version()

@@ -76,7 +76,8 @@ func (h *hub) subscribe(ctx context.Context, f func(ops.Change) error) error {
 			}
 			if h.caughtUp(l) {
 				if err := f(ops.Change{Event: api.Event{
-					Event: "lost", Time: time.Now().UTC(), Message: "some events were left out because they were not read in time",
+					Event: "lost", Time: time.Now().UTC(),
+					Message: "some events were left out because they were not read in time",
 				}}); err != nil {
 					return err
 				}

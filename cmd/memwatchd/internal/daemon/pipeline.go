@@ -443,6 +443,7 @@ func (p *pipeline) unreadable(path string, err error) {
 	p.mu.Unlock()
 	if news {
 		p.logger.Warn("file cannot be read, what was read of it last stays", "path", path, "err", reason)
-		p.events.publish(ops.Change{Event: api.Event{Event: "problem", Path: path, Message: "cannot be read: " + reason}})
+		p.events.publish(ops.Change{Event: api.Event{Event: "problem", Path: path,
+			Message: "cannot be read: " + reason}})
 	}
 }

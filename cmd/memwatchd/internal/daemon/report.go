@@ -43,7 +43,8 @@ func (d *daemon) state(w watcher.Status) api.IndexStatus {
 	if failure := d.pipeline.lastFailure(); failure != nil && s.Problem == "" {
 		s.Problem = failure.Error()
 	}
-	if state := rootState(w); state == api.RootHolding || state == watcher.RootMissing || w.Unread || d.pipeline.isUnread() {
+	if state := rootState(w); state == api.RootHolding || state == watcher.RootMissing || w.Unread ||
+		d.pipeline.isUnread() {
 		// Answers come from the last known files, and report that.
 		s.Degraded = true
 		s.Problem = cmp.Or(s.Problem, strings.Join(w.Warnings, "; "))
@@ -95,7 +96,8 @@ func (d *daemon) Report() api.Status {
 
 // writing returns the status of writing to files.
 func (d *daemon) writing() api.WriteStatus {
-	s := api.WriteStatus{Enabled: d.config.Write.Enabled, Waiting: []api.Skipped{}, Refused: []api.Skipped{}, Kept: []string{}}
+	s := api.WriteStatus{Enabled: d.config.Write.Enabled, Waiting: []api.Skipped{}, Refused: []api.Skipped{},
+		Kept: []string{}}
 	if d.writer == nil {
 		s.Problem = "no file is changed without a journal: " + d.unwritable.Error()
 		return s
@@ -129,12 +131,14 @@ func (d *daemon) problems() []api.FileProblem {
 	}
 	for _, c := range d.people.conflicts() {
 		list = append(list, api.FileProblem{Path: c.Dir, Problem: api.Problem{
-			Code: "subject_conflict", Message: "its files name more than one subject: " + strings.Join(c.Subjects, ", "),
+			Code:    "subject_conflict",
+			Message: "its files name more than one subject: " + strings.Join(c.Subjects, ", "),
 		}})
 	}
 	if d.writer != nil {
 		for _, text := range d.writer.Journal.Problems() {
-			list = append(list, api.FileProblem{Problem: api.Problem{Code: "journal_damaged", Message: "journal: " + text}})
+			list = append(list, api.FileProblem{Problem: api.Problem{Code: "journal_damaged",
+				Message: "journal: " + text}})
 		}
 	}
 	p := d.pipeline
@@ -170,7 +174,8 @@ func byPlace(a, b api.FileProblem) int {
 func (d *daemon) Check(ctx context.Context, path string) (*api.CheckAnswer, error) {
 	path = strings.TrimSuffix(path, "/")
 	among := func(p string) bool { return path == "" || p == path || strings.HasPrefix(p, path+"/") }
-	a := &api.CheckAnswer{Problems: []api.FileProblem{}, Conflicts: []api.Contest{}, Skipped: []api.Skipped{}, Differing: []api.Skipped{}}
+	a := &api.CheckAnswer{Problems: []api.FileProblem{}, Conflicts: []api.Contest{}, Skipped: []api.Skipped{},
+		Differing: []api.Skipped{}}
 	tree, err := d.vault.Walk(ctx, "", nil)
 	if errors.Is(err, vault.ErrRoot) {
 		return nil, api.Errorf(api.Unavailable, "%v", err)
@@ -237,7 +242,9 @@ func (d *daemon) Check(ctx context.Context, path string) (*api.CheckAnswer, erro
 func credentials(path string, text []byte) (list []api.FileProblem) {
 	tell := func(line int, rule string) {
 		list = append(list, api.FileProblem{Path: path, Problem: api.Problem{
-			Code: "secret", Line: line, Message: "it has a live credential (" + rule + "), which is masked wherever it is shown; revoke it, and take it out",
+			Code: "secret", Line: line,
+			Message: "it has a live credential (" + rule +
+				"), which is masked wherever it is shown; revoke it, and take it out",
 		}})
 	}
 	for _, f := range secrets.Find(path) {

@@ -62,7 +62,8 @@ func (s *succession) serve(ctx context.Context, c *config.Config) error {
 
 // once runs one daemon until it ends. With errReload it returns the next
 // configuration. ran reports whether the daemon started.
-func (s *succession) once(ctx context.Context, c *config.Config, hup <-chan os.Signal) (next *config.Config, ran bool, err error) {
+func (s *succession) once(ctx context.Context, c *config.Config, hup <-chan os.Signal) (next *config.Config, ran bool,
+	err error) {
 	logger := s.log(c)
 	slog.SetDefault(logger) // libraries log there too
 	d, err := openDaemon(c, logger)
@@ -126,7 +127,8 @@ func (s *succession) listen(c *config.Config) ([]*ipc.Listener, error) {
 		e, err := c.IPC.Listeners[i].Endpoint(c.IPC.Rate)
 		var l *ipc.Listener
 		if err == nil {
-			if j := slices.IndexFunc(s.listeners, func(l *ipc.Listener) bool { return reflect.DeepEqual(l.Endpoint, e) }); j >= 0 {
+			if j := slices.IndexFunc(s.listeners,
+				func(l *ipc.Listener) bool { return reflect.DeepEqual(l.Endpoint, e) }); j >= 0 {
 				wanted = append(wanted, s.listeners[j])
 				continue
 			}

@@ -47,7 +47,8 @@ func (s *supervisor) check(listeners []config.Listener) error {
 		}
 		switch {
 		case f.Name() != filepath.Base(path):
-			return fmt.Errorf("socket of the service manager: %s is named %q: set FileDescriptorName=%s", path, f.Name(), filepath.Base(path))
+			return fmt.Errorf("socket of the service manager: %s is named %q: set FileDescriptorName=%s", path,
+				f.Name(), filepath.Base(path))
 		case !slices.ContainsFunc(listeners, func(l config.Listener) bool { return l.Path == path }):
 			return fmt.Errorf("socket of the service manager: no listener of the configuration is at %s", path)
 		}
@@ -69,7 +70,8 @@ func (s *supervisor) listen(e ipc.Endpoint) (*ipc.Listener, error) {
 // attend reports that the daemon is ready as soon as its own socket answers,
 // and sends a keep-alive each time the socket answers: a daemon that cannot
 // answer its clients sends no keep-alive.
-func (s *supervisor) attend(ctx context.Context, listeners []*ipc.Listener, state func() api.IndexStatus, logger *slog.Logger) error {
+func (s *supervisor) attend(ctx context.Context, listeners []*ipc.Listener, state func() api.IndexStatus,
+	logger *slog.Logger) error {
 	if !s.listens {
 		return nil
 	}

@@ -31,7 +31,8 @@ func (d *daemon) openTopic() (*topic, error) {
 		return nil, nil
 	}
 	t := &topic{Subscriber: ntfy.Subscriber{
-		Server: n.Server, Topic: n.Topic, Logger: d.logger, Memory: keptState(filepath.Join(d.config.State.Dir, "topic.json")),
+		Server: n.Server, Topic: n.Topic, Logger: d.logger,
+		Memory: keptState(filepath.Join(d.config.State.Dir, "topic.json")),
 	}}
 	if n.TokenFile != "" {
 		t.Token = func() (string, error) { return config.ReadKey(n.TokenFile) }
@@ -54,7 +55,8 @@ func (d *daemon) hear(ctx context.Context, m *ops.Memory) error {
 	}
 	d.topic.Handle = func(ctx context.Context, msg ntfy.Message) error {
 		err := m.Receive(ctx, ops.Received{
-			Source: memory.TopicSource + d.topic.Topic + ":" + msg.ID, Time: msg.Time, Title: msg.Title, Text: msg.Body(),
+			Source: memory.TopicSource + d.topic.Topic + ":" + msg.ID, Time: msg.Time, Title: msg.Title,
+			Text: msg.Body(),
 		})
 		if e, ok := errors.AsType[*api.Error](err); ok && (e.Code == api.Secret || e.Code == api.Invalid) {
 			d.topic.refused.Add(1)

@@ -38,24 +38,29 @@ func (d *daemon) openUpkeep() (*upkeep, error) {
 	if err != nil {
 		return nil, err
 	}
-	u := &upkeep{host: &compactor.Host{Name: name, Configured: c.Compactor.Host, Disk: d.vault, Writer: w, Now: clock.Now}}
+	u := &upkeep{host: &compactor.Host{Name: name, Configured: c.Compactor.Host, Disk: d.vault, Writer: w,
+		Now: clock.Now}}
 	u.compactor = &compactor.Compactor{
-		Files: p.documents, Disk: d.vault, Writer: w, Parse: p.parse, Paths: d.paths, Links: d.linksTo, Claim: u.host.Claim,
-		Host: name, Limits: []compactor.Limit{}, MaxLoss: c.Compactor.MaxLoss,
+		Files: p.documents, Disk: d.vault, Writer: w, Parse: p.parse, Paths: d.paths, Links: d.linksTo,
+		Claim: u.host.Claim,
+		Host:  name, Limits: []compactor.Limit{}, MaxLoss: c.Compactor.MaxLoss,
 		Location: c.Location, Logger: d.logger, Now: clock.Now,
 	}
 	u.compactor.Moved = func(path, archive string, items int) {
-		p.events.publish(ops.Change{Event: api.Event{Event: "compacted", Path: path, Message: term.Plural(items, "item") + " moved to " + archive}})
+		p.events.publish(ops.Change{Event: api.Event{Event: "compacted", Path: path,
+			Message: term.Plural(items, "item") + " moved to " + archive}})
 	}
 	for _, l := range c.Compactor.Limits {
-		u.compactor.Limits = append(u.compactor.Limits, compactor.Limit{Pattern: l.Path, Items: l.Items, Characters: l.Characters})
+		u.compactor.Limits = append(u.compactor.Limits,
+			compactor.Limit{Pattern: l.Path, Items: l.Items, Characters: l.Characters})
 	}
 	for _, l := range compactor.SoftLimits() { // those of MEMORY.md, which is cut when it is shown
 		l.Characters = c.Memory.FullMaxChars
 		u.compactor.Soft = append(u.compactor.Soft, l)
 	}
 	u.compactor.Uses = &compactor.Uses{
-		Path: filepath.Join(c.State.Dir, "uses.json"), Counts: u.compactor.Limited, Files: p.documents, Logger: d.logger, Now: clock.Now,
+		Path: filepath.Join(c.State.Dir, "uses.json"), Counts: u.compactor.Limited, Files: p.documents,
+		Logger: d.logger, Now: clock.Now,
 	}
 	if err := u.compactor.Uses.Open(); err != nil {
 		d.logger.Warn("what is used is counted anew", "err", err)
@@ -98,7 +103,8 @@ func (d *daemon) mendCounters(ctx context.Context) error {
 		if p.Code != memory.CounterWrong {
 			continue
 		}
-		written, err := todosync.MendCounters(ctx, d.writer, d.pipeline.parse, vault.Change{Path: p.Path, Cause: "check", Group: group})
+		written, err := todosync.MendCounters(ctx, d.writer, d.pipeline.parse,
+			vault.Change{Path: p.Path, Cause: "check", Group: group})
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()

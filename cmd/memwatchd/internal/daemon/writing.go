@@ -32,7 +32,8 @@ func (d *daemon) openWriting() (err error) {
 	records.Happened = func(r journal.Record) { d.pipeline.events.publish(ops.Change{Event: ops.WriteEvent(r)}) }
 	d.writer = &vault.Writer{
 		Vault: d.vault, Journal: records, Logger: d.logger, Enabled: d.mayWrite,
-		Settings: []string{memory.IdentitiesPath}, Quiet: cmp.Or(c.Write.Quiet, -1), MaxSize: int64(c.Write.MaxSize), Fuse: c.Write.Fuse,
+		Settings: []string{memory.IdentitiesPath}, Quiet: cmp.Or(c.Write.Quiet, -1), MaxSize: int64(c.Write.MaxSize),
+		Fuse: c.Write.Fuse,
 	}
 	d.upkeep, err = d.openUpkeep()
 	if err != nil {
@@ -118,7 +119,8 @@ func (d *daemon) runWriting(ctx context.Context) error {
 func (d *daemon) write(ctx context.Context) error {
 	told := "" // the error that was logged last
 	for err := d.writer.Repair(ctx); err != nil; err = d.writer.Repair(ctx) {
-		if ctx.Err() == nil && err.Error() != told && !errors.Is(err, vault.ErrRoot) { // the watcher reports a missing root
+		if ctx.Err() == nil && err.Error() != told &&
+			!errors.Is(err, vault.ErrRoot) { // the watcher reports a missing root
 			told = err.Error()
 			d.logger.Warn("what was interrupted cannot be settled yet", "err", err)
 		}

@@ -58,22 +58,26 @@ var Events = []struct {
 	flags func(*hook, *cobra.Command)
 }{
 	{
-		Name: "session-start", Event: "SessionStart", short: "Print what a session begins with", run: sessionStart, flags: startFormat,
-		long: "It is printed for a session that begins, and again when it was cleared or compressed. One that is resumed or forked has it still, in the conversation that goes on.",
-		try:  `{"source": "startup"}`,
+		Name: "session-start", Event: "SessionStart", short: "Print what a session begins with", run: sessionStart,
+		flags: startFormat,
+		long:  "It is printed for a session that begins, and again when it was cleared or compressed. One that is resumed or forked has it still, in the conversation that goes on.",
+		try:   `{"source": "startup"}`,
 	}, {
 		Name: "prompt", Event: "UserPromptSubmit", short: "Print what a prompt is about", run: prompt,
 		long: "These are the entries that a prompt is about. Most prompts are about nothing in memory (\"run the tests again\"), and nothing is printed for them. Of a long one the beginning and the end count, without code.",
 		try:  `{"prompt": "why did the deployment fail?"}`,
 	}, {
-		Name: "pre-compact", Event: "PreCompact", short: "Save what matters of a conversation before it is compressed", run: saveMarks,
+		Name: "pre-compact", Event: "PreCompact", short: "Save what matters of a conversation before it is compressed",
+		run:  saveMarks,
 		long: marksLong, try: `{"transcript_path": "~/session.jsonl"}`,
 	}, {
-		Name: "stop", Event: "Stop", short: "Save what an answer has achieved, if hooks.store_responses is true", run: saveAnswer,
+		Name: "stop", Event: "Stop", short: "Save what an answer has achieved, if hooks.store_responses is true",
+		run:  saveAnswer,
 		long: "It is one to three lines of the answer, or what the model of llm.endpoint says of it. That takes longer than a hook may, so the daemon asks it later.",
 		try:  `{"last_assistant_message": "Fixed the login."}`,
 	}, {
-		Name: "session-end", Event: "SessionEnd", short: "Save what matters of a conversation when it ends", run: saveMarks,
+		Name: "session-end", Event: "SessionEnd", short: "Save what matters of a conversation when it ends",
+		run:  saveMarks,
 		long: marksLong, try: `{"transcript_path": "~/session.jsonl"}`,
 	},
 }
@@ -102,8 +106,9 @@ Agents such as Claude Code call these commands by themselves, with JSON on the s
 	for _, e := range Events {
 		h := &hook{g: g, event: e.Event}
 		sub := &cobra.Command{
-			Use: e.Name, Short: e.short, Long: e.short + ".\n\n" + e.long, Example: "  memwatchd hook " + e.Name + " --debug <<<'" + e.try + "'",
-			Args: cli.NoArgs, Annotations: c.Annotations,
+			Use: e.Name, Short: e.short, Long: e.short + ".\n\n" + e.long,
+			Example: "  memwatchd hook " + e.Name + " --debug <<<'" + e.try + "'",
+			Args:    cli.NoArgs, Annotations: c.Annotations,
 			Run: func(cmd *cobra.Command, _ []string) { h.run(cmd, e.run) },
 		}
 		sub.Flags().BoolVar(&h.debug, "debug", false, "say on the standard error why nothing was printed or saved")
@@ -146,7 +151,8 @@ type hookInput struct {
 // status 0.
 func (h *hook) run(cmd *cobra.Command, do func(context.Context, *hook) error) {
 	if term.IsTerminal(cmd.InOrStdin()) {
-		fmt.Fprintf(h.g.Stderr, "%s is for agents, which give it JSON on the standard input: memwatchd hook install puts it into their settings\n", cmd.CommandPath())
+		fmt.Fprintf(h.g.Stderr,
+			"%s is for agents, which give it JSON on the standard input: memwatchd hook install puts it into their settings\n", cmd.CommandPath())
 		return
 	}
 	signal.Ignore(syscall.SIGPIPE) // the agent may have closed the pipe

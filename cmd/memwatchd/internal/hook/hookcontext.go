@@ -20,7 +20,8 @@ var began = map[string]bool{"resume": true, "fork": true}
 
 // startFormat adds the flag for the context format at the start of a session.
 func startFormat(h *hook, cmd *cobra.Command) {
-	cmd.Flags().StringVar(&h.format, "format", "summary", "summary, boot or full: what the session is given, as in memwatchd context")
+	cmd.Flags().StringVar(&h.format, "format", "summary",
+		"summary, boot or full: what the session is given, as in memwatchd context")
 	cmd.RegisterFlagCompletionFunc("format", cli.CompleteWords("summary", "boot", "full"))
 }
 

@@ -22,7 +22,8 @@ func writeExample(dir string, now time.Time) (files int, err error) {
 	if err != nil || len(entries) > 0 {
 		return 0, err
 	}
-	days := strings.NewReplacer("YESTERDAY", now.AddDate(0, 0, -1).Format(time.DateOnly), "TODAY", now.Format(time.DateOnly))
+	days := strings.NewReplacer("YESTERDAY", now.AddDate(0, 0, -1).Format(time.DateOnly), "TODAY",
+		now.Format(time.DateOnly))
 	err = fs.WalkDir(exampleFiles, "example", func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err

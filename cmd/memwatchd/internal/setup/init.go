@@ -42,7 +42,8 @@ func NewInit(g *cli.Globals) *cobra.Command {
 		},
 	}
 	c.Flags().BoolVar(&example, "example", false, "put a few example files into it, if it is empty")
-	c.Flags().StringVar(&template, "template", "", "put a MEMORY.md into it, if there is none: pet, for an agent that is somebody's pet, in Chinese")
+	c.Flags().StringVar(&template, "template", "",
+		"put a MEMORY.md into it, if there is none: pet, for an agent that is somebody's pet, in Chinese")
 	c.RegisterFlagCompletionFunc("template", cli.CompleteWords(templates...))
 	return c
 }
@@ -53,7 +54,8 @@ var templates = []string{"pet"}
 // initialise creates the missing files and directories, and changes no existing
 // ones.
 func initialise(g *cli.Globals, example bool, template string) error {
-	c, err := config.Load(config.Flags{Name: g.Config.Name, Dir: g.Config.Dir, File: config.Existing(g.Config.File)}, os.Environ())
+	c, err := config.Load(config.Flags{Name: g.Config.Name, Dir: g.Config.Dir, File: config.Existing(g.Config.File)},
+		os.Environ())
 	if err != nil {
 		return cli.UsageError{Err: err}
 	}
@@ -96,7 +98,8 @@ func initialise(g *cli.Globals, example bool, template string) error {
 	if about.File == "" {
 		about.Name = g.Config.Name
 	}
-	fmt.Fprintf(g.Stdout, "\nStart the daemon with `%s`, or have the system do that: `%s`.\n", about.Command("serve"), about.Command("service install"))
+	fmt.Fprintf(g.Stdout, "\nStart the daemon with `%s`, or have the system do that: `%s`.\n", about.Command("serve"),
+		about.Command("service install"))
 	return nil
 }
 

@@ -66,14 +66,16 @@ func (i *installer) command() *cobra.Command {
 	c.RegisterFlagCompletionFunc("agent", cli.CompleteWords(names...))
 	f.BoolVar(&i.all, "all", false, "the settings of all agents that are on this machine")
 	f.BoolVar(&i.write, "write", false, "change the files")
-	f.BoolVar(&i.project, "project", false, "the settings of the project in the working directory, which may be shared, instead of your own")
+	f.BoolVar(&i.project, "project", false,
+		"the settings of the project in the working directory, which may be shared, instead of your own")
 	if i.part == agents.Hooks {
 		f.BoolVar(&i.local, "local", false, "your own settings of the project in the working directory")
 	}
 	if i.remove {
 		return c
 	}
-	f.StringVar(&i.program, "program", "", "what the agent starts: by default memwatchd, if that is this program, else where it is")
+	f.StringVar(&i.program, "program", "",
+		"what the agent starts: by default memwatchd, if that is this program, else where it is")
 	if i.part == agents.MCP {
 		f.StringVar(&i.tools, "tools", "", "which tools the agent is given: core (if not given) or all")
 		c.RegisterFlagCompletionFunc("tools", cli.CompleteWords(Profiles...))
@@ -255,10 +257,12 @@ func (i *installer) change(a agents.Agent, m agents.Machine, file string, comman
 		if inside, err := s.within(m.Dir); err != nil {
 			return nil, err
 		} else if !inside {
-			return nil, fmt.Errorf("%s: a link leads out of the project, to %s: take the link away, or leave --%s out", file, s.path, i.scope())
+			return nil, fmt.Errorf("%s: a link leads out of the project, to %s: take the link away, or leave --%s out",
+				file, s.path, i.scope())
 		}
 	}
-	c := &change{Agent: a.Name, Part: i.part, Scope: i.scope(), File: file, Command: command, title: a.Title, settings: s, after: s.data}
+	c := &change{Agent: a.Name, Part: i.part, Scope: i.scope(), File: file, Command: command, title: a.Title,
+		settings: s, after: s.data}
 	switch {
 	case !i.remove:
 		c.after, err = a.Install(i.part, s.data, command)
@@ -296,7 +300,8 @@ func (i *installer) show(changes []*change) error {
 		c.print(&b, p, i.remove)
 	}
 	if needed && !i.write {
-		fmt.Fprintf(&b, "\nNothing is changed yet. With --write it is:\n  %s\n", term.ShellLine(slices.Concat([]string{"memwatchd"}, os.Args[1:], []string{"--write"})...))
+		fmt.Fprintf(&b, "\nNothing is changed yet. With --write it is:\n  %s\n",
+			term.ShellLine(slices.Concat([]string{"memwatchd"}, os.Args[1:], []string{"--write"})...))
 	}
 	_, err := i.g.Stdout.Write([]byte(b.String()))
 	return err

@@ -91,7 +91,8 @@ func (s *settings) replace(data []byte, shared bool) error {
 	path := filepath.Join(dir, fmt.Sprintf(".%s.memwatchd-%d", name, os.Getpid()))
 	temp, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if err != nil {
-		return fmt.Errorf("%s: it is replaced by a file that is made beside it, and there none can be made: %w", s.path, err)
+		return fmt.Errorf("%s: it is replaced by a file that is made beside it, and there none can be made: %w", s.path,
+			err)
 	}
 	defer os.Remove(path)
 	if s.info != nil {
@@ -119,7 +120,8 @@ func (s *settings) replaceable() error {
 		return fmt.Errorf("%s: the file is for reading only", s.path)
 	}
 	if stat, ok := s.info.Sys().(*syscall.Stat_t); ok && stat.Nlink > 1 {
-		return fmt.Errorf("%s: the file has %d names (hard links), of which the others would keep the old text", s.path, stat.Nlink)
+		return fmt.Errorf("%s: the file has %d names (hard links), of which the others would keep the old text", s.path,
+			stat.Nlink)
 	}
 	return nil
 }

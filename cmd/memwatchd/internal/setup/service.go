@@ -201,7 +201,8 @@ func (s *serviceCommand) install(ctx context.Context) error {
 			err, s.logCommand(daemon.UnitName()))
 	}
 	socket := term.EscapeLine(c.Socket())
-	fmt.Fprintf(s.g.Stdout, "\nmemory:        %s\nconfiguration: %s\nsocket:        %s\n", term.EscapeLine(c.Memory.Dir),
+	fmt.Fprintf(s.g.Stdout, "\nmemory:        %s\nconfiguration: %s\nsocket:        %s\n",
+		term.EscapeLine(c.Memory.Dir),
 		term.EscapeLine(cmp.Or(c.File, "none (default settings)")), socket)
 	if s.system {
 		fmt.Fprintf(s.g.Stdout, "\nAs root or as %s, connect with `memwatchd --socket %s`.\n"+

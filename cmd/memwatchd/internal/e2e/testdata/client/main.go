@@ -23,7 +23,8 @@ func main() {
 		fmt.Printf("%s:%d: %s\n", hit.Path, hit.Line, hit.Text)
 	}
 	store := &client.Store{Client: daemon}
-	items, err := store.List(context.Background(), "owner", "preference", client.ReadOptions{Context: client.ContextPrivate})
+	items, err := store.List(context.Background(), "owner", "preference",
+		client.ReadOptions{Context: client.ContextPrivate})
 	if err != nil {
 		log.Fatal(err)
 	}
