@@ -13,7 +13,8 @@ import (
 
 // TestLinksOfKeys checks that a link counts only in a file that belongs to the
 // daemon's user and that others cannot write, and that it ends when it is
-// removed from the file. A link gives a key access to the memory of an account.
+// removed from the file. A link gives the holder of the key access to the
+// memory of the account, and the account access to that of the key.
 func TestLinksOfKeys(t *testing.T) {
 	ownHome(t)
 	root := filepath.Join(t.TempDir(), "m")

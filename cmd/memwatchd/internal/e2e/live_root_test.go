@@ -112,8 +112,8 @@ func TestRootAway(t *testing.T) {
 }
 
 // TestRootAwayAtStart checks that a daemon that starts before the disk is
-// mounted answers from its index. It takes the empty mount point for an empty
-// root.
+// mounted answers from its index. It keeps all entries while the root is an
+// empty mount point.
 func TestRootAwayAtStart(t *testing.T) {
 	t.Parallel()
 	base := t.TempDir()

@@ -196,7 +196,7 @@ func TestTodoPersonWins(t *testing.T) {
 			f(c)
 			c.sync()
 			c.until("there is nothing to wait for", func() bool { return c.planned() == 0 })
-			// This also holds when pending writes are due.
+			// The result stays the same with a short quiet period.
 			if err := c.stop(); err != nil {
 				t.Fatal(err)
 			}

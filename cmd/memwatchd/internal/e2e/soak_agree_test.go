@@ -149,8 +149,8 @@ func (s *soak) read() (docs []*memory.Document, dirs int, directories *memory.Di
 	return docs, dirs, directories
 }
 
-// truthOf returns the content of the files that a view may see. It checks with
-// the bytes that every line with a word is in an entry.
+// truthOf returns the content of the files that a view may see. For the owner it
+// also checks, by the bytes, that every word is in an entry.
 func truthOf(who fields, docs []*memory.Document, view memory.View, differs *differences) *truth {
 	tr := &truth{who: who, words: map[string]entryAt{}, hashes: map[string]string{}}
 	for _, whole := range docs {
