@@ -151,7 +151,7 @@ func (g *target) whole() {
 // eventually polls until so returns true, for up to 30 seconds.
 func eventually(t testing.TB, what string, so func() bool) {
 	t.Helper()
-	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(3 * time.Minute); time.Now().Before(end); time.Sleep(time.Millisecond) {
 		if so() {
 			return
 		}

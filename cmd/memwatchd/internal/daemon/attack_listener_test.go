@@ -228,7 +228,7 @@ func (g *target) raw(t testing.TB, socket, request string) (int, string) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	c.SetDeadline(time.Now().Add(20 * time.Second))
+	c.SetDeadline(time.Now().Add(2 * time.Minute))
 	if _, err := io.WriteString(c, request); err != nil {
 		return 0, "" // the daemon closed the connection
 	}

@@ -57,7 +57,7 @@ func TestNotSynced(t *testing.T) {
 			if fresh {
 				t.Errorf("while %s: an answer is said to be fresh", name)
 			}
-			if took := time.Since(began); took > 10*time.Second {
+			if took := time.Since(began); took > time.Minute {
 				t.Errorf("while %s: it takes %s to say so", name, took)
 			}
 		}
