@@ -127,9 +127,16 @@ func (h *handler) knowsToken(r *http.Request) bool {
 // speak answers a request to /mcp. It stores the name of the requested
 // operation in op.
 func (h *handler) speak(a *answer, r *http.Request, op *string) error {
-	done := serving(r.Context())
-	defer done()
-	got, err := h.mcp.Answer(r, func() ([]byte, error) { return h.body(a, r) })
+	done := func() {}
+	defer func() { done() }()
+	got, err := h.mcp.Answer(r, func() (body []byte, err error) {
+		if r.Method == http.MethodPost {
+			body, err = h.body(a, r)
+		}
+		// Until here the client can be dismissed in favor of another.
+		done = serving(r.Context())
+		return body, err
+	})
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package ipc
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -299,5 +300,47 @@ func TestTCP(t *testing.T) {
 		if !strings.HasPrefix(answer, fmt.Sprintf("HTTP/1.1 %d", c.status)) || strings.Contains(answer, token) {
 			t.Errorf("%q: %s", c.header, answer)
 		}
+	}
+}
+
+// TestSlowBodyGivesWay checks that a client that does not finish its request
+// gives way to another when all connections are in use, long before its own
+// time is over.
+func TestSlowBodyGivesWay(t *testing.T) {
+	for _, path := range []string{"/v1/search", "/mcp"} {
+		t.Run(path, func(t *testing.T) {
+			socket := filepath.Join(socketDir(t), "s")
+			l, err := Endpoint{Path: socket}.Listen()
+			if err != nil {
+				t.Fatal(err)
+			}
+			s := &Server{
+				Backend: emptyBackend{}, Logger: slog.New(slog.DiscardHandler), Registry: prometheus.NewRegistry(),
+				Limits: Limits{MaxConnections: 1, ReadBody: time.Hour, Drain: time.Millisecond},
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			ended := make(chan error, 1)
+			go func() { ended <- s.Run(ctx, l) }()
+			defer func() {
+				cancel()
+				if err := errors.Join(<-ended, l.Close()); err != nil {
+					t.Error(err)
+				}
+			}()
+			slow, err := net.Dial("unix", socket)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer slow.Close()
+			slow.SetDeadline(time.Now().Add(time.Minute))
+			fmt.Fprintf(slow, "POST %s HTTP/1.1\r\nHost: m\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\n"+
+				"Expect: 100-continue\r\nContent-Length: 100\r\n\r\n", path)
+			if line, err := bufio.NewReader(slow).ReadString('\n'); !strings.Contains(line, "100 Continue") {
+				t.Fatalf("%q, %v", line, err) // the server reads the body from here on
+			}
+			if answer := say(t, "unix", socket, "GET /healthz HTTP/1.1\r\nHost: m\r\nConnection: close\r\n\r\n"); !strings.HasPrefix(answer, "HTTP/1.1 200") {
+				t.Errorf("another client is answered %q", answer)
+			}
+		})
 	}
 }

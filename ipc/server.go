@@ -9,11 +9,12 @@ import (
 	"regexp"
 	"time"
 
-	"github.com/memwatchd/memwatchd/api"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/time/rate"
+
+	"github.com/memwatchd/memwatchd/api"
 )
 
 // Limits bound the load that one client can put on the others. Zero fields take

@@ -95,23 +95,20 @@ type exchangeKey struct{}
 
 func exchangeOf(ctx context.Context) *exchange { return ctx.Value(exchangeKey{}).(*exchange) }
 
-// Answer answers a request. It calls read for the body only after the caller is
-// known. The client may see the text of the error.
+// Answer answers a request. It calls read, which returns the body, if any, only
+// after the caller is known. The client may see the text of the error.
 func (h *Handler) Answer(r *http.Request, read func() ([]byte, error)) (*Answer, error) {
 	h.once.Do(h.start)
 	e, err := h.exchange(r)
 	if err != nil {
 		return nil, err
 	}
-	var body []byte
-	if r.Method == http.MethodPost {
-		body, err = read()
-		if err != nil {
-			return nil, err
-		}
-		if n := batched(body); n > maxBatch {
-			return nil, api.Errorf(api.TooLarge, "the batch has %d messages and may have %d", n, maxBatch)
-		}
+	body, err := read()
+	if err != nil {
+		return nil, err
+	}
+	if n := batched(body); n > maxBatch {
+		return nil, api.Errorf(api.TooLarge, "the batch has %d messages and may have %d", n, maxBatch)
 	}
 	r = r.WithContext(context.WithValue(r.Context(), exchangeKey{}, e))
 	r.Body = io.NopCloser(bytes.NewReader(body))
