@@ -19,8 +19,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/memwatchd/memwatchd/memory"
 	"golang.org/x/sync/errgroup"
+
+	"github.com/memwatchd/memwatchd/memory"
 )
 
 // Options configures an index.

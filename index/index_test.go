@@ -13,8 +13,9 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/memwatchd/memwatchd/memory"
 	"golang.org/x/sync/errgroup"
+
+	"github.com/memwatchd/memwatchd/memory"
 )
 
 // A mapSource holds files in memory.

@@ -7,8 +7,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/memwatchd/memwatchd/memory"
 	"golang.org/x/sync/errgroup"
+
+	"github.com/memwatchd/memwatchd/memory"
 )
 
 // maxPhraseFiles bounds the number of files that are read to find phrases.

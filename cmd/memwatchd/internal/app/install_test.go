@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
 	"github.com/memwatchd/memwatchd/agents"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/hook"
 )
