@@ -27,132 +27,132 @@ import (
 // of the name, default and description of a key: the file, the environment and
 // the example are read and written by reflection over the tags.
 type Config struct {
-	Name string `yaml:"name" default:"memwatchd" doc:"of this memory: part of the names of its socket, configuration and directories, so that several can run side by side"`
+	Name string `yaml:"name" default:"memwatchd" doc:"Name of this memory, part of the paths of its socket, configuration file, index and state"`
 
 	Memory struct {
-		Enabled       bool     `yaml:"enabled" default:"true" doc:"false: nothing is injected into prompts, writing to memory succeeds without effect, and keyed items read as empty"`
-		Dir           string   `yaml:"dir" default:"~/.morph/memory" doc:"the root: the directory with the Markdown files"`
-		Owner         string   `yaml:"owner" default:"owner" doc:"the subject that whatever names no other belongs to"`
-		Timezone      string   `yaml:"timezone" default:"Local" doc:"where days begin and end: an IANA name such as Europe/Berlin, or Local for the machine's"`
-		ShortTermDays int      `yaml:"short_term_days" default:"7" min:"1" max:"3650" doc:"how many days of sessions are recent"`
-		Layout        string   `yaml:"layout" default:"auto" enum:"auto,root,memory" doc:"where days of new sessions lie: root, memory (the directory memory/ of the root), or auto for memory/ if there is one"`
-		Users         []string `yaml:"users" doc:"directories of the root that are a user's although they do not hold both MEMORY.md and memory/"`
-		FullMaxChars  int      `yaml:"full_max_chars" default:"5000" min:"100" max:"10000000" doc:"how many characters of MEMORY.md the context format full shows; longer ones are cut in the middle"`
+		Enabled       bool     `yaml:"enabled" default:"true" doc:"If false, no memory is added to prompts, writes succeed without effect, and keyed items read as empty"`
+		Dir           string   `yaml:"dir" default:"~/.morph/memory" doc:"Memory directory: the root of the Markdown files"`
+		Owner         string   `yaml:"owner" default:"owner" doc:"Subject of the owner: the default owner of entries that name no other subject"`
+		Timezone      string   `yaml:"timezone" default:"Local" doc:"Time zone in which days begin and end: an IANA name such as Europe/Berlin, or Local for the time zone of the machine"`
+		ShortTermDays int      `yaml:"short_term_days" default:"7" min:"1" max:"3650" doc:"Number of days for which sessions count as recent"`
+		Layout        string   `yaml:"layout" default:"auto" enum:"auto,root,memory" doc:"Parent directory of new sessions: root, memory (for memory/), or auto (memory/ if it exists, else root)"`
+		Users         []string `yaml:"users" doc:"Directories of the root that belong to a user even if they lack MEMORY.md or memory/"`
+		FullMaxChars  int      `yaml:"full_max_chars" default:"5000" min:"100" max:"10000000" doc:"Maximum number of characters of MEMORY.md in the context formats boot and full. Longer files are cut in the middle"`
 		Injection     struct {
-			Enabled  bool `yaml:"enabled" default:"true" doc:"false: context blocks are empty"`
-			MaxItems int  `yaml:"max_items" default:"50" min:"0" max:"10000" doc:"how many lines a context block may have"`
-			MaxChars int  `yaml:"max_chars" default:"6000" min:"0" max:"10000000" doc:"how many characters a block of the formats items and relevant may have"`
+			Enabled  bool `yaml:"enabled" default:"true" doc:"If false, context blocks are empty"`
+			MaxItems int  `yaml:"max_items" default:"50" min:"0" max:"10000" doc:"Maximum number of lines of the context formats summary and items"`
+			MaxChars int  `yaml:"max_chars" default:"6000" min:"0" max:"10000000" doc:"Maximum number of characters of the context formats items and relevant"`
 		} `yaml:"injection"`
 	} `yaml:"memory"`
 
 	Visibility struct {
-		Daily    string `yaml:"daily" default:"public_ok" enum:"public_ok,private_only" doc:"of daily notes that do not say otherwise: public_ok or private_only"`
-		Identity string `yaml:"identity" default:"auto" enum:"auto,public_ok,private_only" doc:"of SOUL.md and USER.md: public_ok, private_only, or auto for SOUL.md public and USER.md private"`
+		Daily    string `yaml:"daily" default:"public_ok" enum:"public_ok,private_only" doc:"Visibility of daily notes that set none themselves: public_ok or private_only"`
+		Identity string `yaml:"identity" default:"auto" enum:"auto,public_ok,private_only" doc:"Visibility of SOUL.md and USER.md: public_ok, private_only, or auto (SOUL.md is public, USER.md is private)"`
 	} `yaml:"visibility"`
 
 	Context struct {
-		Untrusted string `yaml:"untrusted" default:"mark" enum:"mark,omit" doc:"what was written in public, or comes from a topic, in context blocks: mark it, or omit it"`
+		Untrusted string `yaml:"untrusted" default:"mark" enum:"mark,omit" doc:"Treatment of text from public contexts and topics in context blocks: mark or omit"`
 	} `yaml:"context"`
 
 	Watch struct {
-		Settle      time.Duration `yaml:"settle" default:"30ms" min:"1ms" max:"1m" doc:"a file is read when it was quiet for so long"`
-		MaxWait     time.Duration `yaml:"max_wait" default:"1s" min:"1ms" max:"10m" doc:"and at the latest so long after its first change"`
-		Vanish      time.Duration `yaml:"vanish" default:"500ms" min:"1ms" max:"10m" doc:"a file that is gone may come back for so long: editors rename the old one away first"`
-		Reconcile   time.Duration `yaml:"reconcile" default:"60s" min:"1s" doc:"how often the tree is compared with what is known of it, by size and times"`
-		Verify      time.Duration `yaml:"verify" default:"24h" min:"1m" doc:"how often it is compared by content"`
-		Poll        time.Duration `yaml:"poll" default:"2s" min:"100ms" doc:"how often directories are looked at that cannot be watched"`
-		MaxFileSize size          `yaml:"max_file_size" default:"4MiB" min:"1KiB" max:"1GiB" doc:"larger files are not read"`
-		Ignore      []string      `yaml:"ignore" doc:"patterns, as in .gitignore, of what is not read"`
+		Settle      time.Duration `yaml:"settle" default:"30ms" min:"1ms" max:"1m" doc:"Time without further changes after which a changed file is read"`
+		MaxWait     time.Duration `yaml:"max_wait" default:"1s" min:"1ms" max:"10m" doc:"Maximum time from the first change of a file until it is read"`
+		Vanish      time.Duration `yaml:"vanish" default:"500ms" min:"1ms" max:"10m" doc:"Time to wait for a missing file to reappear: some editors rename the old file before they save the new one"`
+		Reconcile   time.Duration `yaml:"reconcile" default:"60s" min:"1s" doc:"Interval between checks of the directory tree for missed changes, by size and times"`
+		Verify      time.Duration `yaml:"verify" default:"24h" min:"1m" doc:"Interval between checks of the directory tree for missed changes, by content"`
+		Poll        time.Duration `yaml:"poll" default:"2s" min:"100ms" doc:"Interval between scans of directories that cannot be watched"`
+		MaxFileSize size          `yaml:"max_file_size" default:"4MiB" min:"1KiB" max:"1GiB" doc:"Maximum size of a file to read. Larger files are skipped"`
+		Ignore      []string      `yaml:"ignore" doc:"Patterns of files to skip, in the syntax of .gitignore"`
 	} `yaml:"watch"`
 
 	Index struct {
-		Dir string `yaml:"dir" doc:"of the index, which can be deleted at any time; empty: memwatchd/<name> in the user's cache directory"`
+		Dir string `yaml:"dir" doc:"Directory of the index, which you can delete at any time. If empty: memwatchd/<name> in the user's cache directory"`
 	} `yaml:"index"`
 
 	State struct {
-		Dir string `yaml:"dir" doc:"of the lock and other state; empty: memwatchd/<name> in the user's state directory"`
+		Dir string `yaml:"dir" doc:"Directory of the lock, the journal and other state. If empty: memwatchd/<name> in the user's state directory"`
 	} `yaml:"state"`
 
 	Write struct {
-		Enabled bool          `yaml:"enabled" default:"true" doc:"false: no file is changed that nobody asked to change; what is asked for by a command or an agent still is"`
-		Quiet   time.Duration `yaml:"quiet" default:"10s" min:"0s" max:"24h" doc:"a file that somebody else has changed is left alone for so long"`
-		MaxSize size          `yaml:"max_size" default:"4MiB" min:"1KiB" max:"1GiB" doc:"larger files are never changed"`
-		Fuse    int           `yaml:"fuse" default:"20" min:"1" max:"10000" doc:"a file that was changed so often within a minute is left alone, and reported"`
+		Enabled bool          `yaml:"enabled" default:"true" doc:"If false, files are changed only on request of a command or an agent"`
+		Quiet   time.Duration `yaml:"quiet" default:"10s" min:"0s" max:"24h" doc:"Minimum time between a change by another program and an automatic change of the same file"`
+		MaxSize size          `yaml:"max_size" default:"4MiB" min:"1KiB" max:"1GiB" doc:"Maximum size of a file to change. Larger files are never changed"`
+		Fuse    int           `yaml:"fuse" default:"20" min:"1" max:"10000" doc:"Number of changes to a file within a minute after which the file is left alone and reported"`
 	} `yaml:"write"`
 
 	Journal struct {
-		Keep time.Duration `yaml:"keep" default:"90d" min:"1h" doc:"how long a change can be undone"`
+		Keep time.Duration `yaml:"keep" default:"90d" min:"1h" doc:"Time for which a change can be undone"`
 	} `yaml:"journal"`
 
 	Identity struct {
-		Read string `yaml:"read" default:"union" enum:"union,canonical" doc:"who asks sees what is kept under linked keys too (union), or only what is kept under the account itself (canonical)"`
+		Read string `yaml:"read" default:"union" enum:"union,canonical" doc:"Readable items of a linked account: those of the account and its keys (union), or of the account only (canonical)"`
 	} `yaml:"identity"`
 
 	Todosync struct {
-		Enabled   bool     `yaml:"enabled" default:"true" doc:"false: a task that is done in one file is not ticked in others"`
-		Days      int      `yaml:"days" default:"7" min:"1" max:"3650" doc:"files of how many days are kept in step"`
-		Tasks     []string `yaml:"tasks" default:"Tasks,TODO,待办与承诺" doc:"names of the sections with tasks"`
-		FollowUps []string `yaml:"follow_ups" default:"Follow Ups,Follow-ups,跟进" doc:"names of the sections with follow-ups"`
+		Enabled   bool     `yaml:"enabled" default:"true" doc:"If false, a task that becomes done in one file is not ticked in other files"`
+		Days      int      `yaml:"days" default:"7" min:"1" max:"3650" doc:"Number of days whose files are searched for copies of a task"`
+		Tasks     []string `yaml:"tasks" default:"Tasks,TODO,待办与承诺" doc:"Names of sections that contain tasks"`
+		FollowUps []string `yaml:"follow_ups" default:"Follow Ups,Follow-ups,跟进" doc:"Names of sections that contain follow-ups"`
 	} `yaml:"todosync"`
 
 	Compactor struct {
-		Enabled  bool          `yaml:"enabled" default:"true" doc:"false: nothing is tidied up unless asked for"`
-		Schedule string        `yaml:"schedule" default:"0 3 * * *" doc:"when, as minute, hour, day, month and weekday in memory.timezone"`
-		MaxLoss  float64       `yaml:"max_loss" default:"0.25" min:"0" max:"1" doc:"the largest share of a file's items that one run moves to the archive"`
-		Limits   []limitConfig `yaml:"limits" default:"[{path: '_longterms/*/_index.md'}]" doc:"which files are kept within which size. Each has"`
-		Host     string        `yaml:"host" doc:"the machine that does it, where several share the directory; empty: the first that comes"`
+		Enabled  bool          `yaml:"enabled" default:"true" doc:"If false, the nightly maintenance does not run: no compacting, counters, summaries or archiving"`
+		Schedule string        `yaml:"schedule" default:"0 3 * * *" doc:"Time of the nightly maintenance in memory.timezone: minute, hour, day of the month, month, weekday"`
+		MaxLoss  float64       `yaml:"max_loss" default:"0.25" min:"0" max:"1" doc:"Maximum share of a file's items that one run moves to the archive"`
+		Limits   []limitConfig `yaml:"limits" default:"[{path: '_longterms/*/_index.md'}]" doc:"Capacity of long-term files. Each entry has the keys"`
+		Host     string        `yaml:"host" doc:"Machine that runs the maintenance of a shared directory. If empty: the first machine that claims it"`
 	} `yaml:"compactor"`
 
 	Compress struct {
-		Enabled bool          `yaml:"enabled" default:"false" doc:"true: old sessions and daily notes are summed up in the subject's files, and archived"`
-		Cutoff  time.Duration `yaml:"cutoff" default:"48h" min:"24h" doc:"how old they are then"`
+		Enabled bool          `yaml:"enabled" default:"false" doc:"If true, the maintenance summarizes old sessions and daily notes in the subject's files and archives them"`
+		Cutoff  time.Duration `yaml:"cutoff" default:"48h" min:"24h" doc:"Minimum age of the sessions and daily notes to summarize"`
 	} `yaml:"compress"`
 
 	Archive struct {
-		After time.Duration `yaml:"after" default:"0s" doc:"days older than this are moved to the archive; 0s: never"`
+		After time.Duration `yaml:"after" default:"0s" doc:"Age after which whole days are moved to the archive, at least 48h. 0s: never"`
 	} `yaml:"archive"`
 
 	LLM struct {
-		Endpoint string        `yaml:"endpoint" doc:"of a service that speaks the OpenAI protocol, such as http://127.0.0.1:11434/v1; empty: none is asked, and drafts are merged by rules"`
-		Model    string        `yaml:"model" doc:"the model to ask for"`
-		KeyFile  string        `yaml:"key_file" doc:"holds the key of the service; empty: it needs none"`
-		Timeout  time.Duration `yaml:"timeout" default:"20s" min:"100ms" max:"10m" doc:"how long its answer may take; then the rules are used"`
-		Private  bool          `yaml:"private" default:"false" doc:"true: it is sent private text too"`
+		Endpoint string        `yaml:"endpoint" doc:"URL of an OpenAI-compatible API, such as http://127.0.0.1:11434/v1. If empty: no model is used"`
+		Model    string        `yaml:"model" doc:"Name of the model"`
+		KeyFile  string        `yaml:"key_file" doc:"File with the API key of the service. If empty: no key is sent"`
+		Timeout  time.Duration `yaml:"timeout" default:"20s" min:"100ms" max:"10m" doc:"Maximum time for an answer of the service. After this time, the rules are used"`
+		Private  bool          `yaml:"private" default:"false" doc:"If true, private text is sent to the service too"`
 	} `yaml:"llm"`
 
 	Capture struct {
 		Ntfy struct {
-			Server    string `yaml:"server" default:"https://ntfy.sh" doc:"where the topic is"`
-			Topic     string `yaml:"topic" doc:"messages to this topic become notes of the owner's day; empty: none do"`
-			TokenFile string `yaml:"token_file" doc:"holds an access token of the server; empty: the topic needs none"`
+			Server    string `yaml:"server" default:"https://ntfy.sh" doc:"URL of the ntfy server"`
+			Topic     string `yaml:"topic" doc:"Topic whose messages become daily notes of the owner. If empty: none"`
+			TokenFile string `yaml:"token_file" doc:"File with an access token of the server. If empty: no token is sent"`
 		} `yaml:"ntfy"`
 	} `yaml:"capture"`
 
 	Hooks struct {
-		Enabled         bool `yaml:"enabled" default:"true" doc:"false: the hooks of agents do nothing"`
-		Capture         bool `yaml:"capture" default:"true" doc:"true: what was decided, preferred or to be remembered is saved from a conversation before it is compressed away, or ends"`
-		StoreResponses  bool `yaml:"store_responses" default:"false" doc:"true: one to three bullets of what an agent has achieved are saved whenever it has answered"`
-		ContextLimit    int  `yaml:"context_limit" default:"8" min:"1" max:"100" doc:"how many entries a prompt is given at most"`
-		ContextMaxChars int  `yaml:"context_max_chars" default:"4000" min:"100" max:"9000" doc:"how many characters of memory a session or a prompt is given at most"`
+		Enabled         bool `yaml:"enabled" default:"true" doc:"If false, the hooks of agents do nothing"`
+		Capture         bool `yaml:"capture" default:"true" doc:"If true, decisions, preferences and things to remember are saved before a conversation is compressed or ends"`
+		StoreResponses  bool `yaml:"store_responses" default:"false" doc:"If true, one to three bullets with the result are saved after each answer of an agent"`
+		ContextLimit    int  `yaml:"context_limit" default:"8" min:"1" max:"100" doc:"Maximum number of entries added to a prompt"`
+		ContextMaxChars int  `yaml:"context_max_chars" default:"4000" min:"100" max:"9000" doc:"Maximum number of characters of memory added to a session or a prompt"`
 	} `yaml:"hooks"`
 
 	IPC struct {
-		Listeners      []Listener    `yaml:"listeners" doc:"where to listen; none: the owner's own socket, <name>.sock in $XDG_RUNTIME_DIR/memwatchd. Each has"`
-		SyncTimeout    time.Duration `yaml:"sync_timeout" default:"2s" min:"0s" max:"1m" doc:"how long a question waits for changes that were made before it"`
-		MaxRequest     size          `yaml:"max_request" default:"1MiB" min:"1KiB" max:"64MiB" doc:"largest request"`
-		MaxHeader      size          `yaml:"max_header" default:"16KiB" min:"1KiB" max:"1MiB" doc:"largest header of a request"`
-		ReadHeader     time.Duration `yaml:"read_header" default:"5s" min:"10ms" doc:"how long a client may take to send the header"`
-		ReadBody       time.Duration `yaml:"read_body" default:"10s" min:"10ms" doc:"how long it may take to send the rest"`
-		Write          time.Duration `yaml:"write" default:"10s" min:"10ms" doc:"how long it may take to receive the answer"`
-		Idle           time.Duration `yaml:"idle" default:"2m" min:"10ms" doc:"how long it may keep a connection open without asking"`
-		MaxConnections int           `yaml:"max_connections" default:"256" min:"1" max:"65536" doc:"how many connections a listener has at a time"`
-		Drain          time.Duration `yaml:"drain" default:"5s" min:"0s" max:"5m" doc:"how long requests under way may take when the daemon ends"`
-		Rate           float64       `yaml:"rate" default:"0" min:"0" doc:"requests a second that a listener answers; 0 for any number"`
+		Listeners      []Listener    `yaml:"listeners" doc:"Sockets to listen on. If empty: the owner's socket, <name>.sock in $XDG_RUNTIME_DIR/memwatchd. Each entry has the keys"`
+		SyncTimeout    time.Duration `yaml:"sync_timeout" default:"2s" min:"0s" max:"1m" doc:"Maximum time that a request waits until earlier changes are indexed"`
+		MaxRequest     size          `yaml:"max_request" default:"1MiB" min:"1KiB" max:"64MiB" doc:"Maximum size of a request"`
+		MaxHeader      size          `yaml:"max_header" default:"16KiB" min:"1KiB" max:"1MiB" doc:"Maximum size of a request header"`
+		ReadHeader     time.Duration `yaml:"read_header" default:"5s" min:"10ms" doc:"Maximum time to receive a request header"`
+		ReadBody       time.Duration `yaml:"read_body" default:"10s" min:"10ms" doc:"Maximum time to receive a request body"`
+		Write          time.Duration `yaml:"write" default:"10s" min:"10ms" doc:"Maximum time to send an answer"`
+		Idle           time.Duration `yaml:"idle" default:"2m" min:"10ms" doc:"Maximum time that a connection stays open without a request"`
+		MaxConnections int           `yaml:"max_connections" default:"256" min:"1" max:"65536" doc:"Maximum number of simultaneous connections of a listener"`
+		Drain          time.Duration `yaml:"drain" default:"5s" min:"0s" max:"5m" doc:"Maximum time for running requests to finish when the daemon stops"`
+		Rate           float64       `yaml:"rate" default:"0" min:"0" doc:"Maximum number of requests per second on a listener. 0: no limit"`
 	} `yaml:"ipc"`
 
 	Log struct {
-		Level  string `yaml:"level" default:"info" enum:"debug,info,warn,error" doc:"debug, info, warn or error"`
-		Format string `yaml:"format" default:"text" enum:"text,json" doc:"text or json"`
+		Level  string `yaml:"level" default:"info" enum:"debug,info,warn,error" doc:"Lowest level to log: debug, info, warn or error"`
+		Format string `yaml:"format" default:"text" enum:"text,json" doc:"Format of the log: text or json"`
 	} `yaml:"log"`
 
 	File     string // path of the configuration file; empty without one
@@ -163,23 +163,23 @@ type Config struct {
 // A Listener is one address to listen on. A listener with a subject, a context
 // or operations has a fixed scope.
 type Listener struct {
-	Path       string   `yaml:"path" doc:"of a Unix socket"`
-	Mode       string   `yaml:"mode" default:"0600" doc:"of the socket"`
-	Group      string   `yaml:"group" doc:"of the socket: with it the mode alone decides who may connect"`
-	AllowUIDs  []int    `yaml:"allow_uids" doc:"users admitted beside the daemon's own and root"`
-	Address    string   `yaml:"address" doc:"of a TCP listener instead, on the loopback interface, such as 127.0.0.1:7070"`
-	TokenFile  string   `yaml:"token_file" doc:"holds what TCP clients must send as Authorization: Bearer"`
-	Subject    string   `yaml:"subject" doc:"fixed scope: the subject"`
-	Context    string   `yaml:"context" enum:"private,public,unknown" doc:"fixed scope: private, public or unknown"`
-	Operations []string `yaml:"operations" doc:"fixed scope: the only operations; none: all that a fixed scope may have"`
-	Rate       float64  `yaml:"rate" default:"0" min:"0" doc:"requests a second; 0: as ipc.rate says"`
+	Path       string   `yaml:"path" doc:"Path of a Unix socket"`
+	Mode       string   `yaml:"mode" default:"0600" doc:"Permissions of the socket, in octal"`
+	Group      string   `yaml:"group" doc:"Group of the socket. If set, the permissions alone decide who can connect"`
+	AllowUIDs  []int    `yaml:"allow_uids" doc:"IDs of users that can connect, in addition to the daemon's user and root"`
+	Address    string   `yaml:"address" doc:"Address of a TCP listener on the loopback interface, such as 127.0.0.1:7070, in place of a path"`
+	TokenFile  string   `yaml:"token_file" doc:"File with the token that TCP clients send as Authorization: Bearer"`
+	Subject    string   `yaml:"subject" doc:"Fixed scope: the subject"`
+	Context    string   `yaml:"context" enum:"private,public,unknown" doc:"Fixed scope: private, public or unknown"`
+	Operations []string `yaml:"operations" doc:"Fixed scope: the permitted operations. If empty: all operations that a fixed scope permits"`
+	Rate       float64  `yaml:"rate" default:"0" min:"0" doc:"Maximum number of requests per second. 0: the value of ipc.rate"`
 }
 
 // A limitConfig bounds the size of the long-term files that match a pattern.
 type limitConfig struct {
-	Path       string `yaml:"path" doc:"pattern of the files, such as MEMORY.md or _longterms/*/_index.md"`
-	Items      int    `yaml:"items" default:"100" min:"1" max:"1000000" doc:"how many items of the top level"`
-	Characters int    `yaml:"characters" default:"3000" min:"1" max:"1000000000" doc:"how many characters, without frontmatter and attributes"`
+	Path       string `yaml:"path" doc:"Pattern of the files, such as MEMORY.md or _longterms/*/_index.md"`
+	Items      int    `yaml:"items" default:"100" min:"1" max:"1000000" doc:"Maximum number of top-level items"`
+	Characters int    `yaml:"characters" default:"3000" min:"1" max:"1000000000" doc:"Maximum number of characters, without frontmatter and attributes"`
 }
 
 // size is a number of bytes, written with a unit.

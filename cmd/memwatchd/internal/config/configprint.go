@@ -13,8 +13,8 @@ import (
 )
 
 // exampleHeader is the first text of the example.
-const exampleHeader = "# Configuration of memwatchd: every key, with its default. Each can also be set in\n" +
-	"# the environment: watch.settle is MEMWATCHD_WATCH_SETTLE.\n"
+const exampleHeader = "# Configuration of memwatchd: all keys with their defaults. You can also set each key\n" +
+	"# in the environment: watch.settle is MEMWATCHD_WATCH_SETTLE.\n"
 
 // Header returns a comment with the source of a configuration.
 func Header(c *Config) string {
@@ -56,9 +56,12 @@ func printKeys(b *strings.Builder, v reflect.Value, indent string) error {
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(b, "%s# %s\n", indent, f.Tag.Get("doc"))
+		fmt.Fprintf(b, "%s# %s", indent, f.Tag.Get("doc"))
 		if f.Type.Kind() == reflect.Slice && f.Type.Elem().Kind() == reflect.Struct {
+			b.WriteString(":\n")
 			printItemKeys(b, f.Type.Elem(), indent)
+		} else {
+			b.WriteByte('\n')
 		}
 		fmt.Fprintf(b, "%s%s:%s\n", indent, name, strings.ReplaceAll(text, "\n", "\n"+indent))
 	}
@@ -70,7 +73,7 @@ func printItemKeys(b *strings.Builder, item reflect.Type, indent string) {
 	for _, k := range KeysOf(item) {
 		def := k.Tag("default")
 		if def != "" {
-			def = ", default " + def
+			def = " (default " + def + ")"
 		}
 		fmt.Fprintf(b, "%s#   %s: %s%s\n", indent, k.Name, k.Tag("doc"), def)
 	}

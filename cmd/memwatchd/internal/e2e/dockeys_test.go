@@ -26,13 +26,13 @@ func TestPagesConfiguration(t *testing.T) {
 			if !nested {
 				section = "-" // keys without a section
 			} else {
-				fmt.Fprintf(&b, "\n## %s\n\n", section)
+				fmt.Fprintf(&b, "\n### %s\n\n", section)
 			}
-			fmt.Fprintf(&b, "| key | default | means |\n|---|---|---|\n")
+			fmt.Fprintf(&b, "| Key | Default | Description |\n|---|---|---|\n")
 		}
 		means := k.Tag("doc")
 		if item := k.Field.Type.Elem; k.Field.Type.Kind() == reflect.Slice && item().Kind() == reflect.Struct {
-			means += " what is below"
+			means += fmt.Sprintf(" [listed below](#%s)", anchor(entriesOf(k)))
 		}
 		fmt.Fprintf(&b, "| `%s`<br>`%s` | %s | %s%s |\n", k.Name, k.Env(), code(k.Tag("default")), cell(means), between(k))
 	}
@@ -40,13 +40,16 @@ func TestPagesConfiguration(t *testing.T) {
 		if k.Field.Type.Kind() != reflect.Slice || k.Field.Type.Elem().Kind() != reflect.Struct {
 			continue
 		}
-		fmt.Fprintf(&b, "\n### Each of %s\n\n| key | default | means |\n|---|---|---|\n", k.Name)
+		fmt.Fprintf(&b, "\n### %s\n\n| Key | Default | Description |\n|---|---|---|\n", entriesOf(k))
 		for _, below := range config.KeysOf(k.Field.Type.Elem()) {
 			fmt.Fprintf(&b, "| `%s` | %s | %s%s |\n", below.Name, code(below.Tag("default")), cell(below.Tag("doc")), between(below))
 		}
 	}
 	current(t, "docs/configuration.md", b.String())
 }
+
+// entriesOf returns the heading of the keys of a list's entries.
+func entriesOf(k config.Key) string { return "Entries of " + k.Name }
 
 // between returns the bounds of a key in parentheses.
 func between(k config.Key) string {
