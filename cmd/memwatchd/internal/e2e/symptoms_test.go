@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestPagesSymptoms checks that the messages in docs/operating.md occur in the
+// TestPagesSymptoms checks that the messages in docs/operate.md occur in the
 // sources. An ellipsis stands for variable text.
 func TestPagesSymptoms(t *testing.T) {
 	var sources strings.Builder
@@ -28,7 +28,7 @@ func TestPagesSymptoms(t *testing.T) {
 		below := false
 		p.prose(func(number int, line string) {
 			if m := heading.FindStringSubmatch(line); m != nil {
-				below = p.path == "docs/operating.md" && m[1] == "When something is wrong"
+				below = p.path == "docs/operate.md" && m[1] == "Troubleshooting"
 			}
 			m := first.FindStringSubmatch(line)
 			if !below || m == nil {
