@@ -15,7 +15,7 @@ EXAMPLE = example/config.yaml
 BENCHFILES ?= 1000,10000
 BENCHFLAGS ?=
 
-.PHONY: build install uninstall run test faults soak stress lint bench fuzz eval dist dist-check clean
+.PHONY: build install uninstall run test faults soak stress lint bench fuzz eval demo dist dist-check clean
 
 build:
 	$(GO) build -o memwatchd ./cmd/memwatchd
@@ -122,6 +122,11 @@ fuzz:
 eval:
 	@test -d "$(EVAL)" || { echo 'where are the judged collections? make eval EVAL=DIR'; exit 1; }
 	$(GO) test ./index -count=1 -v -run '^TestEval$$' -timeout 30m -eval "$$(cd '$(EVAL)' && pwd)"
+
+# docs/demo.svg anew, from the present output of the commands in it. make test
+# fails if the image is stale.
+demo:
+	$(GO) test ./cmd/memwatchd/internal/e2e -count=1 -run '^TestPagesDemo$$' -update
 
 # What is released of the commit that is checked out: archives for linux and
 # darwin, and their checksums, in dist/. make dist-check makes it twice, the

@@ -30,6 +30,27 @@ type typist struct {
 // and also the working directory.
 func newTypist(t *testing.T, readme bool) *typist {
 	t.Helper()
+	s := newHome(t)
+	files, serve := ".morph/memory", "memwatchd serve"
+	if readme {
+		s.prelude = `memwatchd() { command memwatchd --config example/config.yaml "$@"; }` + "\n"
+		files, serve = "example/files", "memwatchd serve --config example/config.yaml"
+		s.must(t, "memwatchd init --example --name example --dir example/files")
+	} else {
+		s.must(t, "memwatchd init --example")
+	}
+	files = filepath.Join(s.home, files)
+	if !readme {
+		s.dir = files
+	}
+	setTimes(t, files, readClock(pageNow).Add(-time.Hour))
+	s.start(t, serve)
+	return s
+}
+
+// newHome returns a shell session in an empty home directory.
+func newHome(t *testing.T) *typist {
+	t.Helper()
 	home, err := os.MkdirTemp("/tmp", "mw") // short, because a socket is below it
 	if err != nil {
 		t.Fatal(err)
@@ -54,30 +75,21 @@ func newTypist(t *testing.T, readme bool) *typist {
 		// The times of typed files come from the file system.
 		"  "+today.Format(time.DateOnly), "  "+pageDay, "  "+today.AddDate(0, 0, 1).Format(time.DateOnly), "  "+pageDay)
 	s.typed = strings.NewReplacer("/run/user/1000", run, "/home/me", home, ".desk.md", archive)
-	files, serve := ".morph/memory", "memwatchd serve"
-	if readme {
-		s.prelude = `memwatchd() { command memwatchd --config example/config.yaml "$@"; }` + "\n"
-		files, serve = "example/files", "memwatchd serve --config example/config.yaml"
-		s.must(t, "memwatchd init --example --name example --dir example/files")
-	} else {
-		s.must(t, "memwatchd init --example")
-	}
-	files = filepath.Join(home, files)
-	if !readme {
-		s.dir = files
-	}
-	hourAgo := readClock(pageNow).Add(-time.Hour)
-	err = filepath.WalkDir(files, func(path string, _ os.DirEntry, err error) error {
+	return s
+}
+
+// setTimes sets the times of all files below a directory.
+func setTimes(t *testing.T, dir string, to time.Time) {
+	t.Helper()
+	err := filepath.WalkDir(dir, func(path string, _ os.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
-		return os.Chtimes(path, hourAgo, hourAgo)
+		return os.Chtimes(path, to, to)
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.start(t, serve)
-	return s
 }
 
 // shell returns a command that runs a line in the shell.
