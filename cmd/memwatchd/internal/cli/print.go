@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"reflect"
 	"strings"
 	"time"
 
@@ -23,13 +24,9 @@ import (
 // lines and shows dates instead of ages. The content of an answer goes to
 // standard output; hints such as "more results" go to standard error.
 type Printer struct {
-	output
 	page    page
 	verbose bool // shows all details
-}
 
-// An output formats text for a terminal or a file.
-type output struct {
 	w        io.Writer
 	color    bool
 	width    int            // of the terminal, in columns; 0 for other outputs
@@ -45,16 +42,21 @@ type output struct {
 
 // NewPrinter returns a printer of answers to w and of hints to aside.
 func NewPrinter(w, aside io.Writer, c *config.Config, noColor bool) *Printer {
-	return &Printer{output: output{
+	return &Printer{
 		w: w, color: term.WantsColor(term.Width(w) > 0, noColor), width: term.Width(w),
 		location: cmp.Or(c.Location, time.Local), now: clock.Now(),
 		aside: aside, asideColor: term.WantsColor(term.Width(aside) > 0, noColor), asideWidth: term.Width(aside),
-	}}
+	}
 }
 
 // print shows one answer. Types without a format of their own are shown as
 // JSON.
 func (p *Printer) print(answer any) error {
+	disabled := reflect.ValueOf(answer).Elem().FieldByName("Disabled") // in each answer to a write
+	if disabled.IsValid() && disabled.Bool() {
+		p.say(term.AsText, unwritten)
+		return p.flush("")
+	}
 	var b strings.Builder
 	switch a := answer.(type) {
 	case *api.StatusAnswer:
@@ -81,7 +83,7 @@ func (p *Printer) print(answer any) error {
 	case *api.TodoAnswer:
 		p.todo(&b, a)
 	case *api.NoteAnswer:
-		p.noted(&b, a.Path, []int{a.Line}, a.Disabled)
+		p.noted(&b, a.Path, []int{a.Line})
 	case *api.CaptureAnswer:
 		p.captured(&b, a)
 	case *api.SessionAnswer:
@@ -119,9 +121,11 @@ func (p *Printer) print(answer any) error {
 	case *api.LinksAnswer:
 		p.links(&b, a)
 	default:
-		if err := p.other(&b, a); err != nil {
+		var indented bytes.Buffer
+		if err := json.Indent(&indented, AsJSON(a), "", "  "); err != nil {
 			return err
 		}
+		b.WriteString(term.EscapeText(indented.String()))
 	}
 	if a, ok := answer.(interface{ Masks() int }); ok && a.Masks() > 0 {
 		p.say(term.AsText, "credentials are masked in %s; check lists where they are", term.Plural(a.Masks(), "place"))
@@ -130,7 +134,7 @@ func (p *Printer) print(answer any) error {
 }
 
 // flush writes the text of an answer and then the pending hints.
-func (p *output) flush(text string) error {
+func (p *Printer) flush(text string) error {
 	_, err := io.WriteString(p.w, text)
 	if p.aside != nil && p.said.Len() > 0 {
 		_, failure := io.WriteString(p.aside, p.said.String())
@@ -141,7 +145,7 @@ func (p *output) flush(text string) error {
 }
 
 // say adds a hint about an answer, on lines of its own.
-func (p *output) say(as term.Style, format string, args ...any) {
+func (p *Printer) say(as term.Style, format string, args ...any) {
 	text := term.Wrap(term.EscapeLine(fmt.Sprintf(format, args...)), p.asideWidth, "")
 	for line := range strings.Lines(text + "\n") {
 		line = strings.TrimSuffix(line, "\n")
@@ -152,32 +156,17 @@ func (p *output) say(as term.Style, format string, args ...any) {
 	}
 }
 
-func (p *Printer) other(b *strings.Builder, answer any) error {
-	var buf bytes.Buffer
-	enc := json.NewEncoder(&buf)
-	enc.SetEscapeHTML(false)
-	enc.SetIndent("", "  ")
-	if err := enc.Encode(answer); err != nil {
-		return err
-	}
-	b.WriteString(term.EscapeText(buf.String()))
-	return nil
-}
-
-// AsJSON returns a value as one line of JSON. It does not escape & and <, as in
-// answers of the daemon.
+// AsJSON returns a value as one line of JSON, like the answers of the daemon.
 func AsJSON(v any) []byte {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
+	line, err := api.Encode(v)
+	if err != nil {
 		panic(err) // unreachable: the values of the callers can be encoded
 	}
-	return b.Bytes()
+	return line
 }
 
 // Style paints text if colors are enabled.
-func (p *output) Style(as term.Style, text string) string {
+func (p *Printer) Style(as term.Style, text string) string {
 	if !p.color {
 		return text
 	}

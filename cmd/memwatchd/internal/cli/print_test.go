@@ -60,7 +60,7 @@ func TestAge(t *testing.T) {
 		{now.AddDate(-2, 0, -1), "2y", "2024-02-04"},
 	} {
 		for width, want := range map[int]string{80: test.want, 0: test.piped} {
-			p := &Printer{output: output{location: berlin, now: now, width: width}}
+			p := &Printer{location: berlin, now: now, width: width}
 			if got := p.age(test.t); got != want {
 				t.Errorf("age of %v, %d columns, is %q, want %q", test.t, width, got, want)
 			}

@@ -51,7 +51,7 @@ func (p *Printer) plan(b *strings.Builder, plan *api.CompactPlan, since time.Tim
 	if plan.State == api.Waiting {
 		state = "over its limit; what is used is known two weeks after counting began"
 		if !since.IsZero() {
-			state += ", on " + since.AddDate(0, 0, 14).In(p.zone()).Format(time.DateOnly)
+			state += ", on " + since.AddDate(0, 0, 14).In(p.location).Format(time.DateOnly)
 		}
 	}
 	p.titled(b, "", plan.Path, 0, "", sizes(plan), state)

@@ -17,7 +17,7 @@ import (
 
 // diff shows the difference of a file. An empty name stands for a missing file,
 // before or after the change.
-func (p *output) diff(b *strings.Builder, before, after string, hunks []api.DiffHunk) {
+func (p *Printer) diff(b *strings.Builder, before, after string, hunks []api.DiffHunk) {
 	if len(hunks) == 0 {
 		return
 	}
@@ -47,7 +47,7 @@ const maxDiffLine = 400
 
 // OutsideDiff shows the difference of a file outside the memory, with its full
 // path. The output is for reading only, not for patch.
-func (p *output) OutsideDiff(b *strings.Builder, before, after string, d api.FileDiff) {
+func (p *Printer) OutsideDiff(b *strings.Builder, before, after string, d api.FileDiff) {
 	p.diffHead(b, before, after)
 	for _, h := range d.Hunks {
 		head, lines, _ := strings.Cut(h.Diff, "\n")
@@ -67,7 +67,7 @@ func (p *output) OutsideDiff(b *strings.Builder, before, after string, d api.Fil
 
 // diffHead shows the names of a file on both sides. A missing file has the name
 // /dev/null.
-func (p *output) diffHead(b *strings.Builder, before, after string) {
+func (p *Printer) diffHead(b *strings.Builder, before, after string) {
 	for _, side := range [][2]string{{"--- ", before}, {"+++ ", after}} {
 		name := "/dev/null"
 		if side[1] != "" {
@@ -79,7 +79,7 @@ func (p *output) diffHead(b *strings.Builder, before, after string) {
 
 // diffLine shows one line of a hunk. It omits a final carriage return only on a
 // terminal, because elsewhere the character belongs to the line.
-func (p *output) diffLine(b *strings.Builder, line string) {
+func (p *Printer) diffLine(b *strings.Builder, line string) {
 	text, dos := strings.CutSuffix(line, "\r")
 	as := term.AsText
 	switch {

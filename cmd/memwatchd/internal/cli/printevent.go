@@ -25,9 +25,9 @@ func (p *Printer) event(b *strings.Builder, e *api.Event) {
 	if e.Event == "problem" || e.Event == "lost" {
 		as = term.AsBad
 	}
-	when, what := e.Time.In(p.zone()).Format(time.DateTime), term.EscapeLine(e.Event)
+	when, what := e.Time.In(p.location).Format(time.DateTime), term.EscapeLine(e.Event)
 	if p.width > 0 {
-		when, what = e.Time.In(p.zone()).Format(time.TimeOnly), fmt.Sprintf("%-9s", what)
+		when, what = e.Time.In(p.location).Format(time.TimeOnly), fmt.Sprintf("%-9s", what)
 	}
 	line, where := when+" "+what, ""
 	if e.Path != "" {

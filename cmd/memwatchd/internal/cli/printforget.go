@@ -10,10 +10,6 @@ import (
 
 // remember shows the place of the saved fact.
 func (p *Printer) remember(b *strings.Builder, a *api.RememberAnswer) {
-	if a.Disabled {
-		p.say(term.AsText, unwritten)
-		return
-	}
 	note := "under " + a.Section
 	if a.Replaced {
 		note += ", in the place of what was there"
@@ -26,10 +22,6 @@ func (p *Printer) remember(b *strings.Builder, a *api.RememberAnswer) {
 
 // forget shows the entries with a text, or the result of their removal.
 func (p *Printer) forget(b *strings.Builder, a *api.ForgetAnswer) {
-	if a.Disabled {
-		p.say(term.AsText, unwritten)
-		return
-	}
 	for _, id := range a.Removed {
 		fmt.Fprintf(b, "forgotten: %s\n", term.EscapeLine(id))
 	}
@@ -73,10 +65,6 @@ func (p *Printer) trace(b *strings.Builder, e *api.Trace) {
 
 // wipe shows the deleted files of a subject.
 func (p *Printer) wipe(b *strings.Builder, a *api.WipeAnswer) {
-	if a.Disabled {
-		p.say(term.AsText, unwritten)
-		return
-	}
 	fmt.Fprintf(b, "%s of %s deleted\n", term.Plural(len(a.Deleted), "file"),
 		term.EscapeLine(strings.Join(a.Subjects, ", ")))
 	for _, path := range a.Deleted {

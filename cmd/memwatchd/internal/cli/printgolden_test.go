@@ -154,10 +154,10 @@ func (l looker) look(width int, color bool) (text, aside string) {
 	_, given, _ := strings.Cut(strings.TrimSuffix(l.answer.Name, ".json"), " ")
 	req, answer := op.NewRequest(), op.NewAnswer()
 	var said, b bytes.Buffer
-	p := &Printer{output: output{
+	p := &Printer{
 		w: &b, aside: &said, color: color, asideColor: color, width: width, asideWidth: width,
 		location: time.UTC, now: time.Date(2026, 2, 5, 12, 0, 0, 0, time.UTC),
-	}}
+	}
 	for word := range strings.FieldsSeq(given) {
 		key, value, _ := strings.Cut(word, "=")
 		p.verbose = p.verbose || word == "verbose"

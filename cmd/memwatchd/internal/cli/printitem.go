@@ -17,7 +17,7 @@ const unwritten = "memory is turned off: nothing was written"
 // was written.
 func (p *Printer) item(b *strings.Builder, a *api.ItemAnswer) {
 	switch {
-	case a.Disabled || a.Item == nil:
+	case a.Item == nil:
 		p.say(term.AsText, unwritten)
 	case a.Index != nil:
 		b.WriteString(term.EscapeText(a.Item.Value))
@@ -69,10 +69,6 @@ func itemNotes(item *api.Item) []string {
 
 // itemsDeleted shows the number of deleted items and their files.
 func (p *Printer) itemsDeleted(b *strings.Builder, a *api.ItemDeleteAnswer) {
-	if a.Disabled {
-		p.say(term.AsText, unwritten)
-		return
-	}
 	fmt.Fprintf(b, "%s deleted\n", term.Plural(a.Deleted, "item"))
 	for _, path := range a.Paths {
 		fmt.Fprintf(b, "%s%s\n", indent, p.paintedPlace(path, 0))
@@ -81,16 +77,13 @@ func (p *Printer) itemsDeleted(b *strings.Builder, a *api.ItemDeleteAnswer) {
 
 // identity shows the subject of an external key.
 func (p *Printer) identity(b *strings.Builder, a *api.IdentityAnswer) {
-	switch {
-	case a.Disabled:
-		p.say(term.AsText, unwritten)
-	case a.Subject == "":
+	if a.Subject == "" {
 		fmt.Fprintln(b, "nobody")
-	default:
-		fmt.Fprintf(b, "%s is %s\n", term.EscapeLine(a.ExternalKey), term.EscapeLine(a.Subject))
-		for _, alias := range a.Aliases {
-			fmt.Fprintf(b, "%s%s\n", indent, p.Style(term.AsMuted, "with "+term.EscapeLine(alias)))
-		}
+		return
+	}
+	fmt.Fprintf(b, "%s is %s\n", term.EscapeLine(a.ExternalKey), term.EscapeLine(a.Subject))
+	for _, alias := range a.Aliases {
+		fmt.Fprintf(b, "%s%s\n", indent, p.Style(term.AsMuted, "with "+term.EscapeLine(alias)))
 	}
 }
 

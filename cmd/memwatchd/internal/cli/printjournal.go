@@ -106,7 +106,7 @@ func (p *Printer) wrote(b *strings.Builder, w api.Wrote, as term.Style, state st
 // change shows the header line of a change with its state.
 func (p *Printer) change(b *strings.Builder, w api.Wrote, as term.Style, state string) {
 	var t text
-	t.add(term.AsText, w.Time.In(p.zone()).Format(time.DateTime)+"  "+w.Cause)
+	t.add(term.AsText, w.Time.In(p.location).Format(time.DateTime)+"  "+w.Cause)
 	if w.Reason != "" {
 		t.add(term.AsText, ": "+w.Reason)
 	}

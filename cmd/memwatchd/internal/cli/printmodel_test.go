@@ -10,7 +10,7 @@ import (
 
 func TestPrintModel(t *testing.T) {
 	var b strings.Builder
-	p := &Printer{}
+	p := &Printer{location: time.Local}
 	p.model(&b, &api.ModelStatus{Endpoint: "http://127.0.0.1:1/v1", Model: "m"})
 	p.model(&b, &api.ModelStatus{
 		Endpoint: "http://127.0.0.1:1/v1", Model: "m", Private: true, Asked: 3, Failed: 1,

@@ -10,11 +10,8 @@ import (
 
 // noted shows the places of new notes. Without a path, the caller may not see
 // them and a hint reports that.
-func (p *Printer) noted(b *strings.Builder, path string, lines []int, disabled bool) {
-	switch {
-	case disabled:
-		p.say(term.AsText, unwritten)
-	case path == "":
+func (p *Printer) noted(b *strings.Builder, path string, lines []int) {
+	if path == "" {
 		p.say(term.AsMuted, "noted, for private contexts only")
 	}
 	for _, line := range lines {
@@ -33,7 +30,7 @@ func (p *Printer) captured(b *strings.Builder, a *api.CaptureAnswer) {
 	case a.Note != "":
 		p.say(term.AsMuted, "nothing is noted: %s", a.Note)
 	default:
-		p.noted(b, a.Path, a.Lines, a.Disabled)
+		p.noted(b, a.Path, a.Lines)
 	}
 	if a.Already > 0 {
 		p.say(term.AsMuted, "%s noted before", term.Plural(a.Already, "bullet"))
@@ -46,12 +43,9 @@ func (p *Printer) summary(b *strings.Builder, a *api.SummaryAnswer) {
 	if a.Replaced {
 		replaced = "replaced"
 	}
-	switch {
-	case a.Disabled:
-		p.say(term.AsText, unwritten)
-	case a.Path == "":
+	if a.Path == "" {
 		p.say(term.AsMuted, "written, for private contexts only")
-	default:
-		p.titled(b, "", a.Path, a.Line, "", replaced)
+		return
 	}
+	p.titled(b, "", a.Path, a.Line, "", replaced)
 }

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -18,12 +17,12 @@ import (
 // existing file below the root gets its full path, or a path relative to the
 // working directory if it lies below that; other paths stay as the daemon sent
 // them. A place is never cut, because a cut path cannot be opened.
-func (p *output) place(path string, line int) string {
+func (p *Printer) place(path string, line int) string {
 	return p.placeText(path, line).s
 }
 
 // placeText returns place with its styles.
-func (p *output) placeText(path string, line int) text {
+func (p *Printer) placeText(path string, line int) text {
 	t := plainText(term.AsPath, p.locate(path))
 	if line > 0 {
 		t.add(term.AsText, ":")
@@ -33,13 +32,13 @@ func (p *output) placeText(path string, line int) text {
 }
 
 // paintedPlace returns place in its colors.
-func (p *output) paintedPlace(path string, line int) string {
+func (p *Printer) paintedPlace(path string, line int) string {
 	t := p.placeText(path, line)
 	return p.painted(t, 0, len(t.s))
 }
 
 // locate returns the path of a memory file for use on this machine.
-func (p *output) locate(path string) string {
+func (p *Printer) locate(path string) string {
 	if p.memory == nil || path == "" {
 		return path
 	}
@@ -66,7 +65,7 @@ const roomy = 16
 // titled shows a place followed by the headings above it and a few facts. It
 // shortens the headings if the terminal is too narrow, and moves text that
 // still does not fit to the next line.
-func (p *output) titled(b *strings.Builder, before, path string, line int, section string, facts ...string) {
+func (p *Printer) titled(b *strings.Builder, before, path string, line int, section string, facts ...string) {
 	place, section, rest := before+p.place(path, line), term.EscapeLine(section),
 		term.EscapeLine(joined("  ", facts...))
 	room := p.width - uniseg.StringWidth(place)
@@ -93,18 +92,15 @@ const (
 	sectionMark = " > "
 )
 
-// zone returns the time zone of shown dates and times.
-func (p *output) zone() *time.Location { return cmp.Or(p.location, time.Local) }
-
 // age returns the time since t in one unit, or the date if the output is not a
 // terminal.
-func (p *output) age(t time.Time) string {
+func (p *Printer) age(t time.Time) string {
 	if t.IsZero() {
 		return ""
 	}
 	const day = 24 * time.Hour
 	if p.width == 0 {
-		return t.In(p.zone()).Format(time.DateOnly)
+		return t.In(p.location).Format(time.DateOnly)
 	}
 	switch d := p.now.Sub(t); {
 	case d < time.Minute:

@@ -51,10 +51,7 @@ func (p *Printer) hit(b *strings.Builder, h *api.Hit) {
 	} else {
 		p.lines(b, maxSnippet, markedText(h.Snippet, h.Highlights))
 	}
-	also := h.AlsoAt
-	if p.width > 0 && len(also) > maxAlso+1 {
-		also = also[:maxAlso]
-	}
+	also := firstOf(h.AlsoAt, maxAlso, p.width == 0)
 	for _, place := range also {
 		fmt.Fprintf(b, "%s%s%s\n", indent, p.Style(term.AsMuted, "also at "), p.paintedPlace(place.Path, place.Line))
 	}
@@ -64,6 +61,15 @@ func (p *Printer) hit(b *strings.Builder, h *api.Hit) {
 	if h.Why != nil {
 		p.lines(b, 0, plainText(term.AsMuted, why(h)))
 	}
+}
+
+// firstOf returns the first most items of a list, or the whole list if all is
+// set or if only one item would be left out.
+func firstOf[T any](list []T, most int, all bool) []T {
+	if all || len(list) <= most+1 {
+		return list
+	}
+	return list[:most]
 }
 
 // more reports whether there are further hits. If so, it adds a hint with their

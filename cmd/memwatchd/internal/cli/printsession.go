@@ -11,10 +11,6 @@ import (
 // session shows the result of a draft: + is new, ~ changed, = already present
 // and - left out.
 func (p *Printer) session(b *strings.Builder, a *api.SessionAnswer) {
-	if a.Disabled {
-		p.say(term.AsText, unwritten)
-		return
-	}
 	if a.Path != "" {
 		fmt.Fprintln(b, p.paintedPlace(a.Path, 0))
 	}

@@ -64,10 +64,7 @@ func (p *Printer) status(b *strings.Builder, a *api.StatusAnswer) {
 		p.row(b, "process", "%s of memory, %s, %s", term.Bytes(int64(s.MemoryBytes)),
 			term.Plural(s.OpenFiles, "open file"), term.Plural(s.Goroutines, "goroutine"))
 	}
-	listed := s.Problems
-	if !p.verbose && len(listed) > maxNotices+1 {
-		listed = listed[:maxNotices]
-	}
+	listed := firstOf(s.Problems, maxNotices, p.verbose)
 	for _, f := range listed {
 		p.problem(b, f)
 	}
@@ -113,10 +110,7 @@ func (p *Printer) row(b *strings.Builder, name, format string, args ...any) {
 // rows shows a list of continuation rows. Without --verbose it shows only the
 // first few.
 func (p *Printer) rows(b *strings.Builder, list []string) {
-	shown := list
-	if !p.verbose && len(list) > maxNotices+1 {
-		shown = list[:maxNotices]
-	}
+	shown := firstOf(list, maxNotices, p.verbose)
 	for _, text := range shown {
 		p.row(b, "", "%s", text)
 	}
@@ -205,9 +199,9 @@ func (p *Printer) tidying(b *strings.Builder, c *api.CompactorStatus) {
 	case c.Passive:
 		line = "done by " + c.Host
 	case c.Enabled:
-		line = "next at " + c.NextRun.In(p.zone()).Format(time.DateTime)
+		line = "next at " + c.NextRun.In(p.location).Format(time.DateTime)
 		if !c.LastRun.IsZero() {
-			line += ", last at " + c.LastRun.In(p.zone()).Format(time.DateTime)
+			line += ", last at " + c.LastRun.In(p.location).Format(time.DateTime)
 		}
 	}
 	p.row(b, "tidying", "%s", line)
@@ -225,7 +219,7 @@ func (p *Printer) model(b *strings.Builder, m *api.ModelStatus) {
 	}
 	p.row(b, "model", "%s", line)
 	if m.Failure != "" {
-		p.row(b, "", "%s: %s", m.FailedAt.In(p.zone()).Format(time.DateTime), m.Failure)
+		p.row(b, "", "%s: %s", m.FailedAt.In(p.location).Format(time.DateTime), m.Failure)
 	}
 }
 

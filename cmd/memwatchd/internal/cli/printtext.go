@@ -57,12 +57,12 @@ func markedText(s string, ranges [][2]int) text {
 }
 
 // lines shows an indented text; see hanging.
-func (p *output) lines(b *strings.Builder, most int, t text) { p.hanging(b, indent, "", most, t) }
+func (p *Printer) lines(b *strings.Builder, most int, t text) { p.hanging(b, indent, "", most, t) }
 
 // hanging shows a text after an indent and a short head. Continuation lines
 // start in the column of the text. On a terminal it shows at most the given
 // number of lines, those with the most matches; zero is no limit.
-func (p *output) hanging(b *strings.Builder, before, head string, most int, t text) {
+func (p *Printer) hanging(b *strings.Builder, before, head string, most int, t text) {
 	if head == "" && t.s == "" {
 		b.WriteByte('\n')
 		return
@@ -99,7 +99,7 @@ func (p *output) hanging(b *strings.Builder, before, head string, most int, t te
 
 // long shows a whole text on a line of its own. On a terminal it wraps the text
 // and indents continuation lines.
-func (p *output) long(b *strings.Builder, t text) {
+func (p *Printer) long(b *strings.Builder, t text) {
 	if p.width == 0 || uniseg.StringWidth(t.s) <= p.width {
 		b.WriteString(p.painted(t, 0, len(t.s)) + "\n")
 		return
@@ -131,7 +131,7 @@ func (t *text) best(parts [][2]int, most int) int {
 }
 
 // painted returns a part of a text in its styles.
-func (p *output) painted(t text, from, to int) string {
+func (p *Printer) painted(t text, from, to int) string {
 	var b strings.Builder
 	for _, s := range t.spans {
 		if begin, end := max(s.from, from), min(s.to, to); begin < end {

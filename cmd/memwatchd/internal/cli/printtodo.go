@@ -31,10 +31,7 @@ func (p *Printer) todos(b *strings.Builder, a *api.TodosAnswer) {
 				p.Style(term.AsMuted, joined("  ", p.away(t.Since), progress)))
 		}
 		p.hanging(b, "  ", p.box(t.State)+" ", maxSnippet, plainText(term.AsText, t.Text))
-		places := t.Places
-		if p.width > 0 && len(places) > maxAlso+1 {
-			places = places[:maxAlso]
-		}
+		places := firstOf(t.Places, maxAlso, p.width == 0)
 		for _, c := range places {
 			fmt.Fprintf(b, "      %s\n", p.paintedPlace(c.Path, c.Line))
 		}
@@ -55,7 +52,7 @@ func (p *Printer) away(day string) string {
 	if err != nil || p.width == 0 {
 		return ""
 	}
-	year, month, today := p.now.In(p.zone()).Date()
+	year, month, today := p.now.In(p.location).Date()
 	switch days := int(time.Date(year, month, today, 0, 0, 0, 0, time.UTC).Sub(then) / (24 * time.Hour)); days {
 	case 0:
 		return "today"
@@ -75,10 +72,6 @@ func (p *Printer) away(day string) string {
 func (p *Printer) todo(b *strings.Builder, a *api.TodoAnswer) {
 	if a.Plan != nil {
 		p.todoPlan(b, a.Plan)
-		return
-	}
-	if a.Disabled {
-		p.say(term.AsText, unwritten)
 		return
 	}
 	p.hanging(b, "", p.box(a.State)+" ", 0, plainText(term.AsText, a.Text))
