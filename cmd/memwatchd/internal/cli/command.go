@@ -50,19 +50,11 @@ var groups = map[string]string{
 // group returns the subcommand of parent with that name. It creates a command
 // that only has subcommands if there is none.
 func group(parent *cobra.Command, name string) *cobra.Command {
-	for _, c := range parent.Commands() {
-		if c.Name() == name {
-			return c
-		}
+	if c := below(parent, name); c != nil {
+		return c
 	}
 	c := &cobra.Command{
-		Use: name, Short: cmp.Or(groups[name], "Commands about "+name), GroupID: "ask", Args: cobra.ArbitraryArgs,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return UnknownCommand(cmd, args[0])
-			}
-			return cmd.Help()
-		},
+		Use: name, Short: cmp.Or(groups[name], "Commands about "+name), GroupID: "ask", Args: OnlyCommands, RunE: ShowHelp,
 	}
 	parent.AddCommand(c)
 	return c

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -72,10 +73,7 @@ func (a *asking) forget(cmd *cobra.Command, req *api.Request, yes bool) error {
 		if err := json.Unmarshal(raw, &done); err != nil {
 			return fmt.Errorf("forget: the answer cannot be read: %w", err)
 		}
-		more := false
-		for _, e := range done.Entries {
-			more = more || e.ID != ""
-		}
+		more := slices.ContainsFunc(done.Entries, func(e api.Trace) bool { return e.ID != "" })
 		if more && len(done.Removed) > 0 {
 			continue // more entries than one request can remove
 		}
@@ -90,20 +88,18 @@ func (a *asking) forget(cmd *cobra.Command, req *api.Request, yes bool) error {
 func (a *asking) remove(cmd *cobra.Command, list *api.Request, ids []string, token string) (json.RawMessage, error) {
 	req := a.op.NewRequest()
 	for _, p := range a.op.Params {
+		var values []string
 		switch value, given := list.Given(p); {
 		case p.Scope && given:
+			values = []string{value}
+		case p.Name == "token":
+			values = []string{token}
+		case p.Name == "ids":
+			values = ids
+		}
+		for _, value := range values {
 			if err := req.Set(p, value); err != nil {
 				return nil, err
-			}
-		case p.Name == "token":
-			if err := req.Set(p, token); err != nil {
-				return nil, err
-			}
-		case p.Name == "ids":
-			for _, id := range ids {
-				if err := req.Set(p, id); err != nil {
-					return nil, err
-				}
 			}
 		}
 	}

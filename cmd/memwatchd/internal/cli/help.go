@@ -75,6 +75,9 @@ func UnknownCommand(cmd *cobra.Command, name string) error {
 		config.Suggestion(name, names))}
 }
 
+// ShowHelp runs a command that only has subcommands.
+func ShowHelp(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+
 // OnlyCommands validates the arguments of a runnable command that has
 // subcommands: each argument is an unknown subcommand.
 func OnlyCommands(cmd *cobra.Command, args []string) error {

@@ -112,13 +112,8 @@ func NewRoot(g *Globals) *cobra.Command {
 		Short:         "A memory of Markdown files, watched, indexed and searchable",
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		Args:          cobra.ArbitraryArgs,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return UnknownCommand(cmd, args[0])
-			}
-			return cmd.Help()
-		},
+		Args:          OnlyCommands,
+		RunE:          ShowHelp,
 	}
 	root.SetOut(g.Stdout)
 	root.SetErr(g.Stderr)

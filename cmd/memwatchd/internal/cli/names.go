@@ -30,8 +30,8 @@ const (
 type name struct{ text, about string }
 
 // namers request names from the daemon, by sort. The operation complete
-// provides the other sorts.
-var namers = map[string]func(context.Context, *client.Client, *naming, string) ([]name, error){
+// provides the other sorts. They return nil after an error.
+var namers = map[string]func(context.Context, *client.Client, *naming, string) []name{
 	"key":          keys,
 	"todo":         tasks,
 	"external_key": externalKeys,
@@ -39,8 +39,7 @@ var namers = map[string]func(context.Context, *client.Client, *naming, string) (
 	"archived":     archived,
 }
 
-// ask requests the names of a sort in the scope of the flags. It returns nil
-// after an error.
+// ask requests the names of a sort in the scope of the flags.
 func (n *naming) ask(sort, typed string) []string {
 	_, client, err := n.g.Connect(n.cmd)
 	if err != nil {
@@ -53,12 +52,8 @@ func (n *naming) ask(sort, typed string) []string {
 	if namer == nil {
 		namer = listed(sort)
 	}
-	list, err := namer(ctx, client, n, typed)
-	if err != nil {
-		return nil
-	}
 	var out []string
-	for _, found := range list {
+	for _, found := range namer(ctx, client, n, typed) {
 		// Shells read one name per line and trim it.
 		if found.text == strings.TrimSpace(found.text) &&
 			!strings.ContainsFunc(found.text, func(r rune) bool { return term.Harmful(r, false) }) &&
@@ -102,17 +97,17 @@ func shortly(text string) string {
 
 // listed returns a function that requests names without descriptions. Paths are
 // completed one directory at a time.
-func listed(what string) func(context.Context, *client.Client, *naming, string) ([]name, error) {
-	return func(ctx context.Context, c *client.Client, _ *naming, typed string) (list []name, err error) {
+func listed(what string) func(context.Context, *client.Client, *naming, string) []name {
+	return func(ctx context.Context, c *client.Client, _ *naming, typed string) (list []name) {
 		answer, err := c.Complete(ctx,
 			api.CompleteRequest{What: what, Prefix: typed, Steps: what == "path", Limit: maxNames, Fresh: AtOnce})
 		if err != nil {
-			return nil, err
+			return nil
 		}
 		for _, value := range answer.Values {
 			list = append(list, name{text: value})
 		}
-		return list, nil
+		return list
 	}
 }
 
@@ -120,32 +115,32 @@ func listed(what string) func(context.Context, *client.Client, *naming, string) 
 var AtOnce = api.Fresh{Sync: new(bool)}
 
 // keys returns the keys of items, in the namespace of the previous argument.
-func keys(ctx context.Context, c *client.Client, n *naming, typed string) (list []name, err error) {
+func keys(ctx context.Context, c *client.Client, n *naming, typed string) (list []name) {
 	r := api.ItemListRequest{Prefix: typed, Limit: maxNames, Fresh: AtOnce}
 	if len(n.args) > 0 {
 		r.Namespace = n.args[0]
 	}
 	answer, err := c.ItemList(ctx, r)
 	if err != nil {
-		return nil, err
+		return nil
 	}
 	for _, item := range answer.Items {
 		list = append(list, name{item.Key, item.Value})
 	}
-	return list, nil
+	return list
 }
 
 // tasks returns the tasks that can be done or reopened: those with the typed
 // prefix, or else those that contain the typed text. If previous words of a
 // task are present, tasks returns the rest of its text.
-func tasks(ctx context.Context, c *client.Client, n *naming, typed string) (begin []name, err error) {
+func tasks(ctx context.Context, c *client.Client, n *naming, typed string) (begin []name) {
 	state := "open"
 	if n.way.Set["state"] == state {
 		state = "done"
 	}
 	answer, err := c.Todos(ctx, api.TodosRequest{State: state, Fresh: AtOnce})
 	if err != nil {
-		return nil, err
+		return nil
 	}
 	before := strings.Join(append(n.words, ""), " ")
 	var within []name
@@ -163,42 +158,42 @@ func tasks(ctx context.Context, c *client.Client, n *naming, typed string) (begi
 		}
 	}
 	if begin == nil {
-		return within, nil
+		return within
 	}
-	return begin, nil
+	return begin
 }
 
 // externalKeys returns the linked external keys.
-func externalKeys(ctx context.Context, c *client.Client, _ *naming, typed string) (list []name, err error) {
+func externalKeys(ctx context.Context, c *client.Client, _ *naming, typed string) (list []name) {
 	answer, err := c.Links(ctx, api.LinksRequest{})
 	if err != nil {
-		return nil, err
+		return nil
 	}
 	for _, l := range answer.Links {
 		if strings.HasPrefix(l.ExternalKey, typed) {
 			list = append(list, name{l.ExternalKey, l.Subject})
 		}
 	}
-	return list, nil
+	return list
 }
 
 // changes returns the changes in the journal that can be undone, newest first.
-func changes(ctx context.Context, c *client.Client, _ *naming, typed string) (list []name, err error) {
+func changes(ctx context.Context, c *client.Client, _ *naming, typed string) (list []name) {
 	answer, err := c.Journal(ctx, api.JournalRequest{Limit: maxTexts})
 	if err != nil {
-		return nil, err
+		return nil
 	}
 	for _, w := range answer.Writes {
 		if w.State == "done" && strings.HasPrefix(w.ID, typed) {
 			list = append(list, name{w.ID, w.Time.Local().Format("01-02 15:04") + " " + w.Cause + ", " + w.Path})
 		}
 	}
-	return list, nil
+	return list
 }
 
 // archived returns entries of the archive, limited to one file if the typed
 // text contains its name.
-func archived(ctx context.Context, c *client.Client, _ *naming, typed string) (list []name, err error) {
+func archived(ctx context.Context, c *client.Client, _ *naming, typed string) (list []name) {
 	file, _, _ := strings.Cut(typed, "#")
 	if !strings.HasSuffix(file, ".md") {
 		file = ""
@@ -208,12 +203,12 @@ func archived(ctx context.Context, c *client.Client, _ *naming, typed string) (l
 		Fresh: AtOnce,
 	})
 	if err != nil {
-		return nil, err
+		return nil
 	}
 	for _, h := range answer.Hits {
 		if strings.HasPrefix(h.ID, typed) {
 			list = append(list, name{h.ID, h.Text})
 		}
 	}
-	return list, nil
+	return list
 }

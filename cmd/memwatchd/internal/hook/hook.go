@@ -94,14 +94,9 @@ func NewCommand(g *cli.Globals) *cobra.Command {
 
 Agents such as Claude Code call these commands by themselves, with JSON on the standard input. They take less than 300 ms, end with 0 and print nothing if the daemon is away.`,
 		GroupID:     "agents",
-		Args:        cobra.ArbitraryArgs,
+		Args:        cli.OnlyCommands,
 		Annotations: map[string]string{cli.NeverFails: ""},
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return cli.UnknownCommand(cmd, args[0])
-			}
-			return cmd.Help()
-		},
+		RunE:        cli.ShowHelp,
 	}
 	for _, e := range Events {
 		h := &hook{g: g, event: e.Event}

@@ -39,13 +39,8 @@ func NewService(g *cli.Globals) *cobra.Command {
 			"--config, --name and --dir select the memory. By default, the service is yours and runs while you are " +
 			"logged in. With --system, it runs from the start of the machine. Its configuration is then in " +
 			"/etc/memwatchd and its memory in /var/lib/morph/memory, unless the configuration sets memory.dir.",
-		Args: cobra.ArbitraryArgs,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return cli.UnknownCommand(cmd, args[0])
-			}
-			return cmd.Help()
-		},
+		Args: cli.OnlyCommands,
+		RunE: cli.ShowHelp,
 	}
 	add := func(name, short, example string, run func(context.Context) error) *cobra.Command {
 		sub := &cobra.Command{
