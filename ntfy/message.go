@@ -10,12 +10,12 @@ import (
 // A Message is a message sent to the topic. Its sender can be any person or
 // program that knows the name of the topic. Its texts are unmodified.
 type Message struct {
-	ID         string // letters, digits, dashes and underscores
-	Time       time.Time
-	Title      string
-	Text       string
-	Click      string // a URL
-	Attachment *Attachment
+	ID         string      `json:"id"` // letters, digits, dashes and underscores
+	Time       time.Time   `json:"-"`  // by the server's clock; zero if absent
+	Title      string      `json:"title"`
+	Text       string      `json:"message"`
+	Click      string      `json:"click"` // a URL
+	Attachment *Attachment `json:"attachment"`
 }
 
 // An Attachment is a file stored on another server.
@@ -47,9 +47,9 @@ func (m *Message) Body() string {
 
 // An event is one line of a stream.
 type event struct {
-	kind  string // open, keepalive, message; other kinds are ignored
-	topic string
-	time  time.Time // by the server's clock; zero if absent
+	Kind  string `json:"event"` // open, keepalive, message; other kinds are ignored
+	Topic string `json:"topic"`
+	Unix  int64  `json:"time"` // by the server's clock; zero if absent
 	Message
 }
 
@@ -58,24 +58,11 @@ var errGarbage = errors.New("the server sends something else than messages")
 // parseEvent parses a line of a stream. It returns errGarbage for an invalid
 // line.
 func parseEvent(line []byte) (e event, err error) {
-	var wire struct {
-		ID         string      `json:"id"`
-		Time       int64       `json:"time"`
-		Event      string      `json:"event"`
-		Topic      string      `json:"topic"`
-		Title      string      `json:"title"`
-		Message    string      `json:"message"`
-		Click      string      `json:"click"`
-		Attachment *Attachment `json:"attachment"`
+	if json.Unmarshal(line, &e) != nil || e.Kind == "" || !idRE.MatchString(e.ID) {
+		return event{}, errGarbage
 	}
-	if json.Unmarshal(line, &wire) != nil || wire.Event == "" || !idRE.MatchString(wire.ID) {
-		return e, errGarbage
+	if e.Unix > 0 {
+		e.Time = time.Unix(e.Unix, 0).UTC()
 	}
-	if wire.Time > 0 {
-		e.time = time.Unix(wire.Time, 0).UTC()
-	}
-	e.kind, e.topic = wire.Event, wire.Topic
-	e.Message = Message{ID: wire.ID, Time: e.time, Title: wire.Title, Text: wire.Message, Click: wire.Click,
-		Attachment: wire.Attachment}
 	return e, nil
 }

@@ -47,24 +47,16 @@ type Subscriber struct {
 	// Handle processes a message. Calls do not overlap. After an error it is
 	// called again with the same message, with increasing delays.
 	Handle func(context.Context, Message) error
-	// Memory stores the position for the next start. If it is nil, the position
-	// is lost.
-	Memory Memory
+	// Load and Save read and write the position for the next start. Load returns
+	// an error that is fs.ErrNotExist if nothing was saved.
+	Load func() ([]byte, error)
+	Save func([]byte) error
 
 	Transport http.RoundTripper // nil for its own transport, with the proxies of the environment
 	Logger    *slog.Logger      // never receives the text of messages
 
 	mu     sync.Mutex
 	status Status
-}
-
-// A Memory stores some bytes.
-type Memory interface {
-	// Load returns the bytes of the last Save, or nil and no error if nothing
-	// was saved.
-	Load() ([]byte, error)
-	// Save replaces the stored bytes.
-	Save([]byte) error
 }
 
 // Status is the state of a subscription.
@@ -168,11 +160,9 @@ func (b *backoff) reset() { b.last = 0 }
 
 // pause waits for d or until the context ends.
 func pause(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
 	select {
 	case <-ctx.Done():
-	case <-timer.C:
+	case <-time.After(d):
 	}
 }
 

@@ -127,7 +127,8 @@ func inWorld(t *testing.T, w *world, visits ...visit) {
 		w.Subscriber = &Subscriber{}
 	}
 	s := w.Subscriber
-	s.Server, s.Topic, s.Transport, s.Memory = "http://127.0.0.1/", topic, transport, w
+	s.Server, s.Topic, s.Transport = "http://127.0.0.1/", topic, transport
+	s.Load, s.Save = w.Load, w.Save
 	s.Logger = slog.New(slog.DiscardHandler)
 	s.Handle = func(_ context.Context, m Message) error {
 		if w.fails > 0 {
@@ -416,7 +417,7 @@ func FuzzParseEvent(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, line []byte) {
 		e, err := parseEvent(line)
-		if err == nil && (CheckTopic(e.ID) != nil || e.kind == "") {
+		if err == nil && (CheckTopic(e.ID) != nil || e.Kind == "") {
 			t.Errorf("%q is read as %+v", line, e)
 		}
 	})

@@ -2,6 +2,8 @@ package ntfy
 
 import (
 	"encoding/json"
+	"errors"
+	"io/fs"
 	"slices"
 	"strconv"
 	"strings"
@@ -59,16 +61,12 @@ func (p *position) add(m Message) {
 // missing or belongs to another topic.
 func (s *Subscriber) recall() *position {
 	fresh := &position{Of: strings.TrimRight(s.Server, "/") + "/" + s.Topic}
-	if s.Memory == nil {
-		return fresh
-	}
-	data, err := s.Memory.Load()
-	if err != nil {
+	data, err := s.Load()
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		s.Logger.Warn("what was heard of the topic is not known", "err", err)
-		return fresh
 	}
 	var p position
-	if data == nil || json.Unmarshal(data, &p) != nil || p.Of != fresh.Of {
+	if err != nil || json.Unmarshal(data, &p) != nil || p.Of != fresh.Of {
 		return fresh
 	}
 	return &p
@@ -77,12 +75,9 @@ func (s *Subscriber) recall() *position {
 // remember stores the position for the next run. If that fails, messages may be
 // delivered again, and handlers recognize them by id.
 func (s *Subscriber) remember(p *position) {
-	if s.Memory == nil {
-		return
-	}
 	data, err := json.Marshal(p)
 	if err == nil {
-		err = s.Memory.Save(data)
+		err = s.Save(data)
 	}
 	if err != nil {
 		s.Logger.Warn("what was heard of the topic cannot be kept", "err", err)

@@ -2,6 +2,7 @@ package ntfy
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -31,8 +32,7 @@ type refusedError struct {
 
 func (e *refusedError) Error() string {
 	text := fmt.Sprintf("the server answers %d %s", e.status, http.StatusText(e.status))
-	switch e.status {
-	case http.StatusUnauthorized, http.StatusForbidden:
+	if e.status == http.StatusUnauthorized || e.status == http.StatusForbidden {
 		text += ": it wants another token"
 	}
 	return text
@@ -114,9 +114,6 @@ func (s *Subscriber) read(ctx context.Context, body io.Reader, at *position, wai
 	garbage := 0
 	for {
 		line, err := readLine(r)
-		if err != nil && !errors.Is(err, errGarbage) {
-			return err
-		}
 		if err == nil && len(line) == 0 {
 			continue
 		}
@@ -126,25 +123,25 @@ func (s *Subscriber) read(ctx context.Context, body io.Reader, at *position, wai
 		}
 		if err != nil {
 			garbage++
-			if garbage > maxGarbage {
+			if garbage > maxGarbage || !errors.Is(err, errGarbage) {
 				return err
 			}
 			s.Logger.Warn("line of a topic makes no sense", "bytes", len(line))
 			continue
 		}
 		watch.Stop() // the time of the handler does not count as silence
-		switch e.kind {
+		switch e.Kind {
 		case "open":
 			s.update(func(st *Status) { st.Connected, st.Problem = true, "" })
 			s.Logger.Info("topic is heard", "server", s.Server)
-			if at.begin(e.time) {
+			if at.begin(e.Time) {
 				s.remember(at)
 			}
 		case "keepalive":
 			wait.reset()
 		case "message":
 			wait.reset()
-			if e.topic == s.Topic {
+			if e.Topic == s.Topic {
 				s.handle(ctx, at, e.Message)
 			}
 		}
@@ -159,21 +156,15 @@ func (s *Subscriber) read(ctx context.Context, body io.Reader, at *position, wai
 // returns errGarbage. If the stream ends within a line, it returns an error.
 func readLine(r *bufio.Reader) ([]byte, error) {
 	line, err := r.ReadSlice('\n')
-	if !errors.Is(err, bufio.ErrBufferFull) {
-		return []byte(strings.TrimSpace(string(line))), ended(err)
-	}
+	overlong := errors.Is(err, bufio.ErrBufferFull)
 	for errors.Is(err, bufio.ErrBufferFull) {
 		_, err = r.ReadSlice('\n')
 	}
-	if err != nil {
-		return nil, ended(err)
+	switch {
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return nil, errClosed
+	case err == nil && overlong:
+		return nil, errGarbage
 	}
-	return nil, errGarbage
-}
-
-func ended(err error) error {
-	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return errClosed
-	}
-	return err
+	return bytes.TrimSpace(line), err
 }

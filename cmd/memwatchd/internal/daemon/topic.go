@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"path/filepath"
 	"sync/atomic"
 
@@ -30,9 +29,11 @@ func (d *daemon) openTopic() (*topic, error) {
 	if n.Topic == "" || !d.config.Memory.Enabled {
 		return nil, nil
 	}
+	position := filepath.Join(d.config.State.Dir, "topic.json")
 	t := &topic{Subscriber: ntfy.Subscriber{
 		Server: n.Server, Topic: n.Topic, Logger: d.logger,
-		Memory: keptState(filepath.Join(d.config.State.Dir, "topic.json")),
+		Load: func() ([]byte, error) { return vault.ReadState(position) },
+		Save: func(data []byte) error { return vault.WriteState(position, data) },
 	}}
 	if n.TokenFile != "" {
 		t.Token = func() (string, error) { return config.ReadKey(n.TokenFile) }
@@ -79,18 +80,3 @@ func (d *daemon) topicStatus() *api.TopicStatus {
 		Messages: s.Messages, Refused: int(d.topic.refused.Load()), Last: s.Last, Problem: s.Problem,
 	}
 }
-
-// keptState is the path of a state file of the daemon.
-type keptState string
-
-// Load implements [ntfy.Memory].
-func (path keptState) Load() ([]byte, error) {
-	data, err := vault.ReadState(string(path))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	return data, err
-}
-
-// Save implements [ntfy.Memory].
-func (path keptState) Save(data []byte) error { return vault.WriteState(string(path), data) }
