@@ -19,6 +19,7 @@ import (
 
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/config"
+	"github.com/memwatchd/memwatchd/ipc"
 )
 
 // A target is a whole daemon in this process, attacked over its sockets.
@@ -123,7 +124,7 @@ func (g *target) start(configure func(*config.Config, string)) {
 		stopped = true
 		cancel()
 		err := <-ended
-		s.closeListeners(nil)
+		s.closeListeners(func(*ipc.Listener) bool { return true })
 		if e := d.close(); err == nil {
 			err = e
 		}

@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"cmp"
+	"container/list"
 	"context"
 	"encoding/json"
 	"errors"
@@ -95,12 +96,15 @@ func (d *daemon) open() error {
 	d.vault = &vault.Vault{
 		Dir: c.Memory.Dir, MaxFileSize: int64(c.Watch.MaxFileSize), Ignore: c.Watch.Ignore, Skip: layout.Skip,
 	}
-	d.people = &people{vault: d.vault, listed: c.Memory.Users, union: c.Identity.Read == "union"}
+	d.people = &people{vault: d.vault, listed: c.Memory.Users, union: c.Identity.Read == "union",
+		users: map[string]bool{}, mains: map[string]bool{}}
 	d.people.directories.Owner, d.people.directories.Unsure = c.Memory.Owner, true
 	d.people.problem() // reads the links before the first request
 	layout.Users = d.people.Users
-	d.pipeline = &pipeline{vault: d.vault, layout: &layout, people: d.people, logger: d.logger}
-	d.pipeline.documents = &documents{vault: d.vault, parse: d.pipeline.parse}
+	d.pipeline = &pipeline{vault: d.vault, layout: &layout, people: d.people, logger: d.logger,
+		known: map[string]known{}, unread: map[string]bool{}}
+	d.pipeline.documents = &documents{vault: d.vault, parse: d.pipeline.parse,
+		kept: map[string]*list.Element{}, taken: map[string]*keptDocument{}}
 	version, err := d.version()
 	if err != nil {
 		return err
@@ -231,10 +235,8 @@ func (d *daemon) run(ctx context.Context, listeners []*ipc.Listener) error {
 // forget completes, once all files are known, the forget operations that were
 // pending when the daemon stopped.
 func (d *daemon) forget(ctx context.Context, m *ops.Memory) error {
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-d.known:
+	if err := d.awaitKnown(ctx); err != nil {
+		return err
 	}
 	for wait := time.Second; ; wait = min(2*wait, time.Hour) { // Forget rebuilds the index on each attempt
 		err := m.Forget(ctx)
@@ -245,6 +247,16 @@ func (d *daemon) forget(ctx context.Context, m *ops.Memory) error {
 		if err := sleep(ctx, wait); err != nil {
 			return err
 		}
+	}
+}
+
+// awaitKnown waits until every file has been seen.
+func (d *daemon) awaitKnown(ctx context.Context) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-d.known:
+		return nil
 	}
 }
 
@@ -380,12 +392,10 @@ func (d *daemon) lookAtUsers(ctx context.Context) error {
 }
 
 func sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(cmp.Or(d, time.Second))
-	defer timer.Stop()
 	select {
 	case <-ctx.Done():
 		return ctx.Err()
-	case <-timer.C:
+	case <-time.After(cmp.Or(d, time.Second)):
 		return nil
 	}
 }

@@ -147,9 +147,6 @@ func (d *documents) keep(k *keptDocument) {
 
 func (d *documents) keepLocked(k *keptDocument) {
 	d.forgetLocked(k.path)
-	if d.kept == nil {
-		d.kept = map[string]*list.Element{}
-	}
 	d.kept[k.path] = d.order.PushFront(k)
 	d.bytes += cost(k)
 	for d.bytes > cacheBytes && d.order.Len() > 1 {
@@ -163,9 +160,6 @@ func (d *documents) take(k *keptDocument) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.forgetLocked(k.path)
-	if d.taken == nil {
-		d.taken = map[string]*keptDocument{}
-	}
 	d.taken[k.path] = k
 }
 

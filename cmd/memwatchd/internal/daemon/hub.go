@@ -40,13 +40,6 @@ func (h *hub) publish(c ops.Change) {
 	}
 }
 
-// heard reports whether there is a listener.
-func (h *hub) heard() bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return len(h.listeners) > 0
-}
-
 // subscribe calls f with each change from now on, until the context ends or f
 // returns an error. The first event marks the start: every change made after f
 // has received it is delivered, or counted as lost.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -72,9 +73,6 @@ func (p *people) look(dir string) bool {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.users == nil {
-		p.users = map[string]bool{}
-	}
 	p.users[dir] = is
 	return is
 }
@@ -115,9 +113,6 @@ func mainOf(path string) (dir string, ok bool) {
 // noteMainLocked records that a file exists if it is a directory's MEMORY.md.
 func (p *people) noteMainLocked(path string) {
 	if dir, ok := mainOf(path); ok {
-		if p.mains == nil {
-			p.mains = map[string]bool{}
-		}
 		p.mains[dir] = true
 	}
 }
@@ -157,12 +152,7 @@ func (p *people) differing(dirs []string) []string {
 func (p *people) known() []string {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
-	dirs := make([]string, 0, len(p.users))
-	for dir := range p.users {
-		dirs = append(dirs, dir)
-	}
-	slices.Sort(dirs)
-	return dirs
+	return slices.Sorted(maps.Keys(p.users))
 }
 
 // claim records the subject that a file claims its directory for. An invalid
@@ -273,24 +263,16 @@ func (p *people) identities() *memory.Identities {
 	if err == nil && stamp == now.stamp {
 		return now.sound
 	}
-	next := now
-	next.stamp = stamp
+	next := links{sound: now.sound, stamp: stamp}
+	missing := os.IsNotExist(err)
+	if err == nil {
+		next.sound, err = p.readLinks(stamp)
+	}
 	switch {
-	case vault.Absent(err):
+	case missing:
 		next = links{}
-		if ok := os.IsNotExist(err); !ok {
-			next = links{sound: now.sound, problem: err.Error()}
-		}
 	case err != nil:
-		next.problem = err.Error()
-	default:
-		sound, err := p.readLinks(stamp)
-		next.problem = ""
-		if err != nil {
-			next.problem = err.Error()
-		} else {
-			next.sound = sound
-		}
+		next.sound, next.problem = now.sound, err.Error()
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -15,7 +15,7 @@ func TestUsersWhileRootIsMissing(t *testing.T) {
 	root := filepath.Join(t.TempDir(), "root")
 	testkit.Put(t, filepath.Join(root, "alice/MEMORY.md"), "# Alice\n")
 	testkit.Put(t, filepath.Join(root, "alice/memory/2026-01-01.md"), "- quince\n")
-	p := &people{vault: &vault.Vault{Dir: root}}
+	p := &people{vault: &vault.Vault{Dir: root}, users: map[string]bool{}, mains: map[string]bool{}}
 	if !p.Users("alice") || p.Users("bob") {
 		t.Fatal("alice is a user, and bob is not")
 	}

@@ -152,9 +152,6 @@ func (p *pipeline) followed(l look) {
 	p.mu.Lock()
 	switch {
 	case l.failed:
-		if p.unread == nil {
-			p.unread = map[string]bool{}
-		}
 		p.unread[l.update.Path] = true
 	case l.gone, l.update.Doc != nil:
 		delete(p.unread, l.update.Path)
@@ -305,27 +302,22 @@ func (p *pipeline) apply(ctx context.Context, updates []index.Update) error {
 	if len(updates) == 0 {
 		return nil
 	}
-	heard := p.events.heard()
 	before := make([]index.FileInfo, len(updates))
 	for i, u := range updates {
-		if heard {
-			before[i], _ = p.index.File(u.Path)
-		}
+		before[i], _ = p.index.File(u.Path)
 	}
 	if err := p.index.Apply(ctx, updates); err != nil {
 		return err
 	}
 	for i, u := range updates {
-		if heard {
-			after, _ := p.index.File(u.Path)
-			now := after
-			if u.Doc == nil {
-				now = before[i]
-			}
-			p.events.publish(ops.Change{
-				Event: api.Event{Path: u.Path, Kind: now.Kind.String(), Day: now.Day}, Before: before[i], After: after,
-			})
+		after, _ := p.index.File(u.Path)
+		now := after
+		if u.Doc == nil {
+			now = before[i]
 		}
+		p.events.publish(ops.Change{
+			Event: api.Event{Path: u.Path, Kind: now.Kind.String(), Day: now.Day}, Before: before[i], After: after,
+		})
 	}
 	return nil
 }
@@ -391,9 +383,6 @@ func (p *pipeline) remember(path string, doc *memory.Document) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.known == nil {
-		p.known = map[string]known{}
-	}
 	k := known{problems: doc.Problems}
 	if doc.Place.Day > p.tomorrow() {
 		k.day = doc.Place.Day
@@ -433,9 +422,6 @@ func (p *pipeline) unreadable(path string, err error) {
 		reason = pathErr.Err.Error()
 	}
 	p.mu.Lock()
-	if p.known == nil {
-		p.known = map[string]known{}
-	}
 	k := p.known[path]
 	news := k.reading != reason
 	k.reading = reason

@@ -124,21 +124,18 @@ func (p *pipeline) lastFailure() error {
 // path and line.
 func (d *daemon) problems() []api.FileProblem {
 	list := d.server.Problems()
+	add := func(path, code, message string) {
+		list = append(list, api.FileProblem{Path: path, Problem: api.Problem{Code: code, Message: message}})
+	}
 	if text := d.people.problem(); text != "" {
-		list = append(list, api.FileProblem{Path: memory.IdentitiesPath, Problem: api.Problem{
-			Code: "identities_broken", Message: text + "; the last links that were read hold",
-		}})
+		add(memory.IdentitiesPath, "identities_broken", text+"; the last links that were read hold")
 	}
 	for _, c := range d.people.conflicts() {
-		list = append(list, api.FileProblem{Path: c.Dir, Problem: api.Problem{
-			Code:    "subject_conflict",
-			Message: "its files name more than one subject: " + strings.Join(c.Subjects, ", "),
-		}})
+		add(c.Dir, "subject_conflict", "its files name more than one subject: "+strings.Join(c.Subjects, ", "))
 	}
 	if d.writer != nil {
 		for _, text := range d.writer.Journal.Problems() {
-			list = append(list, api.FileProblem{Problem: api.Problem{Code: "journal_damaged",
-				Message: "journal: " + text}})
+			add("", "journal_damaged", "journal: "+text)
 		}
 	}
 	p := d.pipeline
@@ -146,14 +143,10 @@ func (d *daemon) problems() []api.FileProblem {
 	p.mu.Lock()
 	for path, k := range p.known {
 		if k.day > tomorrow {
-			list = append(list, api.FileProblem{Path: path, Problem: api.Problem{
-				Code: "day_in_future", Message: k.day + " is later than tomorrow; if it is not meant, rename it",
-			}})
+			add(path, "day_in_future", k.day+" is later than tomorrow; if it is not meant, rename it")
 		}
 		if k.reading != "" {
-			list = append(list, api.FileProblem{Path: path, Problem: api.Problem{
-				Code: "unreadable", Message: "cannot be read, what was read of it last stays: " + k.reading,
-			}})
+			add(path, "unreadable", "cannot be read, what was read of it last stays: "+k.reading)
 		}
 		for _, problem := range k.problems {
 			list = append(list, api.FileProblem{Path: path, Problem: api.Problem(problem)})

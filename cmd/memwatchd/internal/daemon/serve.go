@@ -43,7 +43,7 @@ func (s *succession) serve(ctx context.Context, c *config.Config) error {
 	hup := make(chan os.Signal, 1)
 	signal.Notify(hup, syscall.SIGHUP)
 	defer signal.Stop(hup)
-	defer s.closeListeners(nil)
+	defer s.closeListeners(func(*ipc.Listener) bool { return true })
 	defer context.AfterFunc(ctx, s.supervisor.stopping)()
 	var good *config.Config // the last configuration that ran
 	for {
@@ -132,7 +132,7 @@ func (s *succession) listen(c *config.Config) ([]*ipc.Listener, error) {
 				wanted = append(wanted, s.listeners[j])
 				continue
 			}
-			s.closeSame(e)
+			s.closeListeners(func(l *ipc.Listener) bool { return l.Name() == e.Name() })
 			l, err = s.supervisor.listen(e)
 		}
 		if err != nil {
@@ -143,15 +143,15 @@ func (s *succession) listen(c *config.Config) ([]*ipc.Listener, error) {
 		}
 		wanted, opened = append(wanted, l), append(opened, l)
 	}
-	s.closeListeners(wanted)
+	s.closeListeners(func(l *ipc.Listener) bool { return !slices.Contains(wanted, l) })
 	s.listeners = wanted
 	return wanted, nil
 }
 
-// closeSame closes the open socket that has the name of a new one.
-func (s *succession) closeSame(e ipc.Endpoint) {
+// closeListeners closes some of the open sockets.
+func (s *succession) closeListeners(which func(*ipc.Listener) bool) {
 	s.listeners = slices.DeleteFunc(s.listeners, func(l *ipc.Listener) bool {
-		if l.Name() != e.Name() {
+		if !which(l) {
 			return false
 		}
 		if err := l.Close(); err != nil {
@@ -159,17 +159,6 @@ func (s *succession) closeSame(e ipc.Endpoint) {
 		}
 		return true
 	})
-}
-
-func (s *succession) closeListeners(but []*ipc.Listener) {
-	for _, l := range s.listeners {
-		if !slices.Contains(but, l) {
-			if err := l.Close(); err != nil {
-				fmt.Fprintln(s.stderr, "memwatchd: "+term.EscapeLine(err.Error()))
-			}
-		}
-	}
-	s.listeners = nil
 }
 
 // log returns the daemon's logger: throttled, masked and written to stderr.

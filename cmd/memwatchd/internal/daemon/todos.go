@@ -18,8 +18,8 @@ func (d *daemon) openTodos() {
 		State: filepath.Join(c.State.Dir, "todosync.json"), Root: c.Memory.Dir,
 		Days: c.Todosync.Days, Location: c.Location, Off: !c.Todosync.Enabled,
 		Gather: max(todosync.DefaultGather, 2*c.Watch.Vanish), Logger: d.logger, Now: clock.Now,
+		CatchUp: d.watcher.Sync,
 	}
-	d.todos.CatchUp = d.watcher.Sync
 	d.pipeline.todos = d.todos
 	d.writer.TakenBack = d.todos.TakenBack
 }

@@ -49,10 +49,8 @@ func (d *daemon) hear(ctx context.Context, m *ops.Memory) error {
 	if d.topic == nil {
 		return nil
 	}
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-d.known:
+	if err := d.awaitKnown(ctx); err != nil {
+		return err
 	}
 	d.topic.Handle = func(ctx context.Context, msg ntfy.Message) error {
 		err := m.Receive(ctx, ops.Received{

@@ -124,10 +124,8 @@ func (d *daemon) runUpkeep(ctx context.Context) error {
 	group.Go(func() error { return d.upkeep.compactor.Uses.Run(ctx) })
 	if d.config.Compactor.Enabled {
 		group.Go(func() error {
-			select {
-			case <-ctx.Done():
-				return ctx.Err()
-			case <-d.known:
+			if err := d.awaitKnown(ctx); err != nil {
+				return err
 			}
 			return d.upkeep.scheduler.Run(ctx)
 		})

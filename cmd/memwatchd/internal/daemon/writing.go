@@ -83,10 +83,8 @@ func (d *daemon) away() bool { return d.watcher.Status().Root == watcher.RootMis
 // runTodos keeps the copies of tasks in step. It starts once the root can be
 // read, because changes made before the first snapshot must not count as new.
 func (d *daemon) runTodos(ctx context.Context) error {
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-d.known:
+	if err := d.awaitKnown(ctx); err != nil {
+		return err
 	}
 	for !d.todos.Started() {
 		if err := sleep(ctx, time.Second); err != nil {
