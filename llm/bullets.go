@@ -29,10 +29,7 @@ func (c *Client) Bullets(ctx context.Context, message string, check func(bullets
 		for i := range answer.Bullets {
 			answer.Bullets[i] = strings.TrimSpace(answer.Bullets[i])
 		}
-		if err := check(answer.Bullets); err != nil {
-			return &RefusedError{err}
-		}
-		return nil
+		return refused(check(answer.Bullets))
 	})
 	return answer.Bullets, err
 }

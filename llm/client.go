@@ -10,6 +10,7 @@
 package llm
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -22,6 +23,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -49,7 +51,9 @@ type Client struct {
 	Redact func(string) string
 
 	formless atomic.Bool // the service does not support schemas of answers
-	tally    tally
+
+	mu     sync.Mutex
+	status Status
 }
 
 // errForm reports an answer that does not have the required form.
@@ -87,10 +91,7 @@ func (c *Client) converse(ctx context.Context, task string, question, schema, an
 			return fmt.Errorf("the model is not asked: its key cannot be read: %w", err)
 		}
 	}
-	limit := c.Timeout
-	if limit <= 0 {
-		limit = DefaultTimeout
-	}
+	limit := cmp.Or(c.Timeout, DefaultTimeout)
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	config := openai.DefaultConfig(key)
@@ -234,10 +235,11 @@ func (door) Do(request *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = nil
-	if kind, _, _ := mime.ParseMediaType(response.Header.Get("Content-Type")); response.StatusCode != http.StatusOK {
+	kind, _, _ := mime.ParseMediaType(response.Header.Get("Content-Type"))
+	switch {
+	case response.StatusCode != http.StatusOK:
 		err = statusError(response.StatusCode)
-	} else if kind != "application/json" {
+	case kind != "application/json":
 		err = refusal("the model's service answers with something other than JSON: is the endpoint right?")
 	}
 	if err != nil {

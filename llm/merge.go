@@ -2,6 +2,7 @@ package llm
 
 import (
 	"context"
+	"slices"
 
 	"github.com/memwatchd/memwatchd/memory"
 )
@@ -43,14 +44,12 @@ func (c *Client) Propose(ctx context.Context, existing, draft []memory.Mergeable
 	check func(*memory.Proposal) error) (*memory.Proposal, error) {
 	var sections []*section
 	of := func(name string) *section {
-		for _, s := range sections {
-			if s.Section == name {
-				return s
-			}
+		i := slices.IndexFunc(sections, func(s *section) bool { return s.Section == name })
+		if i < 0 {
+			i = len(sections)
+			sections = append(sections, &section{Section: name, File: []item{}, Draft: []item{}})
 		}
-		s := &section{Section: name, File: []item{}, Draft: []item{}}
-		sections = append(sections, s)
-		return s
+		return sections[i]
 	}
 	for _, m := range existing {
 		s := of(m.Section)
@@ -73,10 +72,7 @@ func (c *Client) Propose(ctx context.Context, existing, draft []memory.Mergeable
 			return errForm
 		}
 		proposal.Same = *answer.Same
-		if err := check(&proposal); err != nil {
-			return &RefusedError{err}
-		}
-		return nil
+		return refused(check(&proposal))
 	})
 	if err != nil {
 		return nil, err

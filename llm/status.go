@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 )
 
@@ -16,22 +15,24 @@ type Status struct {
 	FailedAt time.Time // time of the last failure; zero for never
 }
 
-// tally holds the statistics of a client.
-type tally struct {
-	mu     sync.Mutex
-	status Status
-}
-
 // Status returns the statistics of the client.
 func (c *Client) Status() Status {
-	c.tally.mu.Lock()
-	defer c.tally.mu.Unlock()
-	return c.tally.status
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.status
 }
 
 // A RefusedError is the rejection of an answer by the check of the caller. Its
 // text may repeat words of the question.
 type RefusedError struct{ Err error }
+
+// refused returns a RefusedError if the check of an answer returned an error.
+func refused(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &RefusedError{err}
+}
 
 func (e *RefusedError) Error() string {
 	return fmt.Sprintf("the model's answer is not used: %v", e.Err)
@@ -41,9 +42,9 @@ func (e *RefusedError) Unwrap() error { return e.Err }
 
 // count records the result of a request. A canceled request is not a failure.
 func (c *Client) count(err error) {
-	c.tally.mu.Lock()
-	defer c.tally.mu.Unlock()
-	s := &c.tally.status
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s := &c.status
 	s.Asked++
 	if err == nil || errors.Is(err, context.Canceled) {
 		return

@@ -3,6 +3,7 @@ package llm
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 )
 
@@ -19,9 +20,8 @@ Answer with JSON only: {"summary": "<the sentences>"}.`
 // otherwise unchanged. If check rejects the summary, the error is a
 // *[RefusedError].
 func (c *Client) Summarize(ctx context.Context, notes []string, check func(summary string) error) (string, error) {
-	sent := make([]string, len(notes))
-	for i, note := range notes {
-		sent[i] = note
+	sent := slices.Clone(notes)
+	for i := range sent {
 		c.redact(&sent[i])
 	}
 	var answer struct {
@@ -33,10 +33,7 @@ func (c *Client) Summarize(ctx context.Context, notes []string, check func(summa
 		if answer.Summary == "" {
 			return errors.New("the model's answer is empty")
 		}
-		if err := check(answer.Summary); err != nil {
-			return &RefusedError{err}
-		}
-		return nil
+		return refused(check(answer.Summary))
 	})
 	return answer.Summary, err
 }
