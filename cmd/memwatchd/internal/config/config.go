@@ -201,7 +201,7 @@ func parseSize(s string) (size, error) {
 			return size(n) * u.bytes, nil
 		}
 	}
-	return 0, fmt.Errorf("%q is not a size such as 512KiB or 4MiB", s)
+	return 0, strconv.ErrSyntax
 }
 
 func (s size) String() string {
@@ -224,11 +224,11 @@ func (c *Config) Finish() error {
 	if err := memory.ValidSubject(c.Memory.Owner); err != nil {
 		return fmt.Errorf("memory.owner: %w", err)
 	}
-	location, err := time.LoadLocation(c.Memory.Timezone)
+	var err error
+	c.Location, err = time.LoadLocation(c.Memory.Timezone)
 	if err != nil {
 		return fmt.Errorf("memory.timezone: %w", err)
 	}
-	c.Location = location
 	if c.Index.Dir == "" {
 		c.Index.Dir = filepath.Join(xdg.CacheHome, "memwatchd", c.Name)
 	}
@@ -304,7 +304,10 @@ func (l *Listener) finish() (err error) {
 			return fmt.Errorf("subject: %w", err)
 		}
 	}
-	names := operationNames()
+	var names []string
+	for _, op := range api.Operations {
+		names = append(names, op.Name)
+	}
 	for _, op := range l.Operations {
 		if err := OneOf(op, names); err != nil {
 			return fmt.Errorf("operations: %w", err)
@@ -316,10 +319,7 @@ func (l *Listener) finish() (err error) {
 // Endpoint returns the listener as an [ipc.Endpoint] and reads its token file.
 // rate applies if the listener has no rate of its own.
 func (l *Listener) Endpoint(rate float64) (ipc.Endpoint, error) {
-	mode, err := strconv.ParseUint(l.Mode, 8, 9)
-	if err != nil {
-		return ipc.Endpoint{}, err
-	}
+	mode, _ := strconv.ParseUint(l.Mode, 8, 9) // finish has checked it
 	e := ipc.Endpoint{
 		Path: l.Path, Mode: fs.FileMode(mode), Group: l.Group, AllowUIDs: l.AllowUIDs,
 		Address: l.Address, Rate: cmp.Or(l.Rate, rate),
@@ -393,12 +393,4 @@ func Absolute(path string) (string, error) {
 func Within(path, dir string) bool {
 	rel, err := filepath.Rel(dir, path)
 	return err == nil && rel != ".." && !strings.HasPrefix(rel, "../")
-}
-
-func operationNames() []string {
-	names := make([]string, len(api.Operations))
-	for i, op := range api.Operations {
-		names[i] = op.Name
-	}
-	return names
 }

@@ -266,24 +266,20 @@ func (c *Config) readEnv(environ []string) error {
 // value.
 func (k Key) setNode(v reflect.Value, n *yaml.Node) error {
 	field := v.FieldByIndex(k.index)
-	if field.Kind() != reflect.Slice {
-		if n.Kind != yaml.ScalarNode {
-			return errors.New("must be a single value")
-		}
-		if n.Tag == "!!null" {
-			return nil // a null value keeps the default
-		}
+	single, scalar := field.Kind() != reflect.Slice, n.Kind == yaml.ScalarNode
+	switch {
+	case single && !scalar:
+		return errors.New("must be a single value")
+	case single && n.Tag == "!!null":
+		return nil // a null value keeps the default
+	case single:
 		return k.setScalar(field, n.Value)
-	}
-	if n.Kind == yaml.ScalarNode && n.Tag == "!!null" {
+	case scalar && n.Tag == "!!null":
 		field.SetZero()
 		return nil
-	}
-	if n.Kind == yaml.ScalarNode {
-		n = &yaml.Node{Kind: yaml.SequenceNode, Line: n.Line,
-			Content: []*yaml.Node{n}} // a single value where a list is expected
-	}
-	if n.Kind != yaml.SequenceNode {
+	case scalar: // a single value where a list is expected
+		n = &yaml.Node{Kind: yaml.SequenceNode, Line: n.Line, Content: []*yaml.Node{n}}
+	case n.Kind != yaml.SequenceNode:
 		return errors.New("must be a list")
 	}
 	list := reflect.MakeSlice(field.Type(), len(n.Content), len(n.Content))
@@ -315,30 +311,21 @@ func (k Key) setText(v reflect.Value, s string) error {
 	if field.Kind() != reflect.Slice {
 		return k.setScalar(field, s)
 	}
-	if item := field.Type().Elem(); item.Kind() == reflect.Struct || strings.HasPrefix(s, "[") {
-		var doc yaml.Node
+	list := &yaml.Node{Kind: yaml.SequenceNode}
+	if field.Type().Elem().Kind() == reflect.Struct || strings.HasPrefix(s, "[") {
+		doc := yaml.Node{Content: []*yaml.Node{list}} // stays so if the text is empty
 		if err := yaml.Unmarshal([]byte(s), &doc); err != nil {
 			return err
 		}
-		if len(doc.Content) == 0 {
-			field.SetZero()
-			return nil
-		}
 		return k.setNode(v, doc.Content[0])
 	}
-	field.SetZero()
 	for part := range strings.SplitSeq(s, ",") {
 		part = strings.TrimSpace(part)
-		if part == "" {
-			continue
+		if part != "" {
+			list.Content = append(list.Content, &yaml.Node{Kind: yaml.ScalarNode, Value: part})
 		}
-		item := reflect.New(field.Type().Elem()).Elem()
-		if err := k.setScalar(item, part); err != nil {
-			return err
-		}
-		field.Set(reflect.Append(field, item))
 	}
-	return nil
+	return k.setNode(v, list)
 }
 
 // setScalar sets a single value after checking it against the tags min, max and
@@ -383,39 +370,28 @@ func OneOf(s string, names []string) error {
 }
 
 func parseScalar(t reflect.Type, s string) (reflect.Value, error) {
-	var v any
+	var v any = s
 	var err error
-	switch t {
-	case reflect.TypeFor[time.Duration]():
+	noun := ""
+	switch reflect.Zero(t).Interface().(type) {
+	case time.Duration:
 		v, err = parseDuration(s)
-		if err != nil {
-			err = fmt.Errorf("%q is not a duration such as 30ms, 10s, 2m or 90d", s)
-		}
-	case reflect.TypeFor[size]():
+		noun = "a duration such as 30ms, 10s, 2m or 90d"
+	case size:
 		v, err = parseSize(s)
-	default:
-		switch t.Kind() {
-		case reflect.Bool:
-			v, err = strconv.ParseBool(s)
-			if err != nil {
-				err = fmt.Errorf("%q is not true or false", s)
-			}
-		case reflect.Int:
-			v, err = strconv.Atoi(s)
-			if err != nil {
-				err = fmt.Errorf("%q is not a whole number", s)
-			}
-		case reflect.Float64:
-			v, err = strconv.ParseFloat(s, 64)
-			if err != nil {
-				err = fmt.Errorf("%q is not a number", s)
-			}
-		default:
-			v = s
-		}
+		noun = "a size such as 512KiB or 4MiB"
+	case bool:
+		v, err = strconv.ParseBool(s)
+		noun = "true or false"
+	case int:
+		v, err = strconv.Atoi(s)
+		noun = "a whole number"
+	case float64:
+		v, err = strconv.ParseFloat(s, 64)
+		noun = "a number"
 	}
 	if err != nil {
-		return reflect.Value{}, err
+		return reflect.Value{}, fmt.Errorf("%q is not %s", s, noun)
 	}
 	return reflect.ValueOf(v), nil
 }
