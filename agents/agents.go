@@ -86,6 +86,8 @@ func (m Machine) gemini() string { return filepath.Join(m.or("GEMINI_CLI_HOME"),
 func (m Machine) opencode() string {
 	return filepath.Join(m.or("XDG_CONFIG_HOME", ".config"), "opencode")
 }
+func (m Machine) cursor() string  { return filepath.Join(m.Home, ".cursor") }
+func (m Machine) project() string { return m.Dir }
 
 // claudeState returns the file that Claude Code itself writes, which contains
 // its servers. It is beside the settings directory, or in the directory that
@@ -98,12 +100,12 @@ func claudeState(m Machine) []string {
 	return []string{filepath.Join(m.or("CLAUDE_CONFIG_DIR"), ".claude.json")}
 }
 
-// inProject returns a place for files in the directory of a project.
-func inProject(names ...string) place {
+// in returns a place for files in a directory.
+func in(dir func(Machine) string, names ...string) place {
 	return func(m Machine) []string {
 		files := make([]string, len(names))
 		for i, name := range names {
-			files[i] = filepath.Join(m.Dir, filepath.FromSlash(name))
+			files[i] = filepath.Join(dir(m), filepath.FromSlash(name))
 		}
 		return files
 	}
@@ -116,12 +118,12 @@ var All = []Agent{
 		parts: map[Part]map[Scope]place{
 			MCP: {
 				User:    claudeState,
-				Project: inProject(".mcp.json"),
+				Project: in(Machine.project, ".mcp.json"),
 			},
 			Hooks: {
-				User:    func(m Machine) []string { return []string{filepath.Join(m.claude(), "settings.json")} },
-				Project: inProject(".claude/settings.json"),
-				Local:   inProject(".claude/settings.local.json"),
+				User:    in(Machine.claude, "settings.json"),
+				Project: in(Machine.project, ".claude/settings.json"),
+				Local:   in(Machine.project, ".claude/settings.local.json"),
 			},
 		},
 		forms:      map[Part]form{MCP: jsonServers{key: "mcpServers", kind: "stdio"}, Hooks: claudeHooks{}},
@@ -130,25 +132,24 @@ var All = []Agent{
 	{
 		Name: "codex", Title: "Codex", program: "codex", dir: Machine.codex,
 		parts: map[Part]map[Scope]place{MCP: {
-			User:    func(m Machine) []string { return []string{filepath.Join(m.codex(), "config.toml")} },
-			Project: inProject(".codex/config.toml"),
+			User:    in(Machine.codex, "config.toml"),
+			Project: in(Machine.project, ".codex/config.toml"),
 		}},
 		forms: map[Part]form{MCP: tomlServers{}},
 	},
 	{
-		Name: "cursor", Title: "Cursor", program: "cursor",
-		dir: func(m Machine) string { return filepath.Join(m.Home, ".cursor") },
+		Name: "cursor", Title: "Cursor", program: "cursor", dir: Machine.cursor,
 		parts: map[Part]map[Scope]place{MCP: {
-			User:    func(m Machine) []string { return []string{filepath.Join(m.Home, ".cursor", "mcp.json")} },
-			Project: inProject(".cursor/mcp.json"),
+			User:    in(Machine.cursor, "mcp.json"),
+			Project: in(Machine.project, ".cursor/mcp.json"),
 		}},
 		forms: map[Part]form{MCP: jsonServers{key: "mcpServers", kind: "stdio"}},
 	},
 	{
 		Name: "gemini", Title: "Gemini CLI", program: "gemini", dir: Machine.gemini,
 		parts: map[Part]map[Scope]place{MCP: {
-			User:    func(m Machine) []string { return []string{filepath.Join(m.gemini(), "settings.json")} },
-			Project: inProject(".gemini/settings.json"),
+			User:    in(Machine.gemini, "settings.json"),
+			Project: in(Machine.project, ".gemini/settings.json"),
 		}},
 		forms:    map[Part]form{MCP: jsonServers{key: "mcpServers"}},
 		noCommas: true,
@@ -156,14 +157,8 @@ var All = []Agent{
 	{
 		Name: "opencode", Title: "opencode", program: "opencode", dir: Machine.opencode,
 		parts: map[Part]map[Scope]place{MCP: {
-			User: func(m Machine) []string {
-				return []string{
-					filepath.Join(m.opencode(), "opencode.json"),
-					filepath.Join(m.opencode(), "opencode.jsonc"),
-					filepath.Join(m.opencode(), "config.json"),
-				}
-			},
-			Project: inProject("opencode.json", "opencode.jsonc", ".opencode/opencode.json",
+			User: in(Machine.opencode, "opencode.json", "opencode.jsonc", "config.json"),
+			Project: in(Machine.project, "opencode.json", "opencode.jsonc", ".opencode/opencode.json",
 				".opencode/opencode.jsonc"),
 		}},
 		forms: map[Part]form{MCP: jsonServers{key: "mcp", kind: "local", list: true, nested: "servers"}},
@@ -202,28 +197,19 @@ func (a Agent) Files(p Part, s Scope, m Machine) []string {
 	return a.parts[p][s](m)
 }
 
-// File returns the file to install a part into: the one that contains it, or
-// the first existing one, or the first.
+// File returns the file to install a supported part into: the one that contains
+// it, or the first existing one, or the first.
 func (a Agent) File(p Part, s Scope, m Machine) string {
 	files := a.Files(p, s, m)
-	there := ""
 	for _, file := range files {
-		if !m.Exists(file) {
-			continue
-		}
-		if there == "" {
-			there = file
-		}
 		if data, err := m.Read(file); err == nil {
 			if commands, err := a.Installed(p, data); err == nil && len(commands) > 0 {
 				return file
 			}
 		}
 	}
-	if there == "" && len(files) > 0 {
-		return files[0]
-	}
-	return there
+	first := slices.IndexFunc(files, m.Exists)
+	return files[max(first, 0)]
 }
 
 // Note describes the confirmation that the agent requires before it uses a part

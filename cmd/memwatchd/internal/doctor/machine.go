@@ -8,9 +8,9 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"runtime/debug"
 	"time"
 
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/build"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/term"
 	"github.com/memwatchd/memwatchd/vault"
 )
@@ -147,18 +147,11 @@ func spaceFindings(dir string, kind vault.FileSystem, need uint64) (list finding
 
 // inspectClock reports whether the clock can be right.
 func inspectClock(_ context.Context, e *examination) findings {
-	var built, newest time.Time
-	if info, ok := debug.ReadBuildInfo(); ok {
-		for _, s := range info.Settings {
-			if s.Key == "vcs.time" {
-				built, _ = time.Parse(time.RFC3339, s.Value)
-			}
-		}
-	}
+	var newest time.Time
 	if e.tree != nil {
 		newest = e.tree.newest
 	}
-	return clockFindings(e.now, built, newest)
+	return clockFindings(e.now, build.Current().Time, newest)
 }
 
 // clockFindings compares now with times that are not later: that of the build, and
