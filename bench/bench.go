@@ -260,25 +260,17 @@ func (b *bench) restart(ctx context.Context) (err error) {
 	if err := b.d.stop(); err != nil {
 		return err
 	}
-	start := time.Now()
-	if err := b.d.start(); err != nil {
-		return err
-	}
-	b.r.restart, err = b.d.awaitComplete(ctx, start, b.warm[0])
+	b.r.restart, err = b.start(ctx)
 	return err
 }
 
-// running starts the daemon unless it is running.
-func (b *bench) running(ctx context.Context) error {
-	if b.d.done != nil {
-		return nil
-	}
+// start starts the daemon and returns the time until its first complete answer.
+func (b *bench) start(ctx context.Context) (time.Duration, error) {
 	start := time.Now()
 	if err := b.d.start(); err != nil {
-		return err
+		return 0, err
 	}
-	_, err := b.d.awaitComplete(ctx, start, b.warm[0])
-	return err
+	return b.d.awaitComplete(ctx, start, b.warm[0])
 }
 
 func sleep(ctx context.Context, d time.Duration) error {

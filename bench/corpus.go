@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"os"
 	"path/filepath"
@@ -50,50 +51,23 @@ func parseTree(ctx context.Context, root string, each func([]entry) error) error
 		}
 		return is.(bool)
 	}}
-	paths := make(chan string, 256)
-	parsed := make(chan []entry, 256)
+	var calling sync.Mutex
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error {
-		defer close(paths)
-		return walkTree(root, func(path string) error {
-			select {
-			case paths <- path:
-				return nil
-			case <-ctx.Done():
-				return ctx.Err()
-			}
-		})
-	})
-	parsers, pctx := errgroup.WithContext(ctx)
-	for range runtime.GOMAXPROCS(0) {
-		parsers.Go(func() error {
-			for path := range paths {
-				text, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(path)))
-				if err != nil {
-					return err
-				}
-				select {
-				case parsed <- entriesOf(layout.Parse(path, text, memory.Meta{})):
-				case <-pctx.Done():
-					return pctx.Err()
-				}
-			}
-			return nil
-		})
-	}
-	group.Go(func() error {
-		defer close(parsed)
-		return parsers.Wait()
-	})
-	group.Go(func() error {
-		for entries := range parsed {
-			if err := each(entries); err != nil {
+	group.SetLimit(16 * runtime.GOMAXPROCS(0)) // most wait for their call
+	err := walkTree(root, func(path string) error {
+		group.Go(func() error {
+			text, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(path)))
+			if err != nil {
 				return err
 			}
-		}
-		return nil
+			entries := entriesOf(layout.Parse(path, text, memory.Meta{}))
+			calling.Lock()
+			defer calling.Unlock()
+			return each(entries)
+		})
+		return ctx.Err()
 	})
-	return group.Wait()
+	return cmp.Or(group.Wait(), err)
 }
 
 // walkTree calls f with the path of each Markdown file of a tree, with slashes.

@@ -21,17 +21,11 @@ func hasProc() bool {
 // processMemory returns a figure from the status of a process, such as VmHWM,
 // in bytes.
 func processMemory(pid int, key string) (int64, error) {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	n, err := strconv.ParseInt(strings.TrimSuffix(value(fmt.Sprintf("/proc/%d/status", pid), key), " kB"), 10, 64)
 	if err != nil {
-		return 0, err
+		return 0, fmt.Errorf("no %s in the status of process %d: %w", key, pid, err)
 	}
-	for line := range strings.Lines(string(text)) {
-		if rest, ok := strings.CutPrefix(line, key+":"); ok {
-			n, err := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(rest), " kB"), 10, 64)
-			return n << 10, err
-		}
-	}
-	return 0, fmt.Errorf("no %s in the status of a process", key)
+	return n << 10, nil
 }
 
 // processTime returns the user and system time of a process. The kernel counts

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -80,27 +81,12 @@ func serveRival(in io.Reader, out io.Writer) error {
 }
 
 func (f *rivalFigures) compete(ctx context.Context, c contest) error {
-	file := filepath.Join(c.Dir, "fts5.db")
-	start := time.Now()
-	db, err := openRival(file)
+	db, err := f.build(ctx, filepath.Join(c.Dir, "fts5.db"), c.Root, rivalTable)
 	if err != nil {
 		return err
 	}
 	defer db.Close()
 	if err := db.QueryRow(`SELECT sqlite_version()`).Scan(&f.Version); err != nil {
-		return err
-	}
-	if err := f.fill(ctx, db, c.Root, rivalTable); err != nil {
-		return err
-	}
-	f.Build = time.Since(start)
-	start = time.Now()
-	if _, err := db.Exec(`INSERT INTO entries(entries) VALUES ('optimize')`); err != nil {
-		return err
-	}
-	f.Optimize = time.Since(start)
-	f.Size, err = settle(db, file)
-	if err != nil {
 		return err
 	}
 	for _, q := range c.Warm {
@@ -120,8 +106,14 @@ func (f *rivalFigures) compete(ctx context.Context, c contest) error {
 			}
 		}
 	}
-	db.Close()
-	return f.bare(ctx, c)
+	var bare rivalFigures
+	other, err := bare.build(ctx, filepath.Join(c.Dir, "bare.db"), c.Root,
+		strings.Replace(rivalTable, "tokenize", "content='', contentless_unindexed=1, tokenize", 1))
+	if err != nil {
+		return err
+	}
+	f.Bare = bare.Size
+	return other.Close()
 }
 
 // patience bounds the time of a quiz that has at least a hundred answers.
@@ -139,24 +131,28 @@ func timeRival(ctx context.Context, db *sql.DB, z quiz, free bool) (latencies, e
 	return took, nil
 }
 
-// bare measures the size of the table without the text.
-func (f *rivalFigures) bare(ctx context.Context, c contest) error {
-	file := filepath.Join(c.Dir, "bare.db")
+// build writes the entries of a tree to a new table, optimizes it, and measures
+// both and the size.
+func (f *rivalFigures) build(ctx context.Context, file, root, table string) (*sql.DB, error) {
+	start := time.Now()
 	db, err := openRival(file)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	defer db.Close()
-	var other rivalFigures
-	if err := other.fill(ctx, db, c.Root,
-		strings.Replace(rivalTable, "tokenize", "content='', contentless_unindexed=1, tokenize", 1)); err != nil {
-		return err
+	err = f.fill(ctx, db, root, table)
+	f.Build = time.Since(start)
+	start = time.Now()
+	if err == nil {
+		_, err = db.Exec(`INSERT INTO entries(entries) VALUES ('optimize')`)
 	}
-	if _, err := db.Exec(`INSERT INTO entries(entries) VALUES ('optimize')`); err != nil {
-		return err
+	f.Optimize = time.Since(start)
+	if err == nil {
+		f.Size, err = settle(db, file)
 	}
-	f.Bare, err = settle(db, file)
-	return err
+	if err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	return db, nil
 }
 
 const rivalTable = `CREATE VIRTUAL TABLE entries USING fts5(text, path UNINDEXED, line UNINDEXED, owner UNINDEXED, private UNINDEXED,
@@ -179,7 +175,6 @@ func (f *rivalFigures) fill(ctx context.Context, db *sql.DB, root, table string)
 	}
 	var tx *sql.Tx
 	var insert *sql.Stmt
-	rows := 0
 	begin := func() (err error) {
 		tx, err = db.Begin()
 		if err == nil {
@@ -204,15 +199,10 @@ func (f *rivalFigures) fill(ctx context.Context, db *sql.DB, root, table string)
 				return err
 			}
 			f.Entries++
-			rows++
-			if rows == 1000 {
-				if err := tx.Commit(); err != nil {
+			if f.Entries%1000 == 0 {
+				if err := errors.Join(tx.Commit(), begin()); err != nil {
 					return err
 				}
-				if err := begin(); err != nil {
-					return err
-				}
-				rows = 0
 			}
 		}
 		return nil

@@ -26,8 +26,10 @@ const pause = time.Millisecond
 // save measures the time from a save to its being found. The saves are
 // sequential; they replace the file by renaming and write in place alternately.
 func (b *bench) save(ctx context.Context) error {
-	if err := b.running(ctx); err != nil {
-		return err
+	if b.d.done == nil {
+		if _, err := b.start(ctx); err != nil {
+			return err
+		}
 	}
 	if err := b.rest(ctx); err != nil {
 		return err
