@@ -39,5 +39,5 @@ func (p *Printer) event(b *strings.Builder, e *api.Event) {
 		detail = term.CutEnd(detail, max(room, roomy))
 	}
 	fmt.Fprintf(b, "%s %s%s%s\n", p.Style(term.AsMuted, when), p.Style(as, what),
-		joined("  ", p.Style(term.AsPath, where)), joined("  ", detail))
+		joined(p.Style(term.AsPath, where)), joined(detail))
 }

@@ -36,7 +36,7 @@ func (p *Printer) items(b *strings.Builder, a *api.ItemListAnswer) {
 			namespace = item.Namespace
 			fmt.Fprintf(b, "%s\n", p.Style(term.AsTitle, term.EscapeLine(namespace)+":"))
 		}
-		notes := joined("  ", itemNotes(item)...)
+		notes := joined(itemNotes(item)...)
 		value := strings.TrimRight(item.Value, "\n")
 		t := plainText(term.AsText, "  "+item.Key+":")
 		if !strings.Contains(value, "\n") {

@@ -67,10 +67,10 @@ const roomy = 16
 // still does not fit to the next line.
 func (p *Printer) titled(b *strings.Builder, before, path string, line int, section string, facts ...string) {
 	place, section, rest := before+p.place(path, line), term.EscapeLine(section),
-		term.EscapeLine(joined("  ", facts...))
+		term.EscapeLine(joined(facts...))
 	room := p.width - uniseg.StringWidth(place)
 	b.WriteString(before + p.paintedPlace(path, line))
-	switch whole := joined("  ", section) + rest; {
+	switch whole := joined(section) + rest; {
 	case p.width == 0 || uniseg.StringWidth(whole) <= room:
 		b.WriteString(p.Style(term.AsMuted, whole) + "\n")
 	case section != "" && room-uniseg.StringWidth(rest)-2 >= roomy:

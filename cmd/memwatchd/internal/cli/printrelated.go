@@ -36,7 +36,7 @@ func (p *Printer) related(b *strings.Builder, a *api.RelatedAnswer) {
 func (p *Printer) linked(b *strings.Builder, path string, line int, arrow, words string) {
 	b.WriteString(p.paintedPlace(path, line) + arrow)
 	if t := term.EscapeLine(words); p.width == 0 || uniseg.StringWidth(p.place(path, line)+arrow+t)+2 <= p.width {
-		b.WriteString(p.Style(term.AsMuted, joined("  ", t)) + "\n")
+		b.WriteString(p.Style(term.AsMuted, joined(t)) + "\n")
 		return
 	}
 	b.WriteByte('\n')

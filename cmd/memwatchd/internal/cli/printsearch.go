@@ -131,12 +131,12 @@ func (p *Printer) note(note string, state api.IndexState) {
 	}
 }
 
-// joined returns the nonempty parts, each preceded by the separator.
-func joined(separator string, parts ...string) string {
+// joined returns the nonempty parts, each preceded by two spaces.
+func joined(parts ...string) string {
 	var b strings.Builder
 	for _, s := range parts {
 		if s != "" {
-			b.WriteString(separator + s)
+			b.WriteString("  " + s)
 		}
 	}
 	return b.String()

@@ -28,7 +28,7 @@ func (p *Printer) todos(b *strings.Builder, a *api.TodosAnswer) {
 				progress = fmt.Sprintf("%d of %d done", d.Done, d.Done+d.Open)
 			}
 			fmt.Fprintf(b, "%s%s\n", p.Style(term.AsTitle, cmp.Or(term.EscapeLine(t.Since), "no day")),
-				p.Style(term.AsMuted, joined("  ", p.away(t.Since), progress)))
+				p.Style(term.AsMuted, joined(p.away(t.Since), progress)))
 		}
 		p.hanging(b, "  ", p.box(t.State)+" ", maxSnippet, plainText(term.AsText, t.Text))
 		places := firstOf(t.Places, maxAlso, p.width == 0)
