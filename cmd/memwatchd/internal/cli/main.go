@@ -100,7 +100,7 @@ type Globals struct {
 	// Functions that app provides, because this package must not import theirs.
 	// OpenRoot may be nil: paths then stay as typed.
 	NewRoot  func(stdout, stderr io.Writer) *cobra.Command        // returns the root command with all commands
-	OpenRoot func(dir string) Root                                // opens a memory directory
+	OpenRoot func(dir string) *Root                               // opens a memory directory
 	Diff     func(path string, before, after []byte) api.FileDiff // difference of two texts, without credentials
 }
 

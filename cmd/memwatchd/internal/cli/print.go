@@ -30,7 +30,7 @@ type Printer struct {
 	w        io.Writer
 	color    bool
 	width    int            // of the terminal, in columns; 0 for other outputs
-	memory   Root           // finds files from the working directory; may be nil
+	memory   *Root          // finds files from the working directory; may be nil
 	location *time.Location // time zone of its dates
 	now      time.Time
 

@@ -45,7 +45,7 @@ func (p *Printer) locate(path string) string {
 	if there, _ := p.memory.Has(path); !there {
 		return path
 	}
-	return FromHere(filepath.Join(p.memory.Dir(), filepath.FromSlash(path)))
+	return FromHere(filepath.Join(p.memory.Dir, filepath.FromSlash(path)))
 }
 
 // FromHere returns path relative to the working directory if it lies below

@@ -15,17 +15,16 @@ import (
 // know the working directory.
 
 // A Root is the memory directory as seen by this process.
-type Root interface {
-	// Dir returns the path of the directory.
-	Dir() string
+type Root struct {
+	Dir string
 	// Has reports whether path names a file or a directory below the root. If
 	// the root itself is missing, known is false.
-	Has(path string) (there, known bool)
+	Has func(path string) (there, known bool)
 }
 
 // setPaths converts the typed paths in a request to paths below the root. Other
 // values, such as patterns, stay unchanged.
-func setPaths(op *api.Operation, req *api.Request, root Root) error {
+func setPaths(op *api.Operation, req *api.Request, root *Root) error {
 	for _, p := range op.Params {
 		typed, given := req.Given(p)
 		if !given || p.Complete != "path" || p.Kind() != "string" {
@@ -43,7 +42,7 @@ var atLine = regexp.MustCompile(`:[0-9]+$`)
 
 // belowRoot returns the path of a file below the root for any typed form. It
 // prefers an exact file name over a line number.
-func belowRoot(root Root, typed string) string {
+func belowRoot(root *Root, typed string) string {
 	path, entry, named := strings.Cut(typed, "#")
 	for _, path := range []string{path, atLine.ReplaceAllString(path, "")} {
 		found, ok := findBelow(root, path)
@@ -59,7 +58,7 @@ func belowRoot(root Root, typed string) string {
 
 // findBelow returns a path below the root. It tries the path relative to the
 // root first, then relative to the working directory.
-func findBelow(root Root, path string) (string, bool) {
+func findBelow(root *Root, path string) (string, bool) {
 	if path == "" {
 		return "", false
 	}
@@ -72,7 +71,7 @@ func findBelow(root Root, path string) (string, bool) {
 	if err != nil {
 		return "", false
 	}
-	dir := root.Dir()
+	dir := root.Dir
 	for range 2 {
 		if rel, err := filepath.Rel(dir, abs); err == nil && rel != "." && config.Within(abs, dir) {
 			rel = filepath.ToSlash(rel)

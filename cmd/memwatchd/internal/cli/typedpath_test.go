@@ -59,15 +59,13 @@ func TestBelowRoot(t *testing.T) {
 	}
 }
 
-// A testRoot is a memory directory without failures.
-type testRoot string
-
-func (r testRoot) Dir() string { return string(r) }
-
-func (r testRoot) Has(path string) (there, known bool) {
-	if _, err := os.Stat(string(r)); err != nil {
-		return false, false
-	}
-	_, err := os.Lstat(filepath.Join(string(r), path))
-	return err == nil, true
+// testRoot returns a memory directory without failures.
+func testRoot(dir string) *Root {
+	return &Root{Dir: dir, Has: func(path string) (there, known bool) {
+		if _, err := os.Stat(dir); err != nil {
+			return false, false
+		}
+		_, err := os.Lstat(filepath.Join(dir, path))
+		return err == nil, true
+	}}
 }

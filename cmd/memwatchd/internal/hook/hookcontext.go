@@ -14,10 +14,6 @@ import (
 	"github.com/memwatchd/memwatchd/transcript"
 )
 
-// began contains the sources of a session that already has its memory block in
-// the continued conversation.
-var began = map[string]bool{"resume": true, "fork": true}
-
 // startFormat adds the flag for the context format at the start of a session.
 func startFormat(h *hook, cmd *cobra.Command) {
 	cmd.Flags().StringVar(&h.format, "format", "summary",
@@ -28,8 +24,8 @@ func startFormat(h *hook, cmd *cobra.Command) {
 // sessionStart prints the context of a new session. It prints the context again
 // when the session was cleared or compressed.
 func sessionStart(ctx context.Context, h *hook) error {
-	if began[h.input.Source] {
-		return fmt.Errorf("the session was given its memory when it began: this is a %s", h.input.Source)
+	if s := h.input.Source; s == "resume" || s == "fork" { // the continued conversation has the memory block
+		return fmt.Errorf("the session was given its memory when it began: this is a %s", s)
 	}
 	r := api.ContextRequest{Format: h.format, Fresh: cli.AtOnce}
 	if h.format == "summary" {
