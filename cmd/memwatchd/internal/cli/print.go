@@ -28,6 +28,7 @@ type Printer struct {
 	verbose bool // shows all details
 
 	w        io.Writer
+	out      strings.Builder // pending text of the answer
 	color    bool
 	width    int            // of the terminal, in columns; 0 for other outputs
 	memory   *Root          // finds files from the working directory; may be nil
@@ -55,91 +56,95 @@ func (p *Printer) print(answer any) error {
 	disabled := reflect.ValueOf(answer).Elem().FieldByName("Disabled") // in each answer to a write
 	if disabled.IsValid() && disabled.Bool() {
 		p.say(term.AsText, unwritten)
-		return p.flush("")
+		return p.flush()
 	}
-	var b strings.Builder
 	switch a := answer.(type) {
 	case *api.StatusAnswer:
-		p.status(&b, a)
+		p.status(a)
 	case *api.SearchAnswer:
-		p.hits(&b, a)
+		p.hits(a)
 	case *api.GetAnswer:
-		b.WriteString(term.EscapeText(a.Text))
+		p.out.WriteString(term.EscapeText(a.Text))
 		if a.Stale {
 			p.say(term.AsBad, "the file cannot be read: this is what it said last")
 		}
 	case *api.RelatedAnswer:
-		p.related(&b, a)
+		p.related(a)
 	case *api.LoadAnswer:
-		b.WriteString(term.EscapeText(a.Block))
+		p.out.WriteString(term.EscapeText(a.Block))
 	case *api.ContextAnswer:
-		p.context(&b, a)
+		p.context(a)
 	case *api.TodosAnswer:
-		p.todos(&b, a)
+		p.todos(a)
 	case *api.CompactAnswer:
-		p.compact(&b, a)
+		p.compact(a)
 	case *api.RestoreAnswer:
-		fmt.Fprintln(&b, p.paintedPlace(a.Path, a.Line))
+		p.println(p.paintedPlace(a.Path, a.Line))
 	case *api.TodoAnswer:
-		p.todo(&b, a)
+		p.todo(a)
 	case *api.NoteAnswer:
-		p.noted(&b, a.Path, []int{a.Line})
+		p.noted(a.Path, []int{a.Line})
 	case *api.CaptureAnswer:
-		p.captured(&b, a)
+		p.captured(a)
 	case *api.SessionAnswer:
-		p.session(&b, a)
+		p.session(a)
 	case *api.CheckAnswer:
-		p.check(&b, a)
+		p.check(a)
 	case *api.SyncAnswer:
-		fmt.Fprintln(&b, "everything that was saved is found")
+		p.println("everything that was saved is found")
 	case *api.RebuildAnswer:
-		fmt.Fprintf(&b, "%s indexed in %.1f s\n", term.Plural(a.Entries, "entry"), a.TookMS/1000)
+		p.printf("%s indexed in %.1f s\n", term.Plural(a.Entries, "entry"), a.TookMS/1000)
 	case *api.SummaryAnswer:
-		p.summary(&b, a)
+		p.summary(a)
 	case *api.CompressAnswer:
-		p.compress(&b, a)
+		p.compress(a)
 	case *api.JournalAnswer:
-		p.journal(&b, a)
+		p.journal(a)
 	case *api.UndoAnswer:
-		p.undo(&b, a)
+		p.undo(a)
 	case *api.RememberAnswer:
-		p.remember(&b, a)
+		p.remember(a)
 	case *api.ForgetAnswer:
-		p.forget(&b, a)
+		p.forget(a)
 	case *api.WipeAnswer:
-		p.wipe(&b, a)
+		p.wipe(a)
 	case *api.Event:
-		p.event(&b, a)
+		p.event(a)
 	case *api.ItemAnswer:
-		p.item(&b, a)
+		p.item(a)
 	case *api.ItemListAnswer:
-		p.items(&b, a)
+		p.items(a)
 	case *api.ItemDeleteAnswer:
-		p.itemsDeleted(&b, a)
+		p.itemsDeleted(a)
 	case *api.IdentityAnswer:
-		p.identity(&b, a)
+		p.identity(a)
 	case *api.LinksAnswer:
-		p.links(&b, a)
+		p.links(a)
 	default:
 		var indented bytes.Buffer
 		if err := json.Indent(&indented, AsJSON(a), "", "  "); err != nil {
 			return err
 		}
-		b.WriteString(term.EscapeText(indented.String()))
+		p.out.WriteString(term.EscapeText(indented.String()))
 	}
 	if a, ok := answer.(interface{ Masks() int }); ok && a.Masks() > 0 {
 		p.say(term.AsText, "credentials are masked in %s; check lists where they are", term.Plural(a.Masks(), "place"))
 	}
-	return p.flush(b.String())
+	return p.flush()
 }
 
+func (p *Printer) printf(format string, args ...any) { fmt.Fprintf(&p.out, format, args...) }
+
+func (p *Printer) println(text string) { p.out.WriteString(text + "\n") }
+
 // flush writes the text of an answer and then the pending hints.
-func (p *Printer) flush(text string) error {
-	_, err := io.WriteString(p.w, text)
+func (p *Printer) flush() error {
+	_, err := io.WriteString(p.w, p.out.String())
 	if p.aside != nil && p.said.Len() > 0 {
 		_, failure := io.WriteString(p.aside, p.said.String())
 		err = errors.Join(err, failure)
 	}
+	p.out.Reset()
 	p.said.Reset()
 	return err
 }

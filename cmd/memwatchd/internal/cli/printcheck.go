@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -14,23 +13,23 @@ import (
 
 // check shows each finding on a line that editors can open, and then hints for
 // fixing them.
-func (p *Printer) check(b *strings.Builder, a *api.CheckAnswer) {
+func (p *Printer) check(a *api.CheckAnswer) {
 	for _, s := range a.Mended {
-		p.finding(b, s.Path, 0, s.Reason, "mended")
+		p.finding(s.Path, 0, s.Reason, "mended")
 	}
 	for _, s := range a.Refused {
-		p.finding(b, s.Path, 0, s.Reason, "not mended")
+		p.finding(s.Path, 0, s.Reason, "not mended")
 	}
 	for _, d := range a.Differing {
-		p.finding(b, d.Path, 0, d.Reason, "differs")
+		p.finding(d.Path, 0, d.Reason, "differs")
 	}
 	for _, f := range a.Problems {
-		p.problem(b, f)
+		p.problem(f)
 	}
 	for _, s := range a.Skipped {
-		p.finding(b, s.Path, 0, s.Reason, "skipped")
+		p.finding(s.Path, 0, s.Reason, "skipped")
 	}
-	fmt.Fprintf(b, "%s compared, %d differ from the index, %s, %d skipped\n",
+	p.printf("%s compared, %d differ from the index, %s, %d skipped\n",
 		term.Plural(a.Files, "file"), len(a.Differing), term.Plural(len(a.Problems), "problem"), len(a.Skipped))
 	for _, advice := range advised(a) {
 		p.say(term.AsMuted, "%s", advice)
@@ -62,23 +61,23 @@ func advised(a *api.CheckAnswer) []string {
 }
 
 // problem shows a problem of a file or of the daemon.
-func (p *Printer) problem(b *strings.Builder, f api.FileProblem) {
-	p.finding(b, f.Path, f.Line, f.Message, f.Code)
+func (p *Printer) problem(f api.FileProblem) {
+	p.finding(f.Path, f.Line, f.Message, f.Code)
 }
 
 // finding shows a place, a message and its sort in the format of compilers. If
 // the place leaves too little room, the message goes to the next line.
-func (p *Printer) finding(b *strings.Builder, path string, line int, message, sort string) {
+func (p *Printer) finding(path string, line int, message, sort string) {
 	t, show := p.placeText(path, line), p.long
 	if path == "" {
 		t.add(term.AsPath, "memwatchd")
 	}
 	t.add(term.AsText, ": ")
 	if p.width > 0 && uniseg.StringWidth(t.s)+roomy > p.width-len(indent) {
-		b.WriteString(strings.TrimRight(p.painted(t, 0, len(t.s)), " ") + "\n")
-		t, show = text{}, func(b *strings.Builder, t text) { p.lines(b, 0, t) }
+		p.println(strings.TrimRight(p.painted(t, 0, len(t.s)), " "))
+		t, show = text{}, func(t text) { p.lines(0, t) }
 	}
 	t.add(term.AsText, message+" ")
 	t.add(term.AsMuted, "["+sort+"]")
-	show(b, t)
+	show(t)
 }

@@ -12,27 +12,27 @@ import (
 
 // compact shows the items to archive with their reasons and, for a dry run, the
 // resulting differences.
-func (p *Printer) compact(b *strings.Builder, a *api.CompactAnswer) {
+func (p *Printer) compact(a *api.CompactAnswer) {
 	planned, files := 0, 0
 	for _, plan := range a.Plan {
 		i := slices.IndexFunc(a.Diff, func(f api.FileDiff) bool { return f.Path == plan.Path })
-		p.plan(b, &plan, a.Since, i >= 0)
+		p.plan(&plan, a.Since, i >= 0)
 		if i >= 0 {
-			p.diff(b, plan.Path, plan.Path, a.Diff[i].Hunks)
+			p.diff(plan.Path, plan.Path, a.Diff[i].Hunks)
 		}
-		b.WriteByte('\n')
+		p.println("")
 		if n := len(plan.Steps); n > 0 {
 			planned, files = planned+n, files+1
 		}
 	}
 	switch {
 	case a.DryRun && planned > 0:
-		fmt.Fprintf(b, "%s would go from %s to the archive\n", term.Plural(planned, "item"), term.Plural(files, "file"))
+		p.printf("%s would go from %s to the archive\n", term.Plural(planned, "item"), term.Plural(files, "file"))
 	case a.Applied > 0:
-		fmt.Fprintf(b, "%s gone to the archive\n", term.Plural(a.Applied, "item"))
+		p.printf("%s gone to the archive\n", term.Plural(a.Applied, "item"))
 		p.say(term.AsMuted, "memwatchd journal lists it, undo takes it back")
 	default:
-		fmt.Fprintln(b, "nothing is to go")
+		p.println("nothing is to go")
 	}
 }
 
@@ -46,7 +46,7 @@ var states = map[string]string{
 
 // plan shows the items to archive from one file with their reasons. If short is
 // set, a difference shows their text.
-func (p *Printer) plan(b *strings.Builder, plan *api.CompactPlan, since time.Time, short bool) {
+func (p *Printer) plan(plan *api.CompactPlan, since time.Time, short bool) {
 	state := states[plan.State]
 	if plan.State == api.Waiting {
 		state = "over its limit; what is used is known two weeks after counting began"
@@ -54,29 +54,29 @@ func (p *Printer) plan(b *strings.Builder, plan *api.CompactPlan, since time.Tim
 			state += ", on " + since.AddDate(0, 0, 14).In(p.location).Format(time.DateOnly)
 		}
 	}
-	p.titled(b, "", plan.Path, 0, "", sizes(plan), state)
+	p.titled("", plan.Path, 0, "", sizes(plan), state)
 	if plan.Problem != "" {
-		p.lines(b, 0, plainText(term.AsBad, plan.Problem))
+		p.lines(0, plainText(term.AsBad, plan.Problem))
 	}
 	if plan.Archive != "" {
-		fmt.Fprintf(b, "%sto %s\n", indent, p.paintedPlace(plan.Archive, 0))
+		p.printf("%sto %s\n", indent, p.paintedPlace(plan.Archive, 0))
 	}
 	for _, s := range plan.Steps {
-		p.step(b, plan.Path, s, short)
+		p.step(plan.Path, s, short)
 	}
 	if len(plan.Kept) > 0 {
-		p.lines(b, 0, plainText(term.AsMuted, "what stays, beginning with what would go next:"))
+		p.lines(0, plainText(term.AsMuted, "what stays, beginning with what would go next:"))
 	}
 	for _, s := range plan.Kept {
-		p.step(b, plan.Path, s, false)
+		p.step(plan.Path, s, false)
 	}
 }
 
 // step shows the result for one item.
-func (p *Printer) step(b *strings.Builder, path string, s api.CompactStep, short bool) {
-	p.titled(b, indent, path, s.Line, strings.Join(s.Section, sectionMark), s.Reason)
+func (p *Printer) step(path string, s api.CompactStep, short bool) {
+	p.titled(indent, path, s.Line, strings.Join(s.Section, sectionMark), s.Reason)
 	if s.Score != nil {
-		p.hanging(b, indent+"  ", "", 0,
+		p.hanging(indent+"  ", "", 0,
 			plainText(term.AsMuted, fmt.Sprintf("score %.3f = use %.3f (%.2f uses, %s) + recency %.3f (%.0f days old)",
 				s.Score.Total, s.Score.Use, s.Score.Uses, term.Plural(s.Score.Links, "link"), s.Score.Recency,
 				s.Score.AgeDays)))
@@ -89,7 +89,7 @@ func (p *Printer) step(b *strings.Builder, path string, s api.CompactStep, short
 		mark, as = "  ", term.AsText
 	}
 	for line := range strings.SplitSeq(s.Text, "\n") {
-		p.hanging(b, indent, p.Style(as, mark), maxSnippet, plainText(as, line))
+		p.hanging(indent, p.Style(as, mark), maxSnippet, plainText(as, line))
 	}
 }
 

@@ -9,11 +9,11 @@ import (
 
 // context shows a block unchanged, because it is piped into prompts. Hints
 // about omitted entries go to standard error.
-func (p *Printer) context(b *strings.Builder, a *api.ContextAnswer) {
+func (p *Printer) context(a *api.ContextAnswer) {
 	if p.width > 0 {
-		b.WriteString(term.EscapeText(a.Text))
+		p.out.WriteString(term.EscapeText(a.Text))
 	} else {
-		b.WriteString(a.Text)
+		p.out.WriteString(a.Text)
 	}
 	if left := leftOut(a.LeftOut); left != "" {
 		p.say(term.AsMuted, "left out: %s", left)

@@ -17,17 +17,17 @@ import (
 
 // diff shows the difference of a file. An empty name stands for a missing file,
 // before or after the change.
-func (p *Printer) diff(b *strings.Builder, before, after string, hunks []api.DiffHunk) {
+func (p *Printer) diff(before, after string, hunks []api.DiffHunk) {
 	if len(hunks) == 0 {
 		return
 	}
-	p.diffHead(b, sided("a/", before), sided("b/", after))
+	p.diffHead(sided("a/", before), sided("b/", after))
 	for _, h := range hunks {
 		head, lines, _ := strings.Cut(h.Diff, "\n")
-		fmt.Fprintf(b, "%s %s\n", p.Style(term.AsHunk, term.EscapeLine(head)),
+		p.printf("%s %s\n", p.Style(term.AsHunk, term.EscapeLine(head)),
 			p.paintedPlace(cmp.Or(after, before), h.Line))
 		for line := range strings.Lines(lines) {
-			p.diffLine(b, strings.TrimSuffix(line, "\n"))
+			p.diffLine(strings.TrimSuffix(line, "\n"))
 		}
 	}
 }
@@ -45,41 +45,43 @@ func sided(side, path string) string {
 // A settings file may consist of one line.
 const maxDiffLine = 400
 
-// OutsideDiff shows the difference of a file outside the memory, with its full
+// OutsideDiff returns the difference of a file outside the memory, with its full
 // path. The output is for reading only, not for patch.
-func (p *Printer) OutsideDiff(b *strings.Builder, before, after string, d api.FileDiff) {
-	p.diffHead(b, before, after)
+func (p *Printer) OutsideDiff(before, after string, d api.FileDiff) string {
+	defer p.out.Reset()
+	p.diffHead(before, after)
 	for _, h := range d.Hunks {
 		head, lines, _ := strings.Cut(h.Diff, "\n")
-		fmt.Fprintln(b, p.Style(term.AsHunk, head))
+		p.println(p.Style(term.AsHunk, head))
 		for line := range strings.Lines(lines) {
 			line = strings.TrimSuffix(line, "\n")
 			if utf8.RuneCountInString(line) > maxDiffLine {
 				line = string([]rune(line)[:maxDiffLine]) + "…"
 			}
-			p.diffLine(b, line)
+			p.diffLine(line)
 		}
 	}
 	if d.Truncated {
-		fmt.Fprintln(b, p.Style(term.AsMuted, "(more is changed than is shown)"))
+		p.println(p.Style(term.AsMuted, "(more is changed than is shown)"))
 	}
+	return p.out.String()
 }
 
 // diffHead shows the names of a file on both sides. A missing file has the name
 // /dev/null.
-func (p *Printer) diffHead(b *strings.Builder, before, after string) {
+func (p *Printer) diffHead(before, after string) {
 	for _, side := range [][2]string{{"--- ", before}, {"+++ ", after}} {
 		name := "/dev/null"
 		if side[1] != "" {
 			name = diffName(side[1])
 		}
-		fmt.Fprintln(b, p.Style(term.AsTitle, side[0]+name))
+		p.println(p.Style(term.AsTitle, side[0]+name))
 	}
 }
 
 // diffLine shows one line of a hunk. It omits a final carriage return only on a
 // terminal, because elsewhere the character belongs to the line.
-func (p *Printer) diffLine(b *strings.Builder, line string) {
+func (p *Printer) diffLine(line string) {
 	text, dos := strings.CutSuffix(line, "\r")
 	as := term.AsText
 	switch {
@@ -90,11 +92,11 @@ func (p *Printer) diffLine(b *strings.Builder, line string) {
 	case strings.HasPrefix(line, `\`):
 		as = term.AsMuted
 	}
-	b.WriteString(p.Style(as, term.EscapeText(text)))
+	p.out.WriteString(p.Style(as, term.EscapeText(text)))
 	if dos && p.width == 0 {
-		b.WriteByte('\r')
+		p.out.WriteByte('\r')
 	}
-	b.WriteByte('\n')
+	p.println("")
 }
 
 // diffName returns a name in the format of git: quoted if it contains special

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/rivo/uniseg"
@@ -13,7 +12,7 @@ import (
 
 // event shows one event on one line: time, kind, place and details. On a
 // terminal time and kind form columns.
-func (p *Printer) event(b *strings.Builder, e *api.Event) {
+func (p *Printer) event(e *api.Event) {
 	detail := e.Message
 	switch e.Event {
 	case "indexed":
@@ -38,6 +37,6 @@ func (p *Printer) event(b *strings.Builder, e *api.Event) {
 	if room := p.width - uniseg.StringWidth(line) - 2; p.width > 0 && detail != "" {
 		detail = term.CutEnd(detail, max(room, roomy))
 	}
-	fmt.Fprintf(b, "%s %s%s%s\n", p.Style(term.AsMuted, when), p.Style(as, what),
+	p.printf("%s %s%s%s\n", p.Style(term.AsMuted, when), p.Style(as, what),
 		joined(p.Style(term.AsPath, where)), joined(detail))
 }

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"fmt"
 	"strings"
 
 	"github.com/memwatchd/memwatchd/api"
@@ -9,36 +8,36 @@ import (
 )
 
 // remember shows the place of the saved fact.
-func (p *Printer) remember(b *strings.Builder, a *api.RememberAnswer) {
+func (p *Printer) remember(a *api.RememberAnswer) {
 	note := "under " + a.Section
 	if a.Replaced {
 		note += ", in the place of what was there"
 	}
-	p.titled(b, "", a.Path, a.Line, "", note)
+	p.titled("", a.Path, a.Line, "", note)
 	for _, hint := range a.Hints {
 		p.say(term.AsMuted, "%s", hint)
 	}
 }
 
 // forget shows the entries with a text, or the result of their removal.
-func (p *Printer) forget(b *strings.Builder, a *api.ForgetAnswer) {
+func (p *Printer) forget(a *api.ForgetAnswer) {
 	for _, id := range a.Removed {
-		fmt.Fprintf(b, "forgotten: %s\n", term.EscapeLine(id))
+		p.printf("forgotten: %s\n", term.EscapeLine(id))
 	}
 	for _, f := range a.Failed {
-		p.long(b, plainText(term.AsBad, "still there: "+f.ID+": "+f.Reason))
+		p.long(plainText(term.AsBad, "still there: "+f.ID+": "+f.Reason))
 	}
 	if a.Problem != "" {
-		p.long(b, plainText(term.AsBad, a.Problem))
+		p.long(plainText(term.AsBad, a.Problem))
 	}
 	switch {
 	case a.Token != "" && a.Total == 0:
 		p.say(term.AsMuted, "nothing that you may read has this text")
 	case a.Token == "" && a.Total > 0:
-		fmt.Fprintln(b, "the text is still in:")
+		p.println("the text is still in:")
 	}
 	for _, e := range a.Entries {
-		p.trace(b, &e)
+		p.trace(&e)
 	}
 	if more := a.Total - len(a.Entries); more > 0 {
 		p.say(term.AsMuted, "and %d more", more)
@@ -50,37 +49,37 @@ func (p *Printer) forget(b *strings.Builder, a *api.ForgetAnswer) {
 
 // trace shows the complete text that would be removed, because the user must
 // see it all to consent.
-func (p *Printer) trace(b *strings.Builder, e *api.Trace) {
+func (p *Printer) trace(e *api.Trace) {
 	note := ""
 	if e.ID == "" {
 		note = "cannot be removed from here: edit the file (" + e.What + ")"
 	} else if e.What != "entry" {
 		note = e.What
 	}
-	p.titled(b, "", e.Path, e.Line, "", note)
+	p.titled("", e.Path, e.Line, "", note)
 	for line := range strings.Lines(e.Text) {
-		p.lines(b, 0, plainText(term.AsText, strings.TrimSuffix(line, "\n")))
+		p.lines(0, plainText(term.AsText, strings.TrimSuffix(line, "\n")))
 	}
 }
 
 // wipe shows the deleted files of a subject.
-func (p *Printer) wipe(b *strings.Builder, a *api.WipeAnswer) {
-	fmt.Fprintf(b, "%s of %s deleted\n", term.Plural(len(a.Deleted), "file"),
+func (p *Printer) wipe(a *api.WipeAnswer) {
+	p.printf("%s of %s deleted\n", term.Plural(len(a.Deleted), "file"),
 		term.EscapeLine(strings.Join(a.Subjects, ", ")))
 	for _, path := range a.Deleted {
-		fmt.Fprintf(b, "%s%s\n", indent, p.Style(term.AsMuted, term.EscapeLine(path)))
+		p.printf("%s%s\n", indent, p.Style(term.AsMuted, term.EscapeLine(path)))
 	}
 	for _, key := range a.Unlinked {
-		fmt.Fprintf(b, "unlinked: %s\n", term.EscapeLine(key))
+		p.printf("unlinked: %s\n", term.EscapeLine(key))
 	}
 	for _, path := range a.Failed {
-		fmt.Fprintf(b, "%s%s\n", p.Style(term.AsBad, "still there: "), p.paintedPlace(path, 0))
+		p.printf("%s%s\n", p.Style(term.AsBad, "still there: "), p.paintedPlace(path, 0))
 	}
 	if a.Problem != "" {
-		p.long(b, plainText(term.AsBad, a.Problem))
+		p.long(plainText(term.AsBad, a.Problem))
 	}
 	for _, path := range a.Left {
-		fmt.Fprintf(b, "left, as it is no memory: %s\n", p.paintedPlace(path, 0))
+		p.printf("left, as it is no memory: %s\n", p.paintedPlace(path, 0))
 	}
 	if a.Beyond != "" {
 		p.say(term.AsMuted, "%s", a.Beyond)

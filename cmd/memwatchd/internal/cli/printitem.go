@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"fmt"
 	"strings"
 
 	"github.com/memwatchd/memwatchd/api"
@@ -15,26 +14,26 @@ const unwritten = "memory is turned off: nothing was written"
 
 // item shows the value of an item that was read, or the place of an item that
 // was written.
-func (p *Printer) item(b *strings.Builder, a *api.ItemAnswer) {
+func (p *Printer) item(a *api.ItemAnswer) {
 	switch {
 	case a.Item == nil:
 		p.say(term.AsText, unwritten)
 	case a.Index != nil:
-		b.WriteString(term.EscapeText(a.Item.Value))
-		b.WriteByte('\n')
+		p.out.WriteString(term.EscapeText(a.Item.Value))
+		p.println("")
 	default:
-		p.titled(b, "", a.Item.Path, a.Item.Line, "", append([]string{a.Item.Key}, itemNotes(a.Item)...)...)
+		p.titled("", a.Item.Path, a.Item.Line, "", append([]string{a.Item.Key}, itemNotes(a.Item)...)...)
 	}
 }
 
 // items lists items by namespace: each key with its value. A value of several
 // lines follows below the key.
-func (p *Printer) items(b *strings.Builder, a *api.ItemListAnswer) {
+func (p *Printer) items(a *api.ItemListAnswer) {
 	namespace := ""
 	for _, item := range a.Items {
 		if item.Namespace != namespace {
 			namespace = item.Namespace
-			fmt.Fprintf(b, "%s\n", p.Style(term.AsTitle, term.EscapeLine(namespace)+":"))
+			p.println(p.Style(term.AsTitle, term.EscapeLine(namespace)+":"))
 		}
 		notes := joined(itemNotes(item)...)
 		value := strings.TrimRight(item.Value, "\n")
@@ -44,9 +43,9 @@ func (p *Printer) items(b *strings.Builder, a *api.ItemListAnswer) {
 			value = ""
 		}
 		t.add(term.AsMuted, notes)
-		p.long(b, t)
+		p.long(t)
 		for line := range strings.Lines(value) {
-			p.lines(b, 0, plainText(term.AsText, strings.TrimRight(line, "\r\n")))
+			p.lines(0, plainText(term.AsText, strings.TrimRight(line, "\r\n")))
 		}
 	}
 	switch {
@@ -68,29 +67,29 @@ func itemNotes(item *api.Item) []string {
 }
 
 // itemsDeleted shows the number of deleted items and their files.
-func (p *Printer) itemsDeleted(b *strings.Builder, a *api.ItemDeleteAnswer) {
-	fmt.Fprintf(b, "%s deleted\n", term.Plural(a.Deleted, "item"))
+func (p *Printer) itemsDeleted(a *api.ItemDeleteAnswer) {
+	p.printf("%s deleted\n", term.Plural(a.Deleted, "item"))
 	for _, path := range a.Paths {
-		fmt.Fprintf(b, "%s%s\n", indent, p.paintedPlace(path, 0))
+		p.printf("%s%s\n", indent, p.paintedPlace(path, 0))
 	}
 }
 
 // identity shows the subject of an external key.
-func (p *Printer) identity(b *strings.Builder, a *api.IdentityAnswer) {
+func (p *Printer) identity(a *api.IdentityAnswer) {
 	if a.Subject == "" {
-		fmt.Fprintln(b, "nobody")
+		p.println("nobody")
 		return
 	}
-	fmt.Fprintf(b, "%s is %s\n", term.EscapeLine(a.ExternalKey), term.EscapeLine(a.Subject))
+	p.printf("%s is %s\n", term.EscapeLine(a.ExternalKey), term.EscapeLine(a.Subject))
 	for _, alias := range a.Aliases {
-		fmt.Fprintf(b, "%s%s\n", indent, p.Style(term.AsMuted, "with "+term.EscapeLine(alias)))
+		p.printf("%s%s\n", indent, p.Style(term.AsMuted, "with "+term.EscapeLine(alias)))
 	}
 }
 
 // links lists external keys with their subjects.
-func (p *Printer) links(b *strings.Builder, a *api.LinksAnswer) {
+func (p *Printer) links(a *api.LinksAnswer) {
 	for _, l := range a.Links {
-		fmt.Fprintf(b, "%s is %s\n", term.EscapeLine(l.ExternalKey), term.EscapeLine(l.Subject))
+		p.printf("%s is %s\n", term.EscapeLine(l.ExternalKey), term.EscapeLine(l.Subject))
 	}
 	if a.Problem != "" {
 		p.say(term.AsBad, "%s", a.Problem)

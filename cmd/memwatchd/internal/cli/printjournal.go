@@ -2,7 +2,6 @@ package cli
 
 import (
 	"cmp"
-	"fmt"
 	"strings"
 	"time"
 
@@ -11,16 +10,16 @@ import (
 )
 
 // journal shows the changes, newest first, as differences.
-func (p *Printer) journal(b *strings.Builder, a *api.JournalAnswer) {
+func (p *Printer) journal(a *api.JournalAnswer) {
 	for i, w := range a.Writes {
 		if i > 0 {
-			b.WriteByte('\n')
+			p.println("")
 		}
 		state := ""
 		if w.State != "done" {
 			state = "[" + w.State + "]"
 		}
-		p.wrote(b, w, term.AsBad, state)
+		p.wrote(w, term.AsBad, state)
 	}
 	if len(a.Writes) == 0 {
 		p.say(term.AsMuted, "nothing was written")
@@ -29,30 +28,30 @@ func (p *Printer) journal(b *strings.Builder, a *api.JournalAnswer) {
 
 // undo shows undone changes as the resulting differences, and refused ones with
 // their place only.
-func (p *Printer) undo(b *strings.Builder, a *api.UndoAnswer) {
+func (p *Printer) undo(a *api.UndoAnswer) {
 	by := "" // id of a change that undid another
 	for _, u := range a.Undone {
 		switch {
 		case u.Refusal != "":
-			p.change(b, u.Wrote, term.AsBad, "not undone: "+u.Refusal)
-			fmt.Fprintf(b, "%s%s\n", indent, p.paintedPlace(cmp.Or(u.To, u.Path), 0))
+			p.change(u.Wrote, term.AsBad, "not undone: "+u.Refusal)
+			p.printf("%s%s\n", indent, p.paintedPlace(cmp.Or(u.To, u.Path), 0))
 		case a.DryRun:
-			p.wrote(b, backwards(u.Wrote), term.AsText, "would be undone")
+			p.wrote(backwards(u.Wrote), term.AsText, "would be undone")
 		default:
 			by = u.By
-			p.wrote(b, backwards(u.Wrote), term.AsText, "undone")
+			p.wrote(backwards(u.Wrote), term.AsText, "undone")
 		}
-		b.WriteByte('\n')
+		p.println("")
 	}
 	done := "undone"
 	if a.DryRun {
 		done = "would be undone"
 	}
-	fmt.Fprintf(b, "%s %s", term.Plural(len(a.Undone)-a.Refused, "change"), done)
+	p.printf("%s %s", term.Plural(len(a.Undone)-a.Refused, "change"), done)
 	if a.Refused > 0 {
-		fmt.Fprintf(b, ", %d not", a.Refused)
+		p.printf(", %d not", a.Refused)
 	}
-	b.WriteByte('\n')
+	p.println("")
 	if by != "" {
 		p.say(term.AsMuted, "memwatchd undo %s makes them again", by)
 	}
@@ -73,8 +72,8 @@ func backwards(w api.Wrote) api.Wrote {
 }
 
 // wrote shows one change: its header, its state and its difference.
-func (p *Printer) wrote(b *strings.Builder, w api.Wrote, as term.Style, state string) {
-	p.change(b, w, as, state)
+func (p *Printer) wrote(w api.Wrote, as term.Style, state string) {
+	p.change(w, as, state)
 	before, after := w.Path, cmp.Or(w.To, w.Path)
 	switch w.What {
 	case "created":
@@ -83,28 +82,28 @@ func (p *Printer) wrote(b *strings.Builder, w api.Wrote, as term.Style, state st
 		after = ""
 	case "moved":
 		from, to := diffName("a/"+w.Path), diffName("b/"+w.To)
-		fmt.Fprintln(b, p.Style(term.AsTitle,
+		p.println(p.Style(term.AsTitle,
 			"diff --git "+strings.TrimSuffix(from, "\t")+" "+strings.TrimSuffix(to, "\t")))
-		fmt.Fprintf(b, "rename from %s\nrename to %s\n", strings.TrimSuffix(diffName(w.Path), "\t"),
+		p.printf("rename from %s\nrename to %s\n", strings.TrimSuffix(diffName(w.Path), "\t"),
 			strings.TrimSuffix(diffName(w.To), "\t"))
 	}
 	if len(w.Hunks) == 0 && w.What != "changed" && w.What != "moved" {
-		fmt.Fprintf(b, "%s%s %s\n", indent, p.paintedPlace(w.Path, 0), term.EscapeLine(w.What))
+		p.printf("%s%s %s\n", indent, p.paintedPlace(w.Path, 0), term.EscapeLine(w.What))
 	}
-	p.diff(b, before, after, w.Hunks)
+	p.diff(before, after, w.Hunks)
 	if w.Forgotten {
-		p.lines(b, 0, plainText(term.AsMuted, "(what it wrote was to be forgotten, and is not kept)"))
+		p.lines(0, plainText(term.AsMuted, "(what it wrote was to be forgotten, and is not kept)"))
 	}
 	if w.Truncated {
-		p.lines(b, 0, plainText(term.AsMuted, "(more was changed than is shown)"))
+		p.lines(0, plainText(term.AsMuted, "(more was changed than is shown)"))
 	}
 	if w.Problem != "" {
-		p.lines(b, 0, plainText(term.AsBad, w.Problem))
+		p.lines(0, plainText(term.AsBad, w.Problem))
 	}
 }
 
 // change shows the header line of a change with its state.
-func (p *Printer) change(b *strings.Builder, w api.Wrote, as term.Style, state string) {
+func (p *Printer) change(w api.Wrote, as term.Style, state string) {
 	var t text
 	t.add(term.AsText, w.Time.In(p.location).Format(time.DateTime)+"  "+w.Cause)
 	if w.Reason != "" {
@@ -117,5 +116,5 @@ func (p *Printer) change(b *strings.Builder, w api.Wrote, as term.Style, state s
 		t.add(term.AsText, "  ")
 		t.add(as, state)
 	}
-	p.hanging(b, "", p.Style(term.AsTitle, term.EscapeLine(w.ID))+"  ", 0, t)
+	p.hanging("", p.Style(term.AsTitle, term.EscapeLine(w.ID))+"  ", 0, t)
 }

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"strings"
 	"testing"
 	"time"
 
@@ -9,10 +8,9 @@ import (
 )
 
 func TestPrintModel(t *testing.T) {
-	var b strings.Builder
 	p := &Printer{location: time.Local}
-	p.model(&b, &api.ModelStatus{Endpoint: "http://127.0.0.1:1/v1", Model: "m"})
-	p.model(&b, &api.ModelStatus{
+	p.model(&api.ModelStatus{Endpoint: "http://127.0.0.1:1/v1", Model: "m"})
+	p.model(&api.ModelStatus{
 		Endpoint: "http://127.0.0.1:1/v1", Model: "m", Private: true, Asked: 3, Failed: 1,
 		Failure: "the model gave no answer within 20s", FailedAt: time.Date(2026, 2, 4, 12, 0, 0, 0, time.Local),
 	})
@@ -20,7 +18,7 @@ func TestPrintModel(t *testing.T) {
 model      m at http://127.0.0.1:1/v1, 3 questions, 1 failed, sees private text
            2026-02-04 12:00:00: the model gave no answer within 20s
 `
-	if got := b.String(); got != want {
+	if got := p.out.String(); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 }

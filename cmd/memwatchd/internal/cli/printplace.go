@@ -65,23 +65,23 @@ const roomy = 16
 // titled shows a place followed by the headings above it and a few facts. It
 // shortens the headings if the terminal is too narrow, and moves text that
 // still does not fit to the next line.
-func (p *Printer) titled(b *strings.Builder, before, path string, line int, section string, facts ...string) {
+func (p *Printer) titled(before, path string, line int, section string, facts ...string) {
 	place, section, rest := before+p.place(path, line), term.EscapeLine(section),
 		term.EscapeLine(joined(facts...))
 	room := p.width - uniseg.StringWidth(place)
-	b.WriteString(before + p.paintedPlace(path, line))
+	p.out.WriteString(before + p.paintedPlace(path, line))
 	switch whole := joined(section) + rest; {
 	case p.width == 0 || uniseg.StringWidth(whole) <= room:
-		b.WriteString(p.Style(term.AsMuted, whole) + "\n")
+		p.println(p.Style(term.AsMuted, whole))
 	case section != "" && room-uniseg.StringWidth(rest)-2 >= roomy:
 		section = term.CutPath(section, sectionMark, room-uniseg.StringWidth(rest)-2)
-		b.WriteString(p.Style(term.AsMuted, "  "+section+rest) + "\n")
+		p.println(p.Style(term.AsMuted, "  "+section+rest))
 	case section != "" && uniseg.StringWidth(rest) <= room:
 		section = term.CutPath(section, sectionMark, p.width-len(before+indent))
-		fmt.Fprintf(b, "%s\n%s%s\n", p.Style(term.AsMuted, rest), before+indent, p.Style(term.AsMuted, section))
+		p.printf("%s\n%s%s\n", p.Style(term.AsMuted, rest), before+indent, p.Style(term.AsMuted, section))
 	default:
-		b.WriteByte('\n')
-		p.hanging(b, before+indent, "", maxSnippet, plainText(term.AsMuted, strings.TrimLeft(whole, " ")))
+		p.println("")
+		p.hanging(before+indent, "", maxSnippet, plainText(term.AsMuted, strings.TrimLeft(whole, " ")))
 	}
 }
 

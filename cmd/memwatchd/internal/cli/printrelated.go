@@ -11,7 +11,7 @@ import (
 
 // related shows links in both directions: the place, the target or "<-", and
 // the text.
-func (p *Printer) related(b *strings.Builder, a *api.RelatedAnswer) {
+func (p *Printer) related(a *api.RelatedAnswer) {
 	for _, l := range a.To {
 		target := l.Target
 		if l.Path != "" {
@@ -20,11 +20,11 @@ func (p *Printer) related(b *strings.Builder, a *api.RelatedAnswer) {
 		if l.Anchor != "" {
 			target += "#" + l.Anchor
 		}
-		p.linked(b, a.Path, l.Line, " -> "+term.EscapeLine(target), strings.Join(strings.Fields(l.Text), " "))
+		p.linked(a.Path, l.Line, " -> "+term.EscapeLine(target), strings.Join(strings.Fields(l.Text), " "))
 	}
 	for _, l := range a.From {
 		first, _, _ := strings.Cut(strings.TrimSpace(l.Text), "\n")
-		p.linked(b, l.Path, l.Line, " <-", first)
+		p.linked(l.Path, l.Line, " <-", first)
 	}
 	if len(a.To)+len(a.From) == 0 {
 		p.say(term.AsMuted, "no links")
@@ -33,12 +33,12 @@ func (p *Printer) related(b *strings.Builder, a *api.RelatedAnswer) {
 }
 
 // linked shows one link, on one line if it fits.
-func (p *Printer) linked(b *strings.Builder, path string, line int, arrow, words string) {
-	b.WriteString(p.paintedPlace(path, line) + arrow)
+func (p *Printer) linked(path string, line int, arrow, words string) {
+	p.out.WriteString(p.paintedPlace(path, line) + arrow)
 	if t := term.EscapeLine(words); p.width == 0 || uniseg.StringWidth(p.place(path, line)+arrow+t)+2 <= p.width {
-		b.WriteString(p.Style(term.AsMuted, joined(t)) + "\n")
+		p.println(p.Style(term.AsMuted, joined(t)))
 		return
 	}
-	b.WriteByte('\n')
-	p.lines(b, maxSnippet, plainText(term.AsMuted, words))
+	p.println("")
+	p.lines(maxSnippet, plainText(term.AsMuted, words))
 }

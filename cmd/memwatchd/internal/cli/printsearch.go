@@ -22,20 +22,20 @@ const (
 
 // hits shows search results: for each a place with section and age, and below
 // it the indented match.
-func (p *Printer) hits(b *strings.Builder, a *api.SearchAnswer) {
+func (p *Printer) hits(a *api.SearchAnswer) {
 	for i := range a.Hits {
 		if i > 0 {
-			b.WriteByte('\n')
+			p.println("")
 		}
-		p.hit(b, &a.Hits[i])
+		p.hit(&a.Hits[i])
 	}
 	if p.more(a) && p.width > 0 {
-		b.WriteByte('\n')
+		p.println("")
 	}
 	p.note(a.Note, a.Index)
 }
 
-func (p *Printer) hit(b *strings.Builder, h *api.Hit) {
+func (p *Printer) hit(h *api.Hit) {
 	stale := ""
 	if h.Stale {
 		stale = "stale: the file cannot be read"
@@ -44,22 +44,22 @@ func (p *Printer) hit(b *strings.Builder, h *api.Hit) {
 	if h.Untrusted {
 		others = "written by others"
 	}
-	p.titled(b, "", h.Path, h.Line, h.Section, h.Task, p.age(h.Time), others, stale)
+	p.titled("", h.Path, h.Line, h.Section, h.Task, p.age(h.Time), others, stale)
 	if h.Snippet == "" {
 		first, _, _ := strings.Cut(strings.TrimSpace(h.Text), "\n")
-		p.lines(b, maxSnippet, plainText(term.AsText, first))
+		p.lines(maxSnippet, plainText(term.AsText, first))
 	} else {
-		p.lines(b, maxSnippet, markedText(h.Snippet, h.Highlights))
+		p.lines(maxSnippet, markedText(h.Snippet, h.Highlights))
 	}
 	also := firstOf(h.AlsoAt, maxAlso, p.width == 0)
 	for _, place := range also {
-		fmt.Fprintf(b, "%s%s%s\n", indent, p.Style(term.AsMuted, "also at "), p.paintedPlace(place.Path, place.Line))
+		p.printf("%s%s%s\n", indent, p.Style(term.AsMuted, "also at "), p.paintedPlace(place.Path, place.Line))
 	}
 	if n := len(h.AlsoAt) - len(also); n > 0 {
-		fmt.Fprintf(b, "%s%s\n", indent, p.Style(term.AsMuted, fmt.Sprintf("and at %s more", term.Plural(n, "place"))))
+		p.printf("%s%s\n", indent, p.Style(term.AsMuted, fmt.Sprintf("and at %s more", term.Plural(n, "place"))))
 	}
 	if h.Why != nil {
-		p.lines(b, 0, plainText(term.AsMuted, why(h)))
+		p.lines(0, plainText(term.AsMuted, why(h)))
 	}
 }
 

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/term"
@@ -10,9 +9,9 @@ import (
 
 // session shows the result of a draft: + is new, ~ changed, = already present
 // and - left out.
-func (p *Printer) session(b *strings.Builder, a *api.SessionAnswer) {
+func (p *Printer) session(a *api.SessionAnswer) {
 	if a.Path != "" {
-		fmt.Fprintln(b, p.paintedPlace(a.Path, 0))
+		p.println(p.paintedPlace(a.Path, 0))
 	}
 	for _, list := range []struct {
 		sign  string
@@ -23,19 +22,19 @@ func (p *Printer) session(b *strings.Builder, a *api.SessionAnswer) {
 			var t text
 			t.add(term.AsText, i.Section+": "+i.Text)
 			t.add(term.AsMuted, fmt.Sprintf("  line %d", i.Line))
-			p.hanging(b, "  ", p.Style(list.as, list.sign)+" ", 0, t)
+			p.hanging("  ", p.Style(list.as, list.sign)+" ", 0, t)
 		}
 	}
 	for _, l := range a.LeftOut {
-		p.hanging(b, "  ", p.Style(term.AsRemoved, "-")+" ", 0, plainText(term.AsText, l.Item+": left out, "+l.Reason))
+		p.hanging("  ", p.Style(term.AsRemoved, "-")+" ", 0, plainText(term.AsText, l.Item+": left out, "+l.Reason))
 	}
 	for _, t := range a.Todos {
-		fmt.Fprintf(b, "  %s %s\n", p.box(t.State), p.paintedPlace(t.Path, t.Line))
+		p.printf("  %s %s\n", p.box(t.State), p.paintedPlace(t.Path, t.Line))
 	}
 	if a.Promoted != nil && a.Promoted.Path != "" {
-		fmt.Fprintf(b, "  kept for long: %s\n", p.paintedPlace(a.Promoted.Path, a.Promoted.Line))
+		p.printf("  kept for long: %s\n", p.paintedPlace(a.Promoted.Path, a.Promoted.Line))
 	}
-	p.diff(b, createdBy(a.Path, a.Diff), a.Path, a.Diff)
+	p.diff(createdBy(a.Path, a.Diff), a.Path, a.Diff)
 	if a.DryRun && a.Path != "" {
 		p.say(term.AsMuted, "nothing was written: this is what would change")
 	}

@@ -22,51 +22,51 @@ const maxNotices = 3
 
 // status shows current failures first, then the state of the memory in a few
 // lines, then the files that need attention. Further details need --verbose.
-func (p *Printer) status(b *strings.Builder, a *api.StatusAnswer) {
+func (p *Printer) status(a *api.StatusAnswer) {
 	state := plainText(term.AsGood, "healthy")
 	if !a.Healthy {
 		state = plainText(term.AsBad, "not healthy")
 	}
 	s := a.Status
 	if s == nil {
-		p.long(b, state)
+		p.long(state)
 		return
 	}
 	state.add(term.AsText, fmt.Sprintf(": memwatchd %s, process %d, up %s", s.Version, s.PID, s.Uptime))
-	p.long(b, state)
+	p.long(state)
 	for _, text := range wrongs(s) {
-		p.hanging(b, "", p.Style(term.AsBad, "!")+" ", 0, plainText(term.AsBad, text))
+		p.hanging("", p.Style(term.AsBad, "!")+" ", 0, plainText(term.AsBad, text))
 	}
-	p.row(b, "root", "%s (%s)", s.Root, s.RootState)
+	p.row("root", "%s (%s)", s.Root, s.RootState)
 	for _, socket := range s.Sockets {
-		p.row(b, "socket", "%s", socket)
+		p.row("socket", "%s", socket)
 	}
-	p.row(b, "files", "%s, %s, %d skipped, %s", term.Plural(s.Files, "file"), term.Plural(s.Entries, "entry"),
+	p.row("files", "%s, %s, %d skipped, %s", term.Plural(s.Files, "file"), term.Plural(s.Entries, "entry"),
 		s.SkippedFiles, term.Plural(s.ProblemCount, "problem"))
-	p.index(b, &s.Index)
-	p.watch(b, &s.Watch)
-	p.writing(b, &s.Write)
+	p.index(&s.Index)
+	p.watch(&s.Watch)
+	p.writing(&s.Write)
 	if s.Todosync != nil {
-		p.todosync(b, s.Todosync)
+		p.todosync(s.Todosync)
 	}
 	if s.Compactor != nil {
-		p.tidying(b, s.Compactor)
+		p.tidying(s.Compactor)
 	}
 	if s.LLM != nil {
-		p.model(b, s.LLM)
+		p.model(s.LLM)
 	}
 	if s.Topic != nil {
-		p.heard(b, s.Topic)
+		p.heard(s.Topic)
 	}
 	if p.verbose {
-		p.row(b, "latency", "save to search %.0f ms (p99 %.0f), query %.1f ms (p99 %.1f)",
+		p.row("latency", "save to search %.0f ms (p99 %.0f), query %.1f ms (p99 %.1f)",
 			s.Latency.SaveToSearch.P50, s.Latency.SaveToSearch.P99, s.Latency.Query.P50, s.Latency.Query.P99)
-		p.row(b, "process", "%s of memory, %s, %s", term.Bytes(int64(s.MemoryBytes)),
+		p.row("process", "%s of memory, %s, %s", term.Bytes(int64(s.MemoryBytes)),
 			term.Plural(s.OpenFiles, "open file"), term.Plural(s.Goroutines, "goroutine"))
 	}
 	listed := firstOf(s.Problems, maxNotices, p.verbose)
 	for _, f := range listed {
-		p.problem(b, f)
+		p.problem(f)
 	}
 	if n := s.ProblemCount - len(listed); n > 0 {
 		p.say(term.AsMuted, "%s: check lists all", term.Plural(n, "more problem"))
@@ -102,24 +102,24 @@ func wrongs(s *api.Status) []string {
 }
 
 // row shows a name with its text. An empty name continues the row above.
-func (p *Printer) row(b *strings.Builder, name, format string, args ...any) {
-	p.hanging(b, "", p.Style(term.AsMuted, name)+strings.Repeat(" ", max(11-len(name), 1)), 0,
+func (p *Printer) row(name, format string, args ...any) {
+	p.hanging("", p.Style(term.AsMuted, name)+strings.Repeat(" ", max(11-len(name), 1)), 0,
 		plainText(term.AsText, fmt.Sprintf(format, args...)))
 }
 
 // rows shows a list of continuation rows. Without --verbose it shows only the
 // first few.
-func (p *Printer) rows(b *strings.Builder, list []string) {
+func (p *Printer) rows(list []string) {
 	shown := firstOf(list, maxNotices, p.verbose)
 	for _, text := range shown {
-		p.row(b, "", "%s", text)
+		p.row("", "%s", text)
 	}
 	if n := len(list) - len(shown); n > 0 {
-		p.row(b, "", "and %d more: status --verbose lists them", n)
+		p.row("", "and %d more: status --verbose lists them", n)
 	}
 }
 
-func (p *Printer) index(b *strings.Builder, x *api.IndexStatus) {
+func (p *Printer) index(x *api.IndexStatus) {
 	if !p.verbose && !x.Degraded && x.Total == 0 && x.Pending == 0 {
 		return
 	}
@@ -130,10 +130,10 @@ func (p *Printer) index(b *strings.Builder, x *api.IndexStatus) {
 	if x.Degraded {
 		line += ", degraded"
 	}
-	p.row(b, "index", "%s", line)
+	p.row("index", "%s", line)
 }
 
-func (p *Printer) watch(b *strings.Builder, w *api.WatchStatus) {
+func (p *Printer) watch(w *api.WatchStatus) {
 	if !p.verbose && len(w.Polled) == 0 {
 		return
 	}
@@ -141,12 +141,12 @@ func (p *Printer) watch(b *strings.Builder, w *api.WatchStatus) {
 	if len(w.Polled) > 0 {
 		line += fmt.Sprintf(", %d polled", len(w.Polled))
 	}
-	p.row(b, "watch", "%s", line)
+	p.row("watch", "%s", line)
 }
 
 // writing shows the state of writing to files and the actions that need a
 // person.
-func (p *Printer) writing(b *strings.Builder, w *api.WriteStatus) {
+func (p *Printer) writing(w *api.WriteStatus) {
 	line := term.Plural(w.Applied, "change") + " made"
 	if !w.Enabled {
 		line += ", none that nobody asked for"
@@ -157,7 +157,7 @@ func (p *Printer) writing(b *strings.Builder, w *api.WriteStatus) {
 	if n := len(w.Refused); n > 0 {
 		line += fmt.Sprintf(", %d refused", n)
 	}
-	p.row(b, "writing", "%s", line)
+	p.row("writing", "%s", line)
 	var list []string
 	for _, path := range w.Kept { // first, because only a person can resolve them
 		list = append(list, path+": what was saved at the moment of a crash; compare it with the file, then remove it")
@@ -165,28 +165,28 @@ func (p *Printer) writing(b *strings.Builder, w *api.WriteStatus) {
 	for _, h := range slices.Concat(w.Waiting, w.Refused) {
 		list = append(list, h.Path+": "+h.Reason)
 	}
-	p.rows(b, list)
+	p.rows(list)
 }
 
 // todosync shows the state of todosync.
-func (p *Printer) todosync(b *strings.Builder, s *api.TodosyncStatus) {
+func (p *Printer) todosync(s *api.TodosyncStatus) {
 	switch {
 	case s.Off && p.verbose:
-		p.row(b, "tasks", "turned off")
+		p.row("tasks", "turned off")
 		return
 	case s.Off || !p.verbose && s.Planned+s.Unclear == 0:
 		return
 	}
-	p.row(b, "tasks", "%d to be ticked, %d left alone as unclear, %d as known before", s.Planned, s.Unclear, s.Known)
+	p.row("tasks", "%d to be ticked, %d left alone as unclear, %d as known before", s.Planned, s.Unclear, s.Known)
 	var list []string
 	for _, w := range s.Waiting {
 		list = append(list, w.Path+": waits: "+w.Reason)
 	}
-	p.rows(b, list)
+	p.rows(list)
 }
 
 // tidying shows the schedule of the compactor and the files near their limits.
-func (p *Printer) tidying(b *strings.Builder, c *api.CompactorStatus) {
+func (p *Printer) tidying(c *api.CompactorStatus) {
 	var list []string
 	for _, f := range c.NearLimit {
 		list = append(list, f.Path+": "+f.Hint)
@@ -204,12 +204,12 @@ func (p *Printer) tidying(b *strings.Builder, c *api.CompactorStatus) {
 			line += ", last at " + c.LastRun.In(p.location).Format(time.DateTime)
 		}
 	}
-	p.row(b, "tidying", "%s", line)
-	p.rows(b, list)
+	p.row("tidying", "%s", line)
+	p.rows(list)
 }
 
 // model shows the language model and its last failure.
-func (p *Printer) model(b *strings.Builder, m *api.ModelStatus) {
+func (p *Printer) model(m *api.ModelStatus) {
 	line := fmt.Sprintf("%s at %s, %s", m.Model, m.Endpoint, term.Plural(m.Asked, "question"))
 	if m.Failed > 0 {
 		line += fmt.Sprintf(", %d failed", m.Failed)
@@ -217,14 +217,14 @@ func (p *Printer) model(b *strings.Builder, m *api.ModelStatus) {
 	if m.Private {
 		line += ", sees private text"
 	}
-	p.row(b, "model", "%s", line)
+	p.row("model", "%s", line)
 	if m.Failure != "" {
-		p.row(b, "", "%s: %s", m.FailedAt.In(p.location).Format(time.DateTime), m.Failure)
+		p.row("", "%s: %s", m.FailedAt.In(p.location).Format(time.DateTime), m.Failure)
 	}
 }
 
 // heard shows the state of the ntfy topic.
-func (p *Printer) heard(b *strings.Builder, s *api.TopicStatus) {
+func (p *Printer) heard(s *api.TopicStatus) {
 	line := "not connected"
 	if s.Connected {
 		line = "connected"
@@ -233,5 +233,5 @@ func (p *Printer) heard(b *strings.Builder, s *api.TopicStatus) {
 	if s.Refused > 0 {
 		line += fmt.Sprintf(", %d never noted", s.Refused)
 	}
-	p.row(b, "topic", "%s", line)
+	p.row("topic", "%s", line)
 }

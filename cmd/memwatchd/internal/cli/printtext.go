@@ -57,19 +57,19 @@ func markedText(s string, ranges [][2]int) text {
 }
 
 // lines shows an indented text; see hanging.
-func (p *Printer) lines(b *strings.Builder, most int, t text) { p.hanging(b, indent, "", most, t) }
+func (p *Printer) lines(most int, t text) { p.hanging(indent, "", most, t) }
 
 // hanging shows a text after an indent and a short head. Continuation lines
 // start in the column of the text. On a terminal it shows at most the given
 // number of lines, those with the most matches; zero is no limit.
-func (p *Printer) hanging(b *strings.Builder, before, head string, most int, t text) {
+func (p *Printer) hanging(before, head string, most int, t text) {
 	if head == "" && t.s == "" {
-		b.WriteByte('\n')
+		p.println("")
 		return
 	}
-	b.WriteString(before + head)
+	p.out.WriteString(before + head)
 	if p.width == 0 {
-		b.WriteString(p.painted(t, 0, len(t.s)) + "\n")
+		p.println(p.painted(t, 0, len(t.s)))
 		return
 	}
 	column := len(before) + uniseg.StringWidth(term.Styles.ReplaceAllString(head, ""))
@@ -89,26 +89,26 @@ func (p *Printer) hanging(b *strings.Builder, before, head string, most int, t t
 	}
 	for i, part := range parts {
 		if i > 0 {
-			b.WriteString("\n" + strings.Repeat(" ", column))
+			p.out.WriteString("\n" + strings.Repeat(" ", column))
 		}
-		b.WriteString(left + p.painted(t, part[0], part[1]))
+		p.out.WriteString(left + p.painted(t, part[0], part[1]))
 		left = ""
 	}
-	b.WriteString(right + "\n")
+	p.println(right)
 }
 
 // long shows a whole text on a line of its own. On a terminal it wraps the text
 // and indents continuation lines.
-func (p *Printer) long(b *strings.Builder, t text) {
+func (p *Printer) long(t text) {
 	if p.width == 0 || uniseg.StringWidth(t.s) <= p.width {
-		b.WriteString(p.painted(t, 0, len(t.s)) + "\n")
+		p.println(p.painted(t, 0, len(t.s)))
 		return
 	}
 	for i, part := range term.Fold(t.s, p.width-len(indent)) {
 		if i > 0 {
-			b.WriteString(indent)
+			p.out.WriteString(indent)
 		}
-		b.WriteString(p.painted(t, part[0], part[1]) + "\n")
+		p.println(p.painted(t, part[0], part[1]))
 	}
 }
 

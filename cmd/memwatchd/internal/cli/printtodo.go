@@ -3,7 +3,6 @@ package cli
 import (
 	"cmp"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/memwatchd/memwatchd/api"
@@ -13,7 +12,7 @@ import (
 // todos shows open tasks grouped by the day since which they exist, with the
 // progress of each day. Below each task it shows the places of its copies,
 // newest first.
-func (p *Printer) todos(b *strings.Builder, a *api.TodosAnswer) {
+func (p *Printer) todos(a *api.TodosAnswer) {
 	days := map[string]api.TodoDay{}
 	for _, d := range a.Days {
 		days[d.Day] = d
@@ -21,22 +20,22 @@ func (p *Printer) todos(b *strings.Builder, a *api.TodosAnswer) {
 	for i, t := range a.Todos {
 		if i == 0 || t.Since != a.Todos[i-1].Since {
 			if i > 0 {
-				b.WriteByte('\n')
+				p.println("")
 			}
 			progress := ""
 			if d, ok := days[t.Since]; ok {
 				progress = fmt.Sprintf("%d of %d done", d.Done, d.Done+d.Open)
 			}
-			fmt.Fprintf(b, "%s%s\n", p.Style(term.AsTitle, cmp.Or(term.EscapeLine(t.Since), "no day")),
+			p.printf("%s%s\n", p.Style(term.AsTitle, cmp.Or(term.EscapeLine(t.Since), "no day")),
 				p.Style(term.AsMuted, joined(p.away(t.Since), progress)))
 		}
-		p.hanging(b, "  ", p.box(t.State)+" ", maxSnippet, plainText(term.AsText, t.Text))
+		p.hanging("  ", p.box(t.State)+" ", maxSnippet, plainText(term.AsText, t.Text))
 		places := firstOf(t.Places, maxAlso, p.width == 0)
 		for _, c := range places {
-			fmt.Fprintf(b, "      %s\n", p.paintedPlace(c.Path, c.Line))
+			p.printf("      %s\n", p.paintedPlace(c.Path, c.Line))
 		}
 		if n := len(t.Places) - len(places); n > 0 {
-			fmt.Fprintf(b, "      %s\n", p.Style(term.AsMuted, fmt.Sprintf("and at %s more", term.Plural(n, "place"))))
+			p.printf("      %s\n", p.Style(term.AsMuted, fmt.Sprintf("and at %s more", term.Plural(n, "place"))))
 		}
 	}
 	if len(a.Todos) == 0 {
@@ -69,14 +68,14 @@ func (p *Printer) away(day string) string {
 }
 
 // todo shows the places where a task was changed or would be changed.
-func (p *Printer) todo(b *strings.Builder, a *api.TodoAnswer) {
+func (p *Printer) todo(a *api.TodoAnswer) {
 	if a.Plan != nil {
-		p.todoPlan(b, a.Plan)
+		p.todoPlan(a.Plan)
 		return
 	}
-	p.hanging(b, "", p.box(a.State)+" ", 0, plainText(term.AsText, a.Text))
+	p.hanging("", p.box(a.State)+" ", 0, plainText(term.AsText, a.Text))
 	for _, c := range a.Changed {
-		fmt.Fprintf(b, "    %s\n", p.paintedPlace(c.Path, c.Line))
+		p.printf("    %s\n", p.paintedPlace(c.Path, c.Line))
 	}
 	for _, l := range a.Left {
 		p.say(term.AsBad, "left as it is: %s", l.Reason)
@@ -99,31 +98,31 @@ func (p *Printer) box(state string) string {
 
 // todoPlan shows the boxes to be ticked, and the boxes left alone with the
 // reason.
-func (p *Printer) todoPlan(b *strings.Builder, plan *api.TodoPlan) {
+func (p *Printer) todoPlan(plan *api.TodoPlan) {
 	if plan.Off {
 		p.say(term.AsText, "todosync is turned off: nothing is ticked by itself")
 	}
 	if plan.Problem != "" {
 		p.say(term.AsBad, "%s", plan.Problem)
 	}
-	p.ticks(b, "to be ticked", plan.Waiting)
+	p.ticks("to be ticked", plan.Waiting)
 	for _, f := range plan.Diff {
-		p.diff(b, f.Path, f.Path, f.Hunks)
+		p.diff(f.Path, f.Path, f.Hunks)
 	}
 	if len(plan.Diff) > 0 && len(plan.Unclear)+len(plan.Known) > 0 {
-		b.WriteByte('\n')
+		p.println("")
 	}
-	p.ticks(b, "left alone, more than one box fits", plan.Unclear)
-	p.ticks(b, "left alone, done before memwatchd looked or decided by hand since", plan.Known)
+	p.ticks("left alone, more than one box fits", plan.Unclear)
+	p.ticks("left alone, done before memwatchd looked or decided by hand since", plan.Known)
 	if len(plan.Waiting)+len(plan.Unclear)+len(plan.Known) == 0 {
 		p.say(term.AsMuted, "nothing to be ticked")
 	}
 }
 
 // ticks lists boxes of tasks that are done in another file.
-func (p *Printer) ticks(b *strings.Builder, title string, ticks []api.TodoTick) {
+func (p *Printer) ticks(title string, ticks []api.TodoTick) {
 	if len(ticks) > 0 {
-		fmt.Fprintf(b, "%s\n", p.Style(term.AsTitle, title+":"))
+		p.println(p.Style(term.AsTitle, title+":"))
 	}
 	for _, t := range ticks {
 		for _, place := range t.Places {
@@ -135,11 +134,11 @@ func (p *Printer) ticks(b *strings.Builder, title string, ticks []api.TodoTick) 
 			}
 			head := fmt.Sprintf("%s [ ] ", p.paintedPlace(place.Path, place.Line))
 			if p.width == 0 {
-				p.hanging(b, "  ", head, 0, line)
+				p.hanging("  ", head, 0, line)
 				continue
 			}
-			fmt.Fprintf(b, "  %s\n", p.paintedPlace(place.Path, place.Line))
-			p.hanging(b, "      ", "[ ] ", maxSnippet, line)
+			p.printf("  %s\n", p.paintedPlace(place.Path, place.Line))
+			p.hanging("      ", "[ ] ", maxSnippet, line)
 		}
 	}
 }

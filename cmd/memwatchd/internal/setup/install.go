@@ -3,6 +3,7 @@ package setup
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"strings"
@@ -303,7 +304,7 @@ func (i *installer) show(changes []*change) error {
 		fmt.Fprintf(&b, "\nNothing is changed yet. With --write it is:\n  %s\n",
 			term.ShellLine(slices.Concat([]string{"memwatchd"}, os.Args[1:], []string{"--write"})...))
 	}
-	_, err := i.g.Stdout.Write([]byte(b.String()))
+	_, err := io.WriteString(i.g.Stdout, b.String())
 	return err
 }
 

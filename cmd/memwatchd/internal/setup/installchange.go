@@ -74,7 +74,7 @@ func (c *change) print(b *strings.Builder, p *cli.Printer, remove bool) {
 		if c.settings.info == nil {
 			from = ""
 		}
-		p.OutsideDiff(b, from, c.File, c.diff)
+		b.WriteString(p.OutsideDiff(from, c.File, c.diff))
 	}
 	for _, text := range []string{c.Warning, c.Note} {
 		if text != "" {

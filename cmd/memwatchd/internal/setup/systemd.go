@@ -213,10 +213,8 @@ func (s *serviceCommand) checkEdited(units []unit, verb string) error {
 			continue
 		}
 		if u.want != "" {
-			var b strings.Builder
 			p := cli.NewPrinter(s.g.Stderr, s.g.Stderr, config.Default(), s.g.NoColor)
-			p.OutsideDiff(&b, u.path, u.path, s.g.Diff(u.path, []byte(u.is), []byte(u.want)))
-			fmt.Fprint(s.g.Stderr, b.String())
+			fmt.Fprint(s.g.Stderr, p.OutsideDiff(u.path, u.path, s.g.Diff(u.path, []byte(u.is), []byte(u.want))))
 		}
 		return fmt.Errorf("service: %s was changed by hand and would be %s: move it away, or use --force", u.path, verb)
 	}
