@@ -3,6 +3,7 @@ package agents
 import (
 	"errors"
 	"path"
+	"regexp"
 	"strings"
 )
 
@@ -19,12 +20,11 @@ func (c Command) String() string {
 	return strings.Join(words, " ")
 }
 
+// plainWord matches words that need no quotes.
+var plainWord = regexp.MustCompile(`^[A-Za-z0-9@%+=:,./_-]+$`)
+
 func quoteWord(word string) string {
-	plain := func(r rune) bool {
-		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' ||
-			strings.ContainsRune("@%+=:,./_-", r)
-	}
-	if word != "" && strings.TrimFunc(word, plain) == "" {
+	if plainWord.MatchString(word) {
 		return word
 	}
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"

@@ -164,7 +164,7 @@ func run(ctx context.Context) (err error) {
 	} else if c.tree != "" {
 		progress("%s is not there: no figures of real text", c.tree)
 	}
-	text := report(m, c, results)
+	text := report(m, results)
 	fmt.Println(text)
 	if c.out == "" {
 		return nil

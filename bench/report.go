@@ -9,7 +9,7 @@ import (
 )
 
 // report returns the figures as Markdown that is readable without rendering.
-func report(m machine, c *config, results []*result) string {
+func report(m machine, results []*result) string {
 	var b strings.Builder
 	b.WriteString("# Performance\n\nWhat `make bench` measured; it can be repeated anywhere. What the figures mean stands at the end.\n\n")
 	fmt.Fprintf(&b, "- date: %s, commit %s\n- machine: %s\n", m.date.Format(time.DateOnly), m.commit, m)

@@ -71,18 +71,14 @@ func Execute(ctx context.Context, root *cobra.Command, args []string, stderr io.
 	if _, ok := cmd.Annotations[NeverFails]; ok {
 		return 0
 	}
+	_, usage := errors.AsType[UsageError](err)
 	switch failure, failed := errors.AsType[*api.Error](err); {
 	case errors.Is(err, client.ErrNoDaemon):
 		return ExitNoDaemon
-	case isUsage(err), failed && failure.Code == api.Invalid:
+	case usage, failed && failure.Code == api.Invalid:
 		return ExitUsage
 	}
 	return ExitFailed
-}
-
-func isUsage(err error) bool {
-	_, ok := errors.AsType[UsageError](err)
-	return ok
 }
 
 // Globals holds the global flags and the dependencies of the commands.

@@ -384,7 +384,7 @@ func (d *daemon) lookAtUsers(ctx context.Context) error {
 			return err
 		}
 		var mains []string // naming a directory's MEMORY.md makes the watcher's round reread the directory
-		for _, dir := range d.people.differing(d.people.known()) {
+		for _, dir := range d.people.differing() {
 			mains = append(mains, dir+"/MEMORY.md")
 		}
 		d.watcher.Name(ctx, mains)

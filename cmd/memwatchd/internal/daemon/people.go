@@ -133,13 +133,13 @@ func (p *people) changed(dirs []string) []string {
 	return out
 }
 
-// differing returns the directories that became a user's, or stopped being one,
-// since they were checked. It records nothing.
-func (p *people) differing(dirs []string) []string {
+// differing returns, of the directories that were ever checked, those that
+// became a user's, or stopped being one, since then. It records nothing.
+func (p *people) differing() []string {
 	p.looking.Lock()
 	defer p.looking.Unlock()
 	var out []string
-	for _, dir := range dirs {
+	for _, dir := range p.known() {
 		before, _ := p.user(dir)
 		if is, err := p.check(dir); err == nil && is != before {
 			out = append(out, dir)

@@ -2,7 +2,6 @@ package doctor
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"net/url"
 	"os"
@@ -16,7 +15,7 @@ import (
 
 // inspectConfig reports errors of the configuration, who can change its file, and
 // values with consequences.
-func inspectConfig(_ context.Context, e *examination) (list findings) {
+func inspectConfig(e *examination) (list findings) {
 	c := e.config
 	if c == nil {
 		advice := "Correct it; config.example.yaml has each key. Inspections that need it were left out."
@@ -66,7 +65,7 @@ func inspectConfig(_ context.Context, e *examination) (list findings) {
 }
 
 // inspectEffect reports whether the daemon uses this configuration.
-func inspectEffect(_ context.Context, e *examination) (list findings) {
+func inspectEffect(e *examination) (list findings) {
 	c, s := e.config, e.status
 	if s == nil {
 		return nil
@@ -90,7 +89,7 @@ func inspectEffect(_ context.Context, e *examination) (list findings) {
 
 // inspectKeys reports whether only this user can read the files with keys of
 // services. It does not show keys.
-func inspectKeys(_ context.Context, e *examination) (list findings) {
+func inspectKeys(e *examination) (list findings) {
 	type keyFile struct{ key, path string }
 	var files []keyFile
 	if e.config.LLM.Endpoint != "" {

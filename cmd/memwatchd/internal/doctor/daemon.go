@@ -2,7 +2,6 @@ package doctor
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -18,7 +17,7 @@ import (
 )
 
 // inspectProcess reports whether a daemon answers.
-func inspectProcess(_ context.Context, e *examination) (list findings) {
+func inspectProcess(e *examination) (list findings) {
 	switch {
 	case e.status != nil:
 		list.add(fine, "", "", "Process %d answers at %s, up %s.", e.status.PID, e.socket, e.status.Uptime)
@@ -65,7 +64,7 @@ func processState(pid int) byte {
 }
 
 // inspectSockets reports whether the daemon can listen on the configured sockets.
-func inspectSockets(_ context.Context, e *examination) (list findings) {
+func inspectSockets(e *examination) (list findings) {
 	for i := range e.config.IPC.Listeners {
 		l := &e.config.IPC.Listeners[i]
 		endpoint, err := l.Endpoint(0)
@@ -118,7 +117,7 @@ func (e *examination) restart(pid int) string {
 
 // inspectLocks reports other daemons: those that have the directories of this
 // configuration, and those of other memories.
-func inspectLocks(_ context.Context, e *examination) (list findings) {
+func inspectLocks(e *examination) (list findings) {
 	if e.answered && e.status == nil {
 		return nil // a daemon without a known process
 	}
@@ -156,7 +155,7 @@ func inspectLocks(_ context.Context, e *examination) (list findings) {
 }
 
 // inspectStateDirs reports whether the daemon accepts its own directories.
-func inspectStateDirs(_ context.Context, e *examination) (list findings) {
+func inspectStateDirs(e *examination) (list findings) {
 	state, index := e.config.State.Dir, e.config.Index.Dir
 	for _, dir := range []string{state, filepath.Join(state, "cookies"), filepath.Join(state, "journal"), index,
 		config.RootLocks()} {

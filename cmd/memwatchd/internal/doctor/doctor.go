@@ -71,7 +71,7 @@ func (l findings) orFine(format string, args ...any) findings {
 type inspection struct {
 	group, name string
 	configured  bool // it needs a valid configuration
-	inspect     func(context.Context, *examination) findings
+	inspect     func(*examination) findings
 }
 
 // The groups in the order of the output.
@@ -234,7 +234,7 @@ func (e *examination) run(ctx context.Context, inspections []inspection) finding
 		}
 		running.Go(func() {
 			list, err := callWithin(ctx, inspectionTime,
-				func(ctx context.Context) (findings, error) { return p.inspect(ctx, e), nil })
+				func(context.Context) (findings, error) { return p.inspect(e), nil })
 			if err != nil {
 				list.add(warning, "A disk or a service does not answer. Run the command again.", "",
 					"The inspection %q did not finish: %v.", p.name, err)

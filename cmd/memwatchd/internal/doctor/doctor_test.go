@@ -29,7 +29,6 @@ func typed(words string) string { return "memwatchd " + words }
 // TestJudgements compares findings for figures and states that not every machine can
 // produce. A wanted finding is the mark, and parts of the text, advice or command.
 func TestJudgements(t *testing.T) {
-	ctx := t.Context()
 	now := time.Date(2026, 2, 5, 10, 30, 0, 0, time.UTC)
 	modes := func(m fs.FileMode, above ...fs.FileMode) findings {
 		return modeFindings("/m", append(append([]fs.FileMode{m}, above...), 0o755))
@@ -69,17 +68,17 @@ func TestJudgements(t *testing.T) {
 		want []string
 	}{
 		{"process: forbidden",
-			inspectProcess(ctx, &examination{statusErr: fmt.Errorf("%w: %w", client.ErrNoDaemon, fs.ErrPermission)}),
+			inspectProcess(&examination{statusErr: fmt.Errorf("%w: %w", client.ErrNoDaemon, fs.ErrPermission)}),
 			[]string{"problem|permission|--socket"}},
-		{"process: error", inspectProcess(ctx, &examination{statusErr: errors.New("connection reset")}),
+		{"process: error", inspectProcess(&examination{statusErr: errors.New("connection reset")}),
 			[]string{"problem|failed: connection reset"}},
-		{"process: slow", inspectProcess(ctx, &examination{socket: "/s", statusErr: errTimeout}),
+		{"process: slow", inspectProcess(&examination{socket: "/s", statusErr: errTimeout}),
 			[]string{"problem|/s and does not answer within 3s"}},
 
-		{"config: defaults", inspectConfig(ctx, &examination{config: defaults}),
+		{"config: defaults", inspectConfig(&examination{config: defaults}),
 			[]string{"note|no configuration file|init", "note|zone of the machine"}},
 		{"config: model",
-			inspectConfig(ctx, &examination{config: model, environ: []string{"MEMWATCHD_A=1", "HOME=/h"}}),
+			inspectConfig(&examination{config: model, environ: []string{"MEMWATCHD_A=1", "HOME=/h"}}),
 			[]string{"warning|Other users can write|chmod go-w", "note|sets keys: MEMWATCHD_A.",
 				"warning|models.example.org are not encrypted"}},
 
@@ -183,7 +182,7 @@ func TestProgram(t *testing.T) {
 		}
 	}
 	t.Setenv("PATH", t.TempDir())
-	compareFindings(t, inspectProgram(t.Context(), &examination{}), []string{"note|PATH has no memwatchd"})
+	compareFindings(t, inspectProgram(&examination{}), []string{"note|PATH has no memwatchd"})
 }
 
 // TestOpenLimit reads the limit of this process.
@@ -312,7 +311,7 @@ func TestCheck(t *testing.T) {
 	}
 	compareFindings(t, checkFindings(&api.CheckAnswer{Files: 3}, typed), []string{"ok|3 files"})
 	slow := &examination{status: &api.Status{}, checkErr: errTimeout}
-	compareFindings(t, inspectCheck(t.Context(), slow), []string{"warning|did not compare|memwatchd check"})
+	compareFindings(t, inspectCheck(slow), []string{"warning|did not compare|memwatchd check"})
 }
 
 // TestRemedies compares the table with the verbs that describe needs.
@@ -357,9 +356,9 @@ func TestTimeLimit(t *testing.T) {
 		t.Errorf("a call that hangs returns the error %v", err)
 	}
 	got := new(examination).run(ctx, []inspection{
-		{machineGroup, "disk", false, func(context.Context, *examination) findings { <-hung; return nil }},
+		{machineGroup, "disk", false, func(*examination) findings { <-hung; return nil }},
 		{machineGroup, "clock", true,
-			func(context.Context, *examination) findings { panic("it needs a configuration") }},
+			func(*examination) findings { panic("it needs a configuration") }},
 	})
 	compareFindings(t, got, []string{`warning|"disk" did not finish: time limit exceeded|Run the command again`})
 	if got[0].Group != machineGroup || got[0].Name != "disk" {

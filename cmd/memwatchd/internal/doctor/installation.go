@@ -2,7 +2,6 @@ package doctor
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"html"
 	"os"
@@ -46,7 +45,7 @@ func compareProgram(program string) programState {
 }
 
 // inspectProgram reports whether the daemon and PATH have this program.
-func inspectProgram(_ context.Context, e *examination) (list findings) {
+func inspectProgram(e *examination) (list findings) {
 	if s := e.status; s != nil {
 		// The kernel marks the file of a process after an update has replaced it.
 		exe, _ := os.Readlink(fmt.Sprintf("/proc/%d/exe", s.PID))
@@ -74,7 +73,7 @@ func versionFindings(daemon, this string, replaced bool, restart string) (list f
 }
 
 // inspectService reports whether the system starts the daemon.
-func inspectService(_ context.Context, e *examination) findings {
+func inspectService(e *examination) findings {
 	s := &service.Service{Name: e.config.Name}
 	places, manager := []string{}, "/run/systemd/system"
 	switch runtime.GOOS {
@@ -164,7 +163,7 @@ func (i installed) findings(command func(string) string) (list findings) {
 
 // inspectAgents reports which agents are on this machine, and whether their settings
 // start this program.
-func inspectAgents(_ context.Context, e *examination) (list findings) {
+func inspectAgents(e *examination) (list findings) {
 	m, err := setup.ThisMachine()
 	if err != nil {
 		return nil

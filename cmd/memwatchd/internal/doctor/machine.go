@@ -1,7 +1,6 @@
 package doctor
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -16,8 +15,8 @@ import (
 )
 
 // inspectWatches reports whether the limits of inotify suffice.
-func inspectWatches(ctx context.Context, e *examination) findings {
-	w := readWatches(ctx)
+func inspectWatches(e *examination) findings {
+	w := readWatches()
 	w.needed = 1
 	if e.tree != nil {
 		w.needed = e.tree.directories + 1 // the directory of the cookies
@@ -74,7 +73,7 @@ func (w watches) findings() (list findings) {
 }
 
 // inspectOpenFiles reports whether the daemon can open enough files.
-func inspectOpenFiles(_ context.Context, e *examination) findings {
+func inspectOpenFiles(e *examination) findings {
 	pid, open := os.Getpid(), 0
 	if e.status != nil {
 		pid, open = e.status.PID, e.status.OpenFiles
@@ -102,7 +101,7 @@ func openFileFindings(open, limit uint64) (list findings) {
 }
 
 // inspectDisk reports the free space of the disks that the daemon writes to.
-func inspectDisk(_ context.Context, e *examination) (list findings) {
+func inspectDisk(e *examination) (list findings) {
 	c := e.config
 	need := map[string]uint64{c.Memory.Dir: 0, c.State.Dir: 0, c.Index.Dir: 0}
 	if e.status != nil {
@@ -146,7 +145,7 @@ func spaceFindings(dir string, kind vault.FileSystem, need uint64) (list finding
 }
 
 // inspectClock reports whether the clock can be right.
-func inspectClock(_ context.Context, e *examination) findings {
+func inspectClock(e *examination) findings {
 	var newest time.Time
 	if e.tree != nil {
 		newest = e.tree.newest

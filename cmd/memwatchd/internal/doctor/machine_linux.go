@@ -2,7 +2,6 @@ package doctor
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -13,7 +12,7 @@ import (
 
 // readWatches returns the limits of inotify, and their use by the programs of this
 // user that can be inspected.
-func readWatches(ctx context.Context) (w watches) {
+func readWatches() (w watches) {
 	for key, value := range map[string]*int{"max_user_watches": &w.limit, "max_user_instances": &w.instances} {
 		if text, err := os.ReadFile("/proc/sys/fs/inotify/" + key); err == nil {
 			*value, _ = strconv.Atoi(strings.TrimSpace(string(text)))
@@ -21,9 +20,6 @@ func readWatches(ctx context.Context) (w watches) {
 	}
 	files, _ := filepath.Glob("/proc/[0-9]*/fd/*")
 	for _, file := range files {
-		if ctx.Err() != nil {
-			return w
-		}
 		if target, err := os.Readlink(file); err != nil || target != "anon_inode:inotify" {
 			continue
 		}

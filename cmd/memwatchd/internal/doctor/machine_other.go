@@ -3,14 +3,13 @@
 package doctor
 
 import (
-	"context"
 	"os"
 
 	"golang.org/x/sys/unix"
 )
 
 // readWatches returns no limits: here each watch is an open file.
-func readWatches(context.Context) watches { return watches{} }
+func readWatches() watches { return watches{} }
 
 // openLimit returns the number of files that this process can have open. It returns
 // false for other processes.

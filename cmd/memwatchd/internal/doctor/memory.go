@@ -24,7 +24,7 @@ import (
 
 // inspectDirectory reports whether this user can read and write the memory
 // directory and its files, and whether other users can.
-func inspectDirectory(_ context.Context, e *examination) (list findings) {
+func inspectDirectory(e *examination) (list findings) {
 	dir := e.config.Memory.Dir
 	info, err := os.Stat(dir)
 	switch {
@@ -96,7 +96,7 @@ func modeFindings(dir string, modes []fs.FileMode) (list findings) {
 }
 
 // inspectFileSystem reports properties of the file system of the memory directory.
-func inspectFileSystem(_ context.Context, e *examination) (list findings) {
+func inspectFileSystem(e *examination) (list findings) {
 	dir := e.config.Memory.Dir
 	kind, err := vault.FileSystemOf(dir)
 	if err != nil {
@@ -139,7 +139,7 @@ func exchangeFindings(kind vault.FileSystem, try string) (list findings) {
 
 // inspectSync reports tools that copy the memory directory, and versions that a person
 // has to compare: conflict copies, and versions that the daemon kept.
-func inspectSync(_ context.Context, e *examination) (list findings) {
+func inspectSync(e *examination) (list findings) {
 	if e.tree == nil {
 		return nil
 	}

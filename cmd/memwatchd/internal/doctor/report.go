@@ -2,7 +2,6 @@ package doctor
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -84,7 +83,7 @@ func (l *findings) describe(code, detail string, command func(string) string) {
 }
 
 // inspectStatus shows the problems that the daemon reports of itself.
-func inspectStatus(_ context.Context, e *examination) findings {
+func inspectStatus(e *examination) findings {
 	if e.status == nil {
 		return nil
 	}
@@ -181,7 +180,7 @@ func statusFindings(s *api.Status, command func(string) string) (list findings) 
 }
 
 // inspectCheck shows the result of the daemon's comparison of files and index.
-func inspectCheck(_ context.Context, e *examination) (list findings) {
+func inspectCheck(e *examination) (list findings) {
 	switch {
 	case e.check != nil:
 		return checkFindings(e.check, e.flags.Command)
