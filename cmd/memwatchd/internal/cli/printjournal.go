@@ -47,11 +47,7 @@ func (p *Printer) undo(a *api.UndoAnswer) {
 	if a.DryRun {
 		done = "would be undone"
 	}
-	p.printf("%s %s", term.Plural(len(a.Undone)-a.Refused, "change"), done)
-	if a.Refused > 0 {
-		p.printf(", %d not", a.Refused)
-	}
-	p.println("")
+	p.printf("%s %s%s\n", term.Plural(len(a.Undone)-a.Refused, "change"), done, andSome(a.Refused, "not"))
 	if by != "" {
 		p.say(term.AsMuted, "memwatchd undo %s makes them again", by)
 	}

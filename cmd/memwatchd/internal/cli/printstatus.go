@@ -107,6 +107,14 @@ func (p *Printer) row(name, format string, args ...any) {
 		plainText(term.AsText, fmt.Sprintf(format, args...)))
 }
 
+// andSome returns a further part of a list: a number, or "" for none.
+func andSome(n int, what string) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", %d %s", n, what)
+}
+
 // rows shows a list of continuation rows. Without --verbose it shows only the
 // first few.
 func (p *Printer) rows(list []string) {
@@ -137,11 +145,7 @@ func (p *Printer) watch(w *api.WatchStatus) {
 	if !p.verbose && len(w.Polled) == 0 {
 		return
 	}
-	line := term.Plural(w.Directories, "directory") + " watched"
-	if len(w.Polled) > 0 {
-		line += fmt.Sprintf(", %d polled", len(w.Polled))
-	}
-	p.row("watch", "%s", line)
+	p.row("watch", "%s watched%s", term.Plural(w.Directories, "directory"), andSome(len(w.Polled), "polled"))
 }
 
 // writing shows the state of writing to files and the actions that need a
@@ -151,13 +155,7 @@ func (p *Printer) writing(w *api.WriteStatus) {
 	if !w.Enabled {
 		line += ", none that nobody asked for"
 	}
-	if n := len(w.Waiting); n > 0 {
-		line += fmt.Sprintf(", %d waiting", n)
-	}
-	if n := len(w.Refused); n > 0 {
-		line += fmt.Sprintf(", %d refused", n)
-	}
-	p.row("writing", "%s", line)
+	p.row("writing", "%s%s%s", line, andSome(len(w.Waiting), "waiting"), andSome(len(w.Refused), "refused"))
 	var list []string
 	for _, path := range w.Kept { // first, because only a person can resolve them
 		list = append(list, path+": what was saved at the moment of a crash; compare it with the file, then remove it")
@@ -210,14 +208,12 @@ func (p *Printer) tidying(c *api.CompactorStatus) {
 
 // model shows the language model and its last failure.
 func (p *Printer) model(m *api.ModelStatus) {
-	line := fmt.Sprintf("%s at %s, %s", m.Model, m.Endpoint, term.Plural(m.Asked, "question"))
-	if m.Failed > 0 {
-		line += fmt.Sprintf(", %d failed", m.Failed)
-	}
+	private := ""
 	if m.Private {
-		line += ", sees private text"
+		private = ", sees private text"
 	}
-	p.row("model", "%s", line)
+	p.row("model", "%s at %s, %s%s%s", m.Model, m.Endpoint, term.Plural(m.Asked, "question"),
+		andSome(m.Failed, "failed"), private)
 	if m.Failure != "" {
 		p.row("", "%s: %s", m.FailedAt.In(p.location).Format(time.DateTime), m.Failure)
 	}
@@ -225,13 +221,10 @@ func (p *Printer) model(m *api.ModelStatus) {
 
 // heard shows the state of the ntfy topic.
 func (p *Printer) heard(s *api.TopicStatus) {
-	line := "not connected"
+	state := "not connected"
 	if s.Connected {
-		line = "connected"
+		state = "connected"
 	}
-	line += fmt.Sprintf(" to %s/%s, %s", strings.TrimRight(s.Server, "/"), s.Topic, term.Plural(s.Messages, "message"))
-	if s.Refused > 0 {
-		line += fmt.Sprintf(", %d never noted", s.Refused)
-	}
-	p.row("topic", "%s", line)
+	p.row("topic", "%s to %s/%s, %s%s", state, strings.TrimRight(s.Server, "/"), s.Topic,
+		term.Plural(s.Messages, "message"), andSome(s.Refused, "never noted"))
 }

@@ -56,7 +56,10 @@ func (h *hub) subscribe(ctx context.Context, f func(ops.Change) error) error {
 		delete(h.listeners, l)
 		h.mu.Unlock()
 	}()
-	if err := f(ops.Change{Event: api.Event{Event: api.Listening, Time: time.Now().UTC()}}); err != nil {
+	notify := func(event, message string) error {
+		return f(ops.Change{Event: api.Event{Event: event, Time: time.Now().UTC(), Message: message}})
+	}
+	if err := notify(api.Listening, ""); err != nil {
 		return err
 	}
 	for {
@@ -68,10 +71,7 @@ func (h *hub) subscribe(ctx context.Context, f func(ops.Change) error) error {
 				return err
 			}
 			if h.caughtUp(l) {
-				if err := f(ops.Change{Event: api.Event{
-					Event: "lost", Time: time.Now().UTC(),
-					Message: "some events were left out because they were not read in time",
-				}}); err != nil {
+				if err := notify("lost", "some events were left out because they were not read in time"); err != nil {
 					return err
 				}
 			}

@@ -223,27 +223,25 @@ func (i *installer) plan(a agents.Agent, m agents.Machine, command agents.Comman
 	if !a.Has(i.part, scope) {
 		return nil, cli.UsageError{Err: fmt.Errorf("%s has no %s settings for this", a.Title, scope)}
 	}
+	files := a.Files(i.part, scope, m)
 	if !i.remove {
-		c, err := i.change(a, m, a.File(i.part, scope, m), command)
-		if err != nil {
-			return nil, err
-		}
-		return []*change{c}, nil
+		files = []string{a.File(i.part, scope, m)}
 	}
-	var changes []*change
-	for _, file := range a.Files(i.part, scope, m) {
+	var all, needed []*change
+	for _, file := range files {
 		c, err := i.change(a, m, file, command)
 		if err != nil {
 			return nil, err
 		}
-		if c.needed() || len(changes) == 0 {
-			changes = append(changes, c)
+		all = append(all, c)
+		if c.needed() {
+			needed = append(needed, c)
 		}
 	}
-	if len(changes) > 1 && !changes[0].needed() {
-		changes = changes[1:]
+	if needed == nil {
+		return all[:1], nil
 	}
-	return changes, nil
+	return needed, nil
 }
 
 // change returns the change of one file. In a project, it rejects a link that
