@@ -7,8 +7,6 @@ import (
 	"os/exec"
 	"strings"
 	"time"
-
-	"github.com/memwatchd/memwatchd/api"
 )
 
 // A bench runs all measurements on one tree.
@@ -159,11 +157,13 @@ func (b *bench) idle(ctx context.Context) error {
 // daemon. It returns an error if there are no hits, and counts incomplete
 // answers.
 func (b *bench) ask(ctx context.Context, q question) (took, inside time.Duration, err error) {
-	var a api.SearchAnswer
 	start := time.Now()
-	err = b.d.ask(ctx, "search", q.fields(), &a)
+	a, err := b.d.client.Search(ctx, q.request())
 	took = time.Since(start)
-	if err == nil && len(a.Hits) == 0 {
+	if err != nil {
+		return 0, 0, err
+	}
+	if len(a.Hits) == 0 {
 		err = fmt.Errorf("nothing found for %+v", q)
 	}
 	if a.Index.Degraded || !a.Index.Synced && !q.Now {

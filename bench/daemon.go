@@ -2,13 +2,11 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"syscall"
 	"time"
 
@@ -101,30 +99,6 @@ func (d *daemon) lastWords() string {
 	return string(text[max(0, len(text)-4096):])
 }
 
-// fields contains the parameters of a request in their textual form.
-type fields map[string][]string
-
-// ask sends a request over the socket and decodes its answer.
-func (d *daemon) ask(ctx context.Context, operation string, f fields, answer any) error {
-	i := slices.IndexFunc(api.Operations, func(op *api.Operation) bool { return op.Name == operation })
-	if i < 0 {
-		return fmt.Errorf("there is no operation %s", operation)
-	}
-	req := api.Operations[i].NewRequest()
-	for _, p := range api.Operations[i].Params {
-		for _, v := range f[p.Name] {
-			if err := req.Set(p, v); err != nil {
-				return err
-			}
-		}
-	}
-	raw, err := d.client.Do(ctx, req)
-	if err != nil {
-		return err
-	}
-	return json.Unmarshal(raw, answer)
-}
-
 // until repeats a request until answered returns true, and returns the time
 // since start. Between the requests it waits a hundredth of this time, but at
 // least 2 ms.
@@ -151,26 +125,28 @@ func (d *daemon) until(ctx context.Context, start time.Time, answered func() (bo
 
 // awaitWhole waits until the index is built.
 func (d *daemon) awaitWhole(ctx context.Context, start time.Time) (api.Status, time.Duration, error) {
-	var s struct{ api.Status }
+	var s api.Status
 	took, err := d.until(ctx, start, func() (bool, error) {
-		s.Status = api.Status{}
-		err := d.ask(ctx, "status", nil, &s)
-		return err == nil && !s.Index.Degraded && s.RootState != "starting", err
+		a, err := d.client.Status(ctx, api.StatusRequest{})
+		if err != nil {
+			return false, err
+		}
+		s = *a.Status
+		return !s.Index.Degraded && s.RootState != "starting", nil
 	})
-	return s.Status, took, err
+	return s, took, err
 }
 
 // awaitComplete waits until a question gets a complete answer.
 func (d *daemon) awaitComplete(ctx context.Context, start time.Time, q question) (time.Duration, error) {
 	return d.until(ctx, start, func() (bool, error) {
-		var a api.SearchAnswer
-		err := d.ask(ctx, "search", q.fields(), &a)
+		a, err := d.client.Search(ctx, q.request())
 		return err == nil && a.Index.Synced && !a.Index.Degraded && a.Total > 0, err
 	})
 }
 
 // sync waits until searches find everything that was saved.
 func (d *daemon) sync(ctx context.Context) error {
-	var a api.SyncAnswer
-	return d.ask(ctx, "sync", fields{"timeout": {"10m"}}, &a)
+	_, err := d.client.Sync(ctx, api.SyncRequest{Timeout: "10m"})
+	return err
 }

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"time"
 	"unicode"
+
+	"github.com/memwatchd/memwatchd/api"
 )
 
 // A question is one search, for memwatchd and its rivals.
@@ -26,34 +28,31 @@ type question struct {
 	Since   time.Time
 }
 
-// fields returns the parameters of the question for memwatchd.
-func (q question) fields() fields {
-	f := fields{"query": {strings.Join(q.Words, " ")}}
-	set := func(name, value string) {
-		if value != "" {
-			f[name] = []string{value}
+// request returns the question for memwatchd.
+func (q question) request() api.SearchRequest {
+	list := func(value string) []string {
+		if value == "" {
+			return nil
 		}
+		return []string{value}
 	}
+	r := api.SearchRequest{Query: strings.Join(q.Words, " "), Kinds: list(q.Kind), Types: list(q.Type), Tags: list(q.Tag)}
 	if q.Public {
-		set("context", "public")
-		set("subject", "owner")
+		r.Context, r.Subject = new("public"), new("owner")
 	}
 	if q.Overlap {
-		set("mode", "overlap")
+		r.Mode = "overlap"
 	}
 	if q.Now {
-		set("sync", "false")
+		r.Sync = new(false)
 	}
-	set("kinds", q.Kind)
-	set("types", q.Type)
-	set("tags", q.Tag)
 	if q.Dir != "" {
-		set("path", q.Dir+"/*.md")
+		r.Path = q.Dir + "/*.md"
 	}
 	if !q.Since.IsZero() {
-		set("since", q.Since.Format(time.DateOnly))
+		r.Since = q.Since.Format(time.DateOnly)
 	}
-	return f
+	return r
 }
 
 // A quiz is a list of questions of one kind.

@@ -127,13 +127,10 @@ func (b *bench) saveAndFind(ctx context.Context, files []string, synced bool) (l
 			return nil, err
 		}
 		start := time.Now()
-		ask := fields{"query": {word}}
-		if !synced {
-			ask["sync"] = []string{"false"}
-		}
+		request := question{Words: []string{word}, Now: !synced}.request()
 		for {
-			var a api.SearchAnswer
-			if err := b.d.ask(ctx, "search", ask, &a); err != nil {
+			a, err := b.d.client.Search(ctx, request)
+			if err != nil {
 				return nil, err
 			}
 			if slices.ContainsFunc(a.Hits,
