@@ -243,11 +243,9 @@ func (c *Config) Finish() error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", p.key, err)
 		}
-	}
-	for _, p := range []struct{ key, path string }{{"index.dir", c.Index.Dir}, {"state.dir", c.State.Dir}} {
-		if Within(p.path, c.Memory.Dir) {
+		if p.path != &c.Memory.Dir && Within(*p.path, c.Memory.Dir) {
 			return fmt.Errorf("%s: %s lies in the memory directory, where it would be watched and synced", p.key,
-				p.path)
+				*p.path)
 		}
 	}
 	if c.Watch.MaxWait < c.Watch.Settle {
