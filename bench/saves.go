@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"math/rand/v2"
@@ -92,10 +93,7 @@ func (b *bench) during(ctx context.Context, loaded bool, files []string, rate *f
 	err := f()
 	*rate = float64(changed.Load()) / time.Since(start).Seconds()
 	cancel()
-	if other := <-ended; err == nil {
-		err = other
-	}
-	return err
+	return cmp.Or(err, <-ended)
 }
 
 // change changes files until the context ends, changesPerSecond on average.

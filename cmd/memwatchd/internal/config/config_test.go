@@ -13,6 +13,10 @@ import (
 
 var Update = flag.Bool("update", false, "write golden files anew")
 
+// exampleHeader is the first text of the example.
+const exampleHeader = "# Configuration of memwatchd: all keys with their defaults. You can also set each key\n" +
+	"# in the environment: watch.settle is MEMWATCHD_WATCH_SETTLE.\n"
+
 // TestExampleIsTheDefaults checks that config.example.yaml contains every key
 // with its default.
 func TestExampleIsTheDefaults(t *testing.T) {

@@ -12,10 +12,6 @@ import (
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/term"
 )
 
-// exampleHeader is the first text of the example.
-const exampleHeader = "# Configuration of memwatchd: all keys with their defaults. You can also set each key\n" +
-	"# in the environment: watch.settle is MEMWATCHD_WATCH_SETTLE.\n"
-
 // Header returns a comment with the source of a configuration.
 func Header(c *Config) string {
 	if c.File == "" {
