@@ -3,6 +3,7 @@ package index
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -75,9 +76,6 @@ func init() {
 }
 
 func newBackground(report func(error, bool)) background {
-	if report == nil {
-		report = func(error, bool) {}
-	}
 	return background{
 		report: report, trials: make(map[string]*trial),
 		closing: make(chan struct{}), hurry: make(chan struct{}, 1), broken: make(chan struct{}),
@@ -229,10 +227,6 @@ func diskFull(err error) bool {
 // exhausted reports whether err means a lack of system resources or a read-only
 // file system. Such an error is no evidence of a damaged index.
 func exhausted(err error) bool {
-	for _, e := range []error{syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM, syscall.EROFS} {
-		if errors.Is(err, e) {
-			return true
-		}
-	}
-	return diskFull(err)
+	causes := []error{syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM, syscall.EROFS}
+	return diskFull(err) || slices.ContainsFunc(causes, func(e error) bool { return errors.Is(err, e) })
 }

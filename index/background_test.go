@@ -75,7 +75,7 @@ func TestPauses(t *testing.T) {
 			t.Errorf("of a goroutine that has ended, the error is %v", err)
 		}
 		// A failed cleanup is not reported.
-		c := newBackground(nil)
+		c := newBackground(func(error, bool) {})
 		c.failed(scorch.NewScorchError(persister, "cannot remove", scorch.ErrCleanup))
 		if err := c.failure(); err != nil {
 			t.Error(err)

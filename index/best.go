@@ -1,39 +1,23 @@
 package index
 
 import (
+	"cmp"
 	"container/heap"
 	"math"
 	"slices"
+	"strings"
 )
 
-// before reports whether c ranks before d. The order is total: score,
-// importance, newer time, path, position in the file.
-func (p *page) before(c, d candidate) bool {
+// compare orders candidates by rank. The order is total: score, importance,
+// newer time, path, position in the file.
+func (p *page) compare(c, d candidate) int {
 	if c.score != d.score {
-		return c.score > d.score
+		return cmp.Compare(d.score, c.score)
 	}
 	cp, dp := p.over.part(c.part), p.over.part(d.part)
 	ce, de := &cp.entries[c.entry], &dp.entries[d.entry]
-	if ci, di := cp.importance(int(c.entry)), dp.importance(int(d.entry)); ci != di {
-		return ci > di
-	}
-	if ce.time != de.time {
-		return ce.time > de.time
-	}
-	if cp.file.path != dp.file.path {
-		return cp.file.path < dp.file.path
-	}
-	return c.entry < d.entry
-}
-
-func (p *page) compare(a, b candidate) int {
-	switch {
-	case p.before(a, b):
-		return -1
-	case p.before(b, a):
-		return 1
-	}
-	return 0
+	return cmp.Or(cmp.Compare(dp.importance(int(d.entry)), cp.importance(int(c.entry))),
+		cmp.Compare(de.time, ce.time), strings.Compare(cp.file.path, dp.file.path), cmp.Compare(c.entry, d.entry))
 }
 
 // worst is a heap with the worst candidate on top.
@@ -43,7 +27,7 @@ type worst struct {
 }
 
 func (w *worst) Len() int           { return len(w.all) }
-func (w *worst) Less(i, j int) bool { return w.before(w.all[j], w.all[i]) }
+func (w *worst) Less(i, j int) bool { return w.compare(w.all[i], w.all[j]) > 0 }
 func (w *worst) Swap(i, j int)      { w.all[i], w.all[j] = w.all[j], w.all[i] }
 func (w *worst) Push(x any)         { w.all = append(w.all, x.(candidate)) }
 func (w *worst) Pop() any           { panic("the heap only grows and replaces") }
@@ -71,7 +55,7 @@ func (p *page) best(n int) (top []candidate, total int) {
 		switch {
 		case len(w.all) < n:
 			heap.Push(w, c)
-		case p.before(c, w.all[0]):
+		case p.compare(c, w.all[0]) < 0:
 			w.all[0] = c
 			heap.Fix(w, 0)
 		}

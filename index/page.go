@@ -122,15 +122,14 @@ func (p *page) phrases(want, not []string) error {
 			found = append(found, c)
 		}
 	})
-	ordered := make([]candidate, len(found)) // by exact score
-	for i, c := range found {
-		ordered[i] = c
-		ordered[i].score, _ = p.exact(c)
-	}
-	slices.SortFunc(ordered, p.compare)
+	slices.SortFunc(found, func(c, d candidate) int {
+		c.score, _ = p.exact(c)
+		d.score, _ = p.exact(d)
+		return p.compare(c, d)
+	})
+	p.read = true
 	read := make(map[*file]bool)
-	keep := make(map[[2]uint32]bool)
-	for _, c := range ordered {
+	for _, c := range found {
 		if err := p.ctx.Err(); err != nil {
 			return err
 		}
@@ -147,24 +146,12 @@ func (p *page) phrases(want, not []string) error {
 		if e == nil {
 			continue
 		}
-		if text := squash(e.Text); containsAll(text, want) && !containsAny(text, not) {
-			keep[[2]uint32{c.part, uint32(c.entry)}] = true
+		text := squash(e.Text)
+		holds := func(phrase string) bool { return strings.Contains(text, phrase) }
+		lacks := func(phrase string) bool { return !holds(phrase) }
+		if !slices.ContainsFunc(want, lacks) && !slices.ContainsFunc(not, holds) {
+			p.chosen = append(p.chosen, c)
 		}
 	}
-	p.chosen = slices.DeleteFunc(found, func(c candidate) bool { return !keep[[2]uint32{c.part, uint32(c.entry)}] })
-	p.read = true
 	return nil
-}
-
-func containsAll(text string, phrases []string) bool {
-	for _, s := range phrases {
-		if !strings.Contains(text, s) {
-			return false
-		}
-	}
-	return true
-}
-
-func containsAny(text string, phrases []string) bool {
-	return slices.ContainsFunc(phrases, func(s string) bool { return strings.Contains(text, s) })
 }

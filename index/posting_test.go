@@ -3,6 +3,8 @@ package index
 import (
 	"math/rand/v2"
 	"testing"
+
+	"github.com/blevesearch/bleve/v2/index/scorch"
 )
 
 func TestSlots(t *testing.T) {
@@ -72,7 +74,7 @@ func FuzzFrequency(f *testing.F) {
 // TestPostingsSurviveBleve writes extreme block numbers and slots and reads
 // them back, before and after a merge of the segments.
 func TestPostingsSurviveBleve(t *testing.T) {
-	s, err := openStore(t.TempDir()+"/x", 0, nil)
+	s, err := openStore(t.TempDir()+"/x", 0, func(*store, error, bool) {})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,7 +120,7 @@ func TestPostingsSurviveBleve(t *testing.T) {
 		}
 	}
 	check("as written")
-	if err := s.merge(t.Context()); err != nil {
+	if err := s.index.(*scorch.Scorch).ForceMerge(t.Context(), nil); err != nil {
 		t.Fatal(err)
 	}
 	check("after a merge")

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/memwatchd/memwatchd/memory"
 )
@@ -258,28 +257,25 @@ type decoder struct {
 	bad bool
 }
 
+// uvarint and varint rely on the package binary, which returns the value 0 with
+// a length of 0 or less for bytes that it cannot decode.
 func (d *decoder) uvarint() uint64 {
 	v, n := binary.Uvarint(d.b)
-	if n <= 0 {
-		d.bad, d.b = true, nil
-		return 0
-	}
-	d.b = d.b[n:]
+	d.bad = d.bad || n <= 0
+	d.bytes(n)
 	return v
 }
 
 func (d *decoder) varint() int64 {
 	v, n := binary.Varint(d.b)
-	if n <= 0 {
-		d.bad, d.b = true, nil
-		return 0
-	}
-	d.b = d.b[n:]
+	d.bad = d.bad || n <= 0
+	d.bytes(n)
 	return v
 }
 
+// bytes reads n bytes, or nil if there are fewer.
 func (d *decoder) bytes(n int) []byte {
-	if n > len(d.b) || n < 0 {
+	if d.bad || n > len(d.b) {
 		d.bad, d.b = true, nil
 		return nil
 	}
@@ -302,14 +298,7 @@ func (d *decoder) uint64() uint64 {
 	return 0
 }
 
-func (d *decoder) string() string {
-	n := d.uvarint()
-	if n > uint64(len(d.b)) {
-		d.bad, d.b = true, nil
-		return ""
-	}
-	return strings.Clone(string(d.bytes(int(n))))
-}
+func (d *decoder) string() string { return string(d.bytes(d.count(1))) }
 
 // count reads the number of elements, each of which has at least size bytes.
 func (d *decoder) count(size int) int {

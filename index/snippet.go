@@ -2,7 +2,6 @@ package index
 
 import (
 	"strings"
-	"unicode"
 	"unicode/utf8"
 )
 
@@ -12,7 +11,7 @@ const snippetLength = 240
 // snippet returns the section of a text that shows the most of the query, on
 // one line, and the matching ranges in code points.
 func (a *analyzer) snippet(text string, terms []qterm) (string, [][2]int) {
-	text = oneLine(text)
+	text = strings.Join(strings.Fields(text), " ") // on one line
 	weight := make(map[string]float64, len(terms))
 	for _, t := range terms {
 		weight[t.term] = t.weight
@@ -92,25 +91,6 @@ func (a *analyzer) snippet(text string, terms []qterm) (string, [][2]int) {
 		marks = append(marks, [2]int{s, e})
 	}
 	return prefix + cut + suffix, marks
-}
-
-// oneLine replaces every run of white space with one space.
-func oneLine(s string) string {
-	var b strings.Builder
-	b.Grow(len(s))
-	space := true
-	for _, r := range s {
-		if unicode.IsSpace(r) {
-			if !space {
-				b.WriteByte(' ')
-				space = true
-			}
-			continue
-		}
-		b.WriteRune(r)
-		space = false
-	}
-	return strings.TrimSuffix(b.String(), " ")
 }
 
 // advance returns the byte offset n code points after at. If a word ends

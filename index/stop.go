@@ -1,22 +1,14 @@
 package index
 
-import "strings"
-
 // stopWords contains the analyzed form of terms that contribute little to a
 // query.
 var stopWords = func() map[string]bool {
 	m := make(map[string]bool)
 	newAnalyzer().tokens(stopText, func(t token) {
-		if len([]rune(t.term)) > 1 || !strings.ContainsRune(keptLetters, []rune(t.term)[0]) {
-			m[t.term] = true
-		}
+		m[t.term] = true
 	})
 	return m
 }()
-
-// keptLetters contains single letters that never become stop words. "i" and "a"
-// are stop words, but contractions must not add the letters listed here.
-const keptLetters = "bcdefghjklmnopqruvwxyz"
 
 const stopText = `a about above after again against all am an and any are aren't as at be because been before
 being below between both but by can can't cannot could couldn't did didn't do does doesn't doing don't down during each

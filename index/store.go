@@ -2,11 +2,11 @@ package index
 
 import (
 	"cmp"
-	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -70,11 +70,7 @@ func openStore(dir string, nap time.Duration, report func(*store, error, bool)) 
 		return nil, fmt.Errorf("open index %s: %d segments, and none of them in %s", dir, segments, rootName)
 	}
 	s := &store{dir: dir, queue: bleve.NewAnalysisQueue(2)}
-	s.background = newBackground(func(err error, news bool) {
-		if report != nil {
-			report(s, err, news)
-		}
-	})
+	s.background = newBackground(func(err error, news bool) { report(s, err, news) })
 	s.index, err = scorch.NewScorch(scorch.Name, map[string]any{
 		"path":                   dir,
 		"bolt_timeout":           "1s", // the default is no timeout
@@ -297,17 +293,11 @@ func checkSegment(name string) error {
 		return &fs.PathError{Op: "check", Path: name, Err: fmt.Errorf("%d bytes are no segment", info.Size())}
 	}
 	sum := crc32.NewIEEE()
-	buf := make([]byte, 256<<10)
-	for left := info.Size() - 4; left > 0; {
-		n, err := f.Read(buf[:min(left, int64(len(buf)))])
-		if err != nil {
-			return err
-		}
-		sum.Write(buf[:n])
-		left -= int64(n)
+	if _, err := io.CopyN(sum, f, info.Size()-4); err != nil {
+		return err
 	}
 	var tail [4]byte
-	if _, err := f.ReadAt(tail[:], info.Size()-4); err != nil {
+	if _, err := io.ReadFull(f, tail[:]); err != nil {
 		return err
 	}
 	if binary.BigEndian.Uint32(tail[:]) != sum.Sum32() {
@@ -356,9 +346,4 @@ func dirSize(dir string) (n int64) {
 		}
 	}
 	return n
-}
-
-// merge merges all segments into one, which removes all deleted data.
-func (s *store) merge(ctx context.Context) error {
-	return s.index.(*scorch.Scorch).ForceMerge(ctx, nil)
 }
