@@ -213,10 +213,8 @@ func (a *analyzer) flush() {
 	}
 	cut := w[:min(len(w), maxWord)]
 	a.put(cut, false)
-	if parts := split(cut); parts != nil {
-		for _, p := range parts {
-			a.put(p, true)
-		}
+	for _, p := range split(cut) {
+		a.put(p, true)
 	}
 }
 
@@ -313,25 +311,18 @@ func scriptOf(r rune) script {
 	return scriptOther
 }
 
+// foldedAs contains the letters that fold does not derive from Unicode.
+var foldedAs = map[rune][]rune{
+	'ё': {'е'}, 'й': {'й'}, 'ß': {'s', 's'}, 'ø': {'o'}, 'ł': {'l'}, 'æ': {'a', 'e'}, 'œ': {'o', 'e'},
+}
+
 // fold removes the accents of a lower-case letter. Cyrillic й is a separate
 // letter and remains; vowel signs of Arabic and Hebrew are removed.
 func fold(r rune) []rune {
-	switch {
-	case r == 'ё':
-		return []rune{'е'}
-	case r == 'й':
-		return []rune{r}
-	case r == 'ß':
-		return []rune{'s', 's'}
-	case r == 'ø':
-		return []rune{'o'}
-	case r == 'ł':
-		return []rune{'l'}
-	case r == 'æ':
-		return []rune{'a', 'e'}
-	case r == 'œ':
-		return []rune{'o', 'e'}
-	case unicode.Is(unicode.Mn, r):
+	if letters, ok := foldedAs[r]; ok {
+		return letters
+	}
+	if unicode.Is(unicode.Mn, r) {
 		if unicode.In(r, unicode.Arabic, unicode.Hebrew, unicode.Inherited) {
 			return nil
 		}
@@ -377,9 +368,6 @@ func split(w []wordRune) [][]wordRune {
 			unicode.IsUpper(c.r) && unicode.IsUpper(before) && i+1 < len(w) && unicode.IsLower(w[i+1].r):
 			cut(i, i)
 		}
-	}
-	if start == 0 {
-		return nil
 	}
 	cut(len(w), len(w))
 	if len(parts) < 2 {

@@ -1,7 +1,6 @@
 package index
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,7 +8,6 @@ import (
 	"maps"
 	"runtime/debug"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/memwatchd/memwatchd/memory"
@@ -280,18 +278,8 @@ func (x *Index) LinksTo(ctx context.Context, view memory.View, path string) ([]R
 	return x.refs(ctx, view, sortLink, path)
 }
 
-func (x *Index) refs(ctx context.Context, view memory.View, sort termSort, term string) ([]Ref, error) {
-	b := x.builders.Get().(*builder)
-	defer x.builders.Put(b)
-	var refs []Ref
-	_, err := x.safely(func() ([]string, error) {
-		x.mu.RLock()
-		defer x.mu.RUnlock()
-		p, end, err := x.begin(ctx, b, view, &Query{}, map[string]bool{termKey("", sort, term): true}, nil)
-		if err != nil {
-			return nil, err
-		}
-		defer end()
+func (x *Index) refs(ctx context.Context, view memory.View, sort termSort, term string) (refs []Ref, err error) {
+	err = x.browse(ctx, view, map[string]bool{termKey("", sort, term): true}, func(p *page) error {
 		var found []candidate
 		p.each(sort, term, func(_ uint32, r ref, v slots) {
 			for v != 0 {
@@ -303,23 +291,20 @@ func (x *Index) refs(ctx context.Context, view memory.View, sort termSort, term 
 			}
 		})
 		if p.err != nil {
-			return nil, p.err
+			return p.err
 		}
-		path := func(c candidate) string { return p.over.part(c.part).file.path }
-		slices.SortFunc(found, func(a, b candidate) int {
-			return cmp.Or(strings.Compare(path(a), path(b)), cmp.Compare(a.entry, b.entry))
-		})
+		slices.SortFunc(found, p.inOrder)
 		refs = nil
 		for _, c := range found {
 			doc, e, err := p.document(c)
 			if err != nil {
-				return nil, err
+				return err
 			}
 			if doc != nil { // nil if the file has changed; a later call finds the new entries
 				refs = append(refs, refTo(doc, e))
 			}
 		}
-		return nil, nil
+		return nil
 	})
 	return refs, err
 }

@@ -5,7 +5,6 @@ import (
 	"container/heap"
 	"math"
 	"slices"
-	"strings"
 )
 
 // compare orders candidates by rank. The order is total: score, importance,
@@ -17,7 +16,7 @@ func (p *page) compare(c, d candidate) int {
 	cp, dp := p.over.part(c.part), p.over.part(d.part)
 	ce, de := &cp.entries[c.entry], &dp.entries[d.entry]
 	return cmp.Or(cmp.Compare(dp.importance(int(d.entry)), cp.importance(int(c.entry))),
-		cmp.Compare(de.time, ce.time), strings.Compare(cp.file.path, dp.file.path), cmp.Compare(c.entry, d.entry))
+		cmp.Compare(de.time, ce.time), p.inOrder(c, d))
 }
 
 // worst is a heap with the worst candidate on top.

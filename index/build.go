@@ -84,11 +84,11 @@ func (w *fileWriter) newBlock() {
 // head writes the terms of the document as a whole.
 func (w *fileWriter) head(doc *memory.Document) {
 	clear(w.builder.counts)
-	w.count(strings.TrimSuffix(doc.Place.Path, path.Ext(doc.Place.Path)), 1)
-	w.count(doc.Front.Summary, 1)
-	w.count(doc.Front.ContactNickname, 1)
+	w.count(strings.TrimSuffix(doc.Place.Path, path.Ext(doc.Place.Path)))
+	w.count(doc.Front.Summary)
+	w.count(doc.Front.ContactNickname)
 	for _, tag := range doc.Front.Tags {
-		w.count(tag, 1)
+		w.count(tag)
 	}
 	w.flush(0)
 }
@@ -102,13 +102,11 @@ func (w *fileWriter) entry(n int, e *memory.Entry) {
 	b := w.open
 
 	clear(w.builder.counts)
-	length := w.count(e.Text, 1)
-	w.count(e.Title, 1)
+	length := w.count(e.Text)
+	w.count(e.Title)
 	for _, tag := range e.Tags {
 		w.tokens(tag, func(t token) {
-			if w.builder.counts[t.term] == 0 {
-				w.builder.counts[t.term] = 1
-			}
+			w.builder.counts[t.term] = max(1, w.builder.counts[t.term])
 		})
 	}
 	w.flush(slot)
@@ -149,9 +147,9 @@ func (w *fileWriter) entry(n int, e *memory.Entry) {
 }
 
 // count adds the tokens of s to the slot being built and returns their number.
-func (w *fileWriter) count(s string, by int) (n int) {
+func (w *fileWriter) count(s string) (n int) {
 	w.tokens(s, func(t token) {
-		w.builder.counts[t.term] += by
+		w.builder.counts[t.term]++
 		n++
 	})
 	return n

@@ -32,30 +32,11 @@ func idf(n, df int) float64 {
 // 2009, (3.15)). Norm belongs to the text that contains the term.
 func bm25(idf, tf, norm, k1 float64) float64 { return idf * tf * (k1 + 1) / (tf + norm) }
 
-// norms computes the denominator term of BM25 for the length of a text. The
-// values for usual lengths are computed once.
-type norms struct {
-	k1, b, average float64
-	short          [256]float64
-}
-
-func newNorms(k1, b, average float64) norms {
-	n := norms{k1: k1, b: b, average: max(average, 1)}
-	for i := range n.short {
-		n.short[i] = n.compute(uint32(i))
-	}
-	return n
-}
-
-func (n *norms) compute(length uint32) float64 {
-	return n.k1 * (1 - n.b + n.b*float64(length)/n.average)
-}
+// norms computes the denominator term of BM25 for the length of a text.
+type norms struct{ k1, b, average float64 }
 
 func (n *norms) of(length uint32) float64 {
-	if int(length) < len(n.short) {
-		return n.short[length]
-	}
-	return n.compute(length)
+	return n.k1 * (1 - n.b + n.b*float64(length)/n.average)
 }
 
 // freshness returns 1 for the present and 0.5 after one half-life.

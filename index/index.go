@@ -158,7 +158,6 @@ func (x *Index) write(s *store, t *table, updates []Update, files []*file, block
 	}
 	for i, u := range updates {
 		if last[u.Path] != i {
-			files[i], blocks[i] = nil, nil
 			continue
 		}
 		f := files[i]

@@ -208,15 +208,10 @@ func (x *Index) open(poison error) error {
 	x.generation.Add(1)
 	x.cover.open()
 	x.store, x.table = nil, newTable()
-	err := x.choose()
+	s, t, err := x.openOr(poison)
 	if err == nil {
-		var s *store
-		var t *table
-		s, t, err = x.openOr(poison)
-		if err == nil {
-			x.store, x.table = s, t
-			return nil
-		}
+		x.store, x.table = s, t
+		return nil
 	}
 	if diskFull(err) {
 		x.makeRoom()
@@ -225,11 +220,12 @@ func (x *Index) open(poison error) error {
 	return err
 }
 
-func (x *Index) openOr(poison error) (*store, *table, error) {
-	err := poison
+func (x *Index) openOr(poison error) (s *store, t *table, err error) {
+	if err := x.choose(); err != nil {
+		return nil, nil, err
+	}
+	err = poison
 	if err == nil {
-		var s *store
-		var t *table
 		s, t, err = x.load(x.name)
 		if err == nil || exhausted(err) {
 			return s, t, err

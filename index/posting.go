@@ -186,7 +186,7 @@ func (b *block) VisitFields(visit bleve.FieldVisitor) {
 	b.field.block = b
 	visit(&b.field)
 	if b.record != nil {
-		visit(recordField(b.record))
+		visit(document.NewTextFieldCustom(fieldRecord, nil, b.record, bleve.StoreField, nil))
 	}
 }
 
@@ -233,19 +233,6 @@ func (f *termsField) Analyze() {
 		at = end
 	}
 }
-
-// A recordField is the stored field in the first block of a file.
-type recordField []byte
-
-func (f recordField) Name() string                                     { return fieldRecord }
-func (f recordField) Value() []byte                                    { return f }
-func (f recordField) ArrayPositions() []uint64                         { return nil }
-func (f recordField) EncodedFieldType() byte                           { return 't' }
-func (f recordField) Analyze()                                         {}
-func (f recordField) Options() bleve.FieldIndexingOptions              { return bleve.StoreField }
-func (f recordField) AnalyzedLength() int                              { return 0 }
-func (f recordField) AnalyzedTokenFrequencies() bleve.TokenFrequencies { return nil }
-func (f recordField) NumPlainTextBytes() uint64                        { return 0 }
 
 // blockID returns the bleve id of a block: its number in the table.
 func blockID(number uint32) string {

@@ -159,23 +159,36 @@ func (s *search) each(sort termSort, term string, fn func(block uint32, r ref, v
 	for _, p := range s.open {
 		if s.lists != nil && s.err == nil {
 			err := s.lists.each(s.ctx, []byte(termKey(p.prefix, sort, term)), func(number uint32, v slots) {
-				if int(number) >= len(s.table.blocks) {
-					return
-				}
-				if r := s.table.blocks[number]; r.part != nowhere && s.at[r.part] != hidden {
-					fn(number, r, v)
+				if s.visible(number) {
+					fn(number, s.table.blocks[number], v)
 				}
 			})
 			if err != nil {
-				if s.ctx.Err() == nil {
-					err = errDamaged{err}
-				}
-				s.err = err
+				s.err = s.damaged(err)
 				return
 			}
 		}
 		s.over.each(p.Partition, termKey("", sort, term), fn)
 	}
+}
+
+// visible reports whether a block of bleve is in use and not replaced by the
+// overlay.
+func (s *search) visible(block uint32) bool {
+	if int(block) >= len(s.table.blocks) {
+		return false
+	}
+	part := s.table.blocks[block].part
+	return part != nowhere && s.at[part] != hidden
+}
+
+// damaged marks an error of bleve as damage of the index, unless the context
+// has ended.
+func (s *search) damaged(err error) error {
+	if err == nil || s.ctx.Err() != nil {
+		return err
+	}
+	return errDamaged{err}
 }
 
 // of returns the index of the accumulator of a part, which it adds if
@@ -198,8 +211,8 @@ func (s *search) of(number uint32) int32 {
 
 // score adds the contributions of all terms to the cells and parts.
 func (s *search) score() {
-	entries := newNorms(tuning.k1, tuning.b, s.length/float64(max(s.entries, 1)))
-	files := newNorms(tuning.fileK1, tuning.fileB, s.filelen/float64(max(s.files, 1)))
+	entries := norms{tuning.k1, tuning.b, max(1, s.length/float64(max(s.entries, 1)))}
+	files := norms{tuning.fileK1, tuning.fileB, max(1, s.filelen/float64(max(s.files, 1)))}
 	var touched []int32
 	for i, t := range s.words.terms {
 		s.list, touched = s.list[:0], touched[:0]

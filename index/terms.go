@@ -83,45 +83,49 @@ func (x *Index) Sections(ctx context.Context, view memory.View, l Listing) (name
 // entries.
 func (x *Index) terms(ctx context.Context, view memory.View, sort termSort, prefix string,
 	use func(*page, []string) error) error {
+	return x.browse(ctx, view, nil, func(p *page) error {
+		terms, err := p.begun(sort, prefix)
+		if err != nil {
+			return err
+		}
+		return use(p, terms)
+	})
+}
+
+// browse calls look with a page without a query. It may call look again after
+// damage of the index. Keys are the terms that look needs of files that are
+// missing from the index; nil means all.
+func (x *Index) browse(ctx context.Context, view memory.View, keys map[string]bool, look func(*page) error) error {
 	b := x.builders.Get().(*builder)
 	defer x.builders.Put(b)
 	_, err := x.safely(func() ([]string, error) {
 		x.mu.RLock()
 		defer x.mu.RUnlock()
-		p, end, err := x.begin(ctx, b, view, &Query{}, nil, nil)
+		p, end, err := x.begin(ctx, b, view, &Query{}, keys, nil)
 		if err != nil {
 			return nil, err
 		}
 		defer end()
-		terms, err := p.begun(sort, prefix)
-		if err != nil {
-			return nil, err
-		}
-		return nil, use(p, terms)
+		return nil, look(p)
 	})
 	return err
+}
+
+// inOrder compares candidates by path, then by position in the file.
+func (p *page) inOrder(c, d candidate) int {
+	return cmp.Or(strings.Compare(p.over.part(c.part).file.path, p.over.part(d.part).file.path),
+		cmp.Compare(c.entry, d.entry))
 }
 
 // begun returns the sorted terms of a sort that begin with a prefix and occur
 // in the readable partitions, including the overlay.
 func (s *search) begun(sort termSort, prefix string) ([]string, error) {
 	found := map[string]bool{}
-	counts := func(number uint32) bool {
-		if int(number) >= len(s.table.blocks) {
-			return false
-		}
-		r := s.table.blocks[number]
-		return r.part != nowhere && s.at[r.part] != hidden
-	}
 	for _, p := range s.open {
 		if s.lists != nil {
 			key := termKey(p.prefix, sort, "")
-			err := s.lists.terms(s.ctx, key, prefix, counts, found)
-			if err != nil && s.ctx.Err() == nil {
-				err = errDamaged{err}
-			}
-			if err != nil {
-				return nil, err
+			if err := s.lists.terms(s.ctx, key, prefix, s.visible, found); err != nil {
+				return nil, s.damaged(err)
 			}
 		}
 		s.over.begun(p.Partition, termKey("", sort, ""), prefix, found)
@@ -133,11 +137,10 @@ func (s *search) begun(sort termSort, prefix string) ([]string, error) {
 // the heading no longer occurs there.
 func (p *page) spelled(term string) (string, error) {
 	first, found := candidate{}, false
-	path := func(c candidate) string { return p.over.part(c.part).file.path }
 	p.each(sortSection, term, func(_ uint32, r ref, v slots) {
 		slot, _ := v.next()
 		c := candidate{part: r.part, entry: int32(entryOfSlot(int(r.nth), slot))}
-		if !found || cmp.Or(strings.Compare(path(c), path(first)), cmp.Compare(c.entry, first.entry)) < 0 {
+		if !found || p.inOrder(c, first) < 0 {
 			first, found = c, true
 		}
 	})
