@@ -59,7 +59,7 @@ func TestOnDisk(t *testing.T) {
 				t.Errorf("again: %d of %d", applied, planned)
 			}
 			records := d.writer.Journal.List(time.Time{}, "", 0)
-			undoer := vault.Undoer{Vault: d.writer.Vault, Journal: d.writer.Journal, Writer: d.writer}
+			undoer := vault.Undoer{Writer: d.writer}
 			list, err := undoer.Undo(t.Context(), records[len(records)/2].ID, false)
 			if err != nil || len(list) != len(records) {
 				t.Fatalf("%d of %d changes are undone, %v", len(list), len(records), err)

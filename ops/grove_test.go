@@ -170,7 +170,7 @@ func (g *grove) hire(t testing.TB) {
 	}
 	w := &vault.Writer{Vault: g.vault, Journal: m.Writer.Journal, Settings: m.Writer.Settings, Quiet: -1, Logger: m.Writer.Logger}
 	m.Writer, m.Compactor.Writer, m.Todos.Writer = w, w, w
-	m.Undoer = &vault.Undoer{Vault: g.vault, Journal: w.Journal, Writer: w}
+	m.Undoer = &vault.Undoer{Writer: w}
 	ctx, stop := context.WithCancel(context.Background())
 	g.retire = stop
 	g.running.Go(func() { w.Run(ctx) })

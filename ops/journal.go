@@ -24,8 +24,8 @@ func (m admin) journal(_ context.Context, c Call, r *api.JournalRequest) (*api.J
 	}
 	path := strings.TrimSuffix(r.Path, "/")
 	answer, tell := &api.JournalAnswer{Writes: []api.Wrote{}}, teller{}
-	for _, known := range m.Undoer.Journal.List(since, path, r.Limit) {
-		whole, err := m.Undoer.Journal.Get(known.ID)
+	for _, known := range m.Undoer.Writer.Journal.List(since, path, r.Limit) {
+		whole, err := m.Undoer.Writer.Journal.Get(known.ID)
 		switch {
 		case errors.Is(err, journal.ErrNoRecord):
 			continue // it has just expired

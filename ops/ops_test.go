@@ -237,7 +237,7 @@ func (c *opsCase) undoer(t testing.TB, now time.Time) *vault.Undoer {
 			t.Fatal(err)
 		}
 	}
-	return &vault.Undoer{Vault: w.Vault, Journal: journal, Writer: w}
+	return &vault.Undoer{Writer: w}
 }
 
 // answer sends a request in all ways and renders the result.

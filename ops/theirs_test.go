@@ -192,7 +192,7 @@ func (op *theirs) on(t *testing.T, d *diskCase, text string) (done bool) {
 		fail("what was there is not there as it was")
 	}
 	op.kept(t, d, text, source, fail)
-	undoer := &vault.Undoer{Vault: d.vault, Journal: d.memory.Writer.Journal, Writer: d.memory.Writer}
+	undoer := &vault.Undoer{Writer: d.memory.Writer}
 	last := d.memory.Writer.Journal.List(time.Time{}, op.path, 1)
 	if _, err := undoer.Undo(t.Context(), last[0].ID, false); err != nil {
 		fail("cannot be undone: %v", err)

@@ -60,7 +60,7 @@ func TestJournalForgets(t *testing.T) {
 			t.Errorf("%+v, %v", left, err)
 		}
 	}
-	u := &Undoer{Vault: w.Vault, Journal: w.Journal, Writer: w}
+	u := &Undoer{w}
 	undone, err := u.Undo(t.Context(), changed.ID, false)
 	must(t, err)
 	if len(undone) != 1 || undone[0].Err == nil || !strings.Contains(undone[0].Err.Error(), "forgotten") {
@@ -108,7 +108,7 @@ func TestSecretChange(t *testing.T) {
 	if r.Hunks != nil || !r.Forgotten {
 		t.Errorf("%+v", r)
 	}
-	u := &Undoer{Vault: w.Vault, Journal: w.Journal, Writer: w}
+	u := &Undoer{w}
 	if undone, err := u.Undo(t.Context(), written.ID, false); err != nil || undone[0].Err == nil {
 		t.Errorf("%+v, %v", undone, err)
 	}

@@ -36,7 +36,7 @@ func TestWriteSettings(t *testing.T) {
 	if info, err := os.Stat(filepath.Join(w.Vault.Dir, path)); err != nil || info.Mode().Perm() != 0o640 {
 		t.Errorf("its mode is %v, %v", info.Mode(), err)
 	}
-	u := &Undoer{Vault: w.Vault, Journal: w.Journal, Writer: w}
+	u := &Undoer{w}
 	list, err := u.Undo(context.Background(), written.ID, false)
 	must(t, err)
 	if len(list) != 1 || list[0].Err != nil {

@@ -14,14 +14,7 @@ import (
 
 // An Undoer reverses changes. An undo is a change like any other: it is in the
 // journal and can be undone.
-type Undoer struct {
-	Vault   *Vault
-	Journal *journal.Journal
-	Writer  interface {
-		Write(context.Context, Change) (Written, error)
-		Move(ctx context.Context, from, to string, c Change) (Written, error)
-	}
-}
+type Undoer struct{ Writer *Writer }
 
 // An Undoing is the result of undoing one change.
 type Undoing struct {
@@ -40,29 +33,30 @@ type Undoing struct {
 // half undone; no text is lost then, because the newest changes are reversed
 // first. If dry is true, Undo only returns the expected results.
 func (u *Undoer) Undo(ctx context.Context, id string, dry bool) ([]Undoing, error) {
-	r, err := u.Journal.Get(id)
+	r, err := u.Writer.Journal.Get(id)
 	if err != nil {
 		return nil, err
 	}
 	if r.State == journal.StateUndone {
 		return nil, &ConflictError{r.ID, r.Path, "it is undone already; what undid it can be undone"}
 	}
-	return u.undo(ctx, u.Journal.Group(r.Group), dry), nil
+	return u.undo(ctx, map[string]bool{r.Group: true}, dry), nil
 }
 
 // UndoSince is [Undoer.Undo] for all changes since a time and their groups.
 func (u *Undoer) UndoSince(ctx context.Context, since time.Time, dry bool) []Undoing {
 	groups := map[string]bool{}
-	for _, r := range u.Journal.List(since, "", 0) {
+	for _, r := range u.Writer.Journal.List(since, "", 0) {
 		groups[r.Group] = true
 	}
-	all := u.Journal.List(time.Time{}, "", 0)
-	return u.undo(ctx, slices.DeleteFunc(all, func(r journal.Record) bool { return !groups[r.Group] }), dry)
+	return u.undo(ctx, groups, dry)
 }
 
-// undo reverses changes, which are sorted newest first.
-func (u *Undoer) undo(ctx context.Context, records []journal.Record, dry bool) []Undoing {
-	p := &undoPlan{undoer: u, failed: map[string]bool{}, errs: map[string]error{}}
+// undo reverses the changes of groups.
+func (u *Undoer) undo(ctx context.Context, groups map[string]bool, dry bool) []Undoing {
+	all := u.Writer.Journal.List(time.Time{}, "", 0)
+	records := slices.DeleteFunc(all, func(r journal.Record) bool { return !groups[r.Group] })
+	p := &undoPlan{writer: u.Writer, failed: map[string]bool{}, errs: map[string]error{}}
 	p.make(records)
 	if !dry {
 		p.apply(ctx)
@@ -72,7 +66,7 @@ func (u *Undoer) undo(ctx context.Context, records []journal.Record, dry bool) [
 
 // An undoPlan lists the changes to reverse.
 type undoPlan struct {
-	undoer *Undoer
+	writer *Writer
 	whole  []journal.Record  // the changes to reverse, with their hunks, newest first
 	failed map[string]bool   // groups with a change that cannot be reversed
 	errs   map[string]error  // the reasons, by ID
@@ -86,7 +80,7 @@ func (p *undoPlan) make(records []journal.Record) {
 	for {
 		before := len(p.failed)
 		p.whole = nil
-		chosen, undone, files := map[string]bool{}, map[string]bool{}, memoryFiles{vault: p.undoer.Vault}
+		chosen, undone, files := map[string]bool{}, map[string]bool{}, memoryFiles{vault: p.writer.Vault}
 		for _, r := range records {
 			chosen[r.ID], undone[r.ID] = true, r.State == journal.StateUndone
 		}
@@ -94,7 +88,7 @@ func (p *undoPlan) make(records []journal.Record) {
 			if p.failed[r.Group] || undone[r.ID] {
 				continue
 			}
-			whole, err := p.undoer.Journal.Get(r.ID)
+			whole, err := p.writer.Journal.Get(r.ID)
 			if err == nil {
 				err = files.reverse(whole)
 			}
@@ -221,9 +215,9 @@ func (p *undoPlan) write(ctx context.Context, step []journal.Record, group strin
 		c.Undoes = append(c.Undoes, r.ID)
 	}
 	if first.To != "" {
-		return p.undoer.Writer.Move(ctx, first.To, first.Path, c)
+		return p.writer.Move(ctx, first.To, first.Path, c)
 	}
-	return p.undoer.Writer.Write(ctx, c)
+	return p.writer.Write(ctx, c)
 }
 
 // list returns the result of each change. It omits changes that were undone

@@ -94,11 +94,7 @@ func (j *Journal) forget(known *Record, hunks []int) error {
 	if err != nil {
 		return err
 	}
-	ending := madeEnding
-	if known.State == StateIntent {
-		ending = intentEnding
-	}
-	if err := j.disk.Write(j.path(r.ID, ending), data); err != nil {
+	if err := j.disk.Write(j.path(*known), data); err != nil {
 		return err
 	}
 	known.Forgotten = true

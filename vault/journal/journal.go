@@ -147,7 +147,8 @@ func readHeader(path string) (Record, error) {
 	if err != nil {
 		return Record{}, err
 	}
-	return decodeHeader(line)
+	r, _, err := decodeHeader(line)
+	return r, err
 }
 
 // settle computes which changes are undone: those undone by a change that is
@@ -202,8 +203,8 @@ func (j *Journal) Begin(r Record) (Record, error) {
 	if err != nil {
 		return Record{}, fmt.Errorf("journal: %w", err)
 	}
-	if err := j.disk.Write(j.path(r.ID, intentEnding), data); err != nil {
-		os.Remove(j.path(r.ID, intentEnding)) // it may exist without being durable
+	if err := j.disk.Write(j.path(r), data); err != nil {
+		os.Remove(j.path(r)) // it may exist without being durable
 		return Record{}, fmt.Errorf("journal: %w", err)
 	}
 	j.last = n
@@ -240,10 +241,12 @@ func (j *Journal) Done(id string, after [32]byte) error {
 	if r.After != DigestOf(after) {
 		return fmt.Errorf("journal %s: %s is not what it was to become", id, r.Path)
 	}
-	if err := os.Rename(j.path(id, intentEnding), j.path(id, madeEnding)); err != nil {
+	made := *r
+	made.State = StateDone
+	if err := os.Rename(j.path(*r), j.path(made)); err != nil {
 		return fmt.Errorf("journal: %w", err)
 	}
-	r.State = StateDone
+	*r = made
 	if len(r.Undoes) > 0 {
 		j.settle()
 	}
@@ -265,11 +268,7 @@ func (j *Journal) Abandon(id string) error {
 	if !ok {
 		return fmt.Errorf("journal %s: %w", id, ErrNoRecord)
 	}
-	ending := madeEnding
-	if j.records[i].State == StateIntent {
-		ending = intentEnding
-	}
-	if err := os.Remove(j.path(id, ending)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := os.Remove(j.path(j.records[i])); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("journal: %w", err)
 	}
 	undoes := len(j.records[i].Undoes) > 0
@@ -287,7 +286,14 @@ func (j *Journal) find(id string) (int, bool) {
 	return slices.BinarySearchFunc(j.records, id, func(r Record, id string) int { return strings.Compare(r.ID, id) })
 }
 
-func (j *Journal) path(id, ending string) string { return filepath.Join(j.Dir, id+ending) }
+// path returns the path of the file of a record.
+func (j *Journal) path(r Record) string {
+	ending := madeEnding
+	if r.State == StateIntent {
+		ending = intentEnding
+	}
+	return filepath.Join(j.Dir, r.ID+ending)
+}
 
 func (j *Journal) now() time.Time {
 	if j.Now != nil {
@@ -321,7 +327,7 @@ func (j *Journal) Prune(now time.Time) error {
 		if stays[r.Group] {
 			return false
 		}
-		err := os.Remove(j.path(r.ID, madeEnding))
+		err := os.Remove(j.path(r))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			errs = append(errs, err)
 			return false

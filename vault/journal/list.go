@@ -82,27 +82,9 @@ func (j *Journal) Get(id string) (Record, error) {
 	return Record{}, fmt.Errorf("journal %q: %w: %s, %s", id, ErrAmbiguous, found[0].ID, found[1].ID)
 }
 
-// Group returns the completed changes of a group, newest first, without their
-// hunks.
-func (j *Journal) Group(group string) []Record {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	var list []Record
-	for _, r := range slices.Backward(j.records) {
-		if r.Group == group && r.State != StateIntent {
-			list = append(list, r)
-		}
-	}
-	return list
-}
-
 // read returns the record known with its hunks.
 func (j *Journal) read(known Record) (Record, error) {
-	ending := madeEnding
-	if known.State == StateIntent {
-		ending = intentEnding
-	}
-	data, err := os.ReadFile(j.path(known.ID, ending))
+	data, err := os.ReadFile(j.path(known))
 	if err != nil {
 		return Record{}, fmt.Errorf("journal: %w", err)
 	}

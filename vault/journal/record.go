@@ -13,22 +13,23 @@ import (
 
 // A Record is the journal's description of one change of one file.
 type Record struct {
-	ID    string    // sorts by time; short enough to type
-	Group string    // shared by changes that are undone together; otherwise equal to ID
-	Time  time.Time // when the change began
+	ID    string    `json:"id"`    // sorts by time; short enough to type
+	Group string    `json:"group"` // shared by changes that are undone together; otherwise equal to ID
+	Time  time.Time `json:"time"`  // when the change began
 
-	Path string // the file; for a move, its old path
-	To   string // the new path of a moved file, otherwise ""
+	Path string `json:"-"` // the file; for a move, its old path
+	To   string `json:"-"` // the new path of a moved file, otherwise ""
 
-	Cause  string   // as in vault.Change
-	Reason string   // as in vault.Change
-	Undoes []string // IDs of the changes that this change reverses, newest first
+	Cause  string   `json:"cause"`            // as in vault.Change
+	Reason string   `json:"reason,omitempty"` // as in vault.Change
+	Undoes []string `json:"undoes,omitempty"` // IDs of the changes that this change reverses, newest first
 
-	Before, After string // digests of the whole file, "" if there is no file
-	Temp          string // name of the temporary file next to the file
-	State         State
-	Hunks         []Hunk // the differences between old and new content
-	Forgotten     bool   // some hunks were removed or never recorded
+	Before    string `json:"before"` // digest of the whole file, "" if there is no file
+	After     string `json:"after"`  // likewise
+	Temp      string `json:"-"`      // name of the temporary file next to the file
+	State     State  `json:"-"`
+	Hunks     []Hunk `json:"-"`                   // the differences between old and new content
+	Forgotten bool   `json:"forgotten,omitempty"` // some hunks were removed or never recorded
 }
 
 // FilePath returns the path of the file after the change.
@@ -72,20 +73,11 @@ func DigestOf(hash [32]byte) string {
 // grows with the change. The header contains a checksum of the second line, so
 // that damaged hunks never reach a memory file.
 type header struct {
-	ID     string    `json:"id"`
-	Group  string    `json:"group"`
-	Time   time.Time `json:"time"`
-	Path   rawName   `json:"path"`
-	To     rawName   `json:"to,omitzero"`
-	Cause  string    `json:"cause"`
-	Reason string    `json:"reason,omitempty"`
-	Undoes []string  `json:"undoes,omitempty"`
-	Before string    `json:"before"`
-	After  string    `json:"after"`
-	Temp   rawName   `json:"temp,omitzero"`
-	Hunks  string    `json:"hunks"`
-
-	Forgotten bool `json:"forgotten,omitempty"`
+	Record
+	Path  rawName `json:"path"`
+	To    rawName `json:"to,omitzero"`
+	Temp  rawName `json:"temp,omitzero"`
+	Hunks string  `json:"hunks"` // digest of the second line
 }
 
 // A rawName is a file name. It may contain any bytes, and JSON strings cannot
@@ -119,46 +111,38 @@ func (r *Record) encode() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	first, err := json.Marshal(header{
-		ID: r.ID, Group: r.Group, Time: r.Time.UTC(), Path: rawName(r.Path), To: rawName(r.To),
-		Cause: r.Cause, Reason: r.Reason, Undoes: r.Undoes,
-		Before: r.Before, After: r.After, Temp: rawName(r.Temp), Hunks: Digest(hunks),
-		Forgotten: r.Forgotten,
-	})
+	h := header{*r, rawName(r.Path), rawName(r.To), rawName(r.Temp), Digest(hunks)}
+	h.Time = r.Time.UTC()
+	first, err := json.Marshal(h)
 	if err != nil {
 		return nil, err
 	}
 	return bytes.Join([][]byte{first, hunks, nil}, []byte("\n")), nil
 }
 
-// decodeHeader parses the first line of a record's file.
-func decodeHeader(line []byte) (Record, error) {
+// decodeHeader parses the first line of a record's file. It also returns the
+// checksum of the second line.
+func decodeHeader(line []byte) (r Record, hunks string, err error) {
 	var h header
 	dec := json.NewDecoder(bytes.NewReader(line))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(&h); err != nil {
-		return Record{}, fmt.Errorf("not a record: %w", err)
+		return Record{}, "", fmt.Errorf("not a record: %w", err)
 	}
-	return Record{
-		ID: h.ID, Group: h.Group, Time: h.Time, Path: string(h.Path), To: string(h.To),
-		Cause: h.Cause, Reason: h.Reason, Undoes: h.Undoes,
-		Before: h.Before, After: h.After, Temp: string(h.Temp), Forgotten: h.Forgotten,
-	}, nil
+	r = h.Record
+	r.Path, r.To, r.Temp = string(h.Path), string(h.To), string(h.Temp)
+	return r, h.Hunks, nil
 }
 
 // decode parses a record's file and checks that its hunks match the checksum.
 func decode(data []byte) (Record, error) {
 	first, hunks, _ := bytes.Cut(data, []byte("\n"))
-	r, err := decodeHeader(first)
+	r, digest, err := decodeHeader(first)
 	if err != nil {
 		return Record{}, err
 	}
-	var h header
-	if err := json.Unmarshal(first, &h); err != nil {
-		return Record{}, err
-	}
 	hunks = bytes.TrimSuffix(hunks, []byte("\n"))
-	if Digest(hunks) != h.Hunks {
+	if Digest(hunks) != digest {
 		return Record{}, fmt.Errorf("damaged: the lines are not those that were written")
 	}
 	return r, json.Unmarshal(hunks, &r.Hunks)

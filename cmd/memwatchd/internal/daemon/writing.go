@@ -56,7 +56,7 @@ func (d *daemon) lend(m *ops.Memory) {
 		return
 	}
 	m.Writer, m.Todos = d.writer, d.todos
-	m.Undoer = &vault.Undoer{Vault: d.vault, Journal: d.writer.Journal, Writer: d.writer}
+	m.Undoer = &vault.Undoer{Writer: d.writer}
 	m.Compactor, m.Compress, m.Turn = d.upkeep.compactor, d.upkeep.compress, &d.upkeep.turn
 	m.Used = d.upkeep.compactor.Uses.Used
 }
