@@ -182,7 +182,7 @@ func withinAny(path string, dirs map[string]bool) bool {
 		if path == "" {
 			return false
 		}
-		path, _, _ = cutLast(path)
+		path, _ = cutLast(path)
 	}
 	return true
 }

@@ -138,7 +138,7 @@ func (w *Writer) makeDir(parent int, name string) (int, error) {
 func (w *Writer) remove(s *spot, old *source, c *Change, foreign time.Time) (Written, error) {
 	away := &draft{name: draftName()}
 	return w.journalled(s, c, away, old.Data, nil, foreign, func() error {
-		if err := w.takeAway(s, old, away.temp()); err != nil {
+		if err := w.rename(s, &spot{dir: s.dir, base: away.temp()}, old, "take away", "put back"); err != nil {
 			return err
 		}
 		err := w.syncDir(s)
@@ -148,39 +148,4 @@ func (w *Writer) remove(s *spot, old *source, c *Change, foreign time.Time) (Wri
 		}
 		return err
 	})
-}
-
-// takeAway gives a file a temporary name, if the file is still the version
-// read.
-func (w *Writer) takeAway(s *spot, old *source, temp string) error {
-	hold, err := w.lease(old.fd)
-	if err != nil {
-		return err
-	}
-	defer hold.release()
-	now, err := w.look(s.dir, s.base)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	if err != nil || now.stamp != old.Stamp || now.hash != old.hash || !hold.held() {
-		return errLost
-	}
-	err = w.call("take away", func() error { return supported(renameNew(s.dir, s.base, s.dir, temp)) })
-	if errors.Is(err, fs.ErrNotExist) {
-		return errLost
-	}
-	if err != nil {
-		return err
-	}
-	out, err := w.look(s.dir, temp)
-	if err == nil && out.same(look{old.Stamp, old.hash}) && hold.held() {
-		return nil
-	}
-	// If another program has created a new file meanwhile, that file stays, and
-	// settle resolves the temporary file by its content.
-	err = errors.Join(err, w.call("put back", func() error { return renameNew(s.dir, temp, s.dir, s.base) }))
-	if err != nil && !errors.Is(err, fs.ErrExist) {
-		return err
-	}
-	return errLost
 }

@@ -98,9 +98,7 @@ func runs(pid int, host string) bool {
 
 // readHead returns at most the first size bytes of a regular file.
 func readHead(path string, size int) ([]byte, error) {
-	fd, err := retry(func() (int, error) {
-		return unix.Open(path, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
-	})
+	fd, err := openAt(unix.AT_FDCWD, path, readOnly)
 	if err != nil {
 		return nil, err
 	}

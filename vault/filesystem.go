@@ -32,18 +32,14 @@ type FileSystem struct {
 // are not memory and which [Writer.Repair] would remove, and removes them
 // again.
 func TryExchange(dir string) (err error) {
-	fd, err := retry(func() (int, error) {
-		return unix.Open(dir, pathOnly|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-	})
+	fd, err := openAt(unix.AT_FDCWD, dir, pathOnly|unix.O_DIRECTORY)
 	if err != nil {
 		return rootError(dir, err)
 	}
 	defer unix.Close(fd)
 	a, b := draftName(), draftName()
 	for _, name := range []string{a, b} {
-		file, err := retry(func() (int, error) {
-			return unix.Openat(fd, name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
-		})
+		file, err := openAt(fd, name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW)
 		if err != nil {
 			return pathError("try to write", filepath.Join(dir, name), err)
 		}

@@ -54,20 +54,11 @@ func (w *Writer) EditKept(ctx context.Context, path string, edit func(kept *File
 }
 
 func (w *Writer) editKept(s *spot, edit func(*File) ([]byte, error)) (bool, error) {
-	fd, err := w.Vault.openFile(s.dir, s.base)
+	old, err := w.openSource(s)
 	if err != nil {
 		return false, err
 	}
-	old := &source{fd: fd}
 	defer old.close()
-	if err := unix.Fstat(fd, &old.stat); err != nil {
-		return false, err
-	}
-	old.File, err = w.Vault.readAt(s.dir, s.base, s.path)
-	if err != nil {
-		return false, err
-	}
-	old.hash = hashOf(old.Data)
 	data, err := edit(&old.File)
 	if err != nil || data == nil || string(data) == string(old.Data) {
 		return false, err

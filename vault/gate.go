@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"time"
 	"unicode/utf8"
 
@@ -68,12 +69,10 @@ func conflicted(data []byte) bool {
 
 // explain converts an error to the error that Write returns for the file.
 func explain(path string, err error) error {
-	var wait *WaitError
-	var refused *RefusedError
+	_, wait := errors.AsType[*WaitError](err)
+	_, refused := errors.AsType[*RefusedError](err)
 	switch {
-	case err == nil:
-		return nil
-	case errors.As(err, &wait), errors.As(err, &refused):
+	case err == nil, wait, refused:
 		return err
 	case errors.Is(err, errNoExchange):
 		return &RefusedError{path, errNoExchange.Error()}
@@ -98,12 +97,8 @@ func explain(path string, err error) error {
 // passing reports whether an error does not concern the file but a lack of
 // resources or a failing disk.
 func passing(err error) bool {
-	for _, errno := range []error{unix.ENOSPC, unix.EDQUOT, unix.EIO, unix.ENOMEM, unix.EMFILE, unix.ENFILE} {
-		if errors.Is(err, errno) {
-			return true
-		}
-	}
-	return false
+	causes := []error{unix.ENOSPC, unix.EDQUOT, unix.EIO, unix.ENOMEM, unix.EMFILE, unix.ENFILE}
+	return slices.ContainsFunc(causes, func(errno error) bool { return errors.Is(err, errno) })
 }
 
 // mayTouch returns why a file must not be changed now, or nil. foreign is the

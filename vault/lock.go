@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"io"
 	"os"
 
 	"golang.org/x/sys/unix"
@@ -58,14 +57,8 @@ func AcquireLock(path string, who Holder) (*Lock, error) {
 		if err != unix.EWOULDBLOCK {
 			return nil, fmt.Errorf("lock %s: %w", path, err)
 		}
-		locked := &LockedError{Path: path}
-		if text, err := io.ReadAll(io.LimitReader(file, 4096)); err == nil {
-			// Half-written or foreign text does not identify a process.
-			if json.Unmarshal(text, &locked.Holder) != nil {
-				locked.Holder = Holder{}
-			}
-		}
-		return nil, locked
+		holder, _ := ReadHolder(path)
+		return nil, &LockedError{path, holder}
 	}
 	l := &Lock{file}
 	l.write(who)
@@ -74,7 +67,8 @@ func AcquireLock(path string, who Holder) (*Lock, error) {
 
 // ReadHolder returns the holder that the lock's file names and reports whether
 // a process with that ID runs. It does not touch the lock. A released lock's
-// file is empty, and a killed process does not run. The result is information
+// file is empty, half-written or foreign text identifies no process, and a
+// killed process does not run. The result is information
 // for the user: only acquiring the lock shows for certain that it is free, and
 // acquiring it would lock out a process that needs it at that moment.
 func ReadHolder(path string) (Holder, bool) {

@@ -71,8 +71,13 @@ func (w *Writer) move(s, target *spot, old *source, c *Change, foreign time.Time
 		return Written{}, fmt.Errorf("%w: %w", errJournal, err)
 	}
 	disown := w.own(target.path, old.hash, foreign)
-	if err = w.rename(s, target, old); err == nil {
-		if err = errors.Join(w.syncDir(target), w.syncDir(s)); err != nil {
+	err = w.rename(s, target, old, "move", "move back")
+	switch {
+	case errors.Is(err, fs.ErrExist):
+		err = &RefusedError{s.path, fmt.Sprintf("there is a %s already; move one of them out of the way", target.path)}
+	case err == nil:
+		err = errors.Join(w.syncDir(target), w.syncDir(s))
+		if err != nil {
 			err = errors.Join(err,
 				w.call("move back", func() error { return renameNew(target.dir, target.base, s.dir, s.base) }))
 		}
@@ -100,35 +105,32 @@ func (w *Writer) move(s, target *spot, old *source, c *Change, foreign time.Time
 	return Written{}, err
 }
 
-// rename moves a file, if the file is still the version read.
-func (w *Writer) rename(s, target *spot, old *source) error {
+// rename moves a file to a name that does not exist, if the file is still the
+// version read. On errLost another program saved the file, which has its old
+// name again. The system calls are named do and undo.
+func (w *Writer) rename(s, target *spot, old *source, do, undo string) error {
 	hold, err := w.lease(old.fd)
 	if err != nil {
 		return err
 	}
 	defer hold.release()
-	now, err := w.look(s.dir, s.base)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := w.unchanged(s, old, hold); err != nil {
 		return err
 	}
-	if err != nil || now.stamp != old.Stamp || now.hash != old.hash || !hold.held() {
+	err = w.call(do, func() error { return supported(renameNew(s.dir, s.base, target.dir, target.base)) })
+	if errors.Is(err, fs.ErrNotExist) {
 		return errLost
 	}
-	err = w.call("move", func() error { return supported(renameNew(s.dir, s.base, target.dir, target.base)) })
-	switch {
-	case errors.Is(err, fs.ErrExist):
-		return &RefusedError{s.path, fmt.Sprintf("there is a %s already; move one of them out of the way", target.path)}
-	case errors.Is(err, fs.ErrNotExist):
-		return errLost
-	case err != nil:
+	if err != nil {
 		return err
 	}
 	out, err := w.look(target.dir, target.base)
 	if err == nil && out.same(look{old.Stamp, old.hash}) && hold.held() {
 		return nil
 	}
-	err = errors.Join(err,
-		w.call("move back", func() error { return renameNew(target.dir, target.base, s.dir, s.base) }))
+	// If another program has created a new file meanwhile, that file stays, and
+	// settle resolves the moved file by its content.
+	err = errors.Join(err, w.call(undo, func() error { return renameNew(target.dir, target.base, s.dir, s.base) }))
 	if err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}

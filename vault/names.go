@@ -29,7 +29,7 @@ func (v *Vault) Skips(path string, dir bool) string {
 
 // skipDir returns why a directory is excluded, given that its parent is not.
 func skipDir(path string, rules *rules) string {
-	if _, base, _ := cutLast(path); base[0] == '.' {
+	if _, base := cutLast(path); base[0] == '.' {
 		return "hidden directory"
 	}
 	if rules.ignored(path, true) {
@@ -47,7 +47,7 @@ func (v *Vault) skipFile(path string, rules *rules) string {
 		if reason := v.Skip(path); reason != "" {
 			return reason
 		}
-	} else if _, base, _ := cutLast(path); strings.IndexByte(".#~", base[0]) >= 0 {
+	} else if _, base := cutLast(path); strings.IndexByte(".#~", base[0]) >= 0 {
 		return "hidden or temporary file"
 	}
 	if rules.ignored(path, false) {

@@ -12,9 +12,7 @@ import (
 // openRoot opens the root itself, which the user may have configured as a
 // symbolic link.
 func (v *Vault) openRoot() (int, error) {
-	fd, err := retry(func() (int, error) {
-		return unix.Open(v.Dir, pathOnly|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-	})
+	fd, err := openAt(unix.AT_FDCWD, v.Dir, pathOnly|unix.O_DIRECTORY)
 	if err != nil {
 		return -1, rootError(v.Dir, err)
 	}
@@ -33,8 +31,8 @@ func at[T any](v *Vault, path string, do func(dir int, base string) (T, error)) 
 			return none, err
 		}
 		defer unix.Close(root)
-		parent, base, nested := cutLast(path)
-		if !nested {
+		parent, base := cutLast(path)
+		if parent == "" {
 			return do(root, base)
 		}
 		dir, err := openDir(root, parent, pathOnly)
@@ -62,10 +60,16 @@ func (v *Vault) openFile(dir int, base string) (int, error) {
 	if _, err := v.lstat(dir, base); err != nil {
 		return -1, err
 	}
-	fd, err := retry(func() (int, error) {
-		return unix.Openat(dir, base, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
-	})
+	fd, err := openAt(dir, base, readOnly)
 	return fd, translate(err)
+}
+
+// readOnly opens a file without following a link or waiting for a pipe.
+const readOnly = unix.O_RDONLY | unix.O_NOFOLLOW | unix.O_NONBLOCK
+
+// openAt opens a file. It creates files that only this user can access.
+func openAt(dir int, name string, flags int) (int, error) {
+	return retry(func() (int, error) { return unix.Openat(dir, name, flags|unix.O_CLOEXEC, 0o600) })
 }
 
 // stepwise opens path one component at a time and follows no symbolic link.
@@ -73,7 +77,7 @@ func stepwise(root int, path string, flags int) (int, error) {
 	dir := root
 	for {
 		name, rest, more := strings.Cut(path, "/")
-		fd, err := retry(func() (int, error) { return unix.Openat(dir, name, flags, 0) })
+		fd, err := openAt(dir, name, flags)
 		if err == unix.ENOTDIR {
 			// The kernel reports ENOTDIR for a link, even if it leads to a
 			// directory.
@@ -141,11 +145,9 @@ func exhausted(err error) bool {
 	return errors.Is(err, unix.EMFILE) || errors.Is(err, unix.ENFILE)
 }
 
-// cutLast splits off the last component of a path.
-func cutLast(path string) (parent, base string, nested bool) {
+// cutLast splits off the last component of a path. The parent is "" for a file
+// in the root.
+func cutLast(path string) (parent, base string) {
 	i := strings.LastIndexByte(path, '/')
-	if i < 0 {
-		return "", path, false
-	}
-	return path[:i], path[i+1:], true
+	return path[:max(i, 0)], path[i+1:]
 }

@@ -29,9 +29,7 @@ func PrivateDir(path string) error {
 	if err := os.MkdirAll(path, 0o700); err != nil {
 		return fmt.Errorf("private directory: %w", err)
 	}
-	fd, err := retry(func() (int, error) {
-		return unix.Open(path, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
-	})
+	fd, err := openAt(unix.AT_FDCWD, path, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW)
 	if err == unix.ELOOP || err == unix.ENOTDIR {
 		err = errors.New("is a symbolic link; name the directory itself")
 	}
@@ -64,9 +62,7 @@ func PrivateDir(path string) error {
 	if slices.Contains(names, tagName) {
 		return nil
 	}
-	tag, err := retry(func() (int, error) {
-		return unix.Openat(fd, tagName, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_CLOEXEC, 0o600)
-	})
+	tag, err := openAt(fd, tagName, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL)
 	if err != nil {
 		return privateError(filepath.Join(path, tagName), err)
 	}

@@ -56,9 +56,7 @@ func (w rechecks) clearTemp(s *spot, r journal.Record, made bool) (happened bool
 	if err := w.discard(s.dir, draftOf(r.Temp)); err != nil {
 		return false, err
 	}
-	if fd, err := retry(func() (int, error) {
-		return unix.Openat(s.dir, r.Temp, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
-	}); err == nil {
+	if fd, err := openAt(s.dir, r.Temp, readOnly); err == nil {
 		defer unix.Close(fd)
 		hold, err := w.lease(fd)
 		if err != nil {
@@ -118,10 +116,7 @@ func (w rechecks) keep(s *spot, r journal.Record) error {
 	if err != nil {
 		return err
 	}
-	parent, _, nested := cutLast(s.path)
-	if !nested {
-		parent = ""
-	}
+	parent, _ := cutLast(s.path)
 	w.kept(joinPath(parent, name))
 	return nil
 }

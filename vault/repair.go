@@ -128,6 +128,6 @@ func joinPath(dir, base string) string {
 
 // beside returns the path of a file of the same name in another directory.
 func beside(dir, path string) string {
-	_, base, _ := cutLast(path)
+	_, base := cutLast(path)
 	return joinPath(dir, base)
 }

@@ -36,10 +36,7 @@ func (w *Writer) open(path string) (*spot, error) {
 		return nil, err
 	}
 	defer unix.Close(root)
-	parent, base, nested := cutLast(path)
-	if !nested {
-		parent, base = "", path
-	}
+	parent, base := cutLast(path)
 	dir, err := openDir(root, parent, unix.O_RDONLY)
 	if err != nil {
 		return nil, err
@@ -110,30 +107,40 @@ func (w *Writer) read(ctx context.Context, s *spot, asked bool) (*source, error)
 	if err := w.believe(ctx, s, asked); err != nil {
 		return nil, err
 	}
-	fd, err := w.Vault.openFile(s.dir, s.base)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, errLost // it was there a moment ago
-	}
-	if err != nil {
-		return nil, err
-	}
-	o := &source{fd: fd}
-	if err := unix.Fstat(fd, &o.stat); err != nil {
-		o.close()
-		return nil, err
-	}
-	o.File, err = w.Vault.readAt(s.dir, s.base, s.path)
+	o, err := w.openSource(s)
 	switch {
-	case err == nil && o.Unsettled:
+	case errors.Is(err, ErrChanging), errors.Is(err, fs.ErrNotExist): // it was there a moment ago
+		return nil, errLost
+	case err != nil:
+		return nil, err
+	case o.Unsettled:
 		err = errOpen
-	case errors.Is(err, ErrChanging), errors.Is(err, fs.ErrNotExist), err == nil && o.Stamp != stampOf(&o.stat):
+	case o.Stamp != stampOf(&o.stat):
 		err = errLost
-	case err == nil:
-		o.hash = hashOf(o.Data)
+	default:
 		return o, nil
 	}
 	o.close()
 	return nil, err
+}
+
+// openSource opens and reads a file.
+func (w *Writer) openSource(s *spot) (*source, error) {
+	fd, err := w.Vault.openFile(s.dir, s.base)
+	if err != nil {
+		return nil, err
+	}
+	o := &source{fd: fd}
+	err = unix.Fstat(fd, &o.stat)
+	if err == nil {
+		o.File, err = w.Vault.readAt(s.dir, s.base, s.path)
+	}
+	if err != nil {
+		o.close()
+		return nil, err
+	}
+	o.hash = hashOf(o.Data)
+	return o, nil
 }
 
 // believe returns fs.ErrNotExist if the file is missing. If the file existed
@@ -263,10 +270,8 @@ func (w *Writer) swap(s *spot, old *source, d *draft) error {
 		return err
 	}
 	defer hold.release()
-	if now, err := w.look(s.dir, s.base); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := w.unchanged(s, old, hold); err != nil {
 		return err
-	} else if err != nil || now.stamp != old.Stamp || now.hash != old.hash || !hold.held() {
-		return errLost
 	}
 	err = w.call("exchange", func() error { return supported(exchange(s.dir, temp, s.base)) })
 	if errors.Is(err, fs.ErrNotExist) {
@@ -283,6 +288,19 @@ func (w *Writer) swap(s *spot, old *source, d *draft) error {
 		return err
 	}
 	return errLost
+}
+
+// unchanged returns errLost unless the file is still the version read and no
+// program waits to write it.
+func (w *Writer) unchanged(s *spot, old *source, hold *lease) error {
+	now, err := w.look(s.dir, s.base)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err != nil || now.stamp != old.Stamp || now.hash != old.hash || !hold.held() {
+		return errLost
+	}
+	return nil
 }
 
 // exchangeHold bounds the lease during an exchange, which takes about a
@@ -335,10 +353,7 @@ func (w *Writer) makeDraft(s *spot, data []byte, old *source) (*draft, error) {
 	d := &draft{name: draftName()}
 	var f *os.File
 	err := w.call("create temporary file", func() error {
-		fd, err := retry(func() (int, error) {
-			return unix.Openat(s.dir, d.name, unix.O_RDWR|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC,
-				0o600)
-		})
+		fd, err := openAt(s.dir, d.name, unix.O_RDWR|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW)
 		if err == nil {
 			f = os.NewFile(uintptr(fd), d.name)
 		}
@@ -471,9 +486,7 @@ func (w *Writer) look(dir int, base string) (l look, err error) {
 		if st.Mode&unix.S_IFMT != unix.S_IFREG {
 			return nil
 		}
-		fd, err := retry(func() (int, error) {
-			return unix.Openat(dir, base, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
-		})
+		fd, err := openAt(dir, base, readOnly)
 		if err == unix.EACCES || err == unix.ELOOP {
 			return nil
 		}

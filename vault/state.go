@@ -23,10 +23,7 @@ const maxState = 256 << 20
 func WriteState(path string, data []byte) error {
 	// The name is fixed, so that crashes leave at most one such file.
 	draft := path + journal.DraftEnding
-	fd, err := retry(func() (int, error) {
-		return unix.Open(draft, unix.O_WRONLY|unix.O_CREAT|unix.O_TRUNC|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC,
-			0o600)
-	})
+	fd, err := openAt(unix.AT_FDCWD, draft, unix.O_WRONLY|unix.O_CREAT|unix.O_TRUNC|unix.O_NOFOLLOW|unix.O_NONBLOCK)
 	if err != nil {
 		return pathError("write state", path, err)
 	}
@@ -59,9 +56,7 @@ func WriteState(path string, data []byte) error {
 // ReadState returns the content of a file written by WriteState. If the file is
 // missing, the error is an [fs.ErrNotExist].
 func ReadState(path string) ([]byte, error) {
-	fd, err := retry(func() (int, error) {
-		return unix.Open(path, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
-	})
+	fd, err := openAt(unix.AT_FDCWD, path, readOnly)
 	if err != nil {
 		return nil, pathError("read state", path, err)
 	}

@@ -80,7 +80,7 @@ func (p *undoPlan) make(records []journal.Record) {
 	for {
 		before := len(p.failed)
 		p.whole = nil
-		chosen, undone, files := map[string]bool{}, map[string]bool{}, memoryFiles{vault: p.writer.Vault}
+		chosen, undone, files := map[string]bool{}, map[string]bool{}, memoryFiles{p.writer.Vault, map[string][]byte{}}
 		for _, r := range records {
 			chosen[r.ID], undone[r.ID] = true, r.State == journal.StateUndone
 		}
@@ -149,9 +149,6 @@ func (f *memoryFiles) reverse(r journal.Record) error {
 		if there != nil {
 			return &ConflictError{r.ID, r.Path, "there is another file of that name; move it away and try again"}
 		}
-	}
-	if f.known == nil {
-		f.known = map[string][]byte{}
 	}
 	f.known[at] = nil
 	f.known[r.Path] = data

@@ -11,9 +11,11 @@
 package vault
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -51,12 +53,8 @@ var (
 // not exist or is excluded from reading. Any other error means only that this
 // attempt failed, and the content last read stays valid.
 func Absent(err error) bool {
-	for _, target := range []error{fs.ErrNotExist, ErrSymlink, ErrNotRegular, ErrTooLarge, ErrSkipped} {
-		if errors.Is(err, target) {
-			return true
-		}
-	}
-	return false
+	absent := []error{fs.ErrNotExist, ErrSymlink, ErrNotRegular, ErrTooLarge, ErrSkipped}
+	return slices.ContainsFunc(absent, func(target error) bool { return errors.Is(err, target) })
 }
 
 // A Vault gives access to one root. Set the fields before the first call; all
@@ -87,12 +85,7 @@ type Vault struct {
 	noLeases bool // simulates a system without leases
 }
 
-func (v *Vault) maxFileSize() int64 {
-	if v.MaxFileSize == 0 {
-		return DefaultMaxFileSize
-	}
-	return v.MaxFileSize
-}
+func (v *Vault) maxFileSize() int64 { return cmp.Or(v.MaxFileSize, DefaultMaxFileSize) }
 
 // Root returns the identity of the directory that is currently the root. The
 // error is an [ErrRoot].
@@ -191,8 +184,7 @@ func reasonOf(err error) string {
 	if err == nil || errors.Is(err, fs.ErrNotExist) || errors.Is(err, ErrRoot) {
 		return ""
 	}
-	var path *fs.PathError
-	if errors.As(err, &path) {
+	if path, ok := errors.AsType[*fs.PathError](err); ok {
 		err = path.Err
 	}
 	return err.Error()
@@ -201,11 +193,7 @@ func reasonOf(err error) string {
 // pathError adds the operation and the path to an error, unless it has them
 // already.
 func pathError(op, path string, err error) error {
-	if err == nil {
-		return nil
-	}
-	var done *fs.PathError
-	if errors.As(err, &done) {
+	if _, done := errors.AsType[*fs.PathError](err); err == nil || done {
 		return err
 	}
 	return &fs.PathError{Op: op, Path: path, Err: err}

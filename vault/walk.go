@@ -237,10 +237,7 @@ func (w *walk) read(dir string, tree *memory.Tree) (found []string) {
 // entry observes one entry of the open directory fd. It returns the path if the
 // entry is a directory to be read.
 func (w *walk) entry(fd int, dir string, e fs.DirEntry, tree *memory.Tree) string {
-	path := e.Name()
-	if dir != "" {
-		path = dir + "/" + path
-	}
+	path := joinPath(dir, e.Name())
 	switch {
 	case e.IsDir():
 		if skipDir(path, w.rules) != "" {

@@ -1,6 +1,7 @@
 package vault
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -232,6 +233,8 @@ func (w *Writer) init() {
 		w.queue, w.wake = make(chan struct{}, 1), make(chan struct{}, 1)
 		w.ours, w.seen = make(map[string]ours), make(map[string]sighting)
 		w.spent, w.blown = make(map[string][]time.Time), make(map[string]time.Time)
+		w.counts.waiting, w.counts.refused = make(map[string]hindered), make(map[string]hindered)
+		w.counts.kept = make(map[string]bool)
 	})
 }
 
@@ -289,26 +292,11 @@ func (w *Writer) now() time.Time {
 	return time.Now()
 }
 
-func (w *Writer) logger() *slog.Logger {
-	if w.Logger != nil {
-		return w.Logger
-	}
-	return slog.Default()
-}
+func (w *Writer) logger() *slog.Logger { return cmp.Or(w.Logger, slog.Default()) }
 
-func (w *Writer) maxSize() int64 {
-	if w.MaxSize == 0 {
-		return DefaultMaxFileSize
-	}
-	return w.MaxSize
-}
+func (w *Writer) maxSize() int64 { return cmp.Or(w.MaxSize, DefaultMaxFileSize) }
 
-func (w *Writer) quiet() time.Duration {
-	if w.Quiet == 0 {
-		return DefaultQuiet
-	}
-	return max(0, w.Quiet)
-}
+func (w *Writer) quiet() time.Duration { return max(0, cmp.Or(w.Quiet, DefaultQuiet)) }
 
 func hashOf(data []byte) [32]byte { return sha256.Sum256(data) }
 

@@ -77,20 +77,17 @@ func (w *Writer) forget(from map[string]hindered, now time.Time) {
 // note records the result of a change in the status.
 func (w *Writer) note(path string, written Written, err error) {
 	stamp, _ := w.Vault.Catalogue.Lookup(path)
-	var wait *WaitError
-	var refused *RefusedError
+	wait, isWait := errors.AsType[*WaitError](err)
+	refused, isRefused := errors.AsType[*RefusedError](err)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	c := &w.counts
-	if c.waiting == nil {
-		c.waiting, c.refused = make(map[string]hindered), make(map[string]hindered)
-	}
 	times := c.waiting[path].times + 1
 	delete(c.waiting, path)
 	switch {
-	case errors.As(err, &wait):
+	case isWait:
 		c.waiting[path] = hindered{wait.Reason, stamp, w.now().Add(wait.For + waitingFor), times}
-	case errors.As(err, &refused):
+	case isRefused:
 		c.refused[path] = hindered{reason: refused.Reason, stamp: stamp}
 		if refused.Reason == errNoExchange.Error() {
 			c.unable = refused.Reason
@@ -125,9 +122,6 @@ func (w *Writer) lost(path string) {
 func (w *Writer) kept(path string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.counts.kept == nil {
-		w.counts.kept = make(map[string]bool)
-	}
 	w.counts.kept[path] = true
 	w.logger().Warn("a file holds what somebody has saved, and something was saved later; compare the two, then remove it", "path", path)
 }
