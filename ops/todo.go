@@ -278,7 +278,7 @@ func (m writing) tickOf(c Call, rules *todosync.Rules, w todosync.Wish) (t api.T
 		}
 		return text, list
 	}
-	t.Text, t.Places = places(w.Path, func(f *todosync.File) []int { return rules.Candidates(f, w) })
+	t.Text, t.Places = places(w.Path, func(f *todosync.File) []int { return rules.Candidates(f, &w.Done) })
 	_, done := places(w.Done.Path, func(f *todosync.File) []int { return f.Holding(w) })
 	if len(t.Places) == 0 || len(done) == 0 {
 		return api.TodoTick{}, false

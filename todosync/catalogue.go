@@ -16,10 +16,6 @@ type Catalogue struct {
 	files map[string]*File
 }
 
-// File returns the known state of a file, or nil if the file is unknown. The
-// caller must not modify it.
-func (c *Catalogue) File(path string) *File { return c.files[path] }
-
 // Files returns all known files, sorted by path.
 func (c *Catalogue) Files() []*File {
 	return slices.SortedFunc(maps.Values(c.files), byPath)
@@ -100,7 +96,7 @@ func (c *Catalogue) untick(path string, wishes []Wish, r *Rules) {
 	now := *f
 	now.Boxes = slices.Clone(f.Boxes)
 	for i := range wishes {
-		for _, n := range r.candidates(&now, &wishes[i].Done) {
+		for _, n := range r.Candidates(&now, &wishes[i].Done) {
 			if state := &now.Boxes[n].State; *state == Ticked || *state == Kept {
 				*state = Open
 			}

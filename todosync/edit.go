@@ -15,7 +15,7 @@ func (r *Rules) Tick(doc *memory.Document, wishes []Wish, parse Parse) ([]byte, 
 	f := FileOf(doc)
 	revision := doc.Revise()
 	for i := range wishes {
-		if list := r.candidates(f, &wishes[i].Done); len(list) == 1 && f.Boxes[list[0]].State == Open {
+		if list := r.Candidates(f, &wishes[i].Done); len(list) == 1 && f.Boxes[list[0]].State == Open {
 			b := f.Boxes[list[0]]
 			revision.SetTask(b.Entry, b.Task, memory.Done)
 		}
@@ -39,10 +39,6 @@ func Set(doc *memory.Document, boxes []Copy, state memory.TaskState, may func(*m
 	}
 	return apply(revision, parse)
 }
-
-// Candidates returns the indexes of the boxes of a file that a wish may refer
-// to.
-func (r *Rules) Candidates(f *File, w Wish) []int { return r.candidates(f, &w.Done) }
 
 // is reports whether two boxes are the same, regardless of their state.
 func (b *Box) is(other *Box) bool {

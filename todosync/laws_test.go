@@ -359,3 +359,6 @@ func synchronise(here, there *world, base map[string][]byte) bool {
 	wrote := append(here.step(toHere), there.step(toThere)...)
 	return len(toHere)+len(toThere)+len(wrote) > 0
 }
+
+// File returns the known state of a file, or nil if the file is unknown.
+func (c *Catalogue) File(path string) *File { return c.files[path] }

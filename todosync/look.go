@@ -58,21 +58,16 @@ func (s *Syncer) readAll(paths []string, rules *Rules) []*File {
 		f := s.read(path, rules)
 		s.mu.Lock()
 		s.anewLocked(path, f)
-		s.mu.Unlock()
-		if f == nil {
-			continue
-		}
-		s.mu.Lock()
-		if o, ok := s.ours[path]; ok && !f.Gone && f.Hash == o.before && s.now().Sub(o.at) < hindsight {
+		o, ok := s.ours[path]
+		switch {
+		case f == nil:
+		case ok && !f.Gone && f.Hash == o.before && s.now().Sub(o.at) < hindsight:
 			s.hintLocked(path) // read again later
-			f = nil
-		} else {
+		default:
 			delete(s.ours, path)
-		}
-		s.mu.Unlock()
-		if f != nil {
 			files = append(files, f)
 		}
+		s.mu.Unlock()
 	}
 	return files
 }
@@ -121,7 +116,7 @@ func (s *Syncer) read(path string, rules *Rules) *File {
 func (s *Syncer) learn(files []*File, rules *Rules) {
 	s.mu.Lock()
 	s.catalogue.Forget(rules.First)
-	done := s.learnLocked(s.catalogue, files, rules)
+	done := s.learnLocked(files, rules)
 	if s.dirty.IsZero() && len(files) > 0 {
 		s.dirty = s.now()
 	}
@@ -131,7 +126,8 @@ func (s *Syncer) learn(files []*File, rules *Rules) {
 	}
 }
 
-func (s *Syncer) learnLocked(c *Catalogue, files []*File, rules *Rules) []Copy {
+func (s *Syncer) learnLocked(files []*File, rules *Rules) []Copy {
+	c := s.catalogue
 	done, moved := c.Learn(files, s.wishes, rules)
 	if s.Off {
 		done = nil

@@ -98,7 +98,7 @@ func (c *Catalogue) judge(w Wish, r *Rules, x *boxIndex) verdict {
 	case !source.holds(&w.Done):
 		return unwanted
 	}
-	list := r.candidates(f, &w.Done)
+	list := r.Candidates(f, &w.Done)
 	open := func(i int) bool { return f.Boxes[i].State == Open }
 	switch {
 	case !slices.ContainsFunc(list, open):

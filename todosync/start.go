@@ -85,6 +85,8 @@ func (s *Syncer) recall() (first bool) {
 	if s.catalogue != nil {
 		return s.first && !s.started
 	}
+	s.at, s.ours = map[string]*attempt{}, map[string]own{}
+	s.ticks, s.takenBack = map[string]ticks{}, map[string][]Wish{}
 	data, err := vault.ReadState(s.State)
 	if err == nil {
 		s.catalogue, s.wishes, err = decodeState(s.Root, data)

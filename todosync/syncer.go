@@ -1,6 +1,7 @@
 package todosync
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"log/slog"
@@ -138,9 +139,6 @@ func (s *Syncer) TakenBack(path string) {
 		return
 	}
 	delete(s.ticks, path)
-	if s.takenBack == nil {
-		s.takenBack = map[string][]Wish{}
-	}
 	s.takenBack[path] = append(s.takenBack[path], t.wishes...)
 	s.hintLocked(path)
 	s.wakeUpLocked()
@@ -153,31 +151,14 @@ func (s *Syncer) now() time.Time {
 	return time.Now()
 }
 
-func (s *Syncer) logger() *slog.Logger {
-	if s.Logger != nil {
-		return s.Logger
-	}
-	return slog.Default()
-}
+func (s *Syncer) logger() *slog.Logger { return cmp.Or(s.Logger, slog.Default()) }
 
-func (s *Syncer) gather() time.Duration {
-	if s.Gather > 0 {
-		return s.Gather
-	}
-	return DefaultGather
-}
+func (s *Syncer) gather() time.Duration { return cmp.Or(s.Gather, DefaultGather) }
 
 // Rules returns the rules for today.
 func (s *Syncer) Rules() *Rules {
-	days, loc := s.Days, s.Location
-	if days <= 0 {
-		days = DefaultDays
-	}
-	if loc == nil {
-		loc = time.UTC
-	}
 	r := &Rules{Subject: s.Subject}
-	r.First, r.Last = window(s.now().In(loc).Format(time.DateOnly), days)
+	r.First, r.Last = window(s.now().In(cmp.Or(s.Location, time.UTC)).Format(time.DateOnly), cmp.Or(s.Days, DefaultDays))
 	return r
 }
 

@@ -237,10 +237,10 @@ func (r *Rules) fit(a, b *Copy) fit {
 
 func absentOrEqual(a, b string) bool { return a == "" || b == "" || a == b }
 
-// candidates returns the indexes of the boxes that a completion may refer to,
+// Candidates returns the indexes of the boxes that a completion may refer to,
 // open or not. A private completion never matches a public box, because the
 // tick would disclose it. A public completion prefers public boxes.
-func (r *Rules) candidates(f *File, of *Copy) []int {
+func (r *Rules) Candidates(f *File, of *Copy) []int {
 	if !of.Private {
 		if list := r.among(f, of, false); len(list) > 0 {
 			return list

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"slices"
 	"time"
 
 	"github.com/memwatchd/memwatchd/memory"
@@ -25,12 +26,10 @@ const Cause = "todo"
 // the ticked boxes.
 func (s *Syncer) write(ctx context.Context) (ticked []Copy) {
 	s.mu.Lock()
-	if len(s.wishes) > 0 { // the day may have changed
-		s.wishes = merge(s.catalogue.Standing(s.wishes, s.Rules()), nil)
-	}
+	s.wishes = s.catalogue.Standing(s.wishes, s.Rules()) // the day may have changed
 	s.mu.Unlock()
 	group := ""
-	for path, wishes := range s.due() {
+	for path, wishes := s.dueAfter(""); path != ""; path, wishes = s.dueAfter(path) {
 		// Save the wish before acting on it, so that a restart does not take
 		// the tick for a manual change.
 		if ctx.Err() != nil || !s.save(true) {
@@ -47,21 +46,6 @@ func (s *Syncer) write(ctx context.Context) (ticked []Copy) {
 		s.save(true)
 	}
 	return ticked
-}
-
-// due yields the wishes that can be attempted now, grouped by file in the order
-// of paths.
-func (s *Syncer) due() func(yield func(string, []Wish) bool) {
-	return func(yield func(string, []Wish) bool) {
-		last := ""
-		for {
-			path, list := s.dueAfter(last)
-			if path == "" || !yield(path, list) {
-				return
-			}
-			last = path
-		}
-	}
 }
 
 // dueAfter returns the first path after last that has wishes to attempt now,
@@ -122,12 +106,9 @@ func (s *Syncer) tick(ctx context.Context, path string, wishes []Wish, group str
 			}
 		}
 		s.mu.Lock()
-		if s.ours == nil {
-			s.ours = map[string]own{}
-		}
 		s.ours[path] = own{before.Hash, s.now()}
 		s.rememberLocked(path, wishes)
-		s.learnLocked(s.catalogue, []*File{after}, rules)
+		s.learnLocked([]*File{after}, rules)
 		s.dirty = s.now()
 		s.mu.Unlock()
 		s.logger().Info("ticked what was done elsewhere", "path", path, "tasks", len(wishes))
@@ -142,9 +123,6 @@ const settledAfter = time.Hour
 // rememberLocked records the wishes that a write fulfilled, in case the write
 // is reverted.
 func (s *Syncer) rememberLocked(path string, wishes []Wish) {
-	if s.ticks == nil {
-		s.ticks = map[string]ticks{}
-	}
 	now := s.now()
 	maps.DeleteFunc(s.ticks, func(_ string, t ticks) bool { return now.Sub(t.at) > settledAfter })
 	s.ticks[path] = ticks{wishes, now}
@@ -171,13 +149,8 @@ func reasonOf(wishes []Wish) string {
 func (s *Syncer) drop(path string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var left []Wish
-	for _, w := range s.wishes {
-		if w.Path != path {
-			left = append(left, w)
-		}
-	}
-	s.wishes, s.dirty = left, s.now()
+	s.wishes = slices.DeleteFunc(s.wishes, func(w Wish) bool { return w.Path == path })
+	s.dirty = s.now()
 	delete(s.at, path)
 }
 
@@ -194,9 +167,6 @@ func (s *Syncer) note(path string, err error) {
 	a := s.at[path]
 	if a == nil {
 		a = &attempt{}
-		if s.at == nil {
-			s.at = map[string]*attempt{}
-		}
 		s.at[path] = a
 	}
 	a.wait = min(max(2*a.wait, minWait), maxWait)
