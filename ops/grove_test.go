@@ -210,6 +210,7 @@ func (g *grove) restore(t testing.TB) {
 	}
 	m.Todos = &todosync.Syncer{
 		Files: g, Writer: m.Writer, Parse: g.parse, List: g.listed, State: m.Todos.State, Logger: m.Todos.Logger, Now: m.Now, Location: m.Location,
+		Subject: m.Todos.Subject,
 	}
 	if err := m.Todos.Start(t.Context()); err != nil {
 		t.Fatal(err)

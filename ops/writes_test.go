@@ -158,6 +158,7 @@ func (c *opsCase) disk(t testing.TB) *diskCase {
 	m.Todos = &todosync.Syncer{
 		Files: d, Writer: w, Parse: d.parse, List: d.listed, State: filepath.Join(t.TempDir(), "todosync.json"),
 		Logger: slog.New(slog.DiscardHandler), Now: m.Now, Location: m.Location,
+		Subject: func(owner string) string { return owner },
 	}
 	if err := m.Todos.Start(t.Context()); err != nil {
 		t.Fatal(err)

@@ -64,7 +64,7 @@ type Syncer struct {
 	List func() []Listed
 	// Parse parses a file.
 	Parse func(vault.File) *memory.Document
-	// Subject returns the subject of an owner key; nil uses the key itself.
+	// Subject returns the subject of an owner key.
 	Subject func(owner string) string
 	// State is the path of the file that holds the persistent state.
 	State string

@@ -174,17 +174,10 @@ func (f *File) Copy(box int) Copy { return Copy{f.Path, f.Day, f.Contact, f.Boxe
 
 // Rules decide which boxes are copies of one task and which may be ticked.
 type Rules struct {
-	// Subject returns the subject of an owner key; nil uses the key itself.
+	// Subject returns the subject of an owner key.
 	Subject func(owner string) string
 	// First and Last bound the days whose tasks are ticked.
 	First, Last string
-}
-
-func (r *Rules) subject(owner string) string {
-	if r.Subject == nil {
-		return owner
-	}
-	return r.Subject(owner)
 }
 
 // window returns the period from days before today to one day after today: it
@@ -225,7 +218,7 @@ func (r *Rules) fit(a, b *Copy) fit {
 	case !sameID && (!sameText || longterm), a.Apart, b.Apart, !absentOrEqual(a.Contact, b.Contact):
 		return different
 	}
-	x, y := r.subject(a.Owner), r.subject(b.Owner)
+	x, y := r.Subject(a.Owner), r.Subject(b.Owner)
 	switch {
 	case longterm && x != y, !absentOrEqual(x, y):
 		return different
