@@ -5,7 +5,6 @@ import (
 	"iter"
 	"maps"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/memwatchd/memwatchd/memory"
@@ -121,14 +120,9 @@ func (c *Catalogue) end(began uint64, tree *memory.Tree) {
 	defer c.mu.Unlock()
 	c.walks--
 	if tree != nil {
-		unseen := make(map[string]bool)
-		for _, s := range tree.Skipped {
-			if s.Unseen {
-				unseen[s.Path] = true
-			}
-		}
+		unseen := tree.Unseen()
 		for path, e := range c.entries {
-			if e.look <= began && within(path, tree.From) && !withinAny(path, unseen) {
+			if e.look <= began && memory.Within(path, tree.From) && !memory.WithinAny(path, unseen) {
 				c.set(path, entry{look: began})
 			}
 		}
@@ -167,25 +161,6 @@ func (c *Catalogue) set(path string, e entry) {
 }
 
 func (e entry) empty() bool { return !e.known && e.reason == "" }
-
-// within reports whether path is dir or below it; every path is within "".
-func within(path, dir string) bool {
-	return dir == "" || strings.HasPrefix(path, dir) && (len(path) == len(dir) || path[len(dir)] == '/')
-}
-
-// withinAny reports whether path is one of dirs or below one of them.
-func withinAny(path string, dirs map[string]bool) bool {
-	if len(dirs) == 0 {
-		return false
-	}
-	for !dirs[path] {
-		if path == "" {
-			return false
-		}
-		path, _ = cutLast(path)
-	}
-	return true
-}
 
 func foundByPath(a, b memory.Found) int     { return cmp.Compare(a.Path, b.Path) }
 func skippedByPath(a, b memory.Skipped) int { return cmp.Compare(a.Path, b.Path) }

@@ -122,13 +122,9 @@ func (w *Watcher) appeared(ctx context.Context, buf *buffer, dir string) {
 	if _, ok := w.Disk.Directory(dir); !ok {
 		return
 	}
-	tree, err := w.Disk.Walk(ctx, dir, w.watches.enter)
-	if err != nil {
-		w.unseen(err)
+	tree := w.walk(ctx, dir)
+	if tree == nil {
 		return
-	}
-	if tree.Failed {
-		w.scans.miss()
 	}
 	for _, f := range tree.Files {
 		buf.marks = append(buf.marks, mark{path: f.Path, why: Event})
@@ -201,7 +197,7 @@ func (w *Watcher) below(buf *buffer) {
 	buf.moved = nil
 	among := func(inFlight []string) (paths []string) {
 		add := func(path string) {
-			if withinAny(path, moved) {
+			if memory.WithinAny(path, moved) {
 				paths = append(paths, path)
 			}
 		}

@@ -73,9 +73,7 @@ func (s *scans) request(verify bool) {
 // ask schedules a full scan that Sync does not wait for, such as a periodic
 // one.
 func (s *scans) ask(verify bool) {
-	s.mu.Lock()
-	s.verify = s.verify || verify
-	s.mu.Unlock()
+	s.keep(verify)
 	signal(s.kick)
 }
 
@@ -335,7 +333,7 @@ func (w *Watcher) scan(ctx context.Context) {
 	if delivered := w.scans.walked(tree.Failed); delivered != nil {
 		marks = append(marks, mark{barrier: &barrier{done: delivered}})
 	}
-	w.send(ctx, w.marks, marks)
+	w.send(ctx, marks)
 	w.watches.end()
 	if w.scans.finish(request, root, RootWatched, "") {
 		w.Logger.Info("watching", "path", w.Dir, "files", len(tree.Files), "directories", w.watches.len())
@@ -358,7 +356,7 @@ func (w *Watcher) poll(ctx context.Context) {
 	}
 	dir := unwatched[0].Path
 	for _, u := range unwatched {
-		for !within(u.Path, dir) {
+		for !memory.Within(u.Path, dir) {
 			dir = parent(dir)
 		}
 	}
@@ -367,27 +365,28 @@ func (w *Watcher) poll(ctx context.Context) {
 
 // compareDir compares one directory with the files known in it.
 func (w *Watcher) compareDir(ctx context.Context, dir string) {
-	tree, err := w.Disk.Walk(ctx, dir, w.watches.enter)
-	if err != nil {
-		w.unseen(err)
+	tree := w.walk(ctx, dir)
+	if tree == nil {
 		return
-	}
-	if tree.Failed {
-		w.scans.miss()
 	}
 	among := func(inFlight []string) []string {
 		differ, gone := w.compare(tree, inFlight)
 		return append(differ, gone...)
 	}
-	w.send(ctx, w.marks, []mark{{why: Scan, among: among}})
+	w.send(ctx, []mark{{why: Scan, among: among}})
 }
 
-// unseen records that a walk of part of the root failed: the root may be
-// missing, or too many files are open.
-func (w *Watcher) unseen(err error) {
-	if !errors.Is(err, context.Canceled) {
+// walk walks a part of the root. If that fails, because the root is missing or
+// too many files are open, walk requests a scan and returns nil.
+func (w *Watcher) walk(ctx context.Context, dir string) *memory.Tree {
+	tree, err := w.Disk.Walk(ctx, dir, w.watches.enter)
+	if err != nil && !errors.Is(err, context.Canceled) || err == nil && tree.Failed {
 		w.scans.miss()
 	}
+	if err != nil {
+		return nil
+	}
+	return tree
 }
 
 // compare returns the files whose stamps differ from the known ones, and the
@@ -396,12 +395,12 @@ func (w *Watcher) unseen(err error) {
 func (w *Watcher) compare(tree *memory.Tree, inFlight []string) (differ, gone []string) {
 	known := make(map[string]memory.Stamp)
 	for _, path := range inFlight {
-		if within(path, tree.From) {
+		if memory.Within(path, tree.From) {
 			known[path] = memory.Stamp{}
 		}
 	}
 	for path, stamp := range w.Sink.Known() {
-		if within(path, tree.From) {
+		if memory.Within(path, tree.From) {
 			known[path] = stamp
 		}
 	}
@@ -411,31 +410,12 @@ func (w *Watcher) compare(tree *memory.Tree, inFlight []string) (differ, gone []
 		}
 		delete(known, f.Path)
 	}
-	unseen := make(map[string]bool)
-	for _, s := range tree.Skipped {
-		if s.Unseen {
-			unseen[s.Path] = true
-		}
-	}
+	unseen := tree.Unseen()
 	for path := range known {
-		if !withinAny(path, unseen) {
+		if !memory.WithinAny(path, unseen) {
 			gone = append(gone, path)
 		}
 	}
 	slices.Sort(gone)
 	return differ, gone
-}
-
-// withinAny reports whether path is one of dirs or below one.
-func withinAny(path string, dirs map[string]bool) bool {
-	if len(dirs) == 0 {
-		return false
-	}
-	for !dirs[path] {
-		if path == "" {
-			return false
-		}
-		path = parent(path)
-	}
-	return true
 }

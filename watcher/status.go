@@ -37,14 +37,10 @@ func (w *Watcher) Status() Status {
 		Pending:     int(w.settler.pending.Load()),
 		Held:        w.hold.len(),
 	}
-	var cause string
-	func() {
-		w.scans.mu.Lock()
-		defer w.scans.mu.Unlock()
-		s.Root, cause = w.scans.state, w.scans.cause
-		s.Overflows, s.LastReconcile = w.scans.overflows, w.scans.last
-		s.Unread = w.scans.unread
-	}()
+	w.scans.mu.Lock()
+	s.Root, s.Overflows, s.LastReconcile, s.Unread = w.scans.state, w.scans.overflows, w.scans.last, w.scans.unread
+	cause := w.scans.cause
+	w.scans.mu.Unlock()
 	if s.Root == RootMissing {
 		s.Warnings = append(s.Warnings, cause)
 	}

@@ -162,14 +162,12 @@ func (w *Watcher) cookie(ctx context.Context) bool {
 		return false
 	}
 	defer os.Remove(path)
-	timer := time.NewTimer(cookieWait)
-	defer timer.Stop()
 	select {
 	case <-arrived:
 		return true
 	case <-ctx.Done():
 		return false
-	case <-timer.C:
+	case <-time.After(cookieWait):
 		return false
 	}
 }
@@ -208,13 +206,7 @@ func (s *syncs) arrivedAll() {
 
 // removeCookies removes the cookies left by a killed process.
 func (w *Watcher) removeCookies() {
-	if w.CookieDir == "" {
-		return
-	}
-	entries, err := os.ReadDir(w.CookieDir)
-	if err != nil {
-		return
-	}
+	entries, _ := os.ReadDir(w.CookieDir) // a later cookie reports the error
 	for _, e := range entries {
 		if strings.HasPrefix(e.Name(), cookiePrefix) {
 			os.Remove(filepath.Join(w.CookieDir, e.Name()))

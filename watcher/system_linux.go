@@ -49,10 +49,7 @@ func Remote(dir string) string {
 // watchLimit returns the number of directories that this user's programs may
 // watch, or 0 if it is unknown.
 func watchLimit() int {
-	text, err := os.ReadFile("/proc/sys/fs/inotify/max_user_watches")
-	if err != nil {
-		return 0
-	}
+	text, _ := os.ReadFile("/proc/sys/fs/inotify/max_user_watches")
 	n, _ := strconv.Atoi(strings.TrimSpace(string(text)))
 	return n
 }

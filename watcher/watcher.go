@@ -9,6 +9,7 @@
 package watcher
 
 import (
+	"cmp"
 	"context"
 	"iter"
 	"log/slog"
@@ -117,20 +118,10 @@ type Watcher struct {
 // init sets the defaults. The first exported method called runs it once.
 func (w *Watcher) init() {
 	w.once.Do(func() {
-		for _, d := range []struct {
-			field *time.Duration
-			value time.Duration
-		}{
-			{&w.Settle, DefaultSettle}, {&w.MaxWait, DefaultMaxWait}, {&w.Vanish, DefaultVanish},
-			{&w.Reconcile, DefaultReconcile}, {&w.Verify, DefaultVerify}, {&w.Poll, DefaultPoll},
-		} {
-			if *d.field == 0 {
-				*d.field = d.value
-			}
-		}
-		if w.Logger == nil {
-			w.Logger = slog.New(slog.DiscardHandler)
-		}
+		w.Settle, w.MaxWait = cmp.Or(w.Settle, DefaultSettle), cmp.Or(w.MaxWait, DefaultMaxWait)
+		w.Vanish, w.Reconcile = cmp.Or(w.Vanish, DefaultVanish), cmp.Or(w.Reconcile, DefaultReconcile)
+		w.Verify, w.Poll = cmp.Or(w.Verify, DefaultVerify), cmp.Or(w.Poll, DefaultPoll)
+		w.Logger = cmp.Or(w.Logger, slog.New(slog.DiscardHandler))
 		w.Dir = absolute(w.Dir)
 		w.CookieDir = absolute(w.CookieDir)
 		w.watches.init(w.Dir, w.CookieDir, w.Disk.Directory)
@@ -185,27 +176,25 @@ func (w *Watcher) Name(ctx context.Context, paths []string) {
 	for _, path := range paths {
 		marks = append(marks, mark{path: path, why: Scan})
 	}
-	w.send(ctx, w.marks, marks)
+	w.send(ctx, marks)
 }
 
 // send sends marks to the settler.
-func (w *Watcher) send(ctx context.Context, to chan []mark, marks []mark) {
+func (w *Watcher) send(ctx context.Context, marks []mark) {
 	if len(marks) == 0 {
 		return
 	}
 	select {
-	case to <- marks:
+	case w.marks <- marks:
 	case <-ctx.Done():
 	}
 }
 
 // absolute returns the path under which the notifier reports a directory.
 func absolute(dir string) string {
-	if dir == "" {
-		return ""
+	abs, err := filepath.Abs(dir)
+	if dir == "" || err != nil {
+		return dir
 	}
-	if abs, err := filepath.Abs(dir); err == nil {
-		return abs
-	}
-	return dir
+	return abs
 }

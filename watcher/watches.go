@@ -201,7 +201,7 @@ func (w *watches) reset() {
 
 func (w *watches) forgetTree(dir string) {
 	for path := range w.byPath {
-		if within(path, dir) {
+		if memory.Within(path, dir) {
 			w.drop(path)
 		}
 	}
@@ -367,11 +367,6 @@ func cannotWatch(err error) string {
 		return "too many open files or notifiers (raise fs.inotify.max_user_instances, or ulimit -n)"
 	}
 	return err.Error()
-}
-
-// within reports whether path is dir or below it; every path is within "".
-func within(path, dir string) bool {
-	return dir == "" || strings.HasPrefix(path, dir) && (len(path) == len(dir) || path[len(dir)] == '/')
 }
 
 // parent returns the directory of a path, or "" for the root.
