@@ -121,8 +121,8 @@ func only(b *builder, q *Query, w wanted) map[string]bool {
 // function, which releases the resources of the search.
 func (x *Index) begin(ctx context.Context, b *builder, view memory.View, q *Query, keys map[string]bool,
 	over map[string]*memory.Document) (*page, func(), error) {
-	s := &search{ctx: ctx, table: x.table, over: &overlay{table: x.table}, view: view, query: q, analyzer: b.analyzer,
-		scratch: borrowScratch()}
+	s := &search{ctx: ctx, table: x.table, view: view, query: q, analyzer: b.analyzer, scratch: borrowScratch(),
+		over: &overlay{table: x.table, paths: make(map[string]*file)}}
 	p := &page{search: s, source: x.opt.Source, docs: make(map[*file]*memory.Document), stale: make(map[string]bool)}
 	end := func() { s.scratch.giveBack() }
 	if x.store != nil {

@@ -107,8 +107,7 @@ func (b *background) failed(err error) {
 		b.trials[failure.Source] = t
 	}
 	t.err, t.pause = err, min(max(firstPause, 2*t.pause), lastPause)
-	pause := time.NewTimer(t.pause)
-	defer pause.Stop()
+	pause := t.pause
 	var hurry chan struct{}
 	if failure.Source == persister {
 		hurry = b.hurry
@@ -120,7 +119,7 @@ func (b *background) failed(err error) {
 	b.mu.Unlock()
 	b.report(err, news)
 	select {
-	case <-pause.C:
+	case <-time.After(pause):
 	case <-hurry:
 	case <-b.closing:
 	}
@@ -201,14 +200,12 @@ const persistLimit = 10 * time.Second
 // fails or persistLimit expires first. The persister keeps retrying after an
 // error.
 func (b *background) wait(done, failed <-chan error) (err error) {
-	limit := time.NewTimer(persistLimit)
-	defer limit.Stop()
 	select {
 	case err = <-done:
 	case err = <-failed:
 	case <-b.broken:
 		err = b.failure()
-	case <-limit.C:
+	case <-time.After(persistLimit):
 		err = fmt.Errorf("not on disk after %v", persistLimit)
 	}
 	if err != nil {

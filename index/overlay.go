@@ -21,9 +21,6 @@ type overlay struct {
 
 // add replaces the indexed version of a file; a nil file hides that version.
 func (o *overlay) add(path string, f *file, blocks []*block) {
-	if o.paths == nil {
-		o.paths = make(map[string]*file)
-	}
 	o.paths[path] = f
 	if f == nil {
 		return

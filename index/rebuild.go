@@ -18,6 +18,7 @@ type rebuild struct {
 	table *table
 	err   error // error of a concurrent Apply
 	lacks bool  // a file could not be read
+	read  func(ctx context.Context, path string) (Update, error)
 
 	files int          // number of files to read
 	fed   atomic.Int64 // number of files read
@@ -51,9 +52,10 @@ func (x *Index) Rebuild(ctx context.Context, paths []string,
 	if err != nil {
 		return err
 	}
-	err = x.feed(ctx, next, paths, read)
+	next.read = read
+	err = x.feed(ctx, next, paths)
 	if err == nil {
-		err = x.swap(ctx, next, read)
+		err = x.swap(ctx, next)
 	}
 	if err != nil {
 		return errors.Join(fmt.Errorf("rebuild index: %w", err), x.abandon(next))
@@ -95,12 +97,11 @@ func (x *Index) beginRebuild(files int) (*rebuild, error) {
 	return next, nil
 }
 
-func (x *Index) feed(ctx context.Context, next *rebuild, paths []string,
-	read func(context.Context, string) (Update, error)) error {
+func (x *Index) feed(ctx context.Context, next *rebuild, paths []string) error {
 	for chunk := range slices.Chunk(paths, rebuildBatch) {
 		// The files are read under the lock, so that no Apply of a newer
 		// version occurs between reading and writing.
-		if err := x.feedChunk(ctx, next, chunk, read); err != nil {
+		if err := x.feedChunk(ctx, next, chunk); err != nil {
 			return err
 		}
 		next.fed.Add(int64(len(chunk)))
@@ -108,15 +109,13 @@ func (x *Index) feed(ctx context.Context, next *rebuild, paths []string,
 	return nil
 }
 
-func (x *Index) feedChunk(ctx context.Context, next *rebuild, paths []string,
-	read func(context.Context, string) (Update, error)) error {
+func (x *Index) feedChunk(ctx context.Context, next *rebuild, paths []string) error {
 	x.writing.Lock()
 	defer x.writing.Unlock()
-	return x.feedLocked(ctx, next, paths, read)
+	return x.feedLocked(ctx, next, paths)
 }
 
-func (x *Index) feedLocked(ctx context.Context, next *rebuild, paths []string,
-	read func(context.Context, string) (Update, error)) error {
+func (x *Index) feedLocked(ctx context.Context, next *rebuild, paths []string) error {
 	if next.err != nil {
 		return next.err
 	}
@@ -125,7 +124,7 @@ func (x *Index) feedLocked(ctx context.Context, next *rebuild, paths []string,
 	}
 	var updates []Update
 	for _, path := range paths {
-		u, err := read(ctx, path)
+		u, err := next.read(ctx, path)
 		if errors.Is(err, ErrUnread) {
 			next.lacks = true
 			continue
@@ -148,7 +147,7 @@ func (x *Index) feedLocked(ctx context.Context, next *rebuild, paths []string,
 // that differ between the two. A file can be missing for a moment, because its
 // directory was moved and moved back or because it was open for writing. If the
 // file then equals the version in the old index again, no Apply follows.
-func (x *Index) swap(ctx context.Context, next *rebuild, read func(context.Context, string) (Update, error)) error {
+func (x *Index) swap(ctx context.Context, next *rebuild) error {
 	x.writing.Lock()
 	defer x.writing.Unlock()
 	var differ []string
@@ -159,7 +158,7 @@ func (x *Index) swap(ctx context.Context, next *rebuild, read func(context.Conte
 		}
 	}
 	slices.Sort(differ)
-	if err := x.feedLocked(ctx, next, differ, read); err != nil {
+	if err := x.feedLocked(ctx, next, differ); err != nil {
 		return err
 	}
 	if err := next.store.batch(nil, nil, true); err != nil {

@@ -240,12 +240,10 @@ func (s *store) close() error {
 	defer s.queue.Close()
 	closed := make(chan error, 1)
 	go func() { closed <- guard("close index", s.index.Close) }()
-	limit := time.NewTimer(closeLimit)
-	defer limit.Stop()
 	select {
 	case err := <-closed:
 		return err
-	case <-limit.C:
+	case <-time.After(closeLimit):
 		return fmt.Errorf("close index: it works on after %v", closeLimit)
 	}
 }

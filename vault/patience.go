@@ -73,27 +73,21 @@ func (s *steps) stuckLocked() bool {
 // longer, the error is an [ErrRoot], because the state of every file is
 // unknown.
 func patiently[T any](v *Vault, do func() (T, error)) (T, error) {
-	type result struct {
-		value T
-		err   error
-	}
-	var none T
+	var none, value T
 	e, err := v.steps.begin()
 	if err != nil {
 		return none, rootError(v.Dir, err)
 	}
-	done := make(chan result, 1)
+	done := make(chan struct{})
 	go func() {
 		defer v.steps.end(e)
-		value, err := do()
-		done <- result{value, err}
+		defer close(done)
+		value, err = do()
 	}()
-	timer := time.NewTimer(answerTime)
-	defer timer.Stop()
 	select {
-	case r := <-done:
-		return r.value, r.err
-	case <-timer.C:
+	case <-done:
+		return value, err
+	case <-time.After(answerTime):
 		return none, rootError(v.Dir, errNoAnswer)
 	}
 }

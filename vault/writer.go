@@ -302,10 +302,8 @@ func hashOf(data []byte) [32]byte { return sha256.Sum256(data) }
 
 // sleep waits for d or until the context ends.
 func sleep(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
 	select {
-	case <-timer.C:
+	case <-time.After(d):
 	case <-ctx.Done():
 	}
 }
