@@ -134,7 +134,7 @@ func (x *Index) begin(ctx context.Context, b *builder, view memory.View, q *Quer
 		s.lists = lists
 		end = func() {
 			s.scratch.giveBack()
-			lists.close()
+			lists.snapshot.Close()
 		}
 	}
 	lay := func(path string, doc *memory.Document) {

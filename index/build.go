@@ -128,10 +128,10 @@ func (w *fileWriter) entry(n int, e *memory.Entry) {
 	}
 
 	rec := entry{
+		dup:    dupOf(e.Norm),
 		time:   noTime,
 		length: uint16(min(length, 1<<16-1)),
 	}
-	rec.dup = dupOf(e.Norm)
 	if !e.Time.IsZero() {
 		rec.time = e.Time.UnixNano()
 	}

@@ -64,8 +64,6 @@ func (s *store) lists() (*lists, error) {
 	return l, nil
 }
 
-func (l *lists) close() error { return l.snapshot.Close() }
-
 // each calls fn for each block that contains the term.
 func (l *lists) each(ctx context.Context, key []byte, fn func(number uint32, s slots)) error {
 	for i := range l.segments {

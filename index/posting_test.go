@@ -104,7 +104,7 @@ func TestPostingsSurviveBleve(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer l.close()
+		defer l.snapshot.Close()
 		got := make(map[uint32]slots)
 		err = l.each(t.Context(), []byte("pwx"), func(n uint32, v slots) { got[n] = v })
 		if err != nil {

@@ -21,7 +21,6 @@ type Catalogue struct {
 	entries map[string]entry
 	looks   uint64 // a counter of looks and walks
 	walks   int    // walks in progress
-	files   int    // entries with known set
 }
 
 // An entry is the latest observation of a path. A file that was readable before
@@ -44,16 +43,21 @@ func (c *Catalogue) Lookup(path string) (memory.Stamp, bool) {
 }
 
 // Len returns the number of readable files.
-func (c *Catalogue) Len() int {
+func (c *Catalogue) Len() (n int) {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	return c.files
+	for _, e := range c.entries {
+		if e.known {
+			n++
+		}
+	}
+	return n
 }
 
 // Files returns the readable files, sorted by path.
 func (c *Catalogue) Files() iter.Seq2[string, memory.Stamp] {
 	c.mu.RLock()
-	found := make([]memory.Found, 0, c.files)
+	found := make([]memory.Found, 0, len(c.entries))
 	for path, e := range c.entries {
 		if e.known {
 			found = append(found, memory.Found{Path: path, Stamp: e.stamp})
@@ -146,12 +150,6 @@ func (c *Catalogue) end(began uint64, tree *memory.Tree) {
 func (c *Catalogue) set(path string, e entry) {
 	if c.entries == nil {
 		c.entries = make(map[string]entry)
-	}
-	if c.entries[path].known {
-		c.files--
-	}
-	if e.known {
-		c.files++
 	}
 	if e.empty() && c.walks == 0 {
 		delete(c.entries, path)

@@ -39,16 +39,15 @@ func PrivateDir(path string) error {
 	dir := os.NewFile(uintptr(fd), path)
 	defer dir.Close()
 	var st unix.Stat_t
-	if err := unix.Fstat(fd, &st); err != nil {
-		return privateError(path, err)
+	err = unix.Fstat(fd, &st)
+	if err == nil {
+		err = private(&st)
 	}
-	if err := private(&st); err != nil {
-		return privateError(path, err)
+	if err == nil && st.Mode&0o777 != 0o700 {
+		err = unix.Fchmod(fd, 0o700)
 	}
-	if st.Mode&0o777 != 0o700 {
-		if err := unix.Fchmod(fd, 0o700); err != nil {
-			return privateError(path, err)
-		}
+	if err != nil {
+		return privateError(path, err)
 	}
 	names, err := dir.Readdirnames(-1)
 	if err != nil {

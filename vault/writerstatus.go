@@ -1,7 +1,6 @@
 package vault
 
 import (
-	"cmp"
 	"errors"
 	"maps"
 	"slices"
@@ -128,9 +127,8 @@ func (w *Writer) kept(path string) {
 
 func listed(from map[string]hindered) []Hindered {
 	list := make([]Hindered, 0, len(from))
-	for path, h := range from {
-		list = append(list, Hindered{path, h.reason})
+	for _, path := range slices.Sorted(maps.Keys(from)) {
+		list = append(list, Hindered{path, from[path].reason})
 	}
-	slices.SortFunc(list, func(a, b Hindered) int { return cmp.Compare(a.Path, b.Path) })
 	return list
 }
