@@ -2,8 +2,8 @@ package api
 
 // CheckRequest requests a comparison of the files and the index.
 type CheckRequest struct {
-	Path string `json:"path" arg:"1" complete:"path" doc:"only this file or directory"`
-	Fix  bool   `json:"fix" doc:"put wrong counters in the frontmatter of files right, and the index where it differs"`
+	Path string `json:"path" arg:"1" complete:"path" doc:"check only this file, or files below this directory"`
+	Fix  bool   `json:"fix" doc:"correct wrong task counters in frontmatter, and index differing files again"`
 	Fresh
 	Scope
 }
@@ -11,13 +11,13 @@ type CheckRequest struct {
 // CheckAnswer lists the problems found by a check.
 type CheckAnswer struct {
 	Files     int           `json:"files"`             // number of files compared
-	Problems  []FileProblem `json:"problems"`          // of files, by path and line
+	Problems  []FileProblem `json:"problems"`          // problems in files, by path and line
 	Conflicts []Contest     `json:"conflicts"`         // directories that two subjects claim
 	Skipped   []Skipped     `json:"skipped"`           // files and directories that are not read, and why
 	Differing []Skipped     `json:"differing"`         // files whose index entry differs, and how
 	Mended    []Skipped     `json:"mended,omitempty"`  // repaired defects
 	Refused   []Skipped     `json:"refused,omitempty"` // defects that could not be repaired, and why
-	TookMS    float64       `json:"took_ms"`
+	TookMS    float64       `json:"took_ms"`           // duration in milliseconds
 
 	Redaction
 }

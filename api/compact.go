@@ -5,17 +5,17 @@ import "time"
 // CompactRequest requests that entries of long-term files be archived to bring
 // the files within their limits.
 type CompactRequest struct {
-	Path    string `json:"path" arg:"1" complete:"path" doc:"only this long-term file, those below this directory, or those matching this glob"`
-	DryRun  bool   `json:"dry_run" doc:"tell what would go, and change nothing"`
-	Explain bool   `json:"explain" doc:"take every score apart, and list what stays as well"`
+	Path    string `json:"path" arg:"1" complete:"path" doc:"only this long-term file, long-term files below this directory, or those that match this glob"`
+	DryRun  bool   `json:"dry_run" doc:"show the entries to archive, without changing files"`
+	Explain bool   `json:"explain" doc:"show the parts of each score, and also list the entries that stay"`
 	Fresh
 	Scope
 }
 
 // CompactAnswer lists the entries that are, or would be, moved to the archive.
 type CompactAnswer struct {
-	Plan    []CompactPlan `json:"plan"`           // of the files near or over their limits, by path
-	Diff    []FileDiff    `json:"diff,omitempty"` // of a dry run: the changes to these files; the archive only gains text
+	Plan    []CompactPlan `json:"plan"`           // plans of the files near or over their limits, by path
+	Diff    []FileDiff    `json:"diff,omitempty"` // in a dry run: the changes to these files; the archive only gains text
 	Applied int           `json:"applied"`        // items moved to the archive
 	DryRun  bool          `json:"dry_run"`
 	AsOf    time.Time     `json:"as_of"`          // reference time for ages
@@ -50,9 +50,9 @@ const (
 
 // A CompactLimit bounds the files that a pattern matches. Zero means unlimited.
 type CompactLimit struct {
-	Pattern    string `json:"pattern"`              // of paths below the root: * within a name, ** across directories, {a,b}
-	Items      int    `json:"items,omitempty"`      // top-level list items
-	Characters int    `json:"characters,omitempty"` // code points of the body, without comments
+	Pattern    string `json:"pattern"`              // glob for paths below the root: * within a name, ** across directories, {a,b}
+	Items      int    `json:"items,omitempty"`      // maximum number of top-level list items
+	Characters int    `json:"characters,omitempty"` // maximum number of code points of the body, without comments
 }
 
 // CompactSize is the size of a long-term file.
@@ -69,7 +69,7 @@ type CompactStep struct {
 	Section []string      `json:"section,omitempty"`
 	Text    string        `json:"text"`   // source text, without comments
 	Action  string        `json:"action"` // keep, trim (to free space) or merge (a newer entry has the same content)
-	Reason  string        `json:"reason"` // for a person
+	Reason  string        `json:"reason"` // reason, for people
 	Score   *CompactScore `json:"score,omitempty"`
 }
 
@@ -89,7 +89,7 @@ type CompactScore struct {
 
 // RestoreRequest requests that an archived entry be restored.
 type RestoreRequest struct {
-	ID string `json:"id" arg:"1" complete:"archived" doc:"the archived entry, as path#id, or by the id that was given to it"`
+	ID string `json:"id" arg:"1" complete:"archived" doc:"archived entry: path#id, or its explicit id"`
 	Fresh
 	Scope
 }

@@ -3,11 +3,11 @@ package api
 // CompleteRequest requests the names of one kind, to complete a typed prefix or
 // to list all names.
 type CompleteRequest struct {
-	What   string `json:"what" arg:"1" enum:"path,subject,namespace,session,section,tag" need:"true" doc:"what is named: path, subject, namespace, session, section or tag"`
-	Prefix string `json:"prefix" doc:"only names that begin with this; of sections, whatever its case"`
-	Steps  bool   `json:"steps" doc:"of paths, a directory as one name that ends in /, in place of all that lies below it"`
-	After  string `json:"after" doc:"only names behind this one: next, of the answer before"`
-	Limit  int    `json:"limit" default:"100" min:"1" max:"1000" doc:"how many names at most"`
+	What   string `json:"what" arg:"1" enum:"path,subject,namespace,session,section,tag" need:"true" doc:"kind of name: path, subject, namespace, session, section or tag"`
+	Prefix string `json:"prefix" doc:"only names with this prefix; for sections, letter case is ignored"`
+	Steps  bool   `json:"steps" doc:"path: list a directory as one name ending in /, not the files below it"`
+	After  string `json:"after" doc:"only names that sort after this one; for the next page, the next field of the previous answer"`
+	Limit  int    `json:"limit" default:"100" min:"1" max:"1000" doc:"maximum number of names, 1 to 1000"`
 	Fresh
 	Scope
 }

@@ -2,8 +2,8 @@ package api
 
 // CompressRequest requests summaries of old sessions and daily notes.
 type CompressRequest struct {
-	Cutoff string `json:"cutoff" doc:"how old they are, such as 48h or 30d; as configured if empty"`
-	DryRun bool   `json:"dry_run" doc:"tell what would be summed up and archived, and write nothing"`
+	Cutoff string `json:"cutoff" doc:"minimum age, such as 48h or 30d; default: compress.cutoff"`
+	DryRun bool   `json:"dry_run" doc:"show the planned summaries and archived files, without changing files"`
 	Scope
 }
 
@@ -37,7 +37,7 @@ type Compressed struct {
 // A SummaryLine summarizes those entries of one file that share a project, or
 // have none, and have the same readers.
 type SummaryLine struct {
-	Path       string   `json:"path"` // of the summary
+	Path       string   `json:"path"` // path of the summary
 	Project    string   `json:"project,omitempty"`
 	Visibility string   `json:"visibility"`
 	Text       string   `json:"text"` // the sentences of the summary
@@ -49,5 +49,5 @@ type SummaryLine struct {
 type DayStay struct {
 	Day    string `json:"day"`
 	Path   string `json:"path"`
-	Reason string `json:"reason"` // for a person
+	Reason string `json:"reason"` // reason, for people
 }

@@ -2,16 +2,16 @@ package api
 
 // ContextRequest requests a block of text for a prompt.
 type ContextRequest struct {
-	Query    string  `json:"query" arg:"rest" doc:"relevant: what the entries should be about, such as what a person has just said; quotes mean nothing in it"`
-	Format   string  `json:"format" default:"summary" enum:"summary,boot,full,items,relevant" doc:"summary: the summaries of long-term memory and of the recent sessions, with their paths; boot: who the agent is, whom it helps, the notes of today and yesterday, and MEMORY.md; full: MEMORY.md alone; items: the keyed items; relevant: the entries that match a query"`
-	Session  string  `json:"session" complete:"session" doc:"summary: id of the session that asks: its file of today comes first"`
-	Days     int     `json:"days" min:"0" max:"3650" doc:"summary: how many days of sessions; 0 for as many as are configured"`
-	Limit    int     `json:"limit" default:"8" min:"1" max:"100" doc:"relevant: how many entries at most"`
-	MinCover float64 `json:"min_cover" min:"0" max:"1" doc:"relevant: the share of the query that an entry has to cover, its rarer words counting more: 0 for any; 0.4 leaves out what only shares a word or two with it by chance"`
-	MaxItems *int    `json:"max_items" min:"0" max:"10000" doc:"summary, items: how many lines or items at most, if fewer than are configured"`
-	MaxChars *int    `json:"max_chars" min:"0" max:"10000000" doc:"boot, full, items, relevant: how many characters at most, if fewer than are configured"`
-	Lang     string  `json:"lang" enum:"en,zh" doc:"boot, full: in which language memwatchd's own words are; that of the text if not given"`
-	Count    *bool   `json:"count" default:"true" doc:"relevant: what is shown counts as used, and is kept longer when long-term memory is tidied up"`
+	Query    string  `json:"query" arg:"rest" doc:"relevant: text to match, such as the user's last message; quotation marks have no special meaning"`
+	Format   string  `json:"format" default:"summary" enum:"summary,boot,full,items,relevant" doc:"summary: summaries of long-term memory and recent sessions, with paths; boot: SOUL.md, USER.md, the notes of today and yesterday, and MEMORY.md; full: MEMORY.md; items: keyed items; relevant: entries that match the query"`
+	Session  string  `json:"session" complete:"session" doc:"summary: id of the current session, whose file of today is listed first"`
+	Days     int     `json:"days" min:"0" max:"3650" doc:"summary: number of days of sessions, 0 to 3650; 0 means the configured number"`
+	Limit    int     `json:"limit" default:"8" min:"1" max:"100" doc:"relevant: maximum number of entries, 1 to 100"`
+	MinCover float64 `json:"min_cover" min:"0" max:"1" doc:"relevant: minimum share of the query that an entry contains, 0 to 1; rare words weigh more; 0.4 excludes entries that share only a word or two by chance"`
+	MaxItems *int    `json:"max_items" min:"0" max:"10000" doc:"summary, items: maximum number of lines or items, 0 to 10000; cannot raise the configured limit"`
+	MaxChars *int    `json:"max_chars" min:"0" max:"10000000" doc:"boot, full, items, relevant: maximum number of characters, 0 to 10000000; cannot raise the configured limit"`
+	Lang     string  `json:"lang" enum:"en,zh" doc:"boot, full: language of headings and notices: en or zh; default: the language of the text"`
+	Count    *bool   `json:"count" default:"true" doc:"relevant: count the shown entries as used; used entries stay longer in long-term memory"`
 	Fresh
 	Scope
 }
@@ -20,9 +20,9 @@ type ContextRequest struct {
 // nothing to show.
 type ContextAnswer struct {
 	Text    string     `json:"text"`
-	Items   int        `json:"items"`  // lines, files, items or entries
-	Chars   int        `json:"chars"`  // characters
-	Tokens  int        `json:"tokens"` // estimate
+	Items   int        `json:"items"`  // number of lines, files, items or entries in the text
+	Chars   int        `json:"chars"`  // number of characters in the text
+	Tokens  int        `json:"tokens"` // estimated number of tokens in the text
 	LeftOut Left       `json:"left_out"`
 	Hints   []string   `json:"hints"`
 	Index   IndexState `json:"index"`
@@ -33,11 +33,11 @@ type ContextAnswer struct {
 // Left counts the parts left out of a block, either for lack of space or
 // because they are untrusted.
 type Left struct {
-	LongTerm   int `json:"long_term,omitempty"`  // lines of summaries of long-term memory
-	Recent     int `json:"recent,omitempty"`     // summaries of sessions and daily notes
-	Files      int `json:"files,omitempty"`      // whole files
-	Items      int `json:"items,omitempty"`      // keyed items
-	Entries    int `json:"entries,omitempty"`    // entries that matched
-	Characters int `json:"characters,omitempty"` // in the middle of MEMORY.md
-	Untrusted  int `json:"untrusted,omitempty"`  // summaries, items or entries
+	LongTerm   int `json:"long_term,omitempty"`  // number of omitted lines of long-term summaries
+	Recent     int `json:"recent,omitempty"`     // number of omitted summaries of sessions and daily notes
+	Files      int `json:"files,omitempty"`      // number of omitted files
+	Items      int `json:"items,omitempty"`      // number of omitted keyed items
+	Entries    int `json:"entries,omitempty"`    // number of omitted matching entries
+	Characters int `json:"characters,omitempty"` // number of characters omitted from the middle of MEMORY.md
+	Untrusted  int `json:"untrusted,omitempty"`  // number of omitted untrusted summaries, items or entries
 }

@@ -2,17 +2,17 @@ package api
 
 // EditRequest requests the replacement of one occurrence of a text in a file.
 type EditRequest struct {
-	Path    string `json:"path" need:"true" complete:"path" doc:"the file, relative to the root"`
-	OldText string `json:"old_text" need:"true" doc:"the text to replace, exactly as get shows it; it must occur once"`
-	NewText string `json:"new_text" doc:"what to put there instead; empty to remove the old text"`
+	Path    string `json:"path" need:"true" complete:"path" doc:"path of the file, relative to the memory directory"`
+	OldText string `json:"old_text" need:"true" doc:"text to replace, exactly as get returns it; it must occur exactly once"`
+	NewText string `json:"new_text" doc:"replacement; empty removes the old text"`
 	Scope
 }
 
 // WriteRequest requests that a file be created or its content be replaced.
 type WriteRequest struct {
-	Path string `json:"path" need:"true" complete:"path" doc:"the file, relative to the root"`
-	Text string `json:"text" doc:"all that the file is to say, as far as you can read it"`
-	Hash string `json:"hash" doc:"the hash that get gives of the file as you know it; empty to make a new one"`
+	Path string `json:"path" need:"true" complete:"path" doc:"path of the file, relative to the memory directory"`
+	Text string `json:"text" doc:"new content of the file, as far as you can read it"`
+	Hash string `json:"hash" doc:"hash that get returned for the version to replace; empty to create a file"`
 	Scope
 }
 

@@ -2,9 +2,9 @@ package api
 
 // ForgetRequest requests, in two steps, the permanent removal of entries.
 type ForgetRequest struct {
-	Match string   `json:"match" arg:"1" doc:"a text, exactly as it stands in files: lists what has it, and a token, and removes nothing"`
-	IDs   []string `json:"ids" doc:"what to remove, by the ids of that list, at most 20 at a time"`
-	Token string   `json:"token" doc:"the token of that list"`
+	Match string   `json:"match" arg:"1" doc:"exact text to look for: returns the matching entries and a token, and removes nothing"`
+	IDs   []string `json:"ids" doc:"ids of the entries to remove, from that list; at most 20"`
+	Token string   `json:"token" doc:"token of that list"`
 	Scope
 }
 
@@ -47,8 +47,8 @@ type Refused struct {
 // WipeRequest requests the deletion of all memory of a subject, which is the
 // caller.
 type WipeRequest struct {
-	Confirm  string `json:"confirm" arg:"1" complete:"subject" doc:"the subject once more"`
-	Sessions bool   `json:"sessions" doc:"delete its sessions as well: those with its subject_id"`
+	Confirm  string `json:"confirm" arg:"1" complete:"subject" doc:"id of the subject, repeated as confirmation"`
+	Sessions bool   `json:"sessions" doc:"also delete the sessions whose subject_id is this subject"`
 	Scope
 }
 

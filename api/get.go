@@ -2,10 +2,10 @@ package api
 
 // GetRequest requests a file, some of its lines, or one entry.
 type GetRequest struct {
-	Path  string `json:"path" arg:"1" complete:"path" doc:"the file, relative to the root; or path#id, an entry of it"`
-	From  int    `json:"from" default:"1" min:"1" doc:"first line to return"`
-	Lines int    `json:"lines" min:"0" doc:"how many lines to return; 0 for all"`
-	ID    string `json:"id" doc:"an entry instead, as path#id or by the id that was given to it"`
+	Path  string `json:"path" arg:"1" complete:"path" doc:"path of the file, relative to the memory directory; or path#id for one entry"`
+	From  int    `json:"from" default:"1" min:"1" doc:"first line to return, from 1"`
+	Lines int    `json:"lines" min:"0" doc:"number of lines to return; 0 returns all"`
+	ID    string `json:"id" doc:"entry in place of a file: path#id, or its explicit id"`
 	Fresh
 	Scope
 }

@@ -2,7 +2,7 @@ package api
 
 // ResolveRequest requests the subject of an external key.
 type ResolveRequest struct {
-	ExternalKey string `json:"external_key" arg:"1" complete:"external_key" doc:"what a channel calls a user, as <channel>:<id>"`
+	ExternalKey string `json:"external_key" arg:"1" complete:"external_key" doc:"user of a channel: <channel>:<id>"`
 	Scope
 }
 
@@ -10,14 +10,14 @@ type ResolveRequest struct {
 // on the memory of the key belongs to the subject, and the memory stored under
 // the key alone is read with that of the subject. No file is moved.
 type LinkRequest struct {
-	ExternalKey string `json:"external_key" arg:"1" complete:"external_key" doc:"what a channel calls a user, as <channel>:<id>"`
-	Subject     string `json:"subject" arg:"2" complete:"subject" doc:"the subject that the key is linked to, such as acct:42"`
+	ExternalKey string `json:"external_key" arg:"1" complete:"external_key" doc:"user of a channel: <channel>:<id>"`
+	Subject     string `json:"subject" arg:"2" complete:"subject" doc:"id of the subject, such as acct:42"`
 	Scope
 }
 
 // UnlinkRequest requests the removal of a link.
 type UnlinkRequest struct {
-	ExternalKey string `json:"external_key" arg:"1" complete:"external_key" doc:"what a channel calls a user, as <channel>:<id>"`
+	ExternalKey string `json:"external_key" arg:"1" complete:"external_key" doc:"user of a channel: <channel>:<id>"`
 	Scope
 }
 
@@ -30,7 +30,7 @@ type IdentityAnswer struct {
 	ExternalKey string   `json:"external_key"`
 	Subject     string   `json:"subject"`
 	Aliases     []string `json:"aliases"`        // their memory is read with that of the subject
-	Path        string   `json:"path,omitempty"` // of the changed file
+	Path        string   `json:"path,omitempty"` // path of the changed file
 	Disabled    bool     `json:"disabled,omitempty"`
 }
 

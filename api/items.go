@@ -18,17 +18,17 @@ type Item struct {
 	Visibility string    `json:"visibility"`
 	Confidence *float64  `json:"confidence,omitempty"`
 	Source     string    `json:"source,omitempty"`
-	Untrusted  bool      `json:"untrusted,omitempty"` // the source is others than the subject, in public or through a topic
-	Created    time.Time `json:"created,omitzero"`    // from the item; items typed by hand may lack it
+	Untrusted  bool      `json:"untrusted,omitempty"` // written by others than the subject, in public or through a topic
+	Created    time.Time `json:"created,omitzero"`    // missing if the item was typed by hand without a time
 	Updated    time.Time `json:"updated,omitzero"`
 	Path       string    `json:"path"`
-	Line       int       `json:"line,omitempty"` // in the file as visible to the caller, if it is visible
+	Line       int       `json:"line,omitempty"` // in the file as visible to the caller; missing if the line is hidden
 }
 
 // ItemAnswer is one item.
 type ItemAnswer struct {
 	Item     *Item       `json:"item,omitempty"`
-	Index    *IndexState `json:"index,omitempty"`    // for read requests
+	Index    *IndexState `json:"index,omitempty"`    // only for read requests
 	Disabled bool        `json:"disabled,omitempty"` // memory is turned off: nothing was written
 
 	Redaction
@@ -36,18 +36,18 @@ type ItemAnswer struct {
 
 // ItemGetRequest requests an item.
 type ItemGetRequest struct {
-	Namespace string `json:"namespace" arg:"1" enum:"profile,preference,fact,project,task_state" doc:"profile, preference, fact, project or task_state"`
-	Key       string `json:"key" arg:"2" complete:"key" doc:"the key, exactly"`
+	Namespace string `json:"namespace" arg:"1" enum:"profile,preference,fact,project,task_state" doc:"namespace: profile, preference, fact, project or task_state"`
+	Key       string `json:"key" arg:"2" complete:"key" doc:"exact key"`
 	Fresh
 	Scope
 }
 
 // ItemListRequest requests items, sorted by namespace and key.
 type ItemListRequest struct {
-	Namespace string `json:"namespace" arg:"1" enum:"profile,preference,fact,project,task_state" doc:"profile, preference, fact, project or task_state; all of them if empty"`
-	Prefix    string `json:"prefix" complete:"key" doc:"only those whose keys begin with this"`
-	Limit     int    `json:"limit" default:"50" min:"1" max:"1000" doc:"how many items at most"`
-	Cursor    string `json:"cursor" doc:"where to go on: next, of the answer before"`
+	Namespace string `json:"namespace" arg:"1" enum:"profile,preference,fact,project,task_state" doc:"only this namespace: profile, preference, fact, project or task_state; default: all"`
+	Prefix    string `json:"prefix" complete:"key" doc:"only keys with this prefix"`
+	Limit     int    `json:"limit" default:"50" min:"1" max:"1000" doc:"maximum number of items, 1 to 1000"`
+	Cursor    string `json:"cursor" doc:"for the next page, the next field of the previous answer"`
 	Fresh
 	Scope
 }
@@ -64,27 +64,27 @@ type ItemListAnswer struct {
 // ItemPutRequest requests that an item be stored. The new item replaces the
 // whole item of the same namespace and key, if there is one.
 type ItemPutRequest struct {
-	Namespace  string   `json:"namespace" arg:"1" enum:"profile,preference,fact,project,task_state" need:"true" doc:"profile, preference, fact, project or task_state"`
-	Key        string   `json:"key" arg:"2" need:"true" complete:"key" doc:"what the item is found by again; white space around it does not count"`
-	Value      string   `json:"value" arg:"rest" stdin:"true" doc:"a text, or JSON"`
-	Visibility string   `json:"visibility" default:"private_only" enum:"private_only,public_ok" doc:"where it may be shown: in private only, or in public too"`
-	Confidence *float64 `json:"confidence" min:"0" max:"1" doc:"how sure it is, from 0 to 1"`
-	Source     string   `json:"source" doc:"where it comes from, such as the id of a message"`
+	Namespace  string   `json:"namespace" arg:"1" enum:"profile,preference,fact,project,task_state" need:"true" doc:"namespace: profile, preference, fact, project or task_state"`
+	Key        string   `json:"key" arg:"2" need:"true" complete:"key" doc:"key of the item; surrounding white space is ignored"`
+	Value      string   `json:"value" arg:"rest" stdin:"true" doc:"value: text or JSON"`
+	Visibility string   `json:"visibility" default:"private_only" enum:"private_only,public_ok" doc:"where the item may be shown: private_only, or public_ok for public contexts too"`
+	Confidence *float64 `json:"confidence" min:"0" max:"1" doc:"confidence in the value, 0 to 1"`
+	Source     string   `json:"source" doc:"origin of the value, such as a message id"`
 	Scope
 }
 
 // ItemDeleteRequest requests the deletion of an item.
 type ItemDeleteRequest struct {
-	Namespace string `json:"namespace" arg:"1" enum:"profile,preference,fact,project,task_state" doc:"profile, preference, fact, project or task_state"`
-	Key       string `json:"key" arg:"2" complete:"key" doc:"the key, exactly"`
-	ID        string `json:"id" doc:"the item's id, in place of namespace and key"`
+	Namespace string `json:"namespace" arg:"1" enum:"profile,preference,fact,project,task_state" doc:"namespace: profile, preference, fact, project or task_state"`
+	Key       string `json:"key" arg:"2" complete:"key" doc:"exact key"`
+	ID        string `json:"id" doc:"id of the item, in place of namespace and key"`
 	Fresh
 	Scope
 }
 
 // ItemDeleteNamespaceRequest requests the deletion of all items of a namespace.
 type ItemDeleteNamespaceRequest struct {
-	Namespace string `json:"namespace" arg:"1" enum:"profile,preference,fact,project,task_state" need:"true" doc:"profile, preference, fact, project or task_state"`
+	Namespace string `json:"namespace" arg:"1" enum:"profile,preference,fact,project,task_state" need:"true" doc:"namespace: profile, preference, fact, project or task_state"`
 	Fresh
 	Scope
 }
@@ -98,8 +98,8 @@ type ItemDeleteAnswer struct {
 
 // ItemVisibilityRequest requests a change of the visibility of an item.
 type ItemVisibilityRequest struct {
-	ID         string `json:"id" arg:"1" doc:"the item's id"`
-	Visibility string `json:"visibility" arg:"2" enum:"private_only,public_ok" doc:"private_only or public_ok"`
+	ID         string `json:"id" arg:"1" doc:"id of the item"`
+	Visibility string `json:"visibility" arg:"2" enum:"private_only,public_ok" doc:"where the item may be shown: private_only, or public_ok for public contexts too"`
 	Fresh
 	Scope
 }

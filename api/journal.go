@@ -6,9 +6,9 @@ import (
 
 // JournalRequest requests the journal of changes to files.
 type JournalRequest struct {
-	Since string `json:"since" doc:"only what was written on this day or at this time, or later; 12h or 7d is so long ago"`
-	Path  string `json:"path" arg:"1" complete:"path" doc:"only what was written to this file, or below this directory"`
-	Limit int    `json:"limit" default:"20" min:"1" max:"1000" doc:"how much to list at most"`
+	Since string `json:"since" doc:"only changes since this day, this time, or this long ago: 2026-02-04, 2026-02-04T12:30:00Z, 12h or 7d"`
+	Path  string `json:"path" arg:"1" complete:"path" doc:"only changes to this file, or to files below this directory"`
+	Limit int    `json:"limit" default:"20" min:"1" max:"1000" doc:"maximum number of changes, 1 to 1000"`
 	Scope
 }
 
@@ -40,9 +40,9 @@ type Wrote struct {
 
 // UndoRequest requests that changes be undone.
 type UndoRequest struct {
-	ID     string `json:"id" arg:"1" complete:"change" doc:"what to take back, by its id in the journal or the beginning of that; what was written together with it is taken back, too"`
-	Since  string `json:"since" doc:"take back everything that was written on this day or at this time, or later; 12h or 7d is so long ago"`
-	DryRun bool   `json:"dry_run" doc:"tell what would be taken back, and take nothing back"`
+	ID     string `json:"id" arg:"1" complete:"change" doc:"change to undo: its id in the journal, or the beginning of the id; changes of the same group are undone with it"`
+	Since  string `json:"since" doc:"undo all changes since this day, this time, or this long ago: 2026-02-04, 2026-02-04T12:30:00Z, 12h or 7d"`
+	DryRun bool   `json:"dry_run" doc:"show the changes to undo, without changing files"`
 	Scope
 }
 

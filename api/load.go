@@ -3,8 +3,8 @@ package api
 // LoadRequest requests the text that an agent reads at the start of a session.
 type LoadRequest struct {
 	Session string `json:"session" complete:"session" doc:"id of the session that starts"`
-	Day     string `json:"day" doc:"its day, YYYY-MM-DD; today if not given"`
-	Days    int    `json:"days" min:"0" max:"3650" doc:"how many days are recent; 0 for as many as are configured"`
+	Day     string `json:"day" doc:"day, YYYY-MM-DD; default: today"`
+	Days    int    `json:"days" min:"0" max:"3650" doc:"number of recent days, 0 to 3650; 0 means the configured number"`
 	Fresh
 	Scope
 }
@@ -12,7 +12,7 @@ type LoadRequest struct {
 // LoadAnswer is the text that an agent reads at the start of a session.
 type LoadAnswer struct {
 	Identity []File     `json:"identity"`        // SOUL.md and USER.md, with their text
-	LongTerm []File     `json:"long_term"`       // in private only, with their text
+	LongTerm []File     `json:"long_term"`       // long-term files with their text; only in a private context
 	Recent   []File     `json:"recent"`          // sessions and daily notes, newest first, with their summaries
 	Today    *File      `json:"today,omitempty"` // the session's file of the day, with its text
 	Block    string     `json:"block"`           // all of these files as one text

@@ -4,12 +4,12 @@ package api
 // the log of today.
 type CaptureRequest struct {
 	Bullets    []string `json:"bullets" arg:"rest" stdin:"true" doc:"one to three short lines"`
-	Text       string   `json:"text" stdin:"true" doc:"in place of bullets: a longer text, such as what an agent says when it is done, to be reduced to one to three of them; by a model if there is one, which takes its time"`
-	Type       string   `json:"type" default:"crumb" enum:"request,result,crumb" doc:"what they are: request, result or crumb"`
-	Source     string   `json:"source" doc:"where they come from, such as the name of a program"`
-	Session    string   `json:"session" complete:"session" doc:"id of the session that they are of"`
-	Evidence   []string `json:"evidence" complete:"path" doc:"what they are based on: paths, path#id or URLs"`
-	Visibility string   `json:"visibility" default:"private_only" enum:"private_only,public_ok" doc:"private_only, or public_ok if they may be shown to others"`
+	Text       string   `json:"text" stdin:"true" doc:"longer text to reduce to one to three bullets, such as an agent's final report; a configured model does this in the background"`
+	Type       string   `json:"type" default:"crumb" enum:"request,result,crumb" doc:"type of the bullets: request, result or crumb"`
+	Source     string   `json:"source" doc:"origin of the bullets, such as the name of a program"`
+	Session    string   `json:"session" complete:"session" doc:"id of the session"`
+	Evidence   []string `json:"evidence" complete:"path" doc:"evidence for the bullets: paths, path#id or URLs"`
+	Visibility string   `json:"visibility" default:"private_only" enum:"private_only,public_ok" doc:"where the bullets may be shown: private_only, or public_ok for public contexts too"`
 	Scope
 }
 
@@ -27,15 +27,15 @@ type CaptureAnswer struct {
 // NoteRequest requests that a note be appended to the log of a day.
 type NoteRequest struct {
 	Text       string   `json:"text" arg:"rest" stdin:"true" need:"true" doc:"the note: one concise paragraph with a decision, a fact or a preference"`
-	Topic      string   `json:"topic" doc:"what it is about, in a few words, for its heading"`
-	Time       string   `json:"time" doc:"when it was, such as 10:30 AM, 22:30 or 2026-02-04T10:30:00Z; now if not given"`
-	Day        string   `json:"day" doc:"its day, YYYY-MM-DD; today if not given"`
+	Topic      string   `json:"topic" doc:"topic in a few words, used as the heading"`
+	Time       string   `json:"time" doc:"time of the note, such as 10:30 AM, 22:30 or 2026-02-04T10:30:00Z; default: now"`
+	Day        string   `json:"day" doc:"day, YYYY-MM-DD; default: today"`
 	Tags       []string `json:"tags" complete:"tag" doc:"tags, with or without #"`
-	Type       string   `json:"type" enum:"fact,preference,project,decision,crumb,request,result" doc:"what it is: fact, preference, project, decision, crumb, request or result; crumb if not given"`
-	Importance float64  `json:"importance" min:"0" max:"1" doc:"from 0 to 1; 0.8 and more keep it from being tidied away, which is for private contexts"`
-	Visibility string   `json:"visibility" default:"private_only" enum:"private_only,public_ok" doc:"private_only, or public_ok if it may be shown to others"`
-	Source     string   `json:"source" doc:"where it comes from, such as a message's id"`
-	Evidence   []string `json:"evidence" complete:"path" doc:"what it is based on: paths, path#id or URLs"`
+	Type       string   `json:"type" enum:"fact,preference,project,decision,crumb,request,result" doc:"type of the note: fact, preference, project, decision, crumb, request or result; default: crumb"`
+	Importance float64  `json:"importance" min:"0" max:"1" doc:"importance, 0 to 1; 0.8 and more protects the note from archiving and requires a private context"`
+	Visibility string   `json:"visibility" default:"private_only" enum:"private_only,public_ok" doc:"where the note may be shown: private_only, or public_ok for public contexts too"`
+	Source     string   `json:"source" doc:"origin of the note, such as a message id"`
+	Evidence   []string `json:"evidence" complete:"path" doc:"evidence for the note: paths, path#id or URLs"`
 	Scope
 }
 

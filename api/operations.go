@@ -9,5 +9,5 @@ type OperationsRequest struct {
 // scope. Requests for other operations are refused, regardless of their fields.
 type OperationsAnswer struct {
 	Enabled    bool     `json:"enabled"`    // memory is turned on
-	Operations []string `json:"operations"` // in the order of the table
+	Operations []string `json:"operations"` // names, in the order of the table
 }

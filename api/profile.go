@@ -2,16 +2,16 @@ package api
 
 // Based is the part of a summary request that lists its evidence.
 type Based struct {
-	Evidence   []string `json:"evidence" need:"true" complete:"path" doc:"what the summary is based on: paths, ids of entries as path#id, or URLs; at least one"`
-	Visibility string   `json:"visibility" default:"private_only" enum:"public_ok,private_only" doc:"who may be told: public_ok or private_only"`
-	Source     string   `json:"source" doc:"where the summary comes from, such as a message id"`
+	Evidence   []string `json:"evidence" need:"true" complete:"path" doc:"evidence for the summary: paths, path#id or URLs; at least one"`
+	Visibility string   `json:"visibility" default:"private_only" enum:"public_ok,private_only" doc:"where the summary may be shown: private_only, or public_ok for public contexts too"`
+	Source     string   `json:"source" doc:"origin of the summary, such as a message id"`
 }
 
 // ProfileRequest requests a new summary of the subject. It replaces the summary
 // of that name, with its evidence.
 type ProfileRequest struct {
 	Text string `json:"text" arg:"rest" stdin:"true" need:"true" doc:"the summary, in a few sentences"`
-	Name string `json:"name" default:"Profile" flag:"title" doc:"which summary of the profile: the one of that name is replaced"`
+	Name string `json:"name" default:"Profile" flag:"title" doc:"name of the summary; a summary with the same name is replaced"`
 	Based
 	Fresh
 	Scope
@@ -20,7 +20,7 @@ type ProfileRequest struct {
 // ProjectRequest requests a new summary of a project of the subject, in the
 // same way.
 type ProjectRequest struct {
-	Name string `json:"name" arg:"1" need:"true" doc:"the project; the summary of that name is replaced"`
+	Name string `json:"name" arg:"1" need:"true" doc:"name of the project; its previous summary is replaced"`
 	Text string `json:"text" arg:"rest" stdin:"true" need:"true" doc:"the summary, in a few sentences"`
 	Based
 	Fresh

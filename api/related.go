@@ -2,9 +2,9 @@ package api
 
 // RelatedRequest requests the links of a file or an entry.
 type RelatedRequest struct {
-	Path  string `json:"path" arg:"1" complete:"path" doc:"the file, relative to the root"`
-	ID    string `json:"id" doc:"an entry instead, as path#id or by the id that was given to it"`
-	Limit int    `json:"limit" default:"20" min:"1" max:"100" doc:"how many to return in each direction"`
+	Path  string `json:"path" arg:"1" complete:"path" doc:"path of the file, relative to the memory directory"`
+	ID    string `json:"id" doc:"entry in place of a file: path#id, or its explicit id"`
+	Limit int    `json:"limit" default:"20" min:"1" max:"100" doc:"maximum number of links in each direction, 1 to 100"`
 	Fresh
 	Scope
 }
@@ -21,7 +21,7 @@ type RelatedAnswer struct {
 
 // LinkTo is a link in the requested file or entry.
 type LinkTo struct {
-	Line      int    `json:"line"` // of the entry with the link
+	Line      int    `json:"line"` // first line of the entry with the link
 	Text      string `json:"text"`
 	Target    string `json:"target"`         // as written
 	Path      string `json:"path,omitempty"` // target file, if it exists

@@ -2,12 +2,12 @@ package api
 
 // RememberRequest requests that a fact be stored permanently.
 type RememberRequest struct {
-	Text     string   `json:"text" arg:"rest" stdin:"true" need:"true" doc:"what to remember, in a sentence or two"`
-	Title    string   `json:"title" doc:"what it is about, in a few words; an item with the same title is replaced"`
-	Section  string   `json:"section" complete:"section" doc:"heading to put it under; the one that fits best if not given"`
-	Session  string   `json:"session" complete:"session" doc:"id of the session in which it was said; one item a day is kept of each"`
-	Explicit bool     `json:"explicit" need:"true" doc:"the user has asked for it to be remembered, in so many words"`
-	Evidence []string `json:"evidence" complete:"path" doc:"where it comes from: paths, URLs or ids of entries"`
+	Text     string   `json:"text" arg:"rest" stdin:"true" need:"true" doc:"the fact, in one or two sentences"`
+	Title    string   `json:"title" doc:"title in a few words; an item with the same title is replaced"`
+	Section  string   `json:"section" complete:"section" doc:"heading above the item; default: the heading that fits best"`
+	Session  string   `json:"session" complete:"session" doc:"id of the session; each session can save one item a day"`
+	Explicit bool     `json:"explicit" need:"true" doc:"true if the user explicitly asked to remember this"`
+	Evidence []string `json:"evidence" complete:"path" doc:"evidence for the fact: paths, path#id or URLs"`
 	Scope
 }
 

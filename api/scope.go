@@ -7,8 +7,8 @@ import "slices"
 // the listener. Without a fixed value the caller is anonymous and the context
 // is unknown.
 type Scope struct {
-	Subject     *string `json:"subject,omitempty" complete:"subject" doc:"who asks, as a subject id; empty is nobody"`
-	ExternalKey *string `json:"external_key,omitempty" complete:"external_key" doc:"who asks, as <channel>:<id>, to be resolved to a subject"`
+	Subject     *string `json:"subject,omitempty" complete:"subject" doc:"caller: a subject id; empty means anonymous"`
+	ExternalKey *string `json:"external_key,omitempty" complete:"external_key" doc:"caller: <channel>:<id>, which is resolved to a subject"`
 	Context     *string `json:"context,omitempty" enum:"private,public,unknown" doc:"where the answer will be shown: private, public or unknown"`
 }
 

@@ -6,50 +6,50 @@ import (
 
 // SearchRequest requests entries.
 type SearchRequest struct {
-	Query           string   `json:"query" arg:"rest" doc:"words, all optional: more of them, and rarer ones, rank higher; a \"quoted phrase\" must occur"`
-	Exclude         string   `json:"exclude" doc:"words and quoted phrases that no hit contains"`
-	Limit           int      `json:"limit" default:"10" min:"1" max:"100" doc:"how many hits to return"`
-	Offset          int      `json:"offset" min:"0" max:"100000" doc:"how many hits to leave out before the first"`
-	Mode            string   `json:"mode" default:"relevance" enum:"relevance,overlap" doc:"relevance: best match first; overlap: share of the words found, recency and importance, computed exactly"`
-	RecencyBias     *float64 `json:"recency_bias" default:"0.3" min:"0" max:"1" doc:"overlap: how much recency counts against text, 0 to 1"`
-	AsOf            string   `json:"as_of" doc:"time that ages are counted from; now if not given"`
-	All             bool     `json:"all" doc:"overlap: entries without any of the words too"`
-	Kinds           []string `json:"kinds" enum:"note,session,daily,longterm,items,identity,archive" doc:"only files of these kinds"`
-	Types           []string `json:"types" enum:"fact,preference,project,decision,crumb,request,result" doc:"only entries of these types"`
+	Query           string   `json:"query" arg:"rest" doc:"words, all optional; entries with more words and rarer words rank higher; a \"quoted phrase\" must occur"`
+	Exclude         string   `json:"exclude" doc:"words and quoted phrases that no hit may contain"`
+	Limit           int      `json:"limit" default:"10" min:"1" max:"100" doc:"maximum number of hits, 1 to 100"`
+	Offset          int      `json:"offset" min:"0" max:"100000" doc:"number of hits to skip, 0 to 100000"`
+	Mode            string   `json:"mode" default:"relevance" enum:"relevance,overlap" doc:"ranking: relevance (best match first), or overlap (an exact formula of word share, recency and importance)"`
+	RecencyBias     *float64 `json:"recency_bias" default:"0.3" min:"0" max:"1" doc:"overlap: weight of recency against text, 0 to 1"`
+	AsOf            string   `json:"as_of" doc:"reference time for ages, RFC 3339 or YYYY-MM-DD; default: now"`
+	All             bool     `json:"all" doc:"overlap: also return entries that contain none of the words"`
+	Kinds           []string `json:"kinds" enum:"note,session,daily,longterm,items,identity,archive" doc:"only files of these kinds: note, session, daily, longterm, items, identity, archive"`
+	Types           []string `json:"types" enum:"fact,preference,project,decision,crumb,request,result" doc:"only entries of these types: fact, preference, project, decision, crumb, request, result"`
 	Tags            []string `json:"tags" complete:"tag" doc:"only entries with all of these tags"`
-	AnyTag          bool     `json:"any_tag" doc:"one of the tags is enough"`
-	Sections        []string `json:"sections" complete:"section" doc:"only entries below a heading of one of these names"`
-	Path            string   `json:"path" complete:"path" doc:"only files below this directory, or matching this glob"`
-	Since           string   `json:"since" doc:"only entries of this day or time, or later"`
-	Until           string   `json:"until" doc:"only entries of this day or time, or earlier"`
-	State           string   `json:"state" enum:"open,done" doc:"only entries with a task in this state"`
-	Session         string   `json:"session" complete:"session" doc:"only entries of this session"`
+	AnyTag          bool     `json:"any_tag" doc:"match entries with at least one of the tags"`
+	Sections        []string `json:"sections" complete:"section" doc:"only entries below one of these headings"`
+	Path            string   `json:"path" complete:"path" doc:"only files below this directory, or files that match this glob"`
+	Since           string   `json:"since" doc:"only entries since this day or time, YYYY-MM-DD or RFC 3339"`
+	Until           string   `json:"until" doc:"only entries until this day or time, YYYY-MM-DD or RFC 3339"`
+	State           string   `json:"state" enum:"open,done" doc:"only entries with a task in this state: open or done"`
+	Session         string   `json:"session" complete:"session" doc:"only entries of the session with this id"`
 	Contact         string   `json:"contact" doc:"only entries of sessions with this contact"`
-	IncludeArchived bool     `json:"include_archived" doc:"archived entries too"`
-	Count           *bool    `json:"count" default:"true" doc:"what is returned counts as used, and is kept longer when long-term memory is tidied up"`
-	Explain         bool     `json:"explain" doc:"take every score apart"`
+	IncludeArchived bool     `json:"include_archived" doc:"also search archived entries"`
+	Count           *bool    `json:"count" default:"true" doc:"count the returned entries as used; used entries stay longer in long-term memory"`
+	Explain         bool     `json:"explain" doc:"return the parts of each score"`
 	Fresh
 	Scope
 }
 
 // RecentRequest requests the newest entries.
 type RecentRequest struct {
-	Hours *float64 `json:"hours" default:"24" min:"0" max:"876000" arg:"1" doc:"how many hours to look back"`
+	Hours *float64 `json:"hours" default:"24" min:"0" max:"876000" arg:"1" doc:"number of hours to look back, 0 to 876000"`
 	Tags  []string `json:"tags" complete:"tag" doc:"only entries with all of these tags"`
-	Limit int      `json:"limit" default:"10" min:"1" max:"100" doc:"how many to return"`
-	AsOf  string   `json:"as_of" doc:"time to look back from; now if not given"`
+	Limit int      `json:"limit" default:"10" min:"1" max:"100" doc:"maximum number of entries, 1 to 100"`
+	AsOf  string   `json:"as_of" doc:"time to look back from, RFC 3339 or YYYY-MM-DD; default: now"`
 	Fresh
 	Scope
 }
 
 // SearchAnswer is a page of hits.
 type SearchAnswer struct {
-	Hits   []Hit      `json:"hits"`
-	Total  int        `json:"total"` // readable entries that match, before equal ones are folded
-	AsOf   time.Time  `json:"as_of"`
+	Hits   []Hit      `json:"hits"`           // on this page, in order
+	Total  int        `json:"total"`          // readable entries that match, before equal ones are folded
+	AsOf   time.Time  `json:"as_of"`          // reference time for ages
 	Note   string     `json:"note,omitempty"` // why there are no hits, or fewer than expected
 	Index  IndexState `json:"index"`
-	TookMS float64    `json:"took_ms"`
+	TookMS float64    `json:"took_ms"` // duration in milliseconds
 
 	Redaction
 }
@@ -59,30 +59,30 @@ type SearchAnswer struct {
 type Hit struct {
 	ID         string    `json:"id"` // path#id, accepted by get
 	Path       string    `json:"path"`
-	Line       int       `json:"line"`
-	EndLine    int       `json:"end_line"`
-	Score      float64   `json:"score"`
-	Kind       string    `json:"kind"`
-	Subject    string    `json:"subject,omitempty"`
-	Day        string    `json:"day,omitempty"`
-	Session    string    `json:"session,omitempty"`
-	Section    string    `json:"section,omitempty"`
+	Line       int       `json:"line"`              // first line
+	EndLine    int       `json:"end_line"`          // last line
+	Score      float64   `json:"score"`             // higher is better; with explain, why contains the parts
+	Kind       string    `json:"kind"`              // note, session, daily, longterm, items, identity or archive
+	Subject    string    `json:"subject,omitempty"` // owner of the entry
+	Day        string    `json:"day,omitempty"`     // day of the file, YYYY-MM-DD
+	Session    string    `json:"session,omitempty"` // session of the file
+	Section    string    `json:"section,omitempty"` // headings above the entry, joined by " > "
 	Title      string    `json:"title,omitempty"`
-	Text       string    `json:"text"`
-	Truncated  bool      `json:"truncated,omitempty"`
-	Snippet    string    `json:"snippet,omitempty"`
-	Highlights [][2]int  `json:"highlights,omitempty"` // of the snippet, in characters
-	Type       string    `json:"type"`
+	Text       string    `json:"text"`                 // at most 2000 characters
+	Truncated  bool      `json:"truncated,omitempty"`  // the text is longer
+	Snippet    string    `json:"snippet,omitempty"`    // part of the text with the matching words
+	Highlights [][2]int  `json:"highlights,omitempty"` // start and end of each match in the snippet, in characters
+	Type       string    `json:"type"`                 // fact, preference, project, decision, crumb, request or result
 	Tags       []string  `json:"tags,omitempty"`
-	Importance float64   `json:"importance,omitempty"`
-	Visibility string    `json:"visibility"`
-	Task       string    `json:"task,omitempty"` // open if any of its tasks is open, else done
-	Added      string    `json:"added,omitempty"`
-	Time       time.Time `json:"time,omitzero"`
-	Untrusted  bool      `json:"untrusted,omitempty"` // written by others than the subject, in public or through a topic
-	AlsoAt     []Place   `json:"also_at,omitempty"`   // other places with the same text
-	Stale      bool      `json:"stale,omitempty"`     // the file cannot be read: this is its last known content
-	Why        *Why      `json:"why,omitempty"`
+	Importance float64   `json:"importance,omitempty"` // 0 to 1
+	Visibility string    `json:"visibility"`           // private_only or public_ok
+	Task       string    `json:"task,omitempty"`       // open if any of its tasks is open, else done
+	Added      string    `json:"added,omitempty"`      // day on which the entry was added, YYYY-MM-DD
+	Time       time.Time `json:"time,omitzero"`        // time from which the age is counted
+	Untrusted  bool      `json:"untrusted,omitempty"`  // written by others than the subject, in public or through a topic
+	AlsoAt     []Place   `json:"also_at,omitempty"`    // other places with the same text
+	Stale      bool      `json:"stale,omitempty"`      // the file cannot be read: this is its last known content
+	Why        *Why      `json:"why,omitempty"`        // with explain
 }
 
 // A Place is the position of an entry.

@@ -41,9 +41,9 @@ type Status struct {
 	Topic     *TopicStatus     `json:"topic,omitempty"` // nil if no topic is configured
 
 	SkippedFiles int           `json:"skipped_files"`
-	Skipped      []Skipped     `json:"skipped"` // the first of them
+	Skipped      []Skipped     `json:"skipped"` // first of the skipped files
 	ProblemCount int           `json:"problem_count"`
-	Problems     []FileProblem `json:"problems"` // the first of them; those of the daemon itself have no path
+	Problems     []FileProblem `json:"problems"` // first of the problems; problems of the daemon itself have no path
 
 	MemoryBytes uint64 `json:"memory_bytes"`
 	OpenFiles   int    `json:"open_files"`
@@ -56,8 +56,8 @@ type Status struct {
 type IndexStatus struct {
 	Revision   uint64 `json:"revision"`
 	Pending    int    `json:"pending"` // changed files that are not indexed yet
-	Done       int    `json:"done"`    // of the first build, or a rebuild
-	Total      int    `json:"total"`   // of the same; 0 when none is under way
+	Done       int    `json:"done"`    // files processed by the first build or a rebuild
+	Total      int    `json:"total"`   // files of that build; 0 when no build is running
 	Generation uint64 `json:"generation"`
 	Size       int64  `json:"size"` // bytes on disk
 	Degraded   bool   `json:"degraded"`
@@ -67,7 +67,7 @@ type IndexStatus struct {
 // WatchStatus is the state of the watcher.
 type WatchStatus struct {
 	Directories   int       `json:"directories"`
-	Limit         int       `json:"limit"` // of watches, by the kernel; 0 for none
+	Limit         int       `json:"limit"` // kernel limit on watches; 0 means no limit
 	Polled        []string  `json:"polled"`
 	Overflows     int       `json:"overflows"`
 	LastReconcile time.Time `json:"last_reconcile"`
@@ -76,12 +76,12 @@ type WatchStatus struct {
 
 // WriteStatus is the state of writing to the user's files.
 type WriteStatus struct {
-	Enabled   bool      `json:"enabled"` // automatic changes are made
-	Applied   int       `json:"applied"` // changes since the start
-	Waiting   []Skipped `json:"waiting"` // files in use by another program
-	Refused   []Skipped `json:"refused"` // files that are not changed in their present state
-	Kept      []string  `json:"kept"`    // files with content saved during a crash, for a person to compare
-	LostRaces int       `json:"lost_races"`
+	Enabled   bool      `json:"enabled"`           // automatic changes are made
+	Applied   int       `json:"applied"`           // changes since the start
+	Waiting   []Skipped `json:"waiting"`           // files in use by another program
+	Refused   []Skipped `json:"refused"`           // files that are not changed in their present state
+	Kept      []string  `json:"kept"`              // files with content saved during a crash, for a person to compare
+	LostRaces int       `json:"lost_races"`        // changes repeated because another program saved the file at the same time
 	Problem   string    `json:"problem,omitempty"` // why nothing can be written
 }
 
@@ -103,7 +103,7 @@ type TopicStatus struct {
 	Topic     string    `json:"topic"`
 	Connected bool      `json:"connected"`
 	Messages  int       `json:"messages"`      // received since the start
-	Refused   int       `json:"refused"`       // messages that are never noted: without a word, or with a credential
+	Refused   int       `json:"refused"`       // messages that are never noted, because they are empty or contain a credential
 	Last      time.Time `json:"last,omitzero"` // when the last message was sent
 	Problem   string    `json:"problem,omitempty"`
 }
@@ -117,7 +117,7 @@ type CompactorStatus struct {
 	Passive   bool        `json:"passive"` // another machine runs the compactor
 	Host      string      `json:"host"`    // machine that runs the compactor
 	NearLimit []NearLimit `json:"near_limit"`
-	Problem   string      `json:"problem,omitempty"` // of the last run
+	Problem   string      `json:"problem,omitempty"` // problem of the last run
 }
 
 // NearLimit is a long-term file that is close to its limit or over it.
@@ -156,7 +156,7 @@ type FileProblem struct {
 type Problem struct {
 	Code    string `json:"code"` // stable, e.g. "frontmatter_broken"
 	Line    int    `json:"line,omitempty"`
-	Message string `json:"message"` // the defect and its remedy, for a person
+	Message string `json:"message"` // problem and remedy, for people
 }
 
 // TodosyncStatus is the state of task reconciliation.

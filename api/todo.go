@@ -4,11 +4,11 @@ package api
 // as a dry run, it requests the boxes that will be ticked because their task
 // was completed elsewhere.
 type TodoRequest struct {
-	Text    string `json:"text" arg:"rest" complete:"todo" doc:"the task's text; case, emphasis, tags and dates in it do not matter"`
-	ID      string `json:"id" doc:"the task instead, as path#id or by the id that was given to it"`
-	State   string `json:"state" default:"done" enum:"done,open" doc:"done or open"`
-	Session string `json:"session" complete:"session" doc:"the task as it stands in this session"`
-	DryRun  bool   `json:"dry_run" doc:"change nothing, show what would be changed"`
+	Text    string `json:"text" arg:"rest" complete:"todo" doc:"text of the task; letter case, emphasis, tags and dates are ignored"`
+	ID      string `json:"id" doc:"task in place of a text: path#id, or its explicit id"`
+	State   string `json:"state" default:"done" enum:"done,open" doc:"new state: done or open"`
+	Session string `json:"session" complete:"session" doc:"only copies of the task in this session"`
+	DryRun  bool   `json:"dry_run" doc:"show the changes, without changing files"`
 	Fresh
 	Scope
 }
@@ -17,9 +17,9 @@ type TodoRequest struct {
 type TodoAnswer struct {
 	Text    string      `json:"text,omitempty"`
 	State   string      `json:"state,omitempty"`
-	Changed []TodoPlace `json:"changed"` // with their new state
+	Changed []TodoPlace `json:"changed"` // changed copies, with their new state
 	Left    []Skipped   `json:"left"`    // files that could not be changed, and why
-	DryRun  bool        `json:"dry_run"` // nothing was changed: Changed lists the places that would be
+	DryRun  bool        `json:"dry_run"` // nothing was changed; changed lists the copies that would change
 	Plan    *TodoPlan   `json:"plan,omitempty"`
 	Index   IndexState  `json:"index"`
 
@@ -32,9 +32,9 @@ type TodoAnswer struct {
 // elsewhere, and those that will not.
 type TodoPlan struct {
 	Waiting []TodoTick `json:"waiting"`           // will be ticked
-	Diff    []FileDiff `json:"diff"`              // the resulting changes to the files, as shown
-	Unclear []TodoTick `json:"unclear"`           // left alone: more than one box of the file fits equally
-	Known   []TodoTick `json:"known"`             // left alone: it was so when first seen, or a person has decided since
+	Diff    []FileDiff `json:"diff"`              // resulting changes to the files, as visible to the caller
+	Unclear []TodoTick `json:"unclear"`           // not changed: several boxes of the file match equally
+	Known   []TodoTick `json:"known"`             // not changed: the state existed when first seen, or a person set it since
 	Off     bool       `json:"off,omitempty"`     // automatic ticking is off
 	Problem string     `json:"problem,omitempty"` // why nothing is ticked now
 }
@@ -42,16 +42,16 @@ type TodoPlan struct {
 // A TodoTick is a box that is ticked, or left alone, because of another one.
 type TodoTick struct {
 	Text   string  `json:"text"`
-	Places []Place `json:"places"`           // the box; all that fit, if the choice is unclear
+	Places []Place `json:"places"`           // the box; all matching boxes, if the choice is unclear
 	Done   Place   `json:"done"`             // the completed box
 	Reason string  `json:"reason,omitempty"` // why the box could not be written so far
 }
 
 // TodosRequest requests tasks.
 type TodosRequest struct {
-	State   string `json:"state" default:"open" enum:"open,done,all" doc:"open, done or all"`
-	Days    int    `json:"days" min:"0" max:"3650" doc:"only tasks of so many days; 0 for all"`
-	Section string `json:"section" complete:"section" doc:"only tasks below a heading of this name"`
+	State   string `json:"state" default:"open" enum:"open,done,all" doc:"only tasks in this state: open, done or all"`
+	Days    int    `json:"days" min:"0" max:"3650" doc:"only tasks of this many days, including today, and tasks without a day; 0 to 3650, 0 means all"`
+	Section string `json:"section" complete:"section" doc:"only tasks below this heading"`
 	Fresh
 	Scope
 }
@@ -76,7 +76,7 @@ type Todo struct {
 
 // A TodoDay counts the open and the completed tasks that exist since a day.
 type TodoDay struct {
-	Day  string `json:"day,omitempty"` // empty for tasks without one
+	Day  string `json:"day,omitempty"` // empty for tasks without a day
 	Open int    `json:"open"`
 	Done int    `json:"done"`
 }

@@ -6,7 +6,7 @@ import (
 
 // SyncRequest requests to wait for the index.
 type SyncRequest struct {
-	Timeout string `json:"timeout" default:"10s" doc:"how long to wait at most, such as 500ms or 10s"`
+	Timeout string `json:"timeout" default:"10s" doc:"maximum time to wait, such as 500ms or 10s; at most 10m"`
 	Scope
 }
 
@@ -15,7 +15,7 @@ type SyncRequest struct {
 type SyncAnswer struct {
 	Synced   bool    `json:"synced"`
 	Revision *uint64 `json:"revision,omitempty"`
-	TookMS   float64 `json:"took_ms"`
+	TookMS   float64 `json:"took_ms"` // duration in milliseconds
 }
 
 // RebuildRequest requests a new index.
@@ -26,7 +26,7 @@ type RebuildRequest struct {
 // RebuildAnswer describes the new index.
 type RebuildAnswer struct {
 	Entries int     `json:"entries"`
-	TookMS  float64 `json:"took_ms"`
+	TookMS  float64 `json:"took_ms"` // duration in milliseconds
 }
 
 // EventsRequest requests the stream of events.
@@ -40,13 +40,13 @@ const Listening = "listening"
 
 // An Event is a change or a problem of the memory.
 type Event struct {
-	Event   string    `json:"event"` // listening, indexed, gone, write, compacted, problem, or lost: some were left out
+	Event   string    `json:"event"` // listening, indexed, gone, write, compacted, problem, or lost: events were dropped
 	Time    time.Time `json:"time"`
 	Path    string    `json:"path,omitempty"`
 	Kind    string    `json:"kind,omitempty"`
 	Day     string    `json:"day,omitempty"`
-	Entries int       `json:"entries"`         // of the file, as readable by the caller
-	Cause   string    `json:"cause,omitempty"` // of a write
-	ID      string    `json:"id,omitempty"`    // of a write, in the journal
+	Entries int       `json:"entries"`         // number of entries in the file that the caller may read
+	Cause   string    `json:"cause,omitempty"` // cause of a write, such as note or todosync
+	ID      string    `json:"id,omitempty"`    // id of the write in the journal
 	Message string    `json:"message,omitempty"`
 }
