@@ -79,12 +79,12 @@ const Keep = "keep"
 // CompactScore is the score of an entry with its parts. Entries with the lowest
 // score are moved first.
 type CompactScore struct {
-	Uses    float64 `json:"uses"`
-	Links   int     `json:"links"`
-	AgeDays float64 `json:"age_days"`
-	Use     float64 `json:"use"`
-	Recency float64 `json:"recency"`
-	Total   float64 `json:"total"`
+	Uses    float64 `json:"uses"`     // weighted number of uses; recent uses weigh more
+	Links   int     `json:"links"`    // number of entries that link to the entry
+	AgeDays float64 `json:"age_days"` // age in days
+	Use     float64 `json:"use"`      // part of the score from uses and links
+	Recency float64 `json:"recency"`  // part of the score from the age
+	Total   float64 `json:"total"`    // score: use + recency
 }
 
 // RestoreRequest requests that an archived entry be restored.

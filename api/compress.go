@@ -28,8 +28,8 @@ type CompressPlan struct {
 // file contains an open task, the entries with open tasks stay.
 type Compressed struct {
 	Day   string        `json:"day"`
-	From  string        `json:"from"`
-	To    string        `json:"to"`
+	From  string        `json:"from"` // path of the file
+	To    string        `json:"to"`   // path in the archive
 	Part  bool          `json:"part"` // entries with open tasks stay
 	Lines []SummaryLine `json:"lines"`
 }

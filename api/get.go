@@ -13,10 +13,10 @@ type GetRequest struct {
 // GetAnswer is a text as visible to the scope of the request.
 type GetAnswer struct {
 	Path        string         `json:"path"`
-	From        int            `json:"from"`
-	To          int            `json:"to"`
+	From        int            `json:"from"` // first line of the text
+	To          int            `json:"to"`   // last line of the text
 	Text        string         `json:"text"`
-	TotalLines  int            `json:"total_lines"`
+	TotalLines  int            `json:"total_lines"` // number of lines of the file, as visible to the caller
 	Frontmatter map[string]any `json:"frontmatter,omitempty"`
 	Hash        string         `json:"hash,omitempty"`  // SHA-256 of the file, or of its visible part; none if that has a redaction
 	Stale       bool           `json:"stale,omitempty"` // the file cannot be read: this is its last known content

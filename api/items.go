@@ -13,7 +13,7 @@ type Item struct {
 	ID         string    `json:"id"` // unique within the subject
 	Subject    string    `json:"subject"`
 	Namespace  string    `json:"namespace"`
-	Key        string    `json:"key"`
+	Key        string    `json:"key"`   // unique within the namespace
 	Value      string    `json:"value"` // text or JSON
 	Visibility string    `json:"visibility"`
 	Confidence *float64  `json:"confidence,omitempty"`

@@ -87,7 +87,7 @@ type Hit struct {
 
 // A Place is the position of an entry.
 type Place struct {
-	ID   string `json:"id"`
+	ID   string `json:"id"` // path#id
 	Path string `json:"path"`
 	Line int    `json:"line"`
 }
@@ -96,18 +96,18 @@ type Place struct {
 // Relevance, Text*(1-bias) + Recency*bias + Importance*0.15 in Overlap.
 type Why struct {
 	Terms      []TermScore `json:"terms,omitempty"`
-	Own        float64     `json:"own,omitempty"`
-	Near       float64     `json:"near,omitempty"`
-	File       float64     `json:"file,omitempty"`
-	Recency    float64     `json:"recency,omitempty"`
-	Text       float64     `json:"text,omitempty"`
+	Own        float64     `json:"own,omitempty"`     // from the words in the entry
+	Near       float64     `json:"near,omitempty"`    // from the words in the neighboring entries
+	File       float64     `json:"file,omitempty"`    // from the words in the file
+	Recency    float64     `json:"recency,omitempty"` // from the age of the entry
+	Text       float64     `json:"text,omitempty"`    // overlap: share of the words in the entry
 	Importance float64     `json:"importance,omitempty"`
 }
 
 // TermScore is one term's part of an entry's own score.
 type TermScore struct {
-	Term  string  `json:"term"`
-	Idf   float64 `json:"idf"`
-	Tf    float64 `json:"tf"`
+	Term  string  `json:"term"` // word or stem
+	Idf   float64 `json:"idf"`  // inverse document frequency
+	Tf    float64 `json:"tf"`   // term frequency
 	Score float64 `json:"score"`
 }

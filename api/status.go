@@ -21,7 +21,7 @@ type Status struct {
 	Version   string    `json:"version"`
 	PID       int       `json:"pid"`
 	Started   time.Time `json:"started"`
-	Uptime    string    `json:"uptime"`
+	Uptime    string    `json:"uptime"` // time since the start
 	Root      string    `json:"root"`
 	RootState string    `json:"root_state"` // present, missing, or holding: implausibly many files vanished at once
 	Sockets   []string  `json:"sockets"`
@@ -40,14 +40,14 @@ type Status struct {
 	LLM       *ModelStatus     `json:"llm,omitempty"`   // nil if no model is configured
 	Topic     *TopicStatus     `json:"topic,omitempty"` // nil if no topic is configured
 
-	SkippedFiles int           `json:"skipped_files"`
-	Skipped      []Skipped     `json:"skipped"` // first of the skipped files
-	ProblemCount int           `json:"problem_count"`
-	Problems     []FileProblem `json:"problems"` // first of the problems; problems of the daemon itself have no path
+	SkippedFiles int           `json:"skipped_files"` // number of skipped files and directories
+	Skipped      []Skipped     `json:"skipped"`       // first of the skipped files
+	ProblemCount int           `json:"problem_count"` // number of problems
+	Problems     []FileProblem `json:"problems"`      // first of the problems; problems of the daemon itself have no path
 
 	MemoryBytes uint64 `json:"memory_bytes"`
 	OpenFiles   int    `json:"open_files"`
-	Goroutines  int    `json:"goroutines"`
+	Goroutines  int    `json:"goroutines"` // number of goroutines of the daemon
 
 	Healthy bool `json:"-"` // see StatusAnswer
 }
@@ -55,11 +55,11 @@ type Status struct {
 // IndexStatus is the state of the index.
 type IndexStatus struct {
 	Revision   uint64 `json:"revision"`
-	Pending    int    `json:"pending"` // changed files that are not indexed yet
-	Done       int    `json:"done"`    // files processed by the first build or a rebuild
-	Total      int    `json:"total"`   // files of that build; 0 when no build is running
-	Generation uint64 `json:"generation"`
-	Size       int64  `json:"size"` // bytes on disk
+	Pending    int    `json:"pending"`    // changed files that are not indexed yet
+	Done       int    `json:"done"`       // files processed by the first build or a rebuild
+	Total      int    `json:"total"`      // files of that build; 0 when no build is running
+	Generation uint64 `json:"generation"` // grows each time the index is opened or replaced
+	Size       int64  `json:"size"`       // bytes on disk
 	Degraded   bool   `json:"degraded"`
 	Problem    string `json:"problem,omitempty"`
 }
@@ -67,10 +67,10 @@ type IndexStatus struct {
 // WatchStatus is the state of the watcher.
 type WatchStatus struct {
 	Directories   int       `json:"directories"`
-	Limit         int       `json:"limit"` // kernel limit on watches; 0 means no limit
-	Polled        []string  `json:"polled"`
-	Overflows     int       `json:"overflows"`
-	LastReconcile time.Time `json:"last_reconcile"`
+	Limit         int       `json:"limit"`          // kernel limit on watches; 0 means no limit
+	Polled        []string  `json:"polled"`         // directories that are polled, because they cannot be watched
+	Overflows     int       `json:"overflows"`      // number of overflows of the event queue since the start
+	LastReconcile time.Time `json:"last_reconcile"` // last comparison of all files
 	Problem       string    `json:"problem,omitempty"`
 }
 
@@ -114,9 +114,9 @@ type CompactorStatus struct {
 	Enabled   bool        `json:"enabled"`
 	LastRun   time.Time   `json:"last_run,omitzero"`
 	NextRun   time.Time   `json:"next_run,omitzero"`
-	Passive   bool        `json:"passive"` // another machine runs the compactor
-	Host      string      `json:"host"`    // machine that runs the compactor
-	NearLimit []NearLimit `json:"near_limit"`
+	Passive   bool        `json:"passive"`           // another machine runs the compactor
+	Host      string      `json:"host"`              // machine that runs the compactor
+	NearLimit []NearLimit `json:"near_limit"`        // files close to their limit or over it
 	Problem   string      `json:"problem,omitempty"` // problem of the last run
 }
 
@@ -129,8 +129,8 @@ type NearLimit struct {
 
 // Latency contains recent latencies, in milliseconds.
 type Latency struct {
-	SaveToSearch Quantiles `json:"save_to_search_ms"`
-	Query        Quantiles `json:"query_ms"`
+	SaveToSearch Quantiles `json:"save_to_search_ms"` // from a save until the index contains the file
+	Query        Quantiles `json:"query_ms"`          // duration of searches in the index
 }
 
 // Quantiles are the median and the 99th percentile of the measured values.
@@ -165,7 +165,7 @@ type TodosyncStatus struct {
 	Waiting []Skipped `json:"waiting"` // files that could not be written so far, by path
 	Unclear int       `json:"unclear"` // boxes that are left alone because another box of their file fits equally
 	Known   int       `json:"known"`   // boxes that are left alone because they were open when their task was first seen done
-	Off     bool      `json:"off"`
+	Off     bool      `json:"off"`     // automatic ticking is off
 	Problem string    `json:"problem,omitempty"`
 }
 

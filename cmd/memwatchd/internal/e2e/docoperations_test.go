@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"path"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -15,24 +17,117 @@ import (
 	"github.com/memwatchd/memwatchd/ipc/mcp"
 )
 
-// TestPagesOperations checks that docs/operations.md consists of the table of
-// operations with an example of each. The meanings of answer fields come from
-// the comments in the sources.
+// operationsDir is the directory of the generated pages.
+const operationsDir = "docs/operations"
+
+// An operationGroup is one page of the reference.
+type operationGroup struct {
+	file  string
+	title string
+	intro string // first paragraph of the page
+	names []string
+}
+
+var operationGroups = []operationGroup{{
+	file: "search.md", title: "Search and read",
+	intro: "Find entries, read files, follow links and list names.",
+	names: []string{"search", "get", "recent", "related", "complete"},
+}, {
+	file: "context.md", title: "Context for agents",
+	intro: "Render memory as text for the start of a session or for a prompt.",
+	names: []string{"load", "context"},
+}, {
+	file: "notes.md", title: "Notes, sessions and summaries",
+	intro: "Append notes to the daily log, write session files, save facts permanently and summarize subjects and projects.",
+	names: []string{"note", "capture", "session", "remember", "profile", "project"},
+}, {
+	file: "tasks.md", title: "Tasks",
+	intro: "List tasks and change their state in all files that contain them.",
+	names: []string{"todos", "todo"},
+}, {
+	file: "items.md", title: "Items",
+	intro: "Store values under a namespace and a key, and look them up exactly.",
+	names: []string{
+		"item_put", "item_get", "item_list", "item_delete", "item_delete_namespace", "item_visibility",
+	},
+}, {
+	file: "files.md", title: "Files, journal and undo",
+	intro: "Edit files directly, list the changes that memwatchd made to files, and undo changes.",
+	names: []string{"edit", "write", "journal", "undo"},
+}, {
+	file: "forget.md", title: "Remove memory permanently",
+	intro: "Remove entries, or all memory of a subject, from files, archive, index and journal.",
+	names: []string{"forget", "wipe_subject"},
+}, {
+	file: "identities.md", title: "Identities",
+	intro: "Link the users of channels, such as a chat account, to subjects.",
+	names: []string{"resolve", "link", "unlink", "links"},
+}, {
+	file: "maintenance.md", title: "Maintenance",
+	intro: "Archive, restore, summarize and check the files of a memory.",
+	names: []string{"compact", "restore", "compress", "check"},
+}, {
+	file: "daemon.md", title: "Daemon and index",
+	intro: "Show the state of the daemon, wait for the index, rebuild the index and follow events.",
+	names: []string{"status", "sync", "rebuild", "operations", "events"},
+}}
+
+// operations returns the operations of the group, in order.
+func (g *operationGroup) operations(t *testing.T) []*api.Operation {
+	t.Helper()
+	var list []*api.Operation
+	for _, name := range g.names {
+		op, err := api.LookUp(name)
+		if err != nil {
+			t.Fatalf("%s: %v", g.file, err)
+		}
+		list = append(list, op)
+	}
+	return list
+}
+
+// TestPagesOperations checks that the pages in docs/operations consist of the
+// table of operations with an example of each: a page with the conventions, and
+// a page for each group. The descriptions of answer fields come from the
+// comments in the sources.
 func TestPagesOperations(t *testing.T) {
-	r := &reference{t: t, comments: map[string]comments{}, typed: typedOperations(t)}
+	r := &reference{t: t, comments: map[string]comments{}, typed: typedOperations(t), pageOf: map[reflect.Type]string{}}
 	head, err := os.ReadFile("testdata/operations.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.WriteString(string(head))
-	r.contents()
-	r.errors()
-	r.scope()
-	for _, op := range api.Operations {
-		r.operation(op)
+	grouped := map[string]string{} // pages of the operations
+	for _, g := range operationGroups {
+		for _, op := range g.operations(t) {
+			if grouped[op.Name] != "" {
+				t.Errorf("operation %s is in two groups", op.Name)
+			}
+			grouped[op.Name] = g.file
+			r.assign(reflect.TypeOf(op.NewAnswer()).Elem(), g.file)
+		}
 	}
-	r.parts()
-	current(t, "docs/operations.md", r.String())
+	for _, op := range api.Operations {
+		if grouped[op.Name] == "" {
+			t.Fatalf("operation %s is in no group of operationGroups", op.Name)
+		}
+	}
+	generated := map[string]string{}
+	for _, g := range operationGroups {
+		generated[g.file] = r.group(&g)
+	}
+	generated[commonPage] = r.common(string(head))
+	for name, text := range generated {
+		current(t, path.Join(operationsDir, name), text)
+	}
+	files, err := filepath.Glob(filepath.Join(repository, operationsDir, "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		if _, ok := generated[filepath.Base(f)]; !ok {
+			t.Errorf("%s/%s is not a generated page", operationsDir, filepath.Base(f))
+		}
+	}
 }
 
 // typedOperations returns the examples by operation. In testdata/operations.txt
@@ -51,28 +146,95 @@ func typedOperations(t *testing.T) map[string]string {
 	return examples
 }
 
-// A reference is the page under construction.
+// commonPage contains the conventions, the list of operations and the types
+// that several groups use.
+const commonPage = "README.md"
+
+// A reference generates the pages, one after the other.
 type reference struct {
-	strings.Builder
+	strings.Builder // page under construction
+
 	t        *testing.T
-	comments map[string]comments // by package
-	typed    map[string]string   // examples, by operation
-	below    []reflect.Type      // structs in answers, in the order of their first use
+	comments map[string]comments     // by package
+	typed    map[string]string       // examples, by operation
+	pageOf   map[reflect.Type]string // page of each struct in answers
+	types    []reflect.Type          // keys of pageOf, in the order of their first use
+	file     string                  // name of the page
 }
 
 func (r *reference) printf(format string, args ...any) { fmt.Fprintf(r, format, args...) }
 
+// assign assigns the structs in the fields of a struct, including nested ones,
+// to a page. Structs that several pages use belong to the common page.
+func (r *reference) assign(of reflect.Type, file string) {
+	for _, f := range jsonFields(of) {
+		t := elem(f.Type)
+		if !isPart(t) {
+			continue
+		}
+		switch r.pageOf[t] {
+		case "":
+			r.pageOf[t] = file
+			r.types = append(r.types, t)
+		case file:
+			continue
+		case commonPage:
+			continue
+		default:
+			r.pageOf[t] = commonPage
+		}
+		r.assign(t, r.pageOf[t])
+	}
+}
+
+// begin starts a page.
+func (r *reference) begin(file string) {
+	r.Reset()
+	r.file = file
+}
+
+// common returns the page with the conventions and the list of operations.
+func (r *reference) common(head string) string {
+	r.begin(commonPage)
+	r.WriteString(head)
+	r.scope()
+	r.errors()
+	r.contents()
+	r.parts()
+	return r.String()
+}
+
+// group returns the page of a group.
+func (r *reference) group(g *operationGroup) string {
+	r.begin(g.file)
+	r.printf("# %s\n\n%s\n", g.title, g.intro)
+	r.printf("Read [the conventions](%s) for the scope of requests and the errors.\n\n", commonPage)
+	r.printf("The examples use [this function](%s#examples):\n\n```console\n%s\n```\n", commonPage, askFunction)
+	for _, op := range g.operations(r.t) {
+		r.operation(op)
+	}
+	r.parts()
+	return r.String()
+}
+
+// askFunction is the command that defines the function of the examples.
+const askFunction = "$ ask() { curl -s --unix-socket $XDG_RUNTIME_DIR/memwatchd/memwatchd.sock http://memwatchd/v1/$1 -d \"$2\" | jq 'del(.index)'; }"
+
 // contents writes the list of operations.
 func (r *reference) contents() {
-	r.printf("| operation | what it does | command | tool |\n|---|---|---|---|\n")
-	for _, op := range api.Operations {
-		var words []string
-		for _, c := range op.Commands {
-			words = append(words, "`"+c.Words+"`")
+	r.printf("\n## Operations\n")
+	for _, g := range operationGroups {
+		r.printf("\n### [%s](%s)\n\n| operation | purpose | command | MCP tool |\n|---|---|---|---|\n", g.title, g.file)
+		for _, op := range g.operations(r.t) {
+			var words []string
+			for _, c := range op.Commands {
+				words = append(words, "`"+c.Words+"`")
+			}
+			r.printf("| [%s](%s#%s)%s | %s | %s | %s |\n", op.Name, g.file, anchor(op.Name), diamond(op), cell(op.Summary),
+				strings.Join(words, ", "), toolOf(op))
 		}
-		r.printf("| [%s](#%s)%s | %s | %s | %s |\n", op.Name, anchor(op.Name), diamond(op), cell(op.Summary), strings.Join(words, ", "), toolOf(op))
 	}
-	r.printf("\n◆ On listeners without a fixed scope only. * Among the tools that an agent is given unless all are asked for.\n")
+	r.printf("\n◆ Only on listeners without a fixed scope. * In the default set of tools; `--tools all` adds the others.\n")
 }
 
 func diamond(op *api.Operation) string {
@@ -97,7 +259,8 @@ func toolOf(op *api.Operation) string {
 
 // errors writes the list of error codes.
 func (r *reference) errors() {
-	r.printf("\n## Errors\n\nAn error is `{\"error\": {\"code\", \"message\", \"hint\"}}`; the hint is there where there is one.\n\n| code | status | means |\n|---|---|---|\n")
+	r.printf("\n## Errors\n\nA failed request returns `{\"error\": {\"code\", \"message\", \"hint\"}}`. The hint may be missing. The codes never change\n" +
+		"their meaning; messages may change between versions.\n\n| code | HTTP status | meaning |\n|---|---|---|\n")
 	says := r.of(reflect.TypeFor[api.Code]())
 	for _, code := range []api.Code{
 		api.Invalid, api.NoSubject, api.Forbidden, api.NotFound, api.Conflict, api.SubjectConflict, api.Busy, api.Limit,
@@ -124,8 +287,9 @@ func titled(s string) string {
 
 // scope writes the fields that every request has.
 func (r *reference) scope() {
-	r.printf("\n## Who asks\n\nEvery request has these fields beside its own. What is missing is what the listener fixes; without that, the request is\nnobody's, in an unknown context, which counts as public.\n\n")
-	r.printf("| field | kind | means |\n|---|---|---|\n")
+	r.printf("\n## Scope\n\nEvery request has these fields in addition to its own. If a field is missing, the fixed scope of the listener supplies it.\n" +
+		"Without a fixed scope, the caller is anonymous and the context is unknown. An unknown context counts as public.\n\n")
+	r.printf("| field | type | description |\n|---|---|---|\n")
 	for _, p := range api.Operations[0].Params {
 		if p.Scope {
 			r.printf("| `%s` | %s | %s |\n", p.Name, p.Kind(), cell(p.Doc))
@@ -142,14 +306,14 @@ func (r *reference) operation(op *api.Operation) {
 		}
 		rows++
 		if rows == 1 {
-			r.printf("\n| field | kind | default | means |\n|---|---|---|---|\n")
+			r.printf("\n| field | type | default | description |\n|---|---|---|---|\n")
 		}
-		r.printf("| `%s` | %s | %s | %s |\n", p.Name, p.Kind(), code(p.Default), cell(meaning(p)))
+		r.printf("| `%s` | %s | %s | %s |\n", p.Name, paramKind(p), code(p.Default), cell(meaning(p)))
 	}
 	if rows == 0 {
-		r.printf("\nIt has no fields of its own.\n")
+		r.printf("\nThe request has no fields besides the [scope](%s#scope).\n", commonPage)
 	}
-	word := "The answer"
+	word := "Answer"
 	if op.Stream {
 		word = "Each event"
 	}
@@ -165,7 +329,7 @@ func (r *reference) operation(op *api.Operation) {
 		}
 	}
 	if !strings.Contains(example, "/v1/"+op.Name) && !strings.Contains(example, "ask "+op.Name+" ") {
-		r.t.Errorf("the example of %s does not ask by curl", op.Name)
+		r.t.Errorf("the example of %s does not call curl", op.Name)
 	}
 	r.printf("\n```console\n%s\n```\n", example)
 }
@@ -173,27 +337,33 @@ func (r *reference) operation(op *api.Operation) {
 // facts returns the properties of an operation in the table, apart from its
 // fields.
 func facts(op *api.Operation) string {
-	var list []string
+	var list, needs []string
 	if op.ReadOnly {
-		list = append(list, "It changes nothing.")
-	}
-	switch {
-	case op.Needs == api.TheOwner:
-		list = append(list, "Only for the owner, in private, on listeners without a fixed scope.")
-	case op.Admin:
-		list = append(list, "Only on listeners without a fixed scope.")
+		list = append(list, "Read-only.")
 	}
 	switch op.Needs {
 	case api.Someone:
-		list = append(list, "It wants a subject.")
+		needs = append(needs, "a subject")
 	case api.InPrivate:
-		list = append(list, "It wants a subject, and a private context.")
+		needs = append(needs, "a subject", "a private context")
+	case api.TheOwner:
+		needs = append(needs, "the owner", "a private context")
+	}
+	if op.Admin {
+		needs = append(needs, "a listener without a fixed scope")
+	}
+	if n := len(needs); n > 0 {
+		text := needs[n-1]
+		if n > 1 {
+			text = strings.Join(needs[:n-1], ", ") + " and " + text
+		}
+		list = append(list, "Requires "+text+".")
 	}
 	if op.People {
-		list = append(list, "For people only: no agent is given it as a tool.")
+		list = append(list, "Not available to agents as a tool.")
 	}
 	if op.Programs {
-		list = append(list, "For programs: it has no command.")
+		list = append(list, "Has no command.")
 	}
 	if len(list) == 0 {
 		return ""
@@ -208,10 +378,22 @@ func code(s string) string {
 	return "`" + cell(s) + "`"
 }
 
+// paramKind returns the type of a field in words.
+func paramKind(p *api.Param) string {
+	if p.Kind() == "strings" {
+		return "list of strings"
+	}
+	return p.Kind()
+}
+
 // meaning returns the description of a field with its bounds.
 func meaning(p *api.Param) string {
 	s := p.Doc
+	if p.Need {
+		s = "required; " + s
+	}
 	switch {
+	case p.Min != "" && p.Max != "" && strings.Contains(s, p.Min+" to "+p.Max): // contained in the description
 	case p.Min != "" && p.Max != "":
 		s += fmt.Sprintf(" (%s to %s)", p.Min, p.Max)
 	case p.Min != "":
@@ -229,22 +411,59 @@ func meaning(p *api.Param) string {
 
 // fields writes the fields of a struct with their JSON names.
 func (r *reference) fields(of reflect.Type) {
-	r.printf("| field | kind | means |\n|---|---|---|\n")
-	for _, f := range reflect.VisibleFields(of) {
+	r.printf("| field | type | description |\n|---|---|---|\n")
+	for _, f := range jsonFields(of) {
 		name, option, _ := strings.Cut(f.Tag.Get("json"), ",")
-		if f.Anonymous || name == "" || name == "-" || hides(of, f) {
-			continue
-		}
 		owner := of
 		for _, i := range f.Index[:len(f.Index)-1] {
 			owner = elem(owner.Field(i).Type)
 		}
-		says := r.of(owner)[owner.Name()+"."+f.Name]
+		says := cmp.Or(r.of(owner)[owner.Name()+"."+f.Name], usualFields[name])
 		if strings.HasPrefix(option, "omit") {
-			says = strings.TrimSuffix("may be missing; "+says, "; ")
+			says = strings.TrimSuffix("optional; "+says, "; ")
 		}
 		r.printf("| `%s` | %s | %s |\n", name, r.kind(f.Type), cell(says))
 	}
+}
+
+// usualFields contains the descriptions of answer fields that mean the same in
+// all structs, for fields without a comment of their own.
+var usualFields = map[string]string{
+	"day":        "day, YYYY-MM-DD",
+	"disabled":   "memory is turned off: nothing was written",
+	"dry_run":    "nothing was changed, because the request was a dry run",
+	"end_line":   "last line",
+	"hints":      "hints for the reader, such as a way to get more",
+	"index":      "completeness of the answer",
+	"kind":       "kind of the file: note, session, daily, longterm, items, identity or archive",
+	"line":       "line number",
+	"path":       "path of the file, relative to the memory directory",
+	"problem":    "problem, for people",
+	"project":    "name of the project",
+	"reason":     "reason, for people",
+	"section":    "heading above the entry",
+	"session":    "id of the session",
+	"state":      "state: open or done",
+	"subject":    "id of the subject",
+	"text":       "text, as visible to the caller",
+	"title":      "title of the entry",
+	"untrusted":  "written by others than the subject",
+	"visibility": "private_only or public_ok",
+}
+
+// jsonFields returns the fields of a struct that are part of its JSON form.
+func jsonFields(of reflect.Type) []reflect.StructField {
+	return slices.DeleteFunc(reflect.VisibleFields(of), func(f reflect.StructField) bool {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		return f.Anonymous || name == "" || name == "-" || hides(of, f)
+	})
+}
+
+// isPart reports whether the reference describes the type in a section of its
+// own.
+func isPart(t reflect.Type) bool {
+	return t.Kind() == reflect.Struct && t != reflect.TypeFor[time.Time]() &&
+		!t.Implements(reflect.TypeFor[interface{ MarshalText() ([]byte, error) }]())
 }
 
 // hides reports whether a less nested field has the same name.
@@ -256,8 +475,7 @@ func hides(of reflect.Type, f reflect.StructField) bool {
 	})
 }
 
-// kind returns the type of a value in words. A struct is linked and added to
-// r.below.
+// kind returns the type of a value in words. It links structs.
 func (r *reference) kind(t reflect.Type) string {
 	if t.Kind() == reflect.Pointer {
 		return r.kind(t.Elem())
@@ -276,29 +494,37 @@ func (r *reference) kind(t reflect.Type) string {
 	case reflect.Float64, reflect.Float32:
 		return "number"
 	case reflect.Slice, reflect.Array:
-		return "list of " + r.kind(t.Elem())
+		of := r.kind(t.Elem())
+		if isWord := !strings.ContainsAny(of, " []"); isWord && of != "JSON" {
+			of += "s"
+		}
+		return "list of " + of
 	case reflect.Map, reflect.Interface:
 		return "object"
 	case reflect.Struct:
-		if t.Implements(reflect.TypeFor[interface{ MarshalText() ([]byte, error) }]()) {
+		if !isPart(t) {
 			return "string"
 		}
-		if !slices.Contains(r.below, t) {
-			r.below = append(r.below, t)
+		target := r.pageOf[t]
+		if target == r.file {
+			target = ""
 		}
-		return fmt.Sprintf("[%s](#%s)", t.Name(), anchor(t.Name()))
+		return fmt.Sprintf("[%s](%s#%s)", t.Name(), target, anchor(t.Name()))
 	default:
 		return "integer"
 	}
 }
 
-// parts writes the structs in answers, including nested ones.
+// parts writes the structs that belong to the page.
 func (r *reference) parts() {
-	r.printf("\n# Parts of answers\n")
-	for i := 0; i < len(r.below); i++ {
-		t := r.below[i]
-		r.printf("\n## %s\n\n%s\n\n", t.Name(), cmp.Or(r.of(t)[t.Name()], "…"))
+	title := "\n## Types\n"
+	for _, t := range r.types {
+		if r.pageOf[t] != r.file {
+			continue
+		}
+		r.printf("%s\n### %s\n\n%s\n\n", title, t.Name(), cmp.Or(r.of(t)[t.Name()], "…"))
 		r.fields(t)
+		title = ""
 	}
 }
 

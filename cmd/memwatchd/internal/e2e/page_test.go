@@ -30,13 +30,19 @@ type block struct {
 // fence matches the first or last line of a block. Pages use no other fences.
 var fence = regexp.MustCompile("^```([a-z]*)$")
 
-// pages returns the README and all pages of docs.
+// pages returns the README and all pages of docs, including one level of
+// directories.
 func pages(t *testing.T) []*docPage {
 	t.Helper()
 	paths, err := filepath.Glob(filepath.Join(repository, "docs", "*.md"))
 	if err != nil || len(paths) == 0 {
 		t.Fatalf("there are no pages: %v", err)
 	}
+	below, err := filepath.Glob(filepath.Join(repository, "docs", "*", "*.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	paths = append(paths, below...)
 	var list []*docPage
 	for _, path := range append([]string{filepath.Join(repository, "README.md")}, paths...) {
 		text, err := os.ReadFile(path)
