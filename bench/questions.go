@@ -161,26 +161,26 @@ func (c *census) quizzes(seed uint64, each int) []quiz {
 		list[len(list)-1].Plain = true
 	}
 	for _, n := range sizes {
-		add(count(n, "word")+", without waiting for saves", count(n, "word"), n, func(q *question, _ *entry) bool {
+		add(count(n, "word")+", sync=false", count(n, "word"), n, func(q *question, _ *entry) bool {
 			q.Now = true
 			return true
 		})
 	}
 	for _, n := range sizes {
-		rival(count(n, "word")+", in public", n, func(q *question, e *entry) bool {
+		rival(count(n, "word")+", public context", n, func(q *question, e *entry) bool {
 			q.Public = true
 			return e.readable(false)
 		})
 	}
-	rival("3 words, of a kind", 3, func(q *question, e *entry) bool {
+	rival("3 words, one kind", 3, func(q *question, e *entry) bool {
 		q.Kind = e.Kind
 		return true
 	})
-	rival("3 words, of a type", 3, func(q *question, e *entry) bool {
+	rival("3 words, one type", 3, func(q *question, e *entry) bool {
 		q.Type = e.Type
 		return true
 	})
-	rival("3 words, in a directory", 3, func(q *question, e *entry) bool {
+	rival("3 words, one directory", 3, func(q *question, e *entry) bool {
 		q.Dir = path.Dir(e.Path)
 		return q.Dir != "."
 	})
@@ -188,7 +188,7 @@ func (c *census) quizzes(seed uint64, each int) []quiz {
 		q.Since = e.Time
 		return !e.Time.IsZero()
 	})
-	rival("3 words, with a tag", 3, func(q *question, e *entry) bool {
+	rival("3 words, one tag", 3, func(q *question, e *entry) bool {
 		if len(e.Tags) == 0 {
 			return false
 		}
@@ -196,7 +196,7 @@ func (c *census) quizzes(seed uint64, each int) []quiz {
 		return true
 	})
 	for _, n := range sizes {
-		add(count(n, "word")+", overlap", "", n, func(q *question, _ *entry) bool {
+		add(count(n, "word")+", mode overlap", "", n, func(q *question, _ *entry) bool {
 			q.Overlap = true
 			return true
 		})

@@ -10,31 +10,96 @@ import (
 
 // report returns the figures as Markdown that is readable without rendering.
 func report(m machine, results []*result) string {
-	var b strings.Builder
-	b.WriteString("# Performance\n\nWhat `make bench` measured; it can be repeated anywhere. What the figures mean stands at the end.\n\n")
-	fmt.Fprintf(&b, "- date: %s, commit %s\n- machine: %s\n", m.date.Format(time.DateOnly), m.commit, m)
-	fmt.Fprintf(&b, "- versions: %s\n- command: `cd bench && go run -tags sqlite_fts5 . %s`\n\n", versions(results),
-		strings.Join(os.Args[1:], " "))
-	if m.busy > busyFrom {
-		fmt.Fprintf(&b, "**When the run began, others used %.0f %% of the processors: these figures say little.**\n\n",
-			100*m.busy)
-	}
-	var missed []string
+	var targets verdicts
 	var details strings.Builder
 	for _, r := range results {
-		v := &verdicts{tree: r.name}
+		targets.tree = r.name
 		fmt.Fprintf(&details, "## %s\n\n", r.name)
-		r.report(&details, v)
-		missed = append(missed, v.missed...)
+		r.report(&details, &targets)
 	}
-	switch {
-	case len(results) == 0:
-	case len(missed) == 0:
-		b.WriteString("All targets are reached.\n\n")
-	default:
-		b.WriteString("Not reached:\n\n- " + strings.Join(missed, "\n- ") + "\n\n")
+	var b strings.Builder
+	b.WriteString(introduction)
+	if m.busy > busyFrom {
+		fmt.Fprintf(&b, "**Other processes used %.0f %% of the processors at the start of the run. Do not rely on these figures.**\n\n",
+			100*m.busy)
 	}
-	return b.String() + details.String() + explanation
+	if len(results) > 0 {
+		summarize(&b, results, &targets)
+	}
+	fmt.Fprintf(&b, "## Conditions\n\n- Date: %s, commit %s\n- Machine: %s\n", m.date.Format(time.DateOnly), m.commit, m)
+	fmt.Fprintf(&b, "- Versions: %s\n- Command: `cd bench && go run -tags sqlite_fts5 . %s`\n\n", versions(results),
+		strings.Join(os.Args[1:], " "))
+	return b.String() + details.String() + method
+}
+
+const introduction = `# Performance
+
+This page shows how long memwatchd takes to build its index, to search and to find saved changes, how much memory and disk it uses, and
+how it compares with SQLite FTS5 and ripgrep on the same files. ` + "`make bench`" + ` repeats the measurements on your machine.
+
+`
+
+// typical is the quiz of the summary.
+const typical = "3 words"
+
+// summarize writes one row for each tree, the comparison with the rivals, and
+// the missed targets.
+func summarize(b *strings.Builder, results []*result, targets *verdicts) {
+	b.WriteString("## Summary\n\n")
+	t := table{{"memory", "first build", "search of 3 words, p50", "p99", "FTS5 p50", "ripgrep p50", "save until found, p50",
+		"idle memory", "index size", "restart"}}
+	var search, scan, build []string // ratios
+	ratio := func(list *[]string, r *result, a, b time.Duration) {
+		if a > 0 && b > 0 {
+			*list = append(*list, fmt.Sprintf("%.2f (%s)", milliseconds(a)/milliseconds(b), r.name))
+		}
+	}
+	for _, r := range results {
+		took := r.took[typical]
+		row := []string{r.name, span(r.build), "", "", "", "", "", "", "", ""}
+		if len(took) > 0 {
+			row[2], row[3] = span(took.quantile(50)), span(took.quantile(99))
+		}
+		if r.rival != nil {
+			ratio(&build, r, r.build, r.rival.Build)
+			if l := r.rival.Took[typical]; len(l) > 0 {
+				row[4] = span(l.quantile(50))
+				ratio(&search, r, took.quantile(50), l.quantile(50))
+			}
+		}
+		if l := r.scan[typical]; len(l) > 0 {
+			row[5] = span(l.quantile(50))
+			ratio(&scan, r, took.quantile(50), l.quantile(50))
+		}
+		for _, s := range r.saves {
+			if s.synced && !s.loaded {
+				row[6] = span(s.took.quantile(50))
+			}
+		}
+		if r.anonymous > 0 {
+			row[7] = megabytes(r.anonymous)
+		}
+		if r.indexSize > 0 {
+			row[8] = megabytes(r.indexSize)
+		}
+		if r.restart > 0 {
+			row[9] = span(r.restart)
+		}
+		t.row(row...)
+	}
+	fmt.Fprintln(b, t)
+	compare := func(format string, ratios []string) {
+		if len(ratios) > 0 {
+			fmt.Fprintf(b, format, strings.Join(ratios, ", "))
+		}
+	}
+	compare("- Search of 3 words, time relative to FTS5: %s. FTS5 runs as a library call without a socket.\n", search)
+	compare("- Search of 3 words, time relative to ripgrep: %s.\n", scan)
+	compare("- First build, time relative to FTS5: %s.\n", build)
+	fmt.Fprintf(b, "- Targets: %d of %d are met. [Method](#method) explains the figures.\n\n", targets.judged-len(targets.missed), targets.judged)
+	if len(targets.missed) > 0 {
+		b.WriteString("Missed targets, with the target in parentheses:\n\n- " + strings.Join(targets.missed, "\n- ") + "\n\n")
+	}
 }
 
 func versions(results []*result) string {
@@ -57,26 +122,28 @@ func versions(results []*result) string {
 // verdicts compares figures with targets and collects the missed targets.
 type verdicts struct {
 	tree   string
+	judged int
 	missed []string
 }
 
 func (v *verdicts) judge(what, value, target string, reached bool) string {
+	v.judged++
 	if reached {
-		return "reached"
+		return "met"
 	}
 	v.missed = append(v.missed, fmt.Sprintf("%s: %s: %s (%s)", v.tree, what, value, target))
-	return "not reached"
+	return "missed"
 }
 
 func (r *result) report(b *strings.Builder, v *verdicts) {
 	c := r.census
-	fmt.Fprintf(b, "%s files, %s entries, of which the owner may read %s in private and %s in public; %s of text.\n\n",
-		thousands(c.files), thousands(c.entries), thousands(c.private), thousands(c.public), megabytes(c.bytes))
+	fmt.Fprintf(b, "%s files with %s entries and %s of text. The owner can read %s entries in a private context and %s in a public one.\n\n",
+		thousands(c.files), thousands(c.entries), megabytes(c.bytes), thousands(c.private), thousands(c.public))
 	if !hasProc() {
-		b.WriteString("This system has no /proc: what the daemon uses is not known.\n\n")
+		b.WriteString("This system has no /proc, so the memory and processor time of the daemon are unknown.\n\n")
 	}
 	if r.incomplete > 0 {
-		fmt.Fprintf(b, "%s did not have all that was saved.\n\n", count(r.incomplete, "answer"))
+		fmt.Fprintf(b, "%s lacked some saved changes.\n\n", count(r.incomplete, "answer"))
 	}
 	t := table{{"figure", "measured", "target", ""}}
 	r.figures(func(name, value, target string, reached bool) {
@@ -101,29 +168,29 @@ func (r *result) figures(row func(name, value, target string, reached bool)) {
 		float64(c.bytes)/1e6/seconds)
 	if f := r.rival; f != nil {
 		ratio := seconds / f.Build.Seconds()
-		row("first build beside FTS5's", fmt.Sprintf("%.2f times", ratio), "≤ 3 times", ratio <= 3)
-		plain("FTS5's first build", "%s, of it in SQLite %s; optimize %s more", span(f.Build), span(f.Inserts),
+		row("first build, relative to FTS5", fmt.Sprintf("%.2f times", ratio), "≤ 3 times", ratio <= 3)
+		plain("first build of FTS5", "%s, of which SQLite %s; optimize another %s", span(f.Build), span(f.Inserts),
 			span(f.Optimize))
 	}
 	if r.peak > 0 {
-		plain("resident memory at most, while building", "%s", megabytes(r.peak))
+		plain("peak resident memory during the build", "%s", megabytes(r.peak))
 	}
-	plain("first question after it", "%s", span(r.first))
+	plain("first search after the build", "%s", span(r.first))
 	if r.indexSize > 0 {
 		ratio := float64(r.indexSize) / float64(c.bytes)
-		row("index on disk beside the text", fmt.Sprintf("%.2f times (%s)", ratio, megabytes(r.indexSize)), "≤ 1",
+		row("index size, relative to the text", fmt.Sprintf("%.2f times (%s)", ratio, megabytes(r.indexSize)), "≤ 1",
 			ratio <= 1)
 	}
 	if f := r.rival; f != nil {
-		plain("FTS5 on disk, with the text; without", "%s; %s", megabytes(f.Size), megabytes(f.Bare))
+		plain("FTS5 database with text; without text", "%s; %s", megabytes(f.Size), megabytes(f.Bare))
 	}
 	if r.restart > 0 {
-		row("restart to the first complete answer", span(r.restart), "≤ 3 s", r.restart <= 3*time.Second)
+		row("restart until the first complete answer", span(r.restart), "≤ 3 s", r.restart <= 3*time.Second)
 	}
 	if r.anonymous > 0 {
-		row("processor time when idle", fmt.Sprintf("%.2f %% of a core", 100*r.idleTime), "< 0.2 %", r.idleTime < 0.002)
-		row("anonymous memory when idle", megabytes(r.anonymous), "< 200 MB", r.anonymous < 200e6)
-		plain("file-backed memory when idle", "%s", megabytes(r.fileBacked))
+		row("idle processor time", fmt.Sprintf("%.2f %% of a core", 100*r.idleTime), "< 0.2 %", r.idleTime < 0.002)
+		row("idle anonymous memory", megabytes(r.anonymous), "< 200 MB", r.anonymous < 200e6)
+		plain("idle file-backed memory", "%s", megabytes(r.fileBacked))
 	}
 	for _, s := range r.saves {
 		s.figure(row)
@@ -151,7 +218,7 @@ func (s *savesResult) figure(row func(name, value, target string, reached bool))
 	default:
 		target, reached = "p50 < 60 ms, p99 < 100 ms", p50 < 60*time.Millisecond && p99 < 100*time.Millisecond
 	}
-	row("save to found, "+saveName(s.loaded, s.synced), value, target, reached)
+	row("save until found, "+saveName(s.loaded, s.synced), value, target, reached)
 }
 
 // rivalryFrom is the number of entries above which the answers of a tree are
@@ -166,13 +233,13 @@ func (r *result) questions(b *strings.Builder, v *verdicts) {
 		most50, most99 = 15*time.Millisecond, 50*time.Millisecond
 	}
 	target := fmt.Sprintf("p50 < %d ms, p99 < %d ms", most50.Milliseconds(), most99.Milliseconds())
-	fmt.Fprintf(b, "Questions over the socket, in milliseconds. Targets: %s", target)
+	fmt.Fprintf(b, "Search latency over the socket, in milliseconds. Targets: %s", target)
 	if r.census.entries > rivalryFrom {
-		b.WriteString(", and p50 not above FTS5's")
+		b.WriteString(", and p50 not above that of FTS5")
 	}
 	b.WriteString(".\n\n")
-	t := table{{"question", "p50", "p99", "", "in the daemon, p50", "FTS5 p50", "FTS5 p99", "p50 beside FTS5's", "",
-		"FTS5 p50, all entries", "rg p50"}}
+	t := table{{"search", "p50", "p99", "", "p50 in the daemon", "FTS5 p50", "FTS5 p99", "p50 relative to FTS5", "",
+		"FTS5 p50 without scope", "ripgrep p50"}}
 	for _, z := range r.quizzes {
 		took := r.took[z.Name]
 		p50, p99 := took.quantile(50), took.quantile(99)
@@ -185,7 +252,7 @@ func (r *result) questions(b *strings.Builder, v *verdicts) {
 			ratio := milliseconds(p50) / milliseconds(rival.quantile(50))
 			against := ""
 			if r.census.entries > rivalryFrom {
-				against = v.judge(z.Name, fmt.Sprintf("%.2f times FTS5's p50", ratio), "≤ 1", ratio <= 1)
+				against = v.judge(z.Name, fmt.Sprintf("%.2f times the p50 of FTS5", ratio), "≤ 1", ratio <= 1)
 			}
 			copy(row[5:], []string{inMilliseconds(rival.quantile(50)), inMilliseconds(rival.quantile(99)),
 				fmt.Sprintf("%.2f times", ratio), against})
@@ -201,27 +268,35 @@ func (r *result) questions(b *strings.Builder, v *verdicts) {
 	fmt.Fprintln(b, t)
 }
 
-const explanation = "## What the figures mean\n\n" +
-	`Trees of so many files are made up, the same ones for the same seed: sessions, notes of days, what is remembered for long, and notes,
-about ten entries a file, one file in five in Chinese, a fifth of the entries private. How often words occur, and how many there are, follows real notes.
-A tree with another name is a copy of real Markdown, all of it private notes.
+const method = "## Method\n\n" +
+	`**Memories.** A memory named by its number of files is generated from a seed: sessions, daily notes, long-term memory and notes, about ten
+entries per file, one file in five in Chinese, a fifth of the entries private. Vocabulary and word frequencies follow real notes. A memory
+with another name is a copy of real Markdown, all of it private notes.
 
-The daemon is the program itself with its defaults, in a process of its own, on a directory of its own. One client asks, over the socket,
-one question at a time, each over a new connection. Times are the client's, with the JSON and the text of ten hits; "in the daemon" is what the answer
-says of itself. A question waits until what was saved before it is found, but for those "without waiting". Its words stand together in some
-entry; words such as "the" are not among them. No question of a sort is asked twice, and hundreds of others were asked before the first. Files
-are in the system's cache, for the daemon as for the others.
+**Daemon.** The daemon runs as its own process with the default configuration, on its own directory. One client sends one search at a time
+over the socket, each over a new connection. Times are measured by the client and include the JSON and the text of ten hits; "p50 in the
+daemon" is the duration reported in the answer. The files are in the page cache, for the daemon and for the rivals.
 
-- First build: from the start of the process until its status says that the index is whole.
-- First question: right after that, and the only one that finds nothing warm.
-- Idle: from when it has rested for three seconds.
-- Restart: from the start of the process, on an index that is there, until an answer is complete.
-- Save to found: from when a save has ended. Every second one is by renaming, the others are in place. "Asked until found" asks again and
-  again, without waiting, a millisecond after each answer; "asked once, which waits" is one question.
-- FTS5: SQLite's, one row an entry, with path, line, owner, visibility, kind, type, day and tags as columns that are not indexed; scopes and filters
-  are conditions in SQL, and "all entries" is the same questions without the scope. It reads and parses the same files with the same parser, on all cores, and writes a
-  thousand rows in a transaction (WAL, synchronous=NORMAL). Words are unicode61's, not stemmed; Chinese characters are indexed singly and in
-  pairs, as in memwatchd. Before the questions, optimize made its index one piece. They ask for the ten best by bm25 with any of the words, by calls
-  of the library in its own process: no socket, no JSON, no snippets, no copies found. Each sort ends after twenty seconds.
-- rg: ripgrep counts lines with any of the words in all files.
+**Searches.** A search waits until everything saved before it is indexed, except with sync=false. The words of a search occur together in
+some entry; words such as "the" are excluded. No search of a series repeats, and hundreds of other searches precede the first.
+
+| figure | start | end |
+|---|---|---|
+| first build | start of the process | the status reports a complete index |
+| first search after the build | the search right after the build, with cold caches in the daemon | its answer |
+| idle | three seconds after the last activity | end of the idle time |
+| restart | start of the process, with an existing index | first complete answer |
+| save until found, repeated searches | end of the save | a search with sync=false finds the text; searches repeat after 1 ms |
+| save until found, one synced search | end of the save | answer of one search, which waits |
+
+Every second save renames a new file over the old one; the others write in place.
+
+**FTS5.** SQLite stores one row per entry, with path, line, owner, visibility, kind, type, day and tags as unindexed columns. Scopes and
+filters are SQL conditions; "without scope" omits the condition of the scope. FTS5 reads and parses the same files with the same parser on
+all cores, and writes a thousand rows per transaction (WAL, synchronous=NORMAL). The tokenizer is unicode61 without stemming; Chinese
+characters are indexed singly and in pairs, as in memwatchd. Before the searches, optimize merges the index. A search returns the ten best
+rows by bm25 with any of the words, through library calls within its process: no socket, no JSON, no snippets, no detection of copies. Each
+series ends after twenty seconds.
+
+**ripgrep.** ripgrep counts the lines with any of the words in all files.
 `

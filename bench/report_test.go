@@ -32,23 +32,49 @@ func TestVerdicts(t *testing.T) {
 		t.Errorf("nothing is missed, and reported are %q", got)
 	}
 	for what, worsen := range map[string]func(*result){
-		"first build beside":           func(r *result) { r.build *= 2 },
-		"index on disk":                func(r *result) { r.indexSize *= 2 },
-		"restart":                      func(r *result) { r.restart *= 4 },
-		"processor time":               func(r *result) { r.idleTime *= 2 },
-		"anonymous memory when idle":   func(r *result) { r.anonymous = 200e6 },
-		"anonymous memory after":       func(r *result) { r.after = 200e6 },
-		"1 word: p50":                  func(r *result) { r.took["1 word"][0], r.rival.Took["1 word"][0] = 4e6, 5e6 },
-		"1 word: 2.00 times":           func(r *result) { r.took["1 word"][0] *= 2 },
-		"asked until found: p50 60.0":  func(r *result) { r.saves[0].took[0] = 60 * time.Millisecond },
-		"which waits: p50 30.0":        func(r *result) { r.saves[1].took[0] = 30 * time.Millisecond },
-		"second change: p50 200":       func(r *result) { r.saves[2].rate = 90 },
-		"files a second change: p50 3": func(r *result) { r.saves[2].took[0] = 300 * time.Millisecond },
+		"first build, relative":           func(r *result) { r.build *= 2 },
+		"index size":                      func(r *result) { r.indexSize *= 2 },
+		"restart":                         func(r *result) { r.restart *= 4 },
+		"idle processor":                  func(r *result) { r.idleTime *= 2 },
+		"idle anonymous memory":           func(r *result) { r.anonymous = 200e6 },
+		"anonymous memory after":          func(r *result) { r.after = 200e6 },
+		"1 word: p50":                     func(r *result) { r.took["1 word"][0], r.rival.Took["1 word"][0] = 4e6, 5e6 },
+		"1 word: 2.00 times":              func(r *result) { r.took["1 word"][0] *= 2 },
+		"repeated searches: p50 60.0":     func(r *result) { r.saves[0].took[0] = 60 * time.Millisecond },
+		"one synced search: p50 30.0":     func(r *result) { r.saves[1].took[0] = 30 * time.Millisecond },
+		"per second: p50 200":             func(r *result) { r.saves[2].rate = 90 },
+		"other changes per second: p50 3": func(r *result) { r.saves[2].took[0] = 300 * time.Millisecond },
 	} {
 		r := fine()
 		worsen(r)
 		if got := missed(r); len(got) != 1 || !strings.Contains(got[0], what) {
 			t.Errorf("%s is missed, and reported are %q", what, got)
+		}
+	}
+}
+
+// TestReportOfNothing checks that a report without results has no summary.
+func TestReportOfNothing(t *testing.T) {
+	got := report(machine{}, &config{}, nil)
+	if strings.Contains(got, "## Summary") || !strings.HasSuffix(got, method) {
+		t.Errorf("got\n%s", got)
+	}
+}
+
+// TestSummary checks the summary of one tree.
+func TestSummary(t *testing.T) {
+	r := &result{
+		name: "small", census: &census{files: 10, entries: 60, bytes: 1e6}, build: 3 * time.Second, restart: time.Second,
+		rival:   &rivalFigures{Build: time.Second, Took: map[string]latencies{typical: {4 * time.Millisecond}}},
+		quizzes: []quiz{{Name: typical, Like: typical}}, took: map[string]latencies{typical: {2 * time.Millisecond}},
+	}
+	got := report(machine{}, &config{}, []*result{r})
+	for _, want := range []string{
+		"| small  | 3.00 s      | 2.0 ms                 | 2.0 ms |", "relative to FTS5: 0.50 (small).", "relative to FTS5: 3.00 (small).",
+		"- Targets: 3 of 3 are met.",
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%q is missing in\n%s", want, got)
 		}
 	}
 }

@@ -59,12 +59,12 @@ func (b *bench) save(ctx context.Context) error {
 }
 
 func saveName(loaded, synced bool) string {
-	name := "asked until found"
+	name := "repeated searches"
 	if synced {
-		name = "asked once, which waits"
+		name = "one synced search"
 	}
 	if loaded {
-		name += fmt.Sprintf(", while %d files a second change", changesPerSecond)
+		name += fmt.Sprintf(", %d other changes per second", changesPerSecond)
 	}
 	return name
 }
