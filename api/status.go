@@ -13,61 +13,61 @@ type StatusRequest struct {
 // contains only whether the memory is healthy.
 type StatusAnswer struct {
 	*Status
-	Healthy bool `json:"healthy"`
+	Healthy bool `json:"healthy"` // memwatchd works: the directory is present, and files can be indexed and written
 }
 
 // Status is the state of the memory, as visible to the owner.
 type Status struct {
-	Version   string    `json:"version"`
-	PID       int       `json:"pid"`
+	Version   string    `json:"version"` // version of memwatchd
+	PID       int       `json:"pid"`     // process id of the daemon
 	Started   time.Time `json:"started"`
-	Uptime    string    `json:"uptime"` // time since the start
-	Root      string    `json:"root"`
-	RootState string    `json:"root_state"` // present, missing, or holding: implausibly many files vanished at once
-	Sockets   []string  `json:"sockets"`
+	Uptime    string    `json:"uptime"`     // time since the start
+	Root      string    `json:"root"`       // memory directory
+	RootState string    `json:"root_state"` // starting, watched, missing, or holding: implausibly many files vanished at once
+	Sockets   []string  `json:"sockets"`    // paths of the sockets
 
-	Files   int `json:"files"`
-	Entries int `json:"entries"`
-	Saves   int `json:"saves"` // changed files processed since the start
+	Files   int `json:"files"`   // number of indexed files
+	Entries int `json:"entries"` // number of indexed entries
+	Saves   int `json:"saves"`   // changed files processed since the start
 
-	Index   IndexStatus `json:"index"`
-	Watch   WatchStatus `json:"watch"`
-	Latency Latency     `json:"latency"`
+	Index   IndexStatus `json:"index"`   // state of the index
+	Watch   WatchStatus `json:"watch"`   // state of the watcher
+	Latency Latency     `json:"latency"` // recent latencies
 
-	Write     WriteStatus      `json:"write"`
-	Todosync  *TodosyncStatus  `json:"todosync,omitempty"`
-	Compactor *CompactorStatus `json:"compactor,omitempty"`
-	LLM       *ModelStatus     `json:"llm,omitempty"`   // nil if no model is configured
-	Topic     *TopicStatus     `json:"topic,omitempty"` // nil if no topic is configured
+	Write     WriteStatus      `json:"write"`               // state of writing to files
+	Todosync  *TodosyncStatus  `json:"todosync,omitempty"`  // state of task reconciliation
+	Compactor *CompactorStatus `json:"compactor,omitempty"` // state of maintenance
+	LLM       *ModelStatus     `json:"llm,omitempty"`       // missing if no model is configured
+	Topic     *TopicStatus     `json:"topic,omitempty"`     // missing if no topic is configured
 
 	SkippedFiles int           `json:"skipped_files"` // number of skipped files and directories
 	Skipped      []Skipped     `json:"skipped"`       // first of the skipped files
 	ProblemCount int           `json:"problem_count"` // number of problems
 	Problems     []FileProblem `json:"problems"`      // first of the problems; problems of the daemon itself have no path
 
-	MemoryBytes uint64 `json:"memory_bytes"`
-	OpenFiles   int    `json:"open_files"`
-	Goroutines  int    `json:"goroutines"` // number of goroutines of the daemon
+	MemoryBytes uint64 `json:"memory_bytes"` // bytes of system memory that the daemon holds
+	OpenFiles   int    `json:"open_files"`   // number of open file descriptors
+	Goroutines  int    `json:"goroutines"`   // number of goroutines of the daemon
 
 	Healthy bool `json:"-"` // see StatusAnswer
 }
 
 // IndexStatus is the state of the index.
 type IndexStatus struct {
-	Revision   uint64 `json:"revision"`
+	Revision   uint64 `json:"revision"`   // grows with each change of the index
 	Pending    int    `json:"pending"`    // changed files that are not indexed yet
 	Done       int    `json:"done"`       // files processed by the first build or a rebuild
 	Total      int    `json:"total"`      // files of that build; 0 when no build is running
 	Generation uint64 `json:"generation"` // grows each time the index is opened or replaced
 	Size       int64  `json:"size"`       // bytes on disk
-	Degraded   bool   `json:"degraded"`
+	Degraded   bool   `json:"degraded"`   // the index is incomplete, so searches also read files
 	Problem    string `json:"problem,omitempty"`
 }
 
 // WatchStatus is the state of the watcher.
 type WatchStatus struct {
-	Directories   int       `json:"directories"`
-	Limit         int       `json:"limit"`          // kernel limit on watches; 0 means no limit
+	Directories   int       `json:"directories"`    // number of watched directories
+	Limit         int       `json:"limit"`          // kernel limit on watches of all programs of the user; 0 means unknown
 	Polled        []string  `json:"polled"`         // directories that are polled, because they cannot be watched
 	Overflows     int       `json:"overflows"`      // number of overflows of the event queue since the start
 	LastReconcile time.Time `json:"last_reconcile"` // last comparison of all files
@@ -78,22 +78,22 @@ type WatchStatus struct {
 type WriteStatus struct {
 	Enabled   bool      `json:"enabled"`           // automatic changes are made
 	Applied   int       `json:"applied"`           // changes since the start
-	Waiting   []Skipped `json:"waiting"`           // files in use by another program
+	Waiting   []Skipped `json:"waiting"`           // files that are in use by another program and are changed later
 	Refused   []Skipped `json:"refused"`           // files that are not changed in their present state
 	Kept      []string  `json:"kept"`              // files with content saved during a crash, for a person to compare
-	LostRaces int       `json:"lost_races"`        // changes repeated because another program saved the file at the same time
+	LostRaces int       `json:"lost_races"`        // changes repeated after a simultaneous save by another program
 	Problem   string    `json:"problem,omitempty"` // why nothing can be written
 }
 
 // ModelStatus is the state of the model that proposes merges.
 type ModelStatus struct {
-	Endpoint string    `json:"endpoint"`
+	Endpoint string    `json:"endpoint"` // URL of the service
 	Model    string    `json:"model"`
-	Private  bool      `json:"private"` // private text is sent to it too
-	Asked    int       `json:"asked"`   // requests since the start
-	Failed   int       `json:"failed"`  // requests for which rules were used instead
-	Failure  string    `json:"failure,omitempty"`
-	FailedAt time.Time `json:"failed_at,omitzero"`
+	Private  bool      `json:"private"`            // private text is sent to it too
+	Asked    int       `json:"asked"`              // requests since the start
+	Failed   int       `json:"failed"`             // requests for which rules were used instead
+	Failure  string    `json:"failure,omitempty"`  // last error
+	FailedAt time.Time `json:"failed_at,omitzero"` // time of the last error
 }
 
 // TopicStatus is the state of the subscription to the topic whose messages are
@@ -102,9 +102,9 @@ type TopicStatus struct {
 	Server    string    `json:"server"`
 	Topic     string    `json:"topic"`
 	Connected bool      `json:"connected"`
-	Messages  int       `json:"messages"`      // received since the start
-	Refused   int       `json:"refused"`       // messages that are never noted, because they are empty or contain a credential
-	Last      time.Time `json:"last,omitzero"` // when the last message was sent
+	Messages  int       `json:"messages"`      // messages received since the start
+	Refused   int       `json:"refused"`       // messages never noted: empty, or with a credential
+	Last      time.Time `json:"last,omitzero"` // time at which the last message was sent
 	Problem   string    `json:"problem,omitempty"`
 }
 
@@ -123,7 +123,7 @@ type CompactorStatus struct {
 // NearLimit is a long-term file that is close to its limit or over it.
 type NearLimit struct {
 	Path  string  `json:"path"`
-	Share float64 `json:"share"` // 1 is full
+	Share float64 `json:"share"` // size relative to the limit; 1 means full
 	Hint  string  `json:"hint"`
 }
 
@@ -135,8 +135,8 @@ type Latency struct {
 
 // Quantiles are the median and the 99th percentile of the measured values.
 type Quantiles struct {
-	P50 float64 `json:"p50"`
-	P99 float64 `json:"p99"`
+	P50 float64 `json:"p50"` // median
+	P99 float64 `json:"p99"` // 99th percentile
 }
 
 // Skipped is a file or a directory with the reason why it was skipped, refused
@@ -163,8 +163,8 @@ type Problem struct {
 type TodosyncStatus struct {
 	Planned int       `json:"planned"` // boxes that will be ticked
 	Waiting []Skipped `json:"waiting"` // files that could not be written so far, by path
-	Unclear int       `json:"unclear"` // boxes that are left alone because another box of their file fits equally
-	Known   int       `json:"known"`   // boxes that are left alone because they were open when their task was first seen done
+	Unclear int       `json:"unclear"` // boxes not ticked: another box of the file matches equally
+	Known   int       `json:"known"`   // open boxes not ticked: already open when their task was first seen done
 	Off     bool      `json:"off"`     // automatic ticking is off
 	Problem string    `json:"problem,omitempty"`
 }

@@ -19,7 +19,7 @@ type TodoAnswer struct {
 	State   string      `json:"state,omitempty"`
 	Changed []TodoPlace `json:"changed"` // changed copies, with their new state
 	Left    []Skipped   `json:"left"`    // files that could not be changed, and why
-	DryRun  bool        `json:"dry_run"` // nothing was changed; changed lists the copies that would change
+	DryRun  bool        `json:"dry_run"` // the request was a dry run: changed lists the copies that would change
 	Plan    *TodoPlan   `json:"plan,omitempty"`
 	Index   IndexState  `json:"index"`
 
@@ -34,7 +34,7 @@ type TodoPlan struct {
 	Waiting []TodoTick `json:"waiting"`           // will be ticked
 	Diff    []FileDiff `json:"diff"`              // resulting changes to the files, as visible to the caller
 	Unclear []TodoTick `json:"unclear"`           // not changed: several boxes of the file match equally
-	Known   []TodoTick `json:"known"`             // not changed: the state existed when first seen, or a person set it since
+	Known   []TodoTick `json:"known"`             // not changed: same state when first seen, or set by a person since
 	Off     bool       `json:"off,omitempty"`     // automatic ticking is off
 	Problem string     `json:"problem,omitempty"` // why nothing is ticked now
 }

@@ -25,7 +25,7 @@ type RebuildRequest struct {
 
 // RebuildAnswer describes the new index.
 type RebuildAnswer struct {
-	Entries int     `json:"entries"`
+	Entries int     `json:"entries"` // number of indexed entries
 	TookMS  float64 `json:"took_ms"` // duration in milliseconds
 }
 

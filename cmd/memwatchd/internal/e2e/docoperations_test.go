@@ -259,8 +259,8 @@ func toolOf(op *api.Operation) string {
 
 // errors writes the list of error codes.
 func (r *reference) errors() {
-	r.printf("\n## Errors\n\nA failed request returns `{\"error\": {\"code\", \"message\", \"hint\"}}`. The hint may be missing. The codes never change\n" +
-		"their meaning; messages may change between versions.\n\n| code | HTTP status | meaning |\n|---|---|---|\n")
+	r.printf("\n## Errors\n\nA failed request returns `{\"error\": {\"code\", \"message\", \"hint\"}}`. The hint may be missing. Programs can\n" +
+		"rely on the codes, which do not change.\n\n| code | HTTP status | meaning |\n|---|---|---|\n")
 	says := r.of(reflect.TypeFor[api.Code]())
 	for _, code := range []api.Code{
 		api.Invalid, api.NoSubject, api.Forbidden, api.NotFound, api.Conflict, api.SubjectConflict, api.Busy, api.Limit,
@@ -431,7 +431,7 @@ func (r *reference) fields(of reflect.Type) {
 var usualFields = map[string]string{
 	"day":        "day, YYYY-MM-DD",
 	"disabled":   "memory is turned off: nothing was written",
-	"dry_run":    "nothing was changed, because the request was a dry run",
+	"dry_run":    "the request was a dry run, which changes nothing",
 	"end_line":   "last line",
 	"hints":      "hints for the reader, such as a way to get more",
 	"index":      "completeness of the answer",
