@@ -23,7 +23,7 @@ type Status struct {
 	Started   time.Time `json:"started"`
 	Uptime    string    `json:"uptime"`     // time since the start
 	Root      string    `json:"root"`       // memory directory
-	RootState string    `json:"root_state"` // starting, watched, missing, or holding: implausibly many files vanished at once
+	RootState string    `json:"root_state"` // starting, watched, missing, or holding (many files vanished at once)
 	Sockets   []string  `json:"sockets"`    // paths of the sockets
 
 	Files   int `json:"files"`   // number of indexed files
