@@ -269,16 +269,18 @@ func (r *result) questions(b *strings.Builder, v *verdicts) {
 }
 
 const method = "## Method\n\n" +
-	`**Memories.** A memory named by its number of files is generated from a seed: sessions, daily notes, long-term memory and notes, about ten
-entries per file, one file in five in Chinese, a fifth of the entries private. Vocabulary and word frequencies follow real notes. A memory
-with another name is a copy of real Markdown, all of it private notes.
+	`**Memories.** A memory named by its number of files is generated from a seed: sessions, daily notes, long-term memory
+and notes, about ten entries per file, one file in five in Chinese, a fifth of the entries private. Vocabulary and word
+frequencies follow real notes. A memory with another name is a copy of real Markdown, all of it private notes.
 
-**Daemon.** The daemon runs as its own process with the default configuration, on its own directory. One client sends one search at a time
-over the socket, each over a new connection. Times are measured by the client and include the JSON and the text of ten hits; "p50 in the
-daemon" is the duration reported in the answer. The files are in the page cache, for the daemon and for the rivals.
+**Daemon.** The daemon runs as its own process with the default configuration, on its own directory. One client sends
+one search at a time over the socket, each over a new connection. Times are measured by the client and include the JSON
+and the text of ten hits; "p50 in the daemon" is the duration reported in the answer. The files are in the page cache,
+for the daemon and for the rivals.
 
-**Searches.** A search waits until everything saved before it is indexed, except with sync=false. The words of a search occur together in
-some entry; words such as "the" are excluded. No search of a series repeats, and hundreds of other searches precede the first.
+**Searches.** A search waits until everything saved before it is indexed, except with sync=false. The words of a search
+occur together in some entry; words such as "the" are excluded. No search of a series repeats, and hundreds of other
+searches precede the first.
 
 | figure | start | end |
 |---|---|---|
@@ -291,12 +293,13 @@ some entry; words such as "the" are excluded. No search of a series repeats, and
 
 Every second save renames a new file over the old one; the others write in place.
 
-**FTS5.** SQLite stores one row per entry, with path, line, owner, visibility, kind, type, day and tags as unindexed columns. Scopes and
-filters are SQL conditions; "without scope" omits the condition of the scope. FTS5 reads and parses the same files with the same parser on
-all cores, and writes a thousand rows per transaction (WAL, synchronous=NORMAL). The tokenizer is unicode61 without stemming; Chinese
-characters are indexed singly and in pairs, as in memwatchd. Before the searches, optimize merges the index. A search returns the ten best
-rows by bm25 with any of the words, through library calls within its process: no socket, no JSON, no snippets, no detection of copies. Each
-series ends after twenty seconds.
+**FTS5.** SQLite stores one row per entry, with path, line, owner, visibility, kind, type, day and tags as unindexed
+columns. Scopes and filters are SQL conditions; "without scope" omits the condition of the scope. FTS5 reads and parses
+the same files with the same parser on all cores, and writes a thousand rows per transaction (WAL, synchronous=NORMAL).
+The tokenizer is unicode61 without stemming; Chinese characters are indexed singly and in pairs, as in memwatchd. Before
+the searches, optimize merges the index. A search returns the ten best rows by bm25 with any of the words, through
+library calls within its process: no socket, no JSON, no snippets, no detection of copies. Each series ends after twenty
+seconds.
 
 **ripgrep.** ripgrep counts the lines with any of the words in all files.
 `
