@@ -91,7 +91,7 @@ func UserDir(subject string) string {
 // SessionFile returns the name of a session's file within the directory of its
 // day.
 func SessionFile(id string) string {
-	skipped := func(name string) bool { return skip(name+".md") != "" }
+	skipped := func(name string) bool { return new(Layout).Skip(name+".md") != "" }
 	name := sanitize(id, skipped)
 	if skipped(name) { // it looks like a conflict copy, whose name contains dots or dashes
 		name = strings.NewReplacer(".", "_", "-", "_").Replace(name)

@@ -8,21 +8,14 @@ import (
 	"strings"
 )
 
-// A Draft is the input of a client about a session. Its parts become items of
-// the session's file (see [Draft.Parts]).
+// A Draft is the input of a client about a session, without its frontmatter.
+// Its parts become items of the session's file (see [Draft.Parts]).
 type Draft struct {
-	Summary         string                 `json:"summary,omitempty"`
-	Source          string                 `json:"source,omitempty"`
-	Channel         string                 `json:"channel,omitempty"`
-	ContactID       string                 `json:"contact_id,omitempty"`
-	ContactNickname string                 `json:"contact_nickname,omitempty"`
-	SubjectID       string                 `json:"subject_id,omitempty"`
-	Items           map[string][]DraftItem `json:"items,omitempty"`
-	Facts           []DraftItem            `json:"facts,omitempty"`
-	Tasks           []DraftTask            `json:"tasks,omitempty"`
-	FollowUps       []DraftTask            `json:"follow_ups,omitempty"`
-	Links           []DraftLink            `json:"links,omitempty"`
-	Promote         *Promotion             `json:"promote,omitempty"`
+	Items     map[string][]DraftItem `json:"items,omitempty"`
+	Facts     []DraftItem            `json:"facts,omitempty"`
+	Tasks     []DraftTask            `json:"tasks,omitempty"`
+	FollowUps []DraftTask            `json:"follow_ups,omitempty"`
+	Links     []DraftLink            `json:"links,omitempty"`
 }
 
 // A DraftItem is a title with a text, or an event with topic, participants,
@@ -52,13 +45,6 @@ type DraftLink struct {
 	Text       string `json:"text,omitempty"`
 	Target     string `json:"target,omitempty"`
 	Visibility string `json:"visibility,omitempty"`
-}
-
-// A Promotion is a fact to store in long-term memory.
-type Promotion struct {
-	Title    string `json:"title,omitempty"`
-	Text     string `json:"text,omitempty"`
-	Explicit bool   `json:"explicit,omitempty"`
 }
 
 // A Part is one item of a draft.

@@ -193,13 +193,14 @@ func hidden(name string) bool { return strings.HasPrefix(name, ".") }
 // Skip returns the reason why the file at a path is never read, or an empty
 // string. It examines only the name; file type, ignore patterns and size are
 // checked elsewhere.
-func (l *Layout) Skip(path string) string { return skip(path) }
-
-func skip(path string) string {
+func (l *Layout) Skip(path string) string {
 	part := strings.Split(path, "/")
 	for _, dir := range part[:len(part)-1] {
-		if r := skipDir(dir); r != "" {
-			return r
+		switch {
+		case dir == "", dir == ".", dir == "..":
+			return "not a path below the root"
+		case hidden(dir):
+			return "in a hidden directory"
 		}
 	}
 	name := part[len(part)-1]
@@ -213,20 +214,6 @@ func skip(path string) string {
 		return "temporary file of an editor"
 	case conflictCopy(base):
 		return "conflict copy of a sync tool"
-	}
-	return ""
-}
-
-// SkipDir returns the reason why a directory of that name is never read, or an
-// empty string.
-func (l *Layout) SkipDir(name string) string { return skipDir(name) }
-
-func skipDir(name string) string {
-	switch {
-	case name == "" || name == "." || name == "..":
-		return "not a path below the root"
-	case hidden(name):
-		return "in a hidden directory"
 	}
 	return ""
 }

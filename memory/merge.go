@@ -77,9 +77,6 @@ func (l *Layout) Merge(v View, doc *Document, parts []Part) (*Merge, error) {
 	return m, nil
 }
 
-// Existing returns the entry with the given index.
-func (m *Merge) Existing(entry int) *Entry { return &m.doc.Entries[entry] }
-
 // Same pairs an item of the draft with an entry. The text, one list item with
 // the marker "-", replaces the entry; if text is empty, the item's own text
 // does. Same returns an error if the entry is not a candidate of the item, is

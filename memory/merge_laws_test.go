@@ -14,13 +14,13 @@ import (
 
 // randomDraft returns a draft with texts from the random files and texts that
 // look like structure.
-func randomDraft(r *rand.Rand) *Draft {
+func randomDraft(r *rand.Rand) *sessionDraft {
 	text := func() string {
 		list := []string{"tea", "same", "SAME", "**Bob**: likes coffee", "[x](2026-02-01/a.md)", "[y](b.md#c)", "喝茶", "nested", "a ^b", "# h", "- [ ] x", "```", "a\n===", "|a|\n|-|", "1. x", "<div>", "[a]: b", "---", "a  \\", "`", "x\n\ty\n  z", "> q", "***", "2026-01-03: rain", "coffee (added 2026-01-02)", "_", "&amp;", "a\u2028b"}
 		return list[r.IntN(len(list))]
 	}
 	title := func() string { return []string{"", "", "Bob", "bob ", "Other", "T:", "`x`"}[r.IntN(7)] }
-	d := &Draft{Summary: text(), Items: map[string][]DraftItem{}}
+	d := &sessionDraft{Summary: text(), Draft: Draft{Items: map[string][]DraftItem{}}}
 	for range 1 + r.IntN(5) {
 		switch r.IntN(5) {
 		case 0:
@@ -46,7 +46,7 @@ func randomDraft(r *rand.Rand) *Draft {
 // mergeAtRandom merges a draft into a file and checks the invariants: only
 // entries paired with the draft change, all items of the draft are in the file,
 // and merging the same draft again changes only the time.
-func mergeAtRandom(t *testing.T, d *Document, draft *Draft, view View, source string) (*Document, error) {
+func mergeAtRandom(t *testing.T, d *Document, draft *sessionDraft, view View, source string) (*Document, error) {
 	t.Helper()
 	l := testLayout()
 	next, outcomes, err := merged(l, d, draft, view, source, mergeNow)

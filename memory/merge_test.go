@@ -17,9 +17,20 @@ import (
 
 var mergeNow = time.Date(2026, 2, 5, 12, 0, 0, 0, time.UTC)
 
+// A sessionDraft is a draft with the frontmatter of its session.
+type sessionDraft struct {
+	Draft
+	Summary         string
+	Source          string
+	Channel         string
+	ContactID       string `json:"contact_id"`
+	ContactNickname string `json:"contact_nickname"`
+	SubjectID       string `json:"subject_id"`
+}
+
 // merged returns a document after a draft was merged into it, with the outcomes
 // of the draft's items.
-func merged(l *Layout, d *Document, draft *Draft, view View, source string, now time.Time) (*Document, []Outcome, error) {
+func merged(l *Layout, d *Document, draft *sessionDraft, view View, source string, now time.Time) (*Document, []Outcome, error) {
 	parse := func(b []byte) *Document { return l.Parse(d.Place.Path, b, testMeta) }
 	parts, err := draft.Parts()
 	if err != nil {
@@ -103,7 +114,7 @@ func TestMergeGolden(t *testing.T) {
 // has no effect.
 func mergeCase(t *testing.T, l *Layout, d *Document, f txtar.File) (*Document, []string) {
 	t.Helper()
-	var draft Draft
+	var draft sessionDraft
 	dec := json.NewDecoder(bytes.NewReader(f.Data))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(&draft); err != nil {

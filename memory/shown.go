@@ -11,7 +11,6 @@ import (
 type Shown struct {
 	Lines []string // without line endings
 	Whole bool     // the view may read the whole file; line numbers are those of the file
-	Total int      // number of lines
 
 	source []int // line numbers in the file, if not Whole
 	found  bool  // there is text; a view that may read everything sees an empty file too
@@ -93,8 +92,7 @@ func (s Shown) Empty() bool { return !s.found }
 // lines stay as there would be without those lines.
 func (d *Document) Shown(v View) Shown {
 	if d.whole(v) {
-		s := Shown{Lines: make([]string, d.lines.count()), Whole: true, Total: d.lines.count(),
-			found: v.Readable(d.closed)}
+		s := Shown{Lines: make([]string, d.lines.count()), Whole: true, found: v.Readable(d.closed)}
 		for i := range s.Lines {
 			s.Lines[i] = d.line(i + 1)
 			s.found = s.found || strings.TrimLeft(s.Lines[i], " \t") != ""
@@ -124,7 +122,7 @@ func (d *Document) Shown(v View) Shown {
 	for n := len(s.Lines); dropped && n > 0 && strings.TrimLeft(s.Lines[n-1], " \t") == ""; n-- {
 		s.Lines, s.source = s.Lines[:n-1], s.source[:n-1]
 	}
-	s.Total, s.found = len(s.Lines), true
+	s.found = true
 	return s
 }
 

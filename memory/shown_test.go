@@ -205,7 +205,7 @@ func visible(d *Document, v View) string {
 	}
 	var b strings.Builder
 	shown := d.Shown(v)
-	fmt.Fprintf(&b, "empty %v total %d summary %q\n%s\n", shown.Empty(), shown.Total, d.Summary(v), shown.Text())
+	fmt.Fprintf(&b, "empty %v total %d summary %q\n%s\n", shown.Empty(), len(shown.Lines), d.Summary(v), shown.Text())
 	tasks, followUps := d.Progress(v)
 	fmt.Fprintln(&b, "progress", tasks, followUps)
 	for _, e := range d.Entries {

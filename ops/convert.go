@@ -36,13 +36,10 @@ func convertDraft(d *api.Draft) *memory.Draft {
 	item := func(i api.DraftItem) memory.DraftItem { return memory.DraftItem(i) }
 	task := func(t api.DraftTask) memory.DraftTask { return memory.DraftTask(t) }
 	draft := &memory.Draft{
-		Summary: d.Summary, Source: d.Source, Channel: d.Channel,
-		ContactID: d.ContactID, ContactNickname: d.ContactNickname, SubjectID: d.SubjectID,
 		Facts:     convertEach(d.Facts, item),
 		Tasks:     convertEach(d.Tasks, task),
 		FollowUps: convertEach(d.FollowUps, task),
 		Links:     convertEach(d.Links, func(l api.DraftLink) memory.DraftLink { return memory.DraftLink(l) }),
-		Promote:   (*memory.Promotion)(d.Promote),
 	}
 	if d.Items != nil {
 		draft.Items = make(map[string][]memory.DraftItem, len(d.Items))

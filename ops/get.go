@@ -42,7 +42,7 @@ func (m reading) get(ctx context.Context, c Call, r *api.GetRequest) (*api.GetAn
 	if err != nil {
 		return nil, err
 	}
-	total := shown.Total
+	total := len(shown.Lines)
 	if from > max(total, 1) { // an empty file is read from its first line too
 		return nil, api.Errorf(api.Invalid, "from: %s has %d lines", path, total)
 	}
