@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -24,17 +25,15 @@ type Front struct {
 	Broken  bool // it cannot be parsed; only Present and Span are set
 	Span    Span // from the opening line to the end of the closing line; empty if it is not closed
 
-	Created, Updated time.Time
+	Updated          time.Time
 	Summary          string
 	Tasks, FollowUps string // "done/total" as written
 	SessionID        string
-	Source, Channel  string
+	Source           string
 	Tags             []string // as written, without '#'
 	SubjectID        string
 	ContactID        string
 	ContactNickname  string
-	Status           string
-	Pinned           bool
 	HasVisibility    bool // Visibility is set in the file
 	Visibility       Visibility
 
@@ -80,34 +79,13 @@ func cutFront(text []byte) (front, inner Span, body int, open bool) {
 	if !fence(text[at:from], false) {
 		return Span{}, Span{}, at, false
 	}
-	end := -1
-	for _, mark := range []string{"---", "..."} {
-		if i := closingFence(text, from, mark); i >= 0 && (end < 0 || i < end) {
-			end = i
+	for end := from; end < len(text); end = body {
+		body = end + lineLen(text[end:])
+		if fence(text[end:body], true) {
+			return Span{at, body}, Span{from, end}, body, true
 		}
 	}
-	if end < 0 {
-		return Span{}, Span{}, from, true
-	}
-	body = end + lineLen(text[end:])
-	return Span{at, body}, Span{from, end}, body, true
-}
-
-// closingFence returns the offset of the first closing fence with the given
-// mark at or after an offset, or -1.
-func closingFence(text []byte, at int, mark string) int {
-	for {
-		i := bytes.Index(text[at:], []byte(mark))
-		if i < 0 {
-			return -1
-		}
-		at += i
-		n := lineLen(text[at:])
-		if text[at-1] == '\n' && fence(text[at:at+n], true) {
-			return at
-		}
-		at += n
-	}
+	return Span{}, Span{}, from, true
 }
 
 // readFront parses a file's frontmatter and returns the offset of the body.
@@ -154,17 +132,11 @@ func misplaced(body []byte) (at int, ok bool) {
 	if inner.End == 0 || inner.End-inner.Start > maxFront {
 		return 0, false
 	}
-	for _, key := range []string{"visibility", "subject_id", "session_id", "created_at", "updated_at", "summary",
-		"contact_id"} {
-		for _, line := range bytes.Split(body[at+inner.Start:at+inner.End], []byte("\n")) {
-			if after, ok := bytes.CutPrefix(line, []byte(key)); ok &&
-				bytes.HasPrefix(bytes.TrimLeft(after, " \t"), []byte(":")) {
-				return at, true
-			}
-		}
-	}
-	return 0, false
+	return at, knownKeyRE.Match(body[at+inner.Start : at+inner.End])
 }
+
+var knownKeyRE = regexp.MustCompile(
+	`(?m)^(?:visibility|subject_id|session_id|created_at|updated_at|summary|contact_id)[ \t]*:`)
 
 // A lineError is an error at a line of the file.
 type lineError struct {
@@ -274,8 +246,8 @@ func (f *Front) read(src, text []byte, inner Span, loc *time.Location, problems 
 			field.Span = Span{lineAt(k.Line), trimComments(text, lineAt(k.Line), lineAt(next))}
 		}
 		f.Fields = append(f.Fields, field)
-		f.set(field, loc, problems)
 	}
+	f.setValues(loc, problems)
 	return nil
 }
 
@@ -331,57 +303,45 @@ func plainValue(n *yaml.Node) any {
 	return n.Value
 }
 
-// set sets the typed value of a known key.
-func (f *Front) set(field Field, loc *time.Location, problems *[]Problem) {
-	text, isText := field.Value.(string)
-	if list, ok := field.Value.([]any); ok && len(list) > 0 && !isText {
-		text, _ = list[0].(string)
-	}
-	text = strings.TrimSpace(text)
-	switch field.Key {
-	case "created_at":
-		f.Created = frontTime(field, text, loc, problems)
-	case "updated_at":
-		f.Updated = frontTime(field, text, loc, problems)
-	case "summary":
-		f.Summary = text
-	case "tasks":
-		f.Tasks = text
-	case "follow_ups":
-		f.FollowUps = text
-	case "session_id":
-		f.SessionID = text
-	case "source":
-		f.Source = text
-	case "channel":
-		f.Channel = text
-	case "subject_id":
-		f.SubjectID = text
-	case "contact_id":
-		f.ContactID = text
-	case "contact_nickname":
-		f.ContactNickname = text
-	case "status":
-		f.Status = text
-	case "pinned":
-		f.Pinned = truth(text)
-	case "visibility":
-		f.HasVisibility, f.Visibility = true, ParseVisibility(text)
-		if !isText || text != f.Visibility.String() {
+// setValues sets the typed values of the known keys.
+func (f *Front) setValues(loc *time.Location, problems *[]Problem) {
+	f.time("created_at", loc, problems) // only checked
+	f.Updated = f.time("updated_at", loc, problems)
+	f.Summary, f.Source = f.text("summary"), f.text("source")
+	f.Tasks, f.FollowUps = f.text("tasks"), f.text("follow_ups")
+	f.SessionID, f.SubjectID = f.text("session_id"), f.text("subject_id")
+	f.ContactID, f.ContactNickname = f.text("contact_id"), f.text("contact_nickname")
+	tags, _ := f.Field("tags")
+	f.Tags = frontTags(tags.Value)
+	var field Field
+	field, f.HasVisibility = f.Field("visibility")
+	if f.HasVisibility {
+		text := f.text("visibility")
+		f.Visibility = ParseVisibility(text)
+		if !field.scalar() || text != f.Visibility.String() {
 			*problems = append(*problems,
 				Problem{"visibility_unknown", field.Line,
 					"the visibility is neither public_ok nor private_only; it counts as private_only"})
 			f.Visibility = PrivateOnly
 		}
-	case "tags":
-		f.Tags = frontTags(field.Value)
 	}
+}
+
+// text returns the text of a key, of a list its first text.
+func (f *Front) text(key string) string {
+	field, _ := f.Field(key)
+	value := field.Value
+	if list, ok := value.([]any); ok && len(list) > 0 {
+		value = list[0]
+	}
+	text, _ := value.(string)
+	return strings.TrimSpace(text)
 }
 
 // mask masks secrets in the values. It keeps the ids: different ids must not
 // become equal.
 func (f *Front) mask(hide func(string) string) {
-	for _, s := range []*string{&f.Summary, &f.Source, &f.Channel, &f.ContactNickname, &f.Status} {
+	for _, s := range []*string{&f.Summary, &f.Source, &f.ContactNickname} {
 		*s = hide(*s)
 	}
 	for i := range f.Tags {
@@ -417,14 +377,13 @@ func truth(s string) bool {
 	return false
 }
 
-func frontTime(field Field, text string, loc *time.Location, problems *[]Problem) time.Time {
-	if text == "" {
-		return time.Time{}
-	}
+func (f *Front) time(key string, loc *time.Location, problems *[]Problem) time.Time {
+	text := f.text(key)
 	t, ok := ParseTime(text, loc)
-	if !ok {
+	if !ok && text != "" {
+		field, _ := f.Field(key)
 		*problems = append(*problems,
-			Problem{"time_unreadable", field.Line, field.Key + " is not a time; write it like 2026-02-04T12:34:56Z"})
+			Problem{"time_unreadable", field.Line, key + " is not a time; write it like 2026-02-04T12:34:56Z"})
 	}
 	return t
 }

@@ -187,17 +187,12 @@ func dumpFront(b *strings.Builder, f *Front) {
 	if f.Broken {
 		b.WriteString(" broken")
 	}
-	for _, t := range []struct {
-		name string
-		time time.Time
-	}{{"created", f.Created}, {"updated", f.Updated}} {
-		if !t.time.IsZero() {
-			fmt.Fprintf(b, " %s=%s", t.name, t.time.Format(time.RFC3339Nano))
-		}
+	if !f.Updated.IsZero() {
+		b.WriteString(" updated=" + f.Updated.Format(time.RFC3339Nano))
 	}
 	for _, s := range []struct{ name, value string }{
-		{"summary", f.Summary}, {"tasks", f.Tasks}, {"follow_ups", f.FollowUps}, {"session", f.SessionID}, {"source", f.Source}, {"channel", f.Channel},
-		{"subject", f.SubjectID}, {"contact", f.ContactID}, {"nickname", f.ContactNickname}, {"status", f.Status}, {"tags", strings.Join(f.Tags, ",")},
+		{"summary", f.Summary}, {"tasks", f.Tasks}, {"follow_ups", f.FollowUps}, {"session", f.SessionID}, {"source", f.Source},
+		{"subject", f.SubjectID}, {"contact", f.ContactID}, {"nickname", f.ContactNickname}, {"tags", strings.Join(f.Tags, ",")},
 	} {
 		if s.value != "" {
 			fmt.Fprintf(b, " %s=%q", s.name, s.value)
@@ -205,9 +200,6 @@ func dumpFront(b *strings.Builder, f *Front) {
 	}
 	if f.HasVisibility {
 		fmt.Fprintf(b, " visibility=%s", f.Visibility)
-	}
-	if f.Pinned {
-		b.WriteString(" pinned")
 	}
 	b.WriteByte('\n')
 	for _, field := range f.Fields {
