@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -12,7 +13,7 @@ import (
 
 // setAttributes adds the edits that set the attributes of an entry. It changes
 // the entry's comment, adds a new one, or removes an empty one.
-func (w *work) setAttributes(e *Entry, attrs []attr) {
+func (w *work) setAttributes(e *Entry, attrs []Attribute) {
 	if len(attrs) == 0 {
 		return
 	}
@@ -97,22 +98,27 @@ func Comment(attributes map[string]string, evidence []string) string {
 }
 
 // newComment returns a comment with attributes, empty if none has a value.
-func newComment(attrs []attr) string {
-	var b strings.Builder
-	for _, a := range attrs {
-		if a.value != "" {
-			b.WriteString(" " + a.key + "=" + encodeValue(a.value))
-		}
+func newComment(attrs []Attribute) string { return string(editComment([]byte("<!-- -->"), attrs)) }
+
+// comment returns an entry's comment on one line; without an entry or a
+// comment, it returns an empty comment.
+func (d *Document) comment(e *Entry) []byte {
+	if e == nil || e.Comment.End == 0 {
+		return []byte("<!-- -->")
 	}
-	if b.Len() == 0 {
-		return ""
-	}
-	return "<!--" + b.String() + " -->"
+	return bytes.Join(bytes.Fields(d.Source[e.Comment.Start:e.Comment.End]), []byte(" "))
+}
+
+// AttributeComment returns the entry's comment after setting attributes. An
+// empty value removes an attribute. The result is empty if no attribute is
+// left.
+func (d *Document) AttributeComment(e *Entry, list ...Attribute) string {
+	return string(editComment(d.comment(e), list))
 }
 
 // editComment sets attributes of a comment and removes those with an empty
 // value. It returns nil if no attribute is left.
-func editComment(comment []byte, attrs []attr) []byte {
+func editComment(comment []byte, attrs []Attribute) []byte {
 	inner := comment[len(commentOpen) : len(comment)-len(commentClose)]
 	for _, a := range attrs {
 		inner = editWord(inner, a)
@@ -125,55 +131,37 @@ func editComment(comment []byte, attrs []attr) []byte {
 
 // editWord sets or removes one attribute inside a comment. A new attribute goes
 // behind the last one.
-func editWord(inner []byte, a attr) []byte {
-	words := wordSpans(inner)
-	at := slices.IndexFunc(words, func(w Span) bool {
-		key, _, _ := strings.Cut(string(inner[w.Start:w.End]), "=")
-		return strings.ToLower(key) == a.key
+func editWord(inner []byte, a Attribute) []byte {
+	words := wordRE.FindAllIndex(inner, -1)
+	at := slices.IndexFunc(words, func(w []int) bool {
+		key, _, _ := strings.Cut(string(inner[w[0]:w[1]]), "=")
+		return strings.ToLower(key) == a.Key
 	})
-	pair := a.key + "=" + encodeValue(a.value)
+	pair := a.Key + "=" + encodeValue(a.Value)
 	switch {
-	case at < 0 && a.value == "":
+	case at < 0 && a.Value == "":
 		return inner
 	case at < 0 && len(words) == 0:
 		return []byte(" " + pair + " ")
 	case at < 0:
-		end := words[len(words)-1].End
+		end := words[len(words)-1][1]
 		return slices.Concat(inner[:end], []byte(" "+pair), inner[end:])
 	}
-	w := words[at]
-	switch i := bytes.IndexByte(inner[w.Start:w.End], '='); {
-	case a.value != "" && i >= 0:
-		return slices.Concat(inner[:w.Start+i+1], []byte(encodeValue(a.value)), inner[w.End:])
-	case a.value != "":
-		return slices.Concat(inner[:w.Start], []byte(pair), inner[w.End:])
+	start, end := words[at][0], words[at][1]
+	switch {
+	case a.Value != "":
+		key, _, _ := bytes.Cut(inner[start:end], []byte("=")) // keeps its case
+		return slices.Concat(inner[:start], key, []byte("="+encodeValue(a.Value)), inner[end:])
 	case at > 0:
-		w.Start = words[at-1].End
+		start = words[at-1][1]
 	case len(words) > 1:
-		w.End = words[1].Start
+		end = words[1][0]
 	}
-	return slices.Concat(inner[:w.Start], inner[w.End:])
+	return slices.Concat(inner[:start], inner[end:])
 }
 
-// wordSpans returns the spans of the words of a text.
-func wordSpans(b []byte) (words []Span) {
-	start := -1
-	for i := 0; i < len(b); {
-		r, n := utf8.DecodeRune(b[i:])
-		switch space := unicode.IsSpace(r); {
-		case space && start >= 0:
-			words = append(words, Span{start, i})
-			start = -1
-		case !space && start < 0:
-			start = i
-		}
-		i += n
-	}
-	if start >= 0 {
-		words = append(words, Span{start, len(b)})
-	}
-	return words
-}
+// wordRE matches a word, separated from others by white space.
+var wordRE = regexp.MustCompile(`[^\s\v\x{85}\pZ]+`)
 
 // encodeValue encodes an attribute's value. It percent-encodes characters that
 // would end the word or the comment. Commas stay, because they separate the

@@ -8,8 +8,15 @@ import (
 	"strings"
 )
 
-// An attr is one key=value of an attribute comment, decoded.
-type attr struct{ key, raw, value string }
+// An Attribute is an attribute of an entry's comment. An empty value means that
+// the attribute is absent.
+type Attribute struct{ Key, Value string }
+
+// An attr is an attribute as parsed, with its value as written.
+type attr struct {
+	Attribute
+	raw string
+}
 
 type commentState uint8
 
@@ -32,7 +39,7 @@ func parseComment(s string) ([]attr, commentState) {
 	var attrs []attr
 	for w := range strings.FieldsSeq(s) {
 		a, ok := parseAttr(w)
-		if !ok || slices.ContainsFunc(attrs, func(b attr) bool { return a.key == b.key }) {
+		if !ok || slices.ContainsFunc(attrs, func(b attr) bool { return a.Key == b.Key }) {
 			if meantAsAttributes(strings.Fields(s)) {
 				return nil, commentBroken
 			}
@@ -53,7 +60,7 @@ func parseAttr(w string) (attr, bool) {
 	key, raw, ok := strings.Cut(w, "=")
 	key = strings.ToLower(key)
 	if !ok && key == "pin" {
-		return attr{key, "true", "true"}, true
+		return attr{Attribute{key, "true"}, "true"}, true
 	}
 	if !ok || !isKey(key) || !rawValue(raw) {
 		return attr{}, false
@@ -62,7 +69,7 @@ func parseAttr(w string) (attr, bool) {
 	if err != nil {
 		return attr{}, false
 	}
-	return attr{key, raw, value}, true
+	return attr{Attribute{key, value}, raw}, true
 }
 
 // rawValue reports whether a value is valid as written, which means that
@@ -123,13 +130,13 @@ func unclosedComment(b []byte) commentState {
 
 // known reports whether any attribute has a known key.
 func known(attrs []attr) bool {
-	return slices.ContainsFunc(attrs, func(a attr) bool { return slices.Contains(attributeKeys, a.key) })
+	return slices.ContainsFunc(attrs, func(a attr) bool { return slices.Contains(attributeKeys, a.Key) })
 }
 
 func attrValue(attrs []attr, key string) (string, bool) {
 	for _, a := range attrs {
-		if a.key == key {
-			return a.value, true
+		if a.Key == key {
+			return a.Value, true
 		}
 	}
 	return "", false
@@ -151,34 +158,34 @@ func (e *Entry) applyAttributes(attrs []attr) (problems []Problem) {
 		e.Attributes = make(map[string]string, len(attrs))
 	}
 	for _, a := range attrs {
-		e.Attributes[a.key] = a.value
-		switch a.key {
+		e.Attributes[a.Key] = a.Value
+		switch a.Key {
 		case "id":
-			if a.value == "" || strings.ContainsFunc(a.value, notInID) {
+			if a.Value == "" || strings.ContainsFunc(a.Value, notInID) {
 				bad("id_unusable", "the id has spaces or control characters, or is empty; it is ignored")
 			} else {
-				e.ID, e.Given = a.value, true
+				e.ID, e.Given = a.Value, true
 			}
 		case "type":
-			if slices.Contains(entryTypes, a.value) {
-				e.Type = a.value
+			if slices.Contains(entryTypes, a.Value) {
+				e.Type = a.Value
 			} else {
 				bad("type_unknown", "the type is none of %s; it is ignored", strings.Join(entryTypes, ", "))
 			}
 		case "importance":
-			if f, ok := share(a.value); ok {
+			if f, ok := share(a.Value); ok {
 				e.Importance = f
 			} else {
 				bad("importance_unreadable", "the importance is not a number from 0 to 1; it is ignored")
 			}
 		case "confidence":
-			if f, ok := share(a.value); ok {
+			if f, ok := share(a.Value); ok {
 				e.Confidence, e.HasConfidence = f, true
 			} else {
 				bad("confidence_unreadable", "the confidence is not a number from 0 to 1; it is ignored")
 			}
 		case "visibility":
-			if a.value != PublicOK.String() && a.value != PrivateOnly.String() {
+			if a.Value != PublicOK.String() && a.Value != PrivateOnly.String() {
 				bad("visibility_unknown",
 					"the visibility is neither public_ok nor private_only; it counts as private_only")
 			}
@@ -189,11 +196,11 @@ func (e *Entry) applyAttributes(attrs []attr) (problems []Problem) {
 				}
 			}
 		case "source":
-			e.Source = a.value
+			e.Source = a.Value
 		case "supersedes":
-			e.Supersedes = a.value
+			e.Supersedes = a.Value
 		case "pin":
-			e.Pin = truth(a.value)
+			e.Pin = truth(a.Value)
 		}
 	}
 	return problems

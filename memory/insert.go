@@ -355,7 +355,7 @@ func (w *work) replaceEntry(i int, c *entryChange) error {
 		return err
 	}
 	if fresh := &one.Entries[0]; fresh.Comment.End == 0 && e.Comment.End > 0 {
-		comment := strings.Join(strings.Fields(string(d.Source[e.Comment.Start:e.Comment.End])), " ")
+		comment := string(d.comment(e))
 		text := string(one.Source)
 		if at := fresh.lead; at > 0 {
 			text = text[:at] + " " + comment + text[at:]
@@ -381,20 +381,6 @@ func (w *work) replaceEntry(i int, c *entryChange) error {
 	span.End -= span.End - span.Start - len(trimEnding(d.Source[span.Start:span.End]))
 	w.list = append(w.list, Edit{span, []byte(text)})
 	return nil
-}
-
-// AttributeComment returns the entry's comment after setting attributes. An
-// empty value removes an attribute. The result is empty if no attribute is
-// left.
-func (d *Document) AttributeComment(e *Entry, list ...Attribute) string {
-	attrs := make([]attr, len(list))
-	for i, a := range list {
-		attrs[i] = attr{key: a.Key, value: a.Value}
-	}
-	if e == nil || e.Comment.End == 0 {
-		return newComment(attrs)
-	}
-	return strings.Join(strings.Fields(string(editComment(d.Source[e.Comment.Start:e.Comment.End], attrs))), " ")
 }
 
 // TitledItem returns a client's title and text as one list item, with the title

@@ -1,7 +1,6 @@
 package memory
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -27,10 +26,6 @@ import (
 // MaxKey bounds the length of an item's key, in bytes. A key is a short name.
 const MaxKey = 256
 
-// An Attribute is an attribute of an entry's comment. An empty value means that
-// the attribute is absent.
-type Attribute struct{ Key, Value string }
-
 // NewItems returns the initial content of a subject's file of items or
 // summaries.
 func NewItems(subject string) []byte {
@@ -44,10 +39,7 @@ func (e *Entry) Item() (key, value string, ok bool) {
 		return "", "", false
 	}
 	head, below, _ := strings.Cut(e.Text, "\n")
-	head = strings.TrimLeft(head, " \t")
-	head = head[listMarkerLen(head):]
-	head = head[boxLen(head):]
-	title, rest := splitTitle(head)
+	title, rest := splitTitle(unmarked(head))
 	if title == "" {
 		return "", "", false
 	}
@@ -87,23 +79,16 @@ func (d *Document) ItemText(entry int, key, value string, attributes []Attribute
 	if err := CheckText(value); err != nil {
 		return "", fmt.Errorf("%w: %w", ErrText, err)
 	}
-	head, comment := "- ", []byte("<!-- -->")
+	head, e := "- ", (*Entry)(nil)
 	if entry >= 0 {
-		e := &d.Entries[entry]
-		if e.Comment.End > 0 {
-			comment = bytes.Join(bytes.Fields(d.Source[e.Comment.Start:e.Comment.End]), []byte(" "))
-		}
+		e = &d.Entries[entry]
 		text := strings.TrimLeft(e.Text, " \t")
 		text = text[listMarkerLen(text):]
 		head += text[:boxLen(text)]
 	}
-	attrs := make([]attr, len(attributes))
-	for i, a := range attributes {
-		attrs[i] = attr{key: a.Key, value: a.Value}
-	}
-	comment = editComment(comment, attrs)
-	if len(comment) > 0 {
-		comment = append([]byte(" "), comment...)
+	comment := d.AttributeComment(e, attributes...)
+	if comment != "" {
+		comment = " " + comment
 	}
 	head += "**" + escapeTitle(key) + "**:"
 	var object bool
@@ -115,12 +100,12 @@ func (d *Document) ItemText(entry int, key, value string, attributes []Attribute
 		if value != "" {
 			line += " " + value
 		}
-		line += string(comment)
+		line += comment
 		if isItem(line, key, value, comment) {
 			return line, nil
 		}
 	}
-	block := head + string(comment) + "\n" + fencedBlock(value, object)
+	block := head + comment + "\n" + fencedBlock(value, object)
 	if !isItem(block, key, value, comment) {
 		if strings.IndexByte(value, '\r') >= 0 {
 			return "", fmt.Errorf("%w: it has carriage returns; end its lines with line feeds", ErrText)
@@ -159,7 +144,7 @@ func fencedBlock(value string, object bool) string {
 
 // isItem reports whether a text parses as exactly one item with the given key,
 // value and comment attributes.
-func isItem(text, key, value string, comment []byte) bool {
+func isItem(text, key, value, comment string) bool {
 	d := (&Layout{}).Parse(longtermsDir+"/owner/fact.md", []byte(text), Meta{})
 	if len(d.Entries) != 1 || len(d.Headings) > 0 || d.Unsound || d.private.from > 0 || d.private.regions != nil {
 		return false
@@ -167,10 +152,10 @@ func isItem(text, key, value string, comment []byte) bool {
 	e := &d.Entries[0]
 	k, v, ok := e.Item()
 	want := map[string]string{}
-	if len(comment) > 0 {
-		attrs, _ := parseComment(string(comment[len(" <!--") : len(comment)-len("-->")]))
+	if comment != "" {
+		attrs, _ := parseComment(comment[len(" <!--") : len(comment)-len("-->")])
 		for _, a := range attrs {
-			want[a.key] = a.value
+			want[a.Key] = a.Value
 		}
 	}
 	return ok && k == key && v == value && e.Line == 1 && e.EndLine == strings.Count(text, "\n")+1 &&

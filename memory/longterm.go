@@ -154,9 +154,7 @@ func (e *Entry) titleLine() string { return cmp.Or(e.Title, firstWords(e.Text)) 
 // date, shortened to 80 characters.
 func firstWords(s string) string {
 	s, _, _ = strings.Cut(s, "\n")
-	s = strings.TrimLeft(s, " ")
-	s = s[listMarkerLen(s):]
-	s = oneLine(s[boxLen(s):])
+	s = oneLine(unmarked(s))
 	if day := addedSuffix(s); day != "" {
 		if i := strings.LastIndexAny(s, "(（"); i > 0 {
 			s = strings.TrimSpace(s[:i])

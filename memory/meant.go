@@ -184,9 +184,9 @@ func (w *work) checkEntry(a, b *Entry, c *entryChange) error {
 		attributes = map[string]string{}
 	}
 	for _, x := range c.attributes {
-		attributes[x.key] = x.value
-		if x.value == "" {
-			delete(attributes, x.key)
+		attributes[x.Key] = x.Value
+		if x.Value == "" {
+			delete(attributes, x.Key)
 		}
 	}
 	changed := len(c.tasks)+len(c.attributes) > 0
@@ -235,13 +235,13 @@ func (w *work) checkEntry(a, b *Entry, c *entryChange) error {
 func (w *work) checkReaders(a, b *Entry, c *entryChange) error {
 	allowed := w.sets("visibility") || w.sets("subject_id")
 	for _, x := range c.attributes {
-		if x.key != "visibility" {
+		if x.Key != "visibility" {
 			continue
 		}
 		allowed = true
-		if v := ParseVisibility(x.value); x.value != "" && b.Partition.Visibility != v {
+		if v := ParseVisibility(x.Value); x.Value != "" && b.Partition.Visibility != v {
 			return unlike(a.Line, "stays private for another reason than its attribute")
-		} else if x.value != "" && v == PublicOK {
+		} else if x.Value != "" && v == PublicOK {
 			return nil
 		}
 	}

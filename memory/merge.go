@@ -204,9 +204,7 @@ func (l *Layout) readPart(path string, p *Part, section, text string) (*Entry, e
 // are ignored.
 func mergeTitle(e *Entry) string {
 	head, below, _ := strings.Cut(e.Text, "\n")
-	head = strings.TrimLeft(head, " \t")
-	head = head[listMarkerLen(head):]
-	head = head[boxLen(head):]
+	head = unmarked(head)
 	title, rest := splitTitle(head)
 	if Fold(title) == "topic" && oneLine(rest) != "" {
 		title = rest
@@ -225,8 +223,6 @@ func mergeTitle(e *Entry) string {
 // content returns the text of an item without its marker, box and indentation.
 func content(e *Entry) string {
 	lines := strings.Split(e.Text, "\n")
-	head := strings.TrimLeft(lines[0], " \t")
-	head = head[listMarkerLen(head):]
-	_, head = anchor(head[boxLen(head):])
+	_, head := anchor(unmarked(lines[0]))
 	return strings.Join(append([]string{head}, dedent(lines[1:])...), "\n")
 }

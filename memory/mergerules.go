@@ -171,7 +171,7 @@ func linkKey(l *Link) string {
 func (m *Merge) Revise(r *Revision, source string, now time.Time) {
 	comment := ""
 	if FromOthers(source) {
-		comment = newComment([]attr{{key: "source", value: source}})
+		comment = newComment([]Attribute{{"source", source}})
 	}
 	order, numbers := m.layout.sectionOrder(), map[string]int{}
 	for i := range m.Items {

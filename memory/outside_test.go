@@ -65,7 +65,7 @@ func FuzzOutsideItem(f *testing.F) {
 		if CheckText(title) != nil || CheckText(text) != nil || Line(text) == "" {
 			return
 		}
-		comment := newComment([]attr{{key: "id", value: "k1"}, {key: "visibility", value: "private_only"}, {key: "source", value: "a`\"'b"}})
+		comment := newComment([]Attribute{{"id", "k1"}, {"visibility", "private_only"}, {"source", "a`\"'b"}})
 		for _, above := range []string{"- above\n", "", "above\n\n"} {
 			src := "# Key Facts\n\n" + above + TitledItem(title, text, comment) + "\n- below [x] <!-- id=k2 -->\n\n# Tasks\n\n- [ ] task\n"
 			d := l.Parse("2026-02-04/a.md", []byte(src), testMeta)

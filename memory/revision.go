@@ -35,7 +35,7 @@ type entryChange struct {
 	remove     bool
 	replace    string // new text; empty for none
 	tasks      map[int]TaskState
-	attributes []attr
+	attributes []Attribute
 }
 
 // A sectionText is a list of texts for the end of a section, or for a new
@@ -112,8 +112,8 @@ func (r *Revision) SetAttribute(entry int, key, value string) {
 		r.fail("%s=%q cannot be an attribute", key, value)
 		return
 	}
-	c.attributes = append(slices.DeleteFunc(c.attributes, func(a attr) bool { return a.key == key }),
-		attr{key: key, value: value})
+	c.attributes = append(slices.DeleteFunc(c.attributes, func(a Attribute) bool { return a.Key == key }),
+		Attribute{key, value})
 }
 
 // Remove removes the lines of an entry and the surplus blank lines around it. A
@@ -209,7 +209,7 @@ func (r *Revision) Empty() bool {
 			}
 		}
 		for _, a := range c.attributes {
-			if e.Attributes[a.key] != a.value {
+			if e.Attributes[a.Key] != a.Value {
 				return false
 			}
 		}
