@@ -2,6 +2,7 @@ package memory
 
 import (
 	"bytes"
+	"sort"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -27,15 +28,8 @@ func (l *leaf) pos(i int) int {
 	if l.segs == nil {
 		return l.at + i
 	}
-	lo, hi := 0, len(l.segs)
-	for hi-lo > 1 {
-		if mid := (lo + hi) / 2; l.segs[mid].buf <= i {
-			lo = mid
-		} else {
-			hi = mid
-		}
-	}
-	return l.segs[lo].src + i - l.segs[lo].buf
+	n := sort.Search(len(l.segs), func(n int) bool { return l.segs[n].buf > i }) - 1
+	return l.segs[n].src + i - l.segs[n].buf
 }
 
 // end returns the source offset after the last character of the leaf's text, or
@@ -82,14 +76,6 @@ const (
 	maxLinkText = 1 << 10
 )
 
-var special [256]bool
-
-func init() {
-	for _, c := range []byte("\\`<[]#") {
-		special[c] = true
-	}
-}
-
 // scan reads the inline elements of a leaf: comments, tags, links and <private>
 // marks. Inside code it reads only <private> marks.
 func (f *found) scan(l *leaf) {
@@ -97,13 +83,17 @@ func (f *found) scan(l *leaf) {
 	f.endless = false
 	var failed [maxRun + 1]bool
 	var open []int // brackets
+	special := "\\`<[]#"
+	if l.html {
+		special = "<"
+	}
 	for i := 0; i < len(b); {
-		c := b[i]
-		if !special[c] || l.html && c != '<' {
-			i++
-			continue
+		n := bytes.IndexAny(b[i:], special)
+		if n < 0 {
+			break
 		}
-		switch c {
+		i += n
+		switch b[i] {
 		case '\\':
 			i++
 			if i < len(b) && b[i] < utf8.RuneSelf && b[i] != '\n' {
@@ -168,16 +158,13 @@ func runLen(b []byte, c byte) int {
 
 // codeMarks records the <private> tags in code.
 func (f *found) codeMarks(b []byte, pos func(int) int) {
-	for i := 0; i < len(b); {
-		k := bytes.IndexByte(b[i:], '<')
-		if k < 0 {
-			return
+	for i, c := range b {
+		if c != '<' {
+			continue
 		}
-		i += k
 		if n, closing := privateTag(b[i:]); n > 0 {
 			f.marks = append(f.marks, mark{at: pos(i), close: closing, code: true})
 		}
-		i++
 	}
 }
 

@@ -1,7 +1,9 @@
 package memory
 
 import (
+	"cmp"
 	"path"
+	"slices"
 	"strings"
 	"time"
 )
@@ -61,28 +63,11 @@ var namespaces = [...]string{"profile", "preference", "fact", "project", "task_s
 // must not be modified.
 func Namespaces() []string { return namespaces[:] }
 
-func isNamespace(s string) bool {
-	for _, n := range namespaces {
-		if s == n {
-			return true
-		}
-	}
-	return false
-}
+func isNamespace(s string) bool { return slices.Contains(namespaces[:], s) }
 
-func (l *Layout) owner() string {
-	if l.Owner == "" {
-		return "owner"
-	}
-	return l.Owner
-}
+func (l *Layout) owner() string { return cmp.Or(l.Owner, "owner") }
 
-func (l *Layout) location() *time.Location {
-	if l.Location == nil {
-		return time.UTC
-	}
-	return l.Location
-}
+func (l *Layout) location() *time.Location { return cmp.Or(l.Location, time.UTC) }
 
 func orDefault(v *Visibility, or Visibility) Visibility {
 	if v == nil {
@@ -230,10 +215,8 @@ var conflictMarks = []string{
 
 func conflictCopy(base string) bool {
 	low := strings.ToLower(base)
-	for _, mark := range conflictMarks {
-		if strings.Contains(low, mark) {
-			return true
-		}
+	if slices.ContainsFunc(conflictMarks, func(mark string) bool { return strings.Contains(low, mark) }) {
+		return true
 	}
 	// ownCloud writes _conflict- and a date; without the date the word may be
 	// part of a user's file name.

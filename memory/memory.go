@@ -6,7 +6,10 @@
 // Text of doubtful visibility becomes private.
 package memory
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // Kind is the role of a file. It depends only on the path.
 type Kind uint8
@@ -34,12 +37,8 @@ func (k Kind) String() string {
 
 // ParseKind is the inverse of [Kind.String].
 func ParseKind(s string) (Kind, bool) {
-	for k, name := range kindNames {
-		if s == name {
-			return Kind(k), true
-		}
-	}
-	return 0, false
+	k := slices.Index(kindNames[:], s)
+	return Kind(max(k, 0)), k >= 0
 }
 
 // Visibility is the set of contexts in which an entry may be shown. The zero
@@ -87,12 +86,8 @@ func (c Context) String() string { return contextNames[min(int(c), len(contextNa
 
 // ParseContext is the inverse of [Context.String].
 func ParseContext(s string) (Context, bool) {
-	for c, name := range contextNames {
-		if s == name {
-			return Context(c), true
-		}
-	}
-	return Unknown, false
+	c := slices.Index(contextNames[:], s)
+	return Context(max(c, 0)), c >= 0
 }
 
 // CounterWrong is the problem code of a counter in the frontmatter that differs

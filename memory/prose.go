@@ -23,10 +23,6 @@ type ProseLine struct {
 func (d *Document) Prose(v View) []ProseLine {
 	shown := d.Shown(v)
 	entry, untrusted := d.proseEntries(shown)
-	front := 0
-	if d.Front.Span.End > 0 {
-		front = d.lines.at(d.Front.Span.End - 1)
-	}
 	comments := make([]Span, 0, len(d.Entries))
 	for i := range d.Entries {
 		if c := d.Entries[i].Comment; c.End > c.Start {
@@ -37,7 +33,7 @@ func (d *Document) Prose(v View) []ProseLine {
 	dropped := true // also suppresses blank lines at the top
 	for i, text := range shown.Lines {
 		line := shown.Source(i + 1)
-		if line <= front || slices.ContainsFunc(d.hidden, func(r lineRange) bool { return r.overlaps(line, line) }) {
+		if line < d.bodyLine() || slices.ContainsFunc(d.hidden, func(r lineRange) bool { return r.overlaps(line, line) }) {
 			dropped = true
 			continue
 		}

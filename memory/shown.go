@@ -33,18 +33,11 @@ func (s Shown) Line(source int) int {
 		}
 		return source
 	}
-	lo, hi := 0, len(s.source)
-	for lo < hi {
-		if mid := (lo + hi) / 2; s.source[mid] < source {
-			lo = mid + 1
-		} else {
-			hi = mid
-		}
+	i, ok := slices.BinarySearch(s.source, source)
+	if !ok {
+		return 0
 	}
-	if lo < len(s.source) && s.source[lo] == source {
-		return lo + 1
-	}
-	return 0
+	return i + 1
 }
 
 // Source returns the line of the file for a visible line number, or 0 if there
@@ -161,12 +154,8 @@ func (d *Document) readableLines(v View) []lineState {
 		mark(h.Line, h.EndLine, below[i] && !d.private.closes(h.Line, h.EndLine))
 	}
 	file := v.Readable(d.Own)
-	front := 0
-	if d.Front.Span.End > 0 {
-		front = d.lines.at(d.Front.Span.End - 1)
-	}
 	for line := 1; line <= n; line++ {
-		if lines[line] == lineBlank && (line <= front || strings.TrimLeft(d.line(line), " \t") != "") {
+		if lines[line] == lineBlank && (line < d.bodyLine() || !d.blankLine(line)) {
 			mark(line, line, file && !d.private.closes(line, line))
 		}
 	}

@@ -3,21 +3,20 @@ package memory
 import (
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
 
-// Accepted layouts of ISO 8601, as users and programs write them, with and
-// without a zone.
+// Accepted layouts of ISO 8601, as users and programs write them.
 var (
-	zonedLayouts = []string{
+	timeLayouts = []string{
 		time.RFC3339Nano, "2006-01-02T15:04:05Z0700", "2006-01-02T15:04:05Z07", "2006-01-02T15:04Z07:00",
 		"2006-01-02T15:04Z0700",
-		"2006-01-02T15:04:05 Z07:00", "2006-01-02T15:04:05 Z0700", "2006-01-02T15:04:05 MST", "20060102T150405Z0700",
-		"20060102T1504Z0700",
+		"2006-01-02T15:04:05 Z07:00", "2006-01-02T15:04:05 Z0700", "2006-01-02T15:04:05 UTC", "20060102T150405Z0700",
+		"20060102T1504Z0700", "2006-01-02T15:04:05", "2006-01-02T15:04", "20060102T150405", "20060102T1504",
 	}
-	localLayouts = []string{"2006-01-02T15:04:05", "2006-01-02T15:04", "20060102T150405", "20060102T1504"}
-	dayLayouts   = []string{time.DateOnly, "20060102", "2006/01/02", "2006.01.02"}
+	dayLayouts = []string{time.DateOnly, "20060102", "2006/01/02", "2006.01.02"}
 )
 
 // ParseTime parses a timestamp in any usual form of ISO 8601. A date without a
@@ -34,14 +33,9 @@ func ParseTime(s string, loc *time.Location) (time.Time, bool) {
 	if n := len(s) - 1; s[n] == 'z' {
 		s = s[:n] + "Z"
 	}
-	for _, layout := range zonedLayouts {
-		if t, err := time.Parse(layout, s); err == nil && (layout[len(layout)-1] != 'T' || t.Location() == time.UTC) {
-			return t.UTC(), true
-		}
-	}
-	for _, layout := range localLayouts {
+	for _, layout := range timeLayouts {
 		if t, err := time.Parse(layout, s); err == nil {
-			return t, true
+			return t.UTC(), true
 		}
 	}
 	for _, layout := range dayLayouts {
@@ -74,13 +68,9 @@ func headingClock(text string) (h, m, s int, ok bool) {
 	if g == nil || (g[4] == "") != (g[5] == "") {
 		return 0, 0, 0, false
 	}
-	num := func(s string) (n int) {
-		for _, c := range s {
-			n = n*10 + int(c-'0')
-		}
-		return n
-	}
-	h, m, s = num(g[1]), num(g[2]), num(g[3])
+	h, _ = strconv.Atoi(g[1])
+	m, _ = strconv.Atoi(g[2])
+	s, _ = strconv.Atoi(g[3])
 	if g[4] != "" {
 		if h < 1 || h > 12 {
 			return 0, 0, 0, false
