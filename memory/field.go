@@ -92,20 +92,26 @@ func (d *Document) newFront(fields []fieldChange) (Edit, error) {
 	if bytes.HasPrefix(d.Source, bom) {
 		at = len(bom)
 	}
-	end := string(d.ending(1))
-	var b strings.Builder
-	b.WriteString("---" + end)
 	for _, c := range fields {
 		if err := c.valid(); err != nil {
 			return Edit{}, err
 		}
-		b.WriteString(c.line() + end)
 	}
-	b.WriteString("---" + end)
+	end := string(d.ending(1))
+	text := frontText(fields, end)
 	if len(d.Source) > at && !d.blankLine(1) {
-		b.WriteString(end)
+		text += end
 	}
-	return Edit{Span{at, at}, []byte(b.String())}, nil
+	return Edit{Span{at, at}, []byte(text)}, nil
+}
+
+// frontText returns a frontmatter with its fences and line endings.
+func frontText(fields []fieldChange, end string) string {
+	text := "---" + end
+	for _, c := range fields {
+		text += c.line() + end
+	}
+	return text + "---" + end
 }
 
 // A scalarSpan is the position of a value in the lines of its key. Text outside

@@ -29,7 +29,7 @@ const MaxKey = 256
 // NewItems returns the initial content of a subject's file of items or
 // summaries.
 func NewItems(subject string) []byte {
-	return []byte("---\nsubject_id: " + yamlScalar(subject, 0) + "\n---\n")
+	return []byte(frontText([]fieldChange{{"subject_id", subject}}, "\n"))
 }
 
 // Item returns the key and value of a keyed item. For an entry without a title,

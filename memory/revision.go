@@ -437,15 +437,9 @@ func (d *Document) WhyUnsound() string {
 // which is invalid for these keys, stays.
 func (r *Revision) CompleteSession(h SessionHead) {
 	r.complete(h.Now, h.Summary)
-	r.give("session_id", h.SessionID)
-	r.give("source", h.Source)
-	r.give("channel", h.Channel)
-	r.give("subject_id", h.SubjectID)
-	r.give("contact_id", h.ContactID)
-	if h.ContactID != "" {
-		r.set("contact_nickname", h.ContactNickname, h.ContactNickname != "")
+	for _, f := range h.fields() {
+		r.set(f.key, f.value, f.value != "")
 	}
-	r.give("contact_nickname", h.ContactNickname)
 	r.SetCounters()
 }
 
@@ -467,13 +461,6 @@ func (r *Revision) complete(now time.Time, summary string) {
 	for _, key := range []string{"tasks", "follow_ups"} {
 		r.set(key, Progress{}.String(), false)
 		r.counted = append(r.counted, key)
-	}
-}
-
-// give sets a key unless the value is empty.
-func (r *Revision) give(key, value string) {
-	if value != "" {
-		r.set(key, value, true)
 	}
 }
 

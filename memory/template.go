@@ -1,7 +1,7 @@
 package memory
 
 import (
-	"strings"
+	"slices"
 	"time"
 )
 
@@ -43,26 +43,34 @@ type SessionHead struct {
 // NewSession returns the file of a new session: frontmatter, with counters for
 // no tasks, and title.
 func NewSession(h SessionHead) []byte {
-	t := newTemplate(h.Now, h.Summary)
-	t.field("session_id", h.SessionID)
-	t.field("source", h.Source)
-	t.field("channel", h.Channel)
-	t.field("subject_id", h.SubjectID)
-	if h.ContactID != "" {
-		t.field("contact_id", h.ContactID)
-		t.line("contact_nickname", h.ContactNickname)
-	}
+	fields := h.fields()
 	if h.Private {
-		t.field("visibility", PrivateOnly.String())
+		fields = append(fields, fieldChange{"visibility", PrivateOnly.String()})
 	}
-	return t.body("# " + h.Day + shortTermTitle)
+	return newFile(h.Now, h.Summary, fields, "# "+h.Day+shortTermTitle)
+}
+
+// fields returns the keys of a session and its contact.
+func (h *SessionHead) fields() []fieldChange {
+	fields := slices.DeleteFunc([]fieldChange{{"session_id", h.SessionID}, {"source", h.Source}, {"channel", h.Channel},
+		{"subject_id", h.SubjectID}, {"contact_id", h.ContactID}}, func(f fieldChange) bool { return f.value == "" })
+	if h.ContactID != "" {
+		fields = append(fields, fieldChange{"contact_nickname", h.ContactNickname})
+	}
+	return fields
 }
 
 // NewLongTerm returns a new long-term file of a subject.
 func NewLongTerm(subject string, now time.Time) []byte {
-	t := newTemplate(now, "")
-	t.field("subject_id", subject)
-	return t.body(longTermTitle)
+	return newFile(now, "", []fieldChange{{"subject_id", subject}}, longTermTitle)
+}
+
+// newFile returns a file with the keys that every kind of frontmatter has,
+// further keys, and a title.
+func newFile(now time.Time, summary string, fields []fieldChange, title string) []byte {
+	fields = slices.Concat([]fieldChange{{"created_at", Timestamp(now)}, {"updated_at", Timestamp(now)},
+		{"summary", summary}, {"tasks", "0/0"}, {"follow_ups", "0/0"}}, fields)
+	return []byte(frontText(fields, "\n") + "\n" + title + "\n")
 }
 
 const longTermTitle = "# Long-Term Memory"
@@ -108,27 +116,3 @@ func NewDaily(day string) []byte { return []byte("# " + day + "\n") }
 // Timestamp returns a time in the format of files: RFC 3339 in UTC, to the
 // second.
 func Timestamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
-
-// A template is a builder for a file with frontmatter.
-type template struct{ strings.Builder }
-
-func newTemplate(now time.Time, summary string) *template {
-	var t template
-	t.WriteString("---\n")
-	t.line("created_at", Timestamp(now))
-	t.line("updated_at", Timestamp(now))
-	t.line("summary", summary)
-	t.line("tasks", "0/0")
-	t.line("follow_ups", "0/0")
-	return &t
-}
-
-func (t *template) line(key, value string) { t.WriteString(fieldChange{key, value}.line() + "\n") }
-
-func (t *template) field(key, value string) {
-	if value != "" {
-		t.line(key, value)
-	}
-}
-
-func (t *template) body(title string) []byte { return []byte(t.String() + "---\n\n" + title + "\n") }
