@@ -47,18 +47,12 @@ func (d *Document) Rewrite(v View, text string, parse func(source []byte) *Docum
 	if slices.Equal(lines, shown.Lines) {
 		return d.Source, nil
 	}
-	var unsound error
-	if d.Unsound {
-		unsound = fmt.Errorf("%w until it is mended: %s", ErrUnwritable, d.WhyUnsound())
-	}
-	if unsound != nil && d.Owned(v) {
-		return nil, unsound
-	}
-	if err := d.writable(v, lines, parse); err != nil {
+	err := d.writable(v, lines, parse)
+	switch {
+	case d.Unsound && (d.Owned(v) || err == nil):
+		return nil, fmt.Errorf("%w until it is mended: %s", ErrUnwritable, d.WhyUnsound())
+	case err != nil:
 		return nil, err
-	}
-	if unsound != nil {
-		return nil, unsound
 	}
 	pairs := align(shown.Lines, lines)
 	if err := d.keepsMasked(&shown, lines, pairs); err != nil {
@@ -100,6 +94,17 @@ func (d *Document) keepsMasked(shown *Shown, lines []string, pairs []int) error 
 // of a text can read all of it.
 func (d *Document) Reads(v View, text string) error { return d.reads(v, textLines(text)) }
 
+// reads is [Document.Reads] for a list of lines.
+func (d *Document) reads(v View, lines []string) error {
+	if d.Unsound {
+		return fmt.Errorf("%w: %s", ErrText, d.WhyUnsound())
+	}
+	if shown := d.Shown(v); d.For(v) == nil || shown.Empty() || !slices.Equal(shown.Lines, lines) {
+		return fmt.Errorf("%w: you could not read all of it afterwards", ErrText)
+	}
+	return nil
+}
+
 // textLines returns the lines of a text, without endings.
 func textLines(text string) []string {
 	text = strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\r", "\n")
@@ -122,23 +127,13 @@ func trimBlank(lines []string) []string {
 	return lines
 }
 
-// reads is [Document.Reads] for a list of lines.
-func (d *Document) reads(v View, lines []string) error {
-	if d.Unsound {
-		return fmt.Errorf("%w: %s", ErrText, d.WhyUnsound())
-	}
-	if shown := d.Shown(v); d.For(v) == nil || shown.Empty() || !slices.Equal(shown.Lines, lines) {
-		return fmt.Errorf("%w: you could not read all of it afterwards", ErrText)
-	}
-	return nil
-}
-
 // writable returns an error if the view must not write a text. It examines only
 // the text and the readable frontmatter, so the result does not depend on text
 // outside the view.
 func (d *Document) writable(v View, lines []string, parse func([]byte) *Document) error {
-	alone := parse([]byte(strings.Join(append(slices.Clone(lines), ""), "\n")))
-	if strings.Contains(strings.Join(lines, ""), "\x00") {
+	text := Shown{Lines: lines}.Text()
+	alone := parse([]byte(text))
+	if strings.Contains(text, "\x00") {
 		return fmt.Errorf("%w: it has a NUL character", ErrText)
 	}
 	if err := alone.reads(v, lines); err != nil {
@@ -264,27 +259,20 @@ func (r *rewrite) stretches() (list []stretch) {
 // near moves unreadable text between the blocks of the new text, to the blank
 // lines nearest to its position.
 func (r *rewrite) near() [][]byte {
-	gaps := r.gaps()
+	gaps := append([]int{len(r.lines)}, r.gaps()...)
 	return r.arrange(func(s stretch) int {
-		best := len(r.lines)
-		for _, g := range gaps {
-			if abs(g-s.after) < abs(best-s.after) {
-				best = g
-			}
-		}
-		return best
+		return slices.MinFunc(gaps, func(a, b int) int { return max(a-s.after, s.after-a) - max(b-s.after, s.after-b) })
 	})
 }
-
-func abs(n int) int { return max(n, -n) }
 
 // end moves unreadable text to the end.
 func (r *rewrite) end() [][]byte { return r.arrange(func(stretch) int { return len(r.lines) }) }
 
 // top moves unreadable text to the top, below the frontmatter.
 func (r *rewrite) top() [][]byte {
-	_, _, body, _ := cutFront([]byte(strings.Join(append(slices.Clone(r.lines), ""), "\n")))
-	at := strings.Count(strings.Join(append(slices.Clone(r.lines), ""), "\n")[:body], "\n")
+	text := []byte(Shown{Lines: r.lines}.Text())
+	_, _, body, _ := cutFront(text)
+	at := bytes.Count(text[:body], []byte("\n"))
 	for at > 0 && at < len(r.lines) && strings.Trim(r.lines[at], " \t") == "" {
 		at++
 	}
@@ -293,7 +281,7 @@ func (r *rewrite) top() [][]byte {
 
 // gaps returns the new lines that begin a block below a blank line.
 func (r *rewrite) gaps() (list []int) {
-	text := []byte(strings.Join(append(slices.Clone(r.lines), ""), "\n"))
+	text := []byte(Shown{Lines: r.lines}.Text())
 	_, _, body, _ := cutFront(text)
 	tops, _ := structure(text, body, splitLines(text))
 	for _, t := range tops {
@@ -350,23 +338,21 @@ func (r *rewrite) arrange(place func(stretch) int) (out [][]byte) {
 // one if the file does not end with one.
 func (r *rewrite) finish(out [][]byte) []byte {
 	n := r.d.lines.count()
-	b := bytes.NewBuffer([]byte{}) // not nil, which means no file
+	source := []byte{} // not nil, which means no file
 	if bytes.HasPrefix(r.d.Source, bom) {
-		b.Write(bom)
+		source = append(source, bom...)
 	}
 	for i, line := range out {
 		bare := trimEnding(line)
 		switch last := i+1 == len(out); {
 		case last && n > 0 && !r.d.placement().ended(n):
-			b.Write(bare)
+			line = bare
 		case len(bare) == len(line):
-			b.Write(line)
-			b.Write(r.d.ending(n))
-		default:
-			b.Write(line)
+			line = slices.Concat(line, r.d.ending(n))
 		}
+		source = append(source, line...)
 	}
-	return b.Bytes()
+	return source
 }
 
 // check compares the parsed result with the intended one.
