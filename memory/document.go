@@ -103,7 +103,9 @@ type Entry struct {
 	Time  time.Time // when it was written or last changed, in UTC; zero if unknown
 	Added string    // the added date as YYYY-MM-DD, or empty
 
-	lead int // end of its first block, if a comment inserted there would apply to the entry; else 0
+	lead    int    // end of its first block, if a comment inserted there would apply to the entry; else 0
+	level   int    // of an empty heading
+	heading string // text of an empty heading
 }
 
 // A TaskState is the mark in a task's box.

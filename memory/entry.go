@@ -51,12 +51,13 @@ func (p *parse) entry(t *top, heading int) int {
 	p.marks = append(p.marks, b.marks...)
 
 	e := Entry{Line: t.from, EndLine: t.to, Span: p.ln.span(t.from, t.to), Block: t.block, Heading: heading,
-		Sections: p.section(heading).path}
+		Sections: p.section(heading).path, level: t.level}
 	dr := p.ownAttributes(&e, b)
 	e.Text = p.entryText(&e, b)
 	switch {
 	case e.Block == EmptyHeading && len(b.leaves) > 0:
-		e.Norm = Fold(plain(p.show(b.leaves[0].clean(0))))
+		e.heading = b.leaves[0].heading()
+		e.Norm = Fold(plain(e.heading))
 	case e.Block == Code || e.Block == HTML:
 		e.Norm = Fold(e.Text)
 	default:

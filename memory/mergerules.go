@@ -35,30 +35,24 @@ func (m *Merge) decide(rules ...func(*MergeItem) int) {
 	}
 }
 
-// free returns the unpaired candidates for which keep returns true.
-func (m *Merge) free(it *MergeItem, keep func(e *Entry) bool) (list []int) {
+// first returns the first unpaired candidate for which keep returns true, else
+// -1.
+func (m *Merge) first(it *MergeItem, keep func(e *Entry) bool) int {
 	for _, i := range it.Candidates {
 		if !m.taken[[2]int{i, -1}] && keep(&m.doc.Entries[i]) {
-			list = append(list, i)
+			return i
 		}
 	}
-	return list
+	return -1
 }
 
 // only returns the single candidate for which keep returns true, if it is
 // unpaired and replaceable; else -1.
 func (m *Merge) only(it *MergeItem, keep func(e *Entry) bool) int {
-	fit := -1
-	for _, i := range it.Candidates {
-		if keep(&m.doc.Entries[i]) {
-			if fit >= 0 {
-				return -1
-			}
-			fit = i
-		}
-	}
-	if fit >= 0 && !m.taken[[2]int{fit, -1}] && m.replaceable(it, fit) {
-		return fit
+	other := func(i int) bool { return !keep(&m.doc.Entries[i]) }
+	fit := slices.DeleteFunc(slices.Clone(it.Candidates), other)
+	if len(fit) == 1 && !m.taken[[2]int{fit[0], -1}] && m.replaceable(it, fit[0]) {
+		return fit[0]
 	}
 	return -1
 }
@@ -70,14 +64,7 @@ func (m *Merge) sameText(it *MergeItem) int {
 		return m.sameTask(it)
 	}
 	own := content(it.entry)
-	return first(m.free(it, func(e *Entry) bool { return content(e) == own && !boxed(e) }))
-}
-
-func first(list []int) int {
-	if len(list) == 0 {
-		return -1
-	}
-	return list[0]
+	return m.first(it, func(e *Entry) bool { return content(e) == own && !boxed(e) })
 }
 
 // sameNorm returns an entry with the same text apart from case, white space and
@@ -86,7 +73,7 @@ func (m *Merge) sameNorm(it *MergeItem) int {
 	if it.task != nil {
 		return -1
 	}
-	return first(m.free(it, func(e *Entry) bool { return e.Norm == it.entry.Norm && !boxed(e) }))
+	return m.first(it, func(e *Entry) bool { return e.Norm == it.entry.Norm && !boxed(e) })
 }
 
 // sameTask returns the entry with a task of the same text. It prefers a task

@@ -3,7 +3,6 @@ package memory
 import (
 	"bytes"
 	"slices"
-	"strings"
 	"time"
 	"unicode/utf8"
 )
@@ -360,7 +359,7 @@ func (p *parse) heading(t *top) {
 	p.marks = append(p.marks, f.marks...)
 	text := ""
 	for _, lf := range f.leaves {
-		text = strings.Join(strings.Fields(display([]byte(lf.clean(0)), false)), " ")
+		text = lf.heading()
 		for _, c := range lf.comments {
 			if c.state == commentBroken {
 				p.broken(t.from, t.from)
@@ -382,6 +381,9 @@ func (p *parse) heading(t *top) {
 	}
 	p.sections = append(p.sections, p.names.section(s, text))
 }
+
+// heading returns the leaf's text on one line.
+func (l *leaf) heading() string { return HeadingLine(display([]byte(l.clean(0)), false)) }
 
 func (p *parse) section(heading int) section {
 	if heading < 0 {

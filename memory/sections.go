@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
-	"strings"
 )
 
 // A placement is a Document searched for insertion points: where an item of a
@@ -44,36 +43,12 @@ func (d placement) outline() []piece {
 		headings(e.Line)
 		p := piece{from: e.Line, to: e.EndLine, entry: i, heading: -1}
 		if e.Block == EmptyHeading {
-			var text string
-			p.level, text = headingText(e.Text)
-			p.path = append(slices.Clone(e.Sections), text)
+			p.level, p.path = e.level, append(slices.Clone(e.Sections), e.heading)
 		}
 		list = append(list, p)
 	}
 	headings(d.lines.count() + 1)
 	return list
-}
-
-// headingText parses the level and text of a heading from its source.
-func headingText(s string) (level int, text string) {
-	s = strings.TrimLeft(s, " ")
-	level = runLen([]byte(s), '#')
-	if level > 0 {
-		text = strings.Trim(s[level:], " \t")
-		if closed := strings.TrimRight(text, "#"); closed == "" || strings.HasSuffix(closed, " ") {
-			text = strings.TrimRight(closed, " ")
-		}
-		return level, text
-	}
-	text, under, _ := strings.Cut(s, "\n")
-	if i := strings.LastIndexByte(s, '\n'); i >= 0 {
-		text, under = s[:i], s[i+1:]
-	}
-	level = 1
-	if strings.HasPrefix(strings.TrimLeft(under, " "), "-") {
-		level = 2
-	}
-	return level, strings.Join(strings.Fields(text), " ")
 }
 
 // A wanted specifies a section and, if it is missing, its insertion point.
