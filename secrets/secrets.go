@@ -8,6 +8,7 @@
 package secrets
 
 import (
+	"cmp"
 	"math"
 	"regexp"
 	"slices"
@@ -111,13 +112,7 @@ func apart(list []Finding) []Finding {
 		return list
 	}
 	slices.SortFunc(list, func(a, b Finding) int {
-		if a.Start != b.Start {
-			return a.Start - b.Start
-		}
-		if a.End != b.End {
-			return b.End - a.End
-		}
-		return strings.Compare(a.Rule, b.Rule)
+		return cmp.Or(a.Start-b.Start, b.End-a.End, strings.Compare(a.Rule, b.Rule))
 	})
 	out := list[:1]
 	for _, f := range list[1:] {

@@ -5,96 +5,62 @@ import "reflect"
 // RedactValue returns a copy of value in which [Redact] has masked every
 // string, and the number of masks in it. It traverses pointers, interfaces,
 // exported fields, slices, arrays, and the keys and values of maps. It does not
-// modify value: changed parts are copied.
+// modify value; without a mask, the result is value itself.
 func RedactValue[T any](value T) (T, int) {
-	c := clean(reflect.ValueOf(&value).Elem())
-	return c.value.Interface().(T), c.masks
+	out, masks := clean(reflect.ValueOf(&value).Elem())
+	if masks == 0 {
+		return value, 0
+	}
+	return out.Interface().(T), masks
 }
 
-// A cleaned value has no credentials.
-type cleaned struct {
-	value   reflect.Value
-	masks   int  // number of masks in value
-	changed bool // value differs from the input
-}
-
-func clean(v reflect.Value) cleaned {
-	same := cleaned{value: v}
+// clean returns a copy without credentials, which is addressable, and the
+// number of masks in it.
+func clean(v reflect.Value) (out reflect.Value, masks int) {
+	out = reflect.New(v.Type()).Elem()
+	out.Set(v)
+	part := func(v reflect.Value) reflect.Value {
+		in, n := clean(v)
+		masks += n
+		return in
+	}
 	switch v.Kind() {
 	case reflect.String:
 		text, n := Redact(v.String())
-		same.masks = n
-		if text == v.String() {
-			return same
-		}
-		out := reflect.New(v.Type()).Elem()
 		out.SetString(text)
-		return cleaned{out, n, true}
-	case reflect.Pointer, reflect.Interface:
-		if v.IsNil() {
-			return same
+		return out, n
+	case reflect.Pointer:
+		if !v.IsNil() {
+			out.Set(part(v.Elem()).Addr())
 		}
-		in := clean(v.Elem())
-		same.masks = in.masks
-		if !in.changed {
-			return same
+	case reflect.Interface:
+		if !v.IsNil() {
+			out.Set(part(v.Elem()))
 		}
-		if v.Kind() == reflect.Interface {
-			return in
-		}
-		out := reflect.New(in.value.Type())
-		out.Elem().Set(in.value)
-		return cleaned{out, in.masks, true}
 	case reflect.Struct:
-		return cleanParts(v, v.NumField(), reflect.Value.Field)
-	case reflect.Slice, reflect.Array:
-		if v.Type().Elem().Kind() == reflect.Uint8 {
-			return same // not a text
-		}
-		return cleanParts(v, v.Len(), reflect.Value.Index)
-	case reflect.Map:
-		return cleanMap(v)
-	}
-	return same
-}
-
-// cleanParts cleans a value with numbered parts. It copies the value before the
-// first change.
-func cleanParts(v reflect.Value, parts int, part func(reflect.Value, int) reflect.Value) cleaned {
-	out := cleaned{value: v}
-	for i := range parts {
-		if v.Kind() == reflect.Struct && !v.Type().Field(i).IsExported() {
-			continue // never encoded
-		}
-		in := clean(part(v, i))
-		out.masks += in.masks
-		if !in.changed {
-			continue
-		}
-		if !out.changed {
-			out.value, out.changed = reflect.New(v.Type()).Elem(), true
-			out.value.Set(v)
-			if v.Kind() == reflect.Slice {
-				out.value.Set(reflect.AppendSlice(reflect.MakeSlice(v.Type(), 0, v.Len()), v))
+		for i := range v.NumField() {
+			if v.Type().Field(i).IsExported() { // others are never encoded
+				out.Field(i).Set(part(v.Field(i)))
 			}
 		}
-		part(out.value, i).Set(in.value)
+	case reflect.Slice, reflect.Array:
+		if v.Type().Elem().Kind() == reflect.Uint8 || v.Kind() == reflect.Slice && v.IsNil() {
+			break // not a text, or nothing
+		}
+		if v.Kind() == reflect.Slice {
+			out.Set(reflect.MakeSlice(v.Type(), v.Len(), v.Len()))
+		}
+		for i := range v.Len() {
+			out.Index(i).Set(part(v.Index(i)))
+		}
+	case reflect.Map:
+		if v.IsNil() {
+			break
+		}
+		out.Set(reflect.MakeMapWithSize(v.Type(), v.Len()))
+		for key, value := range v.Seq2() {
+			out.SetMapIndex(part(key), part(value))
+		}
 	}
-	return out
-}
-
-func cleanMap(v reflect.Value) cleaned {
-	same, out := cleaned{value: v}, cleaned{value: reflect.MakeMapWithSize(v.Type(), v.Len()), changed: true}
-	changed := false
-	for it := v.MapRange(); it.Next(); {
-		key, value := clean(it.Key()), clean(it.Value())
-		out.masks += key.masks + value.masks
-		changed = changed || key.changed || value.changed
-		out.value.SetMapIndex(key.value, value.value)
-	}
-	same.masks = out.masks
-	if !changed {
-		return same
-	}
-	return out
+	return out, masks
 }
