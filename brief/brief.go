@@ -79,9 +79,9 @@ const (
 	nearlyFull = 0.95
 )
 
-// near returns a hint about the fill level of a block if the block is near or
-// over a limit.
-func near(what string, items, maxItems, chars, maxChars int) []string {
+// near returns a hint about the fill level of a block of items if the block is
+// near or over a limit.
+func near(items, maxItems, chars, maxChars int) []string {
 	share := 0.0
 	for _, m := range [][2]int{{items, maxItems}, {chars, maxChars}} {
 		if m[1] > 0 {
@@ -99,7 +99,7 @@ func near(what string, items, maxItems, chars, maxChars int) []string {
 	default:
 		return nil
 	}
-	return []string{fmt.Sprintf("%s are %s (%s, %s): delete or merge some, or give it more", what, how,
+	return []string{fmt.Sprintf("the items are %s (%s, %s): delete or merge some, or give it more", how,
 		of(items, maxItems, "items"), of(chars, maxChars, "characters"))}
 }
 

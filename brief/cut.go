@@ -2,6 +2,7 @@ package brief
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -74,9 +75,7 @@ func cut(lines []memory.ProseLine, most int, w words) (text string, left int) {
 	if mark != shortCut {
 		mark = fmt.Sprintf(w.cut, left)
 	}
-	parts := make([]string, 0, len(before)+1+len(after))
-	parts = append(append(append(parts, before...), mark), after...)
-	return strings.Join(parts, "\n"), left
+	return strings.Join(slices.Concat(before, []string{mark}, after), "\n"), left
 }
 
 // ends returns the first or the last lines of a text in their form within a
@@ -84,54 +83,36 @@ func cut(lines []memory.ProseLine, most int, w words) (text string, left int) {
 // number of code points of the original text in these lines, including line
 // feeds.
 func ends(lines []memory.ProseLine, out []string, most int, first bool) (kept []string, chars int) {
-	used := 0
-	at := func(i int) int {
-		if first {
-			return i
-		}
-		return len(lines) - 1 - i
+	if !first {
+		lines, out = slices.Clone(lines), slices.Clone(out)
+		slices.Reverse(lines)
+		slices.Reverse(out)
+		defer func() { slices.Reverse(kept) }()
 	}
-	n := 0
-	for n < len(lines) && used+Chars(out[at(n)])+1 <= most {
-		used += Chars(out[at(n)]) + 1
-		chars += Chars(lines[at(n)].Text) + 1
+	n, used := 0, 0
+	for n < len(lines) && used+Chars(out[n])+1 <= most {
+		used += Chars(out[n]) + 1
+		chars += Chars(lines[n].Text) + 1
 		n++
 	}
-	if first {
-		kept = append(kept, out[:n]...)
-	} else {
-		kept = append(kept, out[len(out)-n:]...)
-	}
+	kept = slices.Clone(out[:n])
 	if 2*used >= most || n == len(lines) {
 		return kept, chars
 	}
 	// Whole lines fill less than half of the space: add a part of the next
 	// line.
-	line := lines[at(n)]
-	part := line
-	room := most - used - 1
-	for room > 0 {
+	for room := most - used - 1; room > 0; {
+		text, before, after := fromWord(suffix(lines[n].Text, room)), "…", ""
 		if first {
-			part.Text = atWord(prefix(line.Text, room))
-		} else {
-			part.Text = fromWord(suffix(line.Text, room))
+			text, before, after = atWord(prefix(lines[n].Text, room)), "", "…"
 		}
-		if part.Text == "" {
-			return kept, chars
+		if text == "" {
+			break
 		}
-		chars := chars + Chars(part.Text)
-		if first {
-			part.Text += "…"
-		} else {
-			part.Text = "…" + part.Text
-		}
-		shown := render(part)
+		shown := render(memory.ProseLine{Text: before + text + after, Untrusted: lines[n].Untrusted})
 		over := used + Chars(shown) + 1 - most
 		if over <= 0 {
-			if first {
-				return append(kept, shown), chars
-			}
-			return append([]string{shown}, kept...), chars
+			return append(kept, shown), chars + Chars(text)
 		}
 		room -= over
 	}

@@ -79,7 +79,7 @@ func (s Style) Items(items []Item) Block {
 		b.Items++
 	}
 	b.Text = text.String()
-	b.Hints = near("the items", want, s.MaxItems, wanted, s.MaxChars)
+	b.Hints = near(want, s.MaxItems, wanted, s.MaxChars)
 	return b
 }
 

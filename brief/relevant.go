@@ -71,11 +71,9 @@ func (s Style) Relevant(matches []Match) (b Block, shown []int) {
 // render returns a match within room code points, or "" if it does not fit.
 func (m *Match) render(room int) string {
 	mark := ""
+	head := fmt.Sprintf("- %s:%d", oneLine(m.Path), m.Line)
 	if m.Entry.Untrusted() {
 		mark = Mark + " "
-	}
-	head := fmt.Sprintf("- %s:%d", oneLine(m.Path), m.Line)
-	if mark != "" {
 		head += " " + Mark // applies to the section too, which is part of the entry
 	}
 	if n := len(m.Entry.Sections); n > 0 && m.Entry.Block != memory.EmptyHeading {
