@@ -45,14 +45,13 @@ func align(a, b []string) []int {
 // anchors returns the longest sequence of lines that occur exactly once in each
 // text and are in the same order in both.
 func anchors(a, b []string) [][2]int {
-	type count struct{ inA, inB, atA, atB int }
+	type count struct{ inA, inB, atB int }
 	seen := make(map[string]*count, len(a))
-	for i, s := range a {
-		if c := seen[s]; c != nil {
-			c.inA++
-		} else {
-			seen[s] = &count{inA: 1, atA: i}
+	for _, s := range a {
+		if seen[s] == nil {
+			seen[s] = &count{}
 		}
+		seen[s].inA++
 	}
 	for j, s := range b {
 		if c := seen[s]; c != nil {

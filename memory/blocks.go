@@ -2,6 +2,7 @@ package memory
 
 import (
 	"bytes"
+	"regexp"
 
 	"github.com/yuin/goldmark/ast"
 	"github.com/yuin/goldmark/parser"
@@ -115,27 +116,17 @@ func (tables) Transform(node *ast.Paragraph, r text.Reader, _ parser.Context) {
 	}
 }
 
+// delimiterRE matches a delimiter row.
+var delimiterRE = regexp.MustCompile(`^\|?(?:[ \t]*:?-+:?[ \t]*\|)*[ \t]*:?-+:?[ \t]*\|?$`)
+
 // delimiterCells returns the number of cells of a delimiter row, or 0 if the
 // line is not a delimiter row.
 func delimiterCells(line []byte) int {
 	line = bytes.TrimSpace(line)
-	if len(line) == 0 || bytes.Trim(line, "|-: \t") != nil && len(bytes.Trim(line, "|-: \t")) > 0 ||
-		!bytes.ContainsAny(line, "|:") {
+	if !bytes.ContainsAny(line, "|:") || !delimiterRE.Match(line) {
 		return 0
 	}
-	line = bytes.TrimPrefix(line, []byte("|"))
-	line = bytes.TrimSuffix(line, []byte("|"))
-	n := 0
-	for cell := range bytes.SplitSeq(line, []byte("|")) {
-		cell = bytes.TrimSpace(cell)
-		cell = bytes.TrimPrefix(cell, []byte(":"))
-		cell = bytes.TrimSuffix(cell, []byte(":"))
-		if len(cell) == 0 || len(bytes.Trim(cell, "-")) > 0 {
-			return 0
-		}
-		n++
-	}
-	return n
+	return cells(line)
 }
 
 // cells returns the number of cells of a table row.

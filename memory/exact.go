@@ -20,15 +20,13 @@ var (
 // Lost returns the exact words of text that other does not contain, in the
 // order of text. It takes time proportional to the product of the two lengths.
 func Lost(text, other string) []string {
-	other = oneSpaced(other)
+	other = HeadingLine(other)
 	return slices.DeleteFunc(exactWords(text), func(word string) bool { return occurs(word, other) })
 }
 
-func oneSpaced(s string) string { return strings.Join(strings.Fields(s), " ") }
-
 // exactWords returns the words of a text that must be kept exactly.
 func exactWords(text string) []string {
-	text = oneSpaced(text)
+	text = HeadingLine(text)
 	var words []string
 	add := func(word string) {
 		if word != "" && !slices.Contains(words, word) && occurs(word, text) { // skip a part of a longer word

@@ -102,25 +102,34 @@ func splitTitle(lead string) (title, rest string) {
 	if end <= 0 || body[0] == ' ' || body[0] == '*' || body[end-1] == ' ' || strings.IndexByte(body[:end], '\n') >= 0 {
 		return "", lead
 	}
-	title, rest = strings.TrimSpace(body[:end]), body[end+len(mark):]
-	rest = strings.TrimLeft(rest, "*")
-	for _, colon := range []string{":", "："} {
-		if r, ok := strings.CutPrefix(rest, colon); ok { // so a colon at the end of the title belongs to the title
-			return title, strings.TrimLeft(r, " \t")
-		}
+	title, rest = strings.TrimSpace(body[:end]), strings.TrimLeft(body[end+len(mark):], "*")
+	rest, cut := cutColon(rest)
+	if !cut { // a colon behind the title would leave one in the title
+		title, cut = cutLastColon(title)
 	}
-	for _, colon := range []string{":", "："} {
-		if t, ok := strings.CutSuffix(title, colon); ok {
-			return strings.TrimSpace(t), strings.TrimLeft(rest, " \t")
-		}
+	rest = strings.TrimLeft(rest, " \t")
+	if !cut {
+		rest, _ = cutColon(rest)
 	}
-	trimmed := strings.TrimLeft(rest, " \t")
-	for _, colon := range []string{":", "："} {
-		if r, ok := strings.CutPrefix(trimmed, colon); ok {
-			return title, strings.TrimLeft(r, " \t")
-		}
+	return strings.TrimSpace(title), strings.TrimLeft(rest, " \t")
+}
+
+// cutColon removes a colon from the start of a text.
+func cutColon(s string) (rest string, ok bool) {
+	rest, ok = strings.CutPrefix(s, ":")
+	if !ok {
+		rest, ok = strings.CutPrefix(s, "：")
 	}
-	return title, trimmed
+	return rest, ok
+}
+
+// cutLastColon removes a colon from the end of a text.
+func cutLastColon(s string) (before string, ok bool) {
+	before, ok = strings.CutSuffix(s, ":")
+	if !ok {
+		before, ok = strings.CutSuffix(s, "：")
+	}
+	return before, ok
 }
 
 // unescapedIndex returns the index of the first mark in s that does not follow

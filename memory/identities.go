@@ -193,11 +193,7 @@ func LinkKey(src []byte, key, subject string) ([]byte, error) {
 		} else if at > 0 && len(trimEnding(src)) == at && !bytes.Equal(src, bom) {
 			text = append(bytes.Clone(end), bytes.TrimSuffix(text, end)...)
 		}
-		next, err := Splice(src, []Edit{{Span{at, at}, text}})
-		if err != nil {
-			return nil, err
-		}
-		if now, err := ParseIdentities(next); err == nil && maps.Equal(now.links, want) {
+		if next, ok := editLinks(src, Edit{Span{at, at}, text}, want); ok {
 			return next, nil
 		}
 	}
@@ -230,16 +226,23 @@ func UnlinkKey(src []byte, key string) ([]byte, error) {
 		if links.Style&yaml.FlowStyle != 0 {
 			break
 		}
-		next, err := Splice(src, []Edit{{ln.span(line, links.Content[i+1].Line), nil}})
-		if err != nil {
-			return nil, err
-		}
-		if now, err := ParseIdentities(next); err == nil && maps.Equal(now.links, want) {
+		if next, ok := editLinks(src, Edit{ln.span(line, links.Content[i+1].Line), nil}, want); ok {
 			return next, nil
 		}
 	}
 	return nil, fmt.Errorf("%s line %d: write the link in a line of its own, or remove it by hand", IdentitiesPath,
 		line)
+}
+
+// editLinks applies an edit to the file of links and reports whether the result
+// has exactly the wanted links.
+func editLinks(src []byte, edit Edit, want map[string]string) ([]byte, bool) {
+	next, err := Splice(src, []Edit{edit})
+	if err != nil {
+		return nil, false
+	}
+	ids, err := ParseIdentities(next)
+	return next, err == nil && maps.Equal(ids.links, want)
 }
 
 // linkNodes returns the node of the key "links" of a valid file, nil if there

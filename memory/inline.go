@@ -148,7 +148,7 @@ func (f *found) codeSpan(l *leaf, i int, failed *[maxRun + 1]bool) int {
 	}
 }
 
-func runLen(b []byte, c byte) int {
+func runLen[T string | []byte](b T, c byte) int {
 	n := 0
 	for n < len(b) && b[n] == c {
 		n++

@@ -230,10 +230,7 @@ func fenced(s string) (string, bool) {
 	if len(lines) < 2 {
 		return "", false
 	}
-	mark := lines[0][:runLen([]byte(lines[0]), '`')]
-	if mark == "" {
-		mark = lines[0][:runLen([]byte(lines[0]), '~')]
-	}
+	mark := lines[0][:max(runLen(lines[0], '`'), runLen(lines[0], '~'))]
 	last := strings.TrimRight(lines[len(lines)-1], " \t")
 	if len(mark) < 3 || len(last) < len(mark) || strings.Trim(last, mark[:1]) != "" {
 		return "", false

@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -254,12 +255,7 @@ func (p *Proposal) Check(existing, draft []Mergeable, refuse func(text string) e
 
 // mergedTitle returns the title of a merged item: that of the file's item,
 // because other entries may refer to it, else that of the draft's item.
-func mergedTitle(existing, draft *Mergeable) string {
-	if existing.Title != "" {
-		return existing.Title
-	}
-	return draft.Title
-}
+func mergedTitle(existing, draft *Mergeable) string { return cmp.Or(existing.Title, draft.Title) }
 
 // checkTasks returns an error if two tasks must not be merged.
 func checkTasks(was, is *Mergeable, _ string, _ func(string) error) error {

@@ -53,7 +53,7 @@ func (d *Document) SectionFor(title, text string) string {
 	// are empty and therefore missing.
 	template := !chinese && d.Place.Kind == Longterm && strings.HasSuffix(d.Place.Path, "/"+indexFile)
 	for _, name := range slices.Concat(wanted, facts) {
-		if i := find(list, []string{name}); i >= 0 {
+		if i := findAmong(list, []string{name}, func(*piece) bool { return true }); i >= 0 {
 			return list[i].path[len(list[i].path)-1]
 		}
 		if template && (name == LongTermGoals || name == KeyFacts) {

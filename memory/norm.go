@@ -29,46 +29,21 @@ func foldSlow(s string) string {
 // without the cost of general normalisation.
 func foldFast(b []byte, s string) (out []byte, ok bool) {
 	space := false
-	for i := 0; i < len(s); {
-		c := s[i]
-		if c > ' ' && c < utf8.RuneSelf {
-			if space {
-				b, space = append(b, ' '), false
-			}
-			if c >= 'A' && c <= 'Z' {
-				c += 'a' - 'A'
-			}
-			b = append(b, c)
-			i++
-			continue
+	for _, r := range s {
+		if r >= 0xFF01 && r <= 0xFF5E { // full width
+			r -= 0xFEE0
 		}
-		n := 1
-		r := rune(c)
-		if c >= utf8.RuneSelf {
-			r, n = utf8.DecodeRuneInString(s[i:])
-			switch {
-			case r >= 0x4E00 && r <= 0x9FFF, r >= 0x3001 && r <= 0x3003,
-				r >= 0x3008 && r <= 0x3011,                           // CJK and its punctuation
-				r >= 0x410 && r <= 0x44F && r != 0x419 && r != 0x439, // Russian
-				r == '—', r == '–', r == '‘', r == '’', r == '“', r == '”':
-				if r >= 0x410 && r < 0x430 {
-					r += 0x20
-				}
-			case r >= 0xFF01 && r <= 0xFF5E: // full width
-				r -= 0xFEE0
-			case r == 0x3000:
-				r = ' '
-			default:
-				return nil, false
-			}
-		}
-		i += n
 		switch {
-		case r == ' ' || r >= '\t' && r <= '\r':
+		case r == ' ' || r >= '\t' && r <= '\r' || r == 0x3000:
 			space = len(b) > 0
 			continue
-		case r >= 'A' && r <= 'Z':
-			r += 'a' - 'A'
+		case r >= 'A' && r <= 'Z', r >= 0x410 && r < 0x430 && r != 0x419:
+			r += 'a' - 'A' // Russian too
+		case r < utf8.RuneSelf, r >= 0x430 && r <= 0x44F && r != 0x439,
+			r >= 0x4E00 && r <= 0x9FFF, r >= 0x3001 && r <= 0x3003, r >= 0x3008 && r <= 0x3011, // CJK and its punctuation
+			r == '—', r == '–', r == '‘', r == '’', r == '“', r == '”':
+		default:
+			return nil, false
 		}
 		if space {
 			b, space = append(b, ' '), false
@@ -97,34 +72,17 @@ func plain(s string) string {
 	type run struct {
 		at, n int
 	}
-	var open [3][]run // by marker
-	var few [4][8]run // space for the usual number, to avoid allocations
-	for kind := range open {
-		open[kind] = few[kind][:0]
-	}
-	drop := few[len(open)][:0]
-	for i := 0; i < len(s); {
-		var kind int
-		switch s[i] {
-		case '*':
-		case '_':
-			kind = 1
-		case '~':
-			kind = 2
-		default:
-			i++
+	const markers = "*_~"
+	var open [len(markers)][]run
+	var drop []run
+	for i, n := 0, 0; i < len(s); i += n {
+		kind := strings.IndexByte(markers, s[i])
+		n = runLen(s[i:], s[i])
+		if kind < 0 || s[i] == '~' && n < 2 {
 			continue
-		}
-		n := 1
-		for i+n < len(s) && s[i+n] == s[i] {
-			n++
 		}
 		opens, closes := flanks(s, i, i+n)
 		at := run{i, n}
-		i += n
-		if kind == 2 && n < 2 {
-			continue
-		}
 		if m := len(open[kind]); closes && m > 0 {
 			drop = append(drop, open[kind][m-1], at)
 			open[kind] = open[kind][:m-1]
@@ -269,7 +227,7 @@ func taskText(s string) string {
 	if strings.Contains(s, "](") {
 		s = taskLinkRE.ReplaceAllString(s, "")
 	}
-	return strings.Join(strings.Fields(s), " ")
+	return HeadingLine(s)
 }
 
 // taskNorm returns a task's text in the form in which copies of a task are

@@ -130,12 +130,12 @@ func escapeEnd(s string) string {
 func startsBlock(s string) bool {
 	switch s[0] {
 	case '#':
-		hashes := runLen([]byte(s), '#')
+		hashes := runLen(s, '#')
 		return hashes == len(s) || s[hashes] == ' '
 	case '-', '+', '*', '_', '=':
 		return len(s) == 1 || s[1] == ' ' || strings.Trim(s, s[:1]+" ") == "" || strings.Trim(s, "-:| ") == ""
 	case '~', '`':
-		return runLen([]byte(s), s[0]) > 2
+		return runLen(s, s[0]) > 2
 	case '[':
 		return len(s) > 2 && s[2] == ']' && (len(s) == 3 || s[3] == ' ') || strings.Contains(s, "]:")
 	case ':':

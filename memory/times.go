@@ -86,25 +86,18 @@ func headingClock(text string) (h, m, s int, ok bool) {
 // addedSuffix returns the date of "(added 2026-02-05)" at the end of a text, or
 // an empty string.
 func addedSuffix(s string) string {
-	s = strings.TrimRight(s, " \t\n")
-	rest, ok := strings.CutSuffix(s, ")")
-	if !ok {
-		rest, ok = strings.CutSuffix(s, "）")
-		if !ok {
-			return ""
-		}
-	}
-	if len(rest) < len(time.DateOnly) {
+	at := max(strings.LastIndex(s, "(added"), strings.LastIndex(s, "（added"))
+	if at < 0 {
 		return ""
 	}
-	day := rest[len(rest)-len(time.DateOnly):]
-	rest = strings.TrimRight(rest[:len(rest)-len(day)], " ")
-	rest, ok = strings.CutSuffix(rest, "added")
-	if !ok || !strings.HasSuffix(rest, "(") && !strings.HasSuffix(rest, "（") || !IsDay(day) {
+	g := addedRE.FindStringSubmatch(s[at:])
+	if g == nil || !IsDay(g[1]) {
 		return ""
 	}
-	return day
+	return g[1]
 }
+
+var addedRE = regexp.MustCompile(`^[(（]added *(\d{4}-\d{2}-\d{2})[)）][ \t\n]*$`)
 
 // cutLeadingDate splits a date and a colon from the start of a text.
 func cutLeadingDate(s string) (day, rest string) {
@@ -113,12 +106,11 @@ func cutLeadingDate(s string) (day, rest string) {
 		return "", s
 	}
 	day, rest = at[:len(time.DateOnly)], strings.TrimLeft(at[len(time.DateOnly):], "*_ ")
-	for _, colon := range []string{":", "："} {
-		if r, ok := strings.CutPrefix(rest, colon); ok {
-			return day, strings.TrimLeft(r, "*_ ")
-		}
+	rest, ok := cutColon(rest)
+	if !ok {
+		return "", s
 	}
-	return "", s
+	return day, strings.TrimLeft(rest, "*_ ")
 }
 
 // addedDate returns the date at the end or the start of an entry's lead, or an
