@@ -88,10 +88,7 @@ func (c fieldChange) line() string {
 // newFront returns the edit that adds a frontmatter at the top of a file
 // without one. It uses the line endings of the file.
 func (d *Document) newFront(fields []fieldChange) (Edit, error) {
-	at := 0
-	if bytes.HasPrefix(d.Source, bom) {
-		at = len(bom)
-	}
+	at := bomLen(d.Source)
 	for _, c := range fields {
 		if err := c.valid(); err != nil {
 			return Edit{}, err

@@ -60,6 +60,9 @@ func (f *Front) Field(key string) (Field, bool) {
 
 var bom = []byte("\xEF\xBB\xBF")
 
+// bomLen returns the length of the byte order mark at the start of b, or 0.
+func bomLen(b []byte) int { return len(b) - len(bytes.TrimPrefix(b, bom)) }
+
 // fence reports whether a line is a frontmatter fence: three dashes, or, if
 // closing, three dashes or dots.
 func fence(line []byte, closing bool) bool {
@@ -71,10 +74,7 @@ func fence(line []byte, closing bool) bool {
 // and body is the offset of the text below it. Open is true if there is an
 // opening fence. If the frontmatter is not closed, front is empty.
 func cutFront(text []byte) (front, inner Span, body int, open bool) {
-	at := 0
-	if bytes.HasPrefix(text, bom) {
-		at = len(bom)
-	}
+	at := bomLen(text)
 	from := at + lineLen(text[at:])
 	if !fence(text[at:from], false) {
 		return Span{}, Span{}, at, false

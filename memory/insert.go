@@ -48,35 +48,32 @@ func (w *work) insertTexts() error {
 			e := &w.d.Entries[i]
 			s.line, s.path, s.heading = e.EndLine, e.Sections, e.Block == EmptyHeading
 		}
-		if err := w.put(s, w.below[i]); err != nil {
+		var err error
+		s.texts, err = w.each(w.below[i])
+		if err != nil {
 			return err
 		}
+		w.insert(s)
 	}
 	if w.section == nil {
 		return nil
 	}
-	if w.section.fresh {
-		s, err := w.newSection()
-		if err != nil {
-			return err
-		}
-		return w.put(s, w.section.texts)
-	}
-	var texts []*Document
-	want := wanted{path: w.section.path, order: w.section.order}
-	for _, text := range w.section.texts {
-		one, err := w.alone(text)
-		if err != nil {
-			return err
-		}
-		texts = append(texts, one)
-		want.shown = want.shown || w.d.placement().shows(&one.Entries[0])
-	}
-	s, err := w.d.placement().endOf(want)
+	texts, err := w.each(w.section.texts)
 	if err != nil {
 		return err
 	}
-	s.texts, s.gap = texts, w.d.placement().gapOf(want.shown)
+	d := w.d.placement()
+	shown := slices.ContainsFunc(texts, func(one *Document) bool { return d.shows(&one.Entries[0]) })
+	var s spot
+	if w.section.fresh {
+		s, err = d.newSection(w.section.path, shown)
+	} else {
+		s, err = d.endOf(wanted{w.section.path, w.section.order, shown})
+	}
+	if err != nil {
+		return err
+	}
+	s.texts, s.gap = texts, d.gapOf(shown)
 	w.insert(s)
 	return nil
 }
@@ -96,27 +93,12 @@ func (d placement) gapOf(shown bool) int {
 
 // newSection returns the insertion point at the end of the file, with the
 // heading of the new section.
-func (w *work) newSection() (spot, error) {
-	d := w.d
-	head := Heading{Level: 2, Text: w.section.path[0]}
-	s := spot{line: d.lines.count(), beside: -1, path: w.section.path, gap: d.placement().headingGap()}
-	if err := checkPath(w.section.path); err != nil {
-		return s, err
+func (d placement) newSection(path []string, shown bool) (spot, error) {
+	head := Heading{Level: 2, Text: path[0]}
+	if shown && d.underSecret() {
+		head.Level = 1
 	}
-	for _, text := range w.section.texts {
-		one, err := w.alone(text)
-		switch {
-		case err != nil:
-			return s, err
-		case !d.placement().shows(&one.Entries[0]):
-			continue
-		case d.placement().underSecret():
-			head.Level = 1
-		}
-		s.gap = d.placement().gapOf(true)
-	}
-	s.headings = []Heading{head}
-	return s, nil
+	return spot{line: d.lines.count(), beside: -1, path: path, headings: []Heading{head}}, checkPath(path)
 }
 
 // underSecret reports whether a section at the end of the file would be below a
@@ -130,17 +112,16 @@ func (d placement) underSecret() bool {
 	return false
 }
 
-// put parses texts and adds their insertion at a spot.
-func (w *work) put(s spot, texts []string) error {
+// each parses texts, each alone.
+func (w *work) each(texts []string) (list []*Document, err error) {
 	for _, text := range texts {
 		one, err := w.alone(text)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		s.texts = append(s.texts, one)
+		list = append(list, one)
 	}
-	w.insert(s)
-	return nil
+	return list, nil
 }
 
 func (w *work) insert(s spot) {
@@ -153,10 +134,7 @@ func (w *work) insert(s spot) {
 func (w *work) insertion(s *spot) Edit {
 	d := w.d
 	end := d.ending(max(s.line, 1))
-	at := d.lines.start(s.line + 1)
-	if at == 0 && bytes.HasPrefix(d.Source, bom) {
-		at = len(bom)
-	}
+	at := max(d.lines.start(s.line+1), bomLen(d.Source))
 	var b bytes.Buffer
 	unended := s.line > 0 && s.line == d.lines.count() && !d.placement().ended(s.line)
 	if unended {
@@ -374,12 +352,9 @@ func (w *work) replaceEntry(i int, c *entryChange) error {
 		text = d.placement().adapt(text, i, -1)
 	}
 	text = strings.ReplaceAll(text, "\n", string(d.ending(e.Line)))
-	span := e.Span
-	if span.Start == 0 && bytes.HasPrefix(d.Source, bom) {
-		span.Start = len(bom)
-	}
-	span.End -= span.End - span.Start - len(trimEnding(d.Source[span.Start:span.End]))
-	w.list = append(w.list, Edit{span, []byte(text)})
+	start := max(e.Span.Start, bomLen(d.Source))
+	end := start + len(trimEnding(d.Source[start:e.Span.End]))
+	w.list = append(w.list, Edit{Span{start, end}, []byte(text)})
 	return nil
 }
 
@@ -388,7 +363,7 @@ func (w *work) replaceEntry(i int, c *entryChange) error {
 // line. Without a title the item is that of [ListItem].
 func TitledItem(title, text, behind string) string {
 	item := ListItem(text)
-	title = strings.Join(strings.Fields(title), " ")
+	title = HeadingLine(title)
 	if title != "" {
 		item = "- **" + title + "**: " + strings.TrimPrefix(item, "- ")
 	}

@@ -135,16 +135,13 @@ func (m *Merge) replaceable(it *MergeItem, entry int) bool {
 // The first name is for new sections. The names of task sections come from the
 // configuration.
 func (l *Layout) draftSections(name string) []string {
-	names, usual := l.Tasks, DefaultTasks
+	names, usual := orUsual(l.Tasks, DefaultTasks), DefaultTasks
 	switch name {
 	case tasksSection:
 	case followUpsSection:
-		names, usual = l.FollowUps, DefaultFollowUps
+		names, usual = orUsual(l.FollowUps, DefaultFollowUps), DefaultFollowUps
 	default:
 		return []string{name}
-	}
-	if names == nil {
-		names = usual
 	}
 	if len(names) == 0 || slices.Contains(names, usual[0]) {
 		return append([]string{name}, names...)
@@ -210,11 +207,9 @@ func mergeTitle(e *Entry) string {
 		title = rest
 	}
 	if title == "" && strings.TrimSpace(below) != "" {
-		head = strings.TrimSpace(head)
-		for _, colon := range []string{":", "："} {
-			if label, ok := strings.CutSuffix(head, colon); ok {
-				title = label
-			}
+		label, ok := cutLastColon(strings.TrimSpace(head))
+		if ok {
+			title = label
 		}
 	}
 	return strings.ReplaceAll(Fold(plain(title)), " ", "")

@@ -80,9 +80,7 @@ func (w *work) cutLines(r lineRange) Edit {
 		r.to += below
 	}
 	s := d.lines.span(r.from, r.to)
-	if s.Start == 0 && len(d.Source) >= len(bom) && string(d.Source[:len(bom)]) == string(bom) {
-		s.Start = len(bom)
-	}
+	s.Start = max(s.Start, bomLen(d.Source))
 	return Edit{s, left}
 }
 

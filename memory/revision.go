@@ -154,14 +154,16 @@ func (r *Revision) Insert(after int, text string) {
 // omit outer ones. A missing section is added at the end of the innermost
 // existing section of the path, or of the file. An empty path is the end of the
 // file.
-func (r *Revision) Append(section []string, text string) {
-	for i := range r.sections {
-		if s := &r.sections[i]; !s.fresh && slices.Equal(s.path, section) {
-			s.texts = append(s.texts, text)
-			return
-		}
+func (r *Revision) Append(section []string, text string) { r.appendTo(section, text) }
+
+func (r *Revision) appendTo(section []string, text string) *sectionText {
+	i := slices.IndexFunc(r.sections, func(s sectionText) bool { return !s.fresh && slices.Equal(s.path, section) })
+	if i < 0 {
+		i = len(r.sections)
+		r.sections = append(r.sections, sectionText{path: slices.Clone(section)})
 	}
-	r.sections = append(r.sections, sectionText{path: slices.Clone(section), texts: []string{text}})
+	r.sections[i].texts = append(r.sections[i].texts, text)
+	return &r.sections[i]
 }
 
 // AppendSection adds a heading with texts, each one block of Markdown, at the
@@ -179,12 +181,7 @@ func (r *Revision) AppendSection(heading string, texts ...string) {
 // section is added at its position among the sections of a template. Order
 // lists those sections, each with its possible names.
 func (r *Revision) AppendInOrder(order [][]string, section, text string) {
-	r.Append([]string{section}, text)
-	for i := range r.sections {
-		if s := &r.sections[i]; !s.fresh && slices.Equal(s.path, []string{section}) {
-			s.order = order
-		}
-	}
+	r.appendTo([]string{section}, text).order = order
 }
 
 // SetCounters corrects the counters of tasks and follow-ups after all other

@@ -338,10 +338,7 @@ func (r *rewrite) arrange(place func(stretch) int) (out [][]byte) {
 // one if the file does not end with one.
 func (r *rewrite) finish(out [][]byte) []byte {
 	n := r.d.lines.count()
-	source := []byte{} // not nil, which means no file
-	if bytes.HasPrefix(r.d.Source, bom) {
-		source = append(source, bom...)
-	}
+	source := append([]byte{}, r.d.Source[:bomLen(r.d.Source)]...) // not nil, which means no file
 	for i, line := range out {
 		bare := trimEnding(line)
 		switch last := i+1 == len(out); {

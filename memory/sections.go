@@ -295,12 +295,8 @@ func (d placement) entryOn(line int) int {
 
 var ruleRE = regexp.MustCompile(`^ {0,3}(?:(?:- *){3,}|(?:\* *){3,}|(?:_ *){3,})$`)
 
-// find returns the first heading with the given path, ignoring case and
-// emphasis; else the first whose path ends with it; else -1.
-func find(list []piece, path []string) int {
-	return findAmong(list, path, func(*piece) bool { return true })
-}
-
+// findAmong returns the first usable heading with the given path, ignoring case
+// and emphasis; else the first whose path ends with it; else -1.
 func findAmong(list []piece, path []string, usable func(*piece) bool) int {
 	same := func(a, b string) bool { return sectionName(a) == sectionName(b) }
 	end := -1

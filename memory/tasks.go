@@ -24,8 +24,6 @@ func sectionName(s string) string {
 // returned by [sectionName].
 type sectionNames struct{ tasks, followUps []string }
 
-var defaultNames = sectionNames{fold(DefaultTasks), fold(DefaultFollowUps)}
-
 func fold(names []string) []string {
 	out := make([]string, len(names))
 	for i, n := range names {
@@ -35,14 +33,14 @@ func fold(names []string) []string {
 }
 
 func (l *Layout) sectionNames() sectionNames {
-	n := defaultNames
-	if l.Tasks != nil {
-		n.tasks = fold(l.Tasks)
+	return sectionNames{fold(orUsual(l.Tasks, DefaultTasks)), fold(orUsual(l.FollowUps, DefaultFollowUps))}
+}
+
+func orUsual(names, usual []string) []string {
+	if names == nil {
+		return usual
 	}
-	if l.FollowUps != nil {
-		n.followUps = fold(l.FollowUps)
-	}
-	return n
+	return names
 }
 
 // section adds the properties of a heading to those of the headings around it.
