@@ -3,6 +3,7 @@ package memory
 import (
 	"fmt"
 	"net/url"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -75,30 +76,12 @@ func parseAttr(w string) (attr, bool) {
 // rawValue reports whether a value is valid as written, which means that
 // quotes, brackets and any text that could end the comment are escaped.
 func rawValue(raw string) bool {
-	for i := range len(raw) {
-		switch raw[i] {
-		case '"', '\'', '`', '<', '>':
-			return false
-		case '-':
-			if i > 0 && raw[i-1] == '-' {
-				return false
-			}
-		}
-	}
-	return true
+	return !strings.ContainsAny(raw, "\"'`<>") && !strings.Contains(raw, "--")
 }
 
-func isKey(s string) bool {
-	for i, c := range []byte(s) {
-		switch {
-		case c >= 'a' && c <= 'z', c == '_':
-		case i > 0 && (c >= '0' && c <= '9' || c == '-' || c == '.'):
-		default:
-			return false
-		}
-	}
-	return s != ""
-}
+func isKey(s string) bool { return keyRE.MatchString(s) }
+
+var keyRE = regexp.MustCompile(`^[a-z_][a-z0-9_.-]*$`)
 
 func meantAsAttributes(words []string) bool {
 	key, _, pair := strings.Cut(words[0], "=")

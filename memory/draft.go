@@ -75,7 +75,8 @@ const (
 func (d *Draft) Parts() ([]Part, error) {
 	var list []Part
 	var failed error
-	add := func(p Part, visibility string, err error) {
+	add := func(name string, i int, p Part, visibility string, err error) {
+		p.Name = fmt.Sprintf("%s[%d]", name, i)
 		p.Private = visibility != "" && visibility != PublicOK.String() || slices.ContainsFunc(p.Texts, SaysPrivate)
 		list = append(list, p)
 		if err != nil && failed == nil {
@@ -85,15 +86,13 @@ func (d *Draft) Parts() ([]Part, error) {
 	items := func(section, name string, items []DraftItem) {
 		for i, item := range items {
 			p, err := item.part(section)
-			p.Name = fmt.Sprintf("%s[%d]", name, i)
-			add(p, item.Visibility, err)
+			add(name, i, p, item.Visibility, err)
 		}
 	}
 	tasks := func(section, name string, tasks []DraftTask) {
 		for i, t := range tasks {
 			p, err := t.part(section)
-			p.Name = fmt.Sprintf("%s[%d]", name, i)
-			add(p, t.Visibility, err)
+			add(name, i, p, t.Visibility, err)
 		}
 	}
 	sections := slices.Sorted(maps.Keys(d.Items))
@@ -118,8 +117,7 @@ func (d *Draft) Parts() ([]Part, error) {
 		case RelatedLinks:
 			for i, l := range d.Links {
 				p, err := l.part(section)
-				p.Name = fmt.Sprintf("links[%d]", i)
-				add(p, l.Visibility, err)
+				add("links", i, p, l.Visibility, err)
 			}
 		}
 	}

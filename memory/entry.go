@@ -33,23 +33,24 @@ type item struct {
 	lead   int // index in block.leaves, -1 for none
 }
 
-func (b *block) reset() {
+// read reads a block of the top level.
+func (p *parse) read(t *top) *block {
+	b := &p.block
 	b.found = found{marks: b.marks[:0], tags: b.tags[:0]}
 	clear(b.leaves)
 	b.leaves, b.items = b.leaves[:0], append(b.items[:0], item{parent: -1, lead: -1})
-}
-
-// entry parses an entry, except the parts that depend on its readers, and
-// returns its index.
-func (p *parse) entry(t *top, heading int) int {
-	b := &p.block
-	b.reset()
 	if t.introduction != nil {
 		p.collect(b, t.introduction, 0, true)
 	}
 	p.collect(b, t.node, 0, t.introduction == nil)
 	p.marks = append(p.marks, b.marks...)
+	return b
+}
 
+// entry parses an entry, except the parts that depend on its readers, and
+// returns its index.
+func (p *parse) entry(t *top, heading int) int {
+	b := p.read(t)
 	e := Entry{Line: t.from, EndLine: t.to, Span: p.ln.span(t.from, t.to), Block: t.block, Heading: heading,
 		Sections: p.section(heading).path, level: t.level}
 	dr := p.ownAttributes(&e, b)

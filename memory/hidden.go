@@ -110,18 +110,26 @@ type privacy struct {
 }
 
 func (p *privacy) closes(from, to int) bool {
-	i, _ := slices.BinarySearchFunc(p.regions, from, func(r lineRange, line int) int { return r.to - line })
-	return p.from > 0 && to >= p.from || i < len(p.regions) && p.regions[i].overlaps(from, to)
+	return p.from > 0 && to >= p.from || p.regionFrom(from).overlaps(from, to)
 }
 
 // region returns the region that contains a line and the next one, or an empty
 // one.
 func (p *privacy) region(line int) lineRange {
-	i, _ := slices.BinarySearchFunc(p.regions, line+1, func(r lineRange, line int) int { return r.to - line })
-	if i < len(p.regions) && p.regions[i].from <= line {
-		return p.regions[i]
+	if r := p.regionFrom(line + 1); r.overlaps(line, line) {
+		return r
 	}
 	return lineRange{}
+}
+
+// regionFrom returns the first region that ends on a line or below it, or an
+// empty one.
+func (p *privacy) regionFrom(line int) lineRange {
+	i, _ := slices.BinarySearchFunc(p.regions, line, func(r lineRange, line int) int { return r.to - line })
+	if i == len(p.regions) {
+		return lineRange{}
+	}
+	return p.regions[i]
 }
 
 // merge sorts regions and joins those that have a line in common.

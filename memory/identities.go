@@ -135,10 +135,9 @@ func (ids *Identities) Links() []LinkedKey {
 		return nil
 	}
 	out := make([]LinkedKey, 0, len(ids.links))
-	for k, s := range ids.links {
-		out = append(out, LinkedKey{k, s})
+	for _, key := range slices.Sorted(maps.Keys(ids.links)) {
+		out = append(out, LinkedKey{key, ids.links[key]})
 	}
-	slices.SortFunc(out, func(a, b LinkedKey) int { return strings.Compare(a.Key, b.Key) })
 	return out
 }
 

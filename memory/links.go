@@ -3,26 +3,15 @@ package memory
 import (
 	"net/url"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 )
 
 // hasScheme reports whether a target is a URL.
-func hasScheme(s string) bool {
-	i := strings.IndexByte(s, ':')
-	if i < 2 {
-		return false
-	}
-	for j, c := range []byte(s[:i]) {
-		switch {
-		case c|0x20 >= 'a' && c|0x20 <= 'z':
-		case j > 0 && (c >= '0' && c <= '9' || c == '+' || c == '-' || c == '.'):
-		default:
-			return false
-		}
-	}
-	return true
-}
+func hasScheme(s string) bool { return schemeRE.MatchString(s) }
+
+var schemeRE = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]+:`)
 
 // resolve sets the possible paths of a link: from the root, from the file, from
 // the places of the file before archiving, and the archive paths of all these.

@@ -53,15 +53,6 @@ func foldFast(b []byte, s string) (out []byte, ok bool) {
 	return b, true
 }
 
-func ascii(s string) bool {
-	for i := 0; i < len(s); i++ {
-		if s[i] >= utf8.RuneSelf {
-			return false
-		}
-	}
-	return true
-}
-
 // plain removes emphasis and strike-through markers: runs that open before a
 // word and close after one. Unpaired runs and those inside a word (snake_case,
 // 2*3) are text.
@@ -221,7 +212,7 @@ var (
 // taskText returns a task's text on one line, without the marks of plugins.
 func taskText(s string) string {
 	_, s = anchor(s)
-	if !ascii(s) {
+	if strings.ContainsFunc(s, func(r rune) bool { return r >= utf8.RuneSelf }) {
 		s = taskMarkRE.ReplaceAllString(s, "")
 	}
 	if strings.Contains(s, "](") {

@@ -230,13 +230,7 @@ func (p *parse) partition(v Visibility) Partition {
 
 // blocks converts top-level blocks to headings, entries and hidden lines.
 func (p *parse) blocks(tops []top) {
-	entries := 0
-	for _, t := range tops {
-		if t.kind == topEntry || t.kind == topHeading {
-			entries++
-		}
-	}
-	p.d.Entries, p.drafts = make([]Entry, 0, entries), make([]draft, 0, entries)
+	p.d.Entries, p.drafts = make([]Entry, 0, len(tops)), make([]draft, 0, len(tops))
 	for _, r := range p.hidden {
 		p.d.Hidden = append(p.d.Hidden, p.ln.span(r.from, r.to))
 	}
@@ -284,10 +278,7 @@ func emptySection(tops []top) bool {
 // entry above it, which it may make private; the others become hidden lines. It
 // returns the index of the entry to which a further comment would belong.
 func (p *parse) comment(t *top, last int) int {
-	f := &p.block
-	f.reset()
-	p.collect(f, t.node, 0, true)
-	p.marks = append(p.marks, f.marks...)
+	f := p.read(t)
 	state, attrs, span := commentPlain, []attr(nil), Span{}
 	for _, c := range f.leaves[0].comments {
 		if c.state == commentBroken || c.state == commentAttributes && known(c.attrs) && state == commentPlain {
@@ -353,12 +344,8 @@ func (p *parse) above(level int) int {
 }
 
 func (p *parse) heading(t *top) {
-	f := &p.block
-	f.reset()
-	p.collect(f, t.node, 0, true)
-	p.marks = append(p.marks, f.marks...)
 	text := ""
-	for _, lf := range f.leaves {
+	for _, lf := range p.read(t).leaves {
 		text = lf.heading()
 		for _, c := range lf.comments {
 			if c.state == commentBroken {

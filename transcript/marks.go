@@ -23,7 +23,7 @@ const (
 var kindNames = [...]string{"remember", "decision", "constraint", "preference"}
 
 // String returns the name of the kind.
-func (k Kind) String() string { return kindNames[min(int(k), len(kindNames)-1)] }
+func (k Kind) String() string { return kindNames[k] }
 
 // A Mark is a statement worth keeping, verbatim: a line or a sentence of a
 // line, without surrounding white space.
