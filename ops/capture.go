@@ -20,7 +20,7 @@ const (
 // bullet that the same session captured in recent days is not written again if
 // the caller may read the earlier one, so a client can retry after a lost
 // answer.
-func (m capturing) capture(ctx context.Context, c Call, r *api.CaptureRequest) (*api.CaptureAnswer, error) {
+func (m writing) capture(ctx context.Context, c Call, r *api.CaptureRequest) (*api.CaptureAnswer, error) {
 	if m.Disabled {
 		return &api.CaptureAnswer{Lines: []int{}, Disabled: true}, nil
 	}
@@ -33,7 +33,7 @@ func (m capturing) capture(ctx context.Context, c Call, r *api.CaptureRequest) (
 	return m.captureBullets(ctx, c, r)
 }
 
-func (m capturing) captureBullets(ctx context.Context, c Call, r *api.CaptureRequest) (*api.CaptureAnswer, error) {
+func (m writing) captureBullets(ctx context.Context, c Call, r *api.CaptureRequest) (*api.CaptureAnswer, error) {
 	blocks, err := m.captureBlocks(c, r)
 	if err != nil {
 		return nil, err
@@ -76,7 +76,7 @@ func (m capturing) captureBullets(ctx context.Context, c Call, r *api.CaptureReq
 // unsaidBefore returns the blocks that are missing from the caller's logs of
 // the previous recent days, as far as the caller may read them. It ignores
 // today's log.
-func (m capturing) unsaidBefore(c Call, blocks []logBlock, at time.Time,
+func (m writing) unsaidBefore(c Call, blocks []logBlock, at time.Time,
 	there func(*memory.Entry, *logBlock) bool) ([]logBlock, error) {
 	blocks = slices.Clone(blocks)
 	for ago := 1; ago <= m.recentDays() && len(blocks) > 0; ago++ {
@@ -102,7 +102,7 @@ func (m capturing) unsaidBefore(c Call, blocks []logBlock, at time.Time,
 }
 
 // captureBlocks returns the bullets in the form in which they are written.
-func (m capturing) captureBlocks(c Call, r *api.CaptureRequest) ([]logBlock, error) {
+func (m writing) captureBlocks(c Call, r *api.CaptureRequest) ([]logBlock, error) {
 	if n := len(r.Bullets); n < 1 || n > maxBullets {
 		return nil, api.Errorf(api.Invalid, "bullets: there are %d, not one to three", n).
 			WithHint("capture what matters most")
@@ -128,7 +128,7 @@ func (m capturing) captureBlocks(c Call, r *api.CaptureRequest) ([]logBlock, err
 }
 
 // captureOrigin rejects invalid sources, session names and evidence.
-func (m capturing) captureOrigin(r *api.CaptureRequest) error {
+func (m writing) captureOrigin(r *api.CaptureRequest) error {
 	if err := m.logSource("source", r.Source); err != nil {
 		return err
 	}

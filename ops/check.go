@@ -12,7 +12,7 @@ import (
 
 // check compares files and index. With Fix it also repairs the differences and
 // then returns the remaining ones.
-func (m admin) check(ctx context.Context, c Call, r *api.CheckRequest) (*api.CheckAnswer, error) {
+func (m writing) check(ctx context.Context, c Call, r *api.CheckRequest) (*api.CheckAnswer, error) {
 	start := time.Now()
 	if _, err := m.sync(ctx, &c, r.Fresh); err != nil {
 		return nil, err
@@ -43,7 +43,7 @@ func (m admin) check(ctx context.Context, c Call, r *api.CheckRequest) (*api.Che
 
 // A fix repairs the problems that a check found.
 type fix struct {
-	m       admin
+	m       writing
 	group   string // of the repairs that were written
 	mended  []api.Skipped
 	refused []api.Skipped

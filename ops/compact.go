@@ -13,7 +13,7 @@ import (
 )
 
 // compact plans and runs compaction. The plans contain the text of all files.
-func (m admin) compact(ctx context.Context, c Call, r *api.CompactRequest) (*api.CompactAnswer, error) {
+func (m writing) compact(ctx context.Context, c Call, r *api.CompactRequest) (*api.CompactAnswer, error) {
 	switch {
 	case !c.Whole:
 		return nil, api.Errorf(api.Forbidden, "making room is for the owner, in private")
@@ -65,7 +65,7 @@ func cannotWrite() *api.Error {
 }
 
 // restore moves an archived entry back to its original file.
-func (m admin) restore(ctx context.Context, c Call, r *api.RestoreRequest) (*api.RestoreAnswer, error) {
+func (m writing) restore(ctx context.Context, c Call, r *api.RestoreRequest) (*api.RestoreAnswer, error) {
 	switch {
 	case !c.View.Private():
 		return nil, api.Errorf(api.Forbidden, "what is archived comes back in private only")
@@ -98,7 +98,7 @@ func (m admin) restore(ctx context.Context, c Call, r *api.RestoreRequest) (*api
 
 // archived returns path#id for an id. If several entries have the id, it
 // chooses the one in an archive.
-func (m admin) archived(ctx context.Context, c Call, id string) (string, error) {
+func (m writing) archived(ctx context.Context, c Call, id string) (string, error) {
 	if strings.Contains(id, "#") {
 		return id, nil
 	}
@@ -165,7 +165,7 @@ const minCutoff = 24 * time.Hour
 
 // compress summarizes old sessions and daily notes and thereby removes them
 // from the recent files.
-func (m admin) compress(ctx context.Context, c Call, r *api.CompressRequest) (*api.CompressAnswer, error) {
+func (m writing) compress(ctx context.Context, c Call, r *api.CompressRequest) (*api.CompressAnswer, error) {
 	switch {
 	case !c.Whole:
 		return nil, api.Errorf(api.Forbidden, "summing up is for the owner, in private")

@@ -77,7 +77,7 @@ func (r plainFiles) Load(path string) (*memory.Document, error) {
 func TestCompress(t *testing.T) {
 	m, files := compressing(t)
 	ask := func(c Call, r api.CompressRequest) (*api.CompressAnswer, error) {
-		return m.admin().compress(t.Context(), c, &r)
+		return m.writing().compress(t.Context(), c, &r)
 	}
 	owner := Call{Whole: true}
 	code := func(err error) api.Code {
@@ -121,7 +121,7 @@ func TestCompress(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := m.admin().compress(ctx, owner, &api.CompressRequest{}); !errors.Is(err, context.Canceled) || files() != before {
+	if _, err := m.writing().compress(ctx, owner, &api.CompressRequest{}); !errors.Is(err, context.Canceled) || files() != before {
 		t.Errorf("while the clock does it: %v; %s", err, files())
 	}
 	back()

@@ -54,7 +54,7 @@ type list struct {
 }
 
 // forget lists the occurrences of a text, or removes listed ones.
-func (m erasing) forget(ctx context.Context, c Call, r *api.ForgetRequest) (*api.ForgetAnswer, error) {
+func (m writing) forget(ctx context.Context, c Call, r *api.ForgetRequest) (*api.ForgetAnswer, error) {
 	answer := &api.ForgetAnswer{Entries: []api.Trace{}}
 	if m.Disabled {
 		answer.Disabled = true
@@ -88,7 +88,7 @@ func (m erasing) forget(ctx context.Context, c Call, r *api.ForgetRequest) (*api
 
 // allKnown waits until every file has been read and indexed, because an unread
 // file may contain the text.
-func (m erasing) allKnown(ctx context.Context, c *Call) error {
+func (m writing) allKnown(ctx context.Context, c *Call) error {
 	synced, err := m.sync(ctx, c, api.Fresh{})
 	switch {
 	case err != nil:
@@ -156,7 +156,7 @@ func (f *forgetting) listed(c Call, token string, now time.Time) (list, error) {
 
 // traces returns the occurrences of a text that the caller may read, in the
 // order of paths and lines.
-func (m erasing) traces(c Call, match string) []trace {
+func (m writing) traces(c Call, match string) []trace {
 	traces := []trace{}
 	for doc, shown := range m.readable(c, func(*index.FileInfo) bool { return true }) {
 		traces = append(traces, tracesIn(doc, shown, match)...)

@@ -38,7 +38,7 @@ func forgetter(t *testing.T, files map[string]string) (*diskCase, Call) {
 // list lists the entries with a text.
 func (d *diskCase) list(t *testing.T, c Call, match string) (ids []string, token string) {
 	t.Helper()
-	a, err := d.memory.erasing().forget(t.Context(), c, &api.ForgetRequest{Match: match})
+	a, err := d.memory.writing().forget(t.Context(), c, &api.ForgetRequest{Match: match})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,7 +89,7 @@ func TestForgetFinishesLater(t *testing.T) {
 	keeper := &purger{Keeper: d.memory.Keeper, err: errors.New("no room")}
 	d.memory.Keeper = keeper
 	ids, token := d.list(t, c, "secret")
-	a, err := d.memory.erasing().forget(t.Context(), c, &api.ForgetRequest{IDs: ids, Token: token})
+	a, err := d.memory.writing().forget(t.Context(), c, &api.ForgetRequest{IDs: ids, Token: token})
 	if err != nil || !strings.Contains(a.Problem, "no room") || len(a.Removed) != 1 {
 		t.Fatalf("%+v, %v", a, err)
 	}
@@ -105,7 +105,7 @@ func TestForgetFinishesLater(t *testing.T) {
 	if err := d.memory.Forget(t.Context()); err != nil {
 		t.Error(err)
 	}
-	if left, err := d.memory.erasing().unforgotten(); err != nil || len(left) > 0 {
+	if left, err := d.memory.writing().unforgotten(); err != nil || len(left) > 0 {
 		t.Errorf("%+v, %v", left, err)
 	}
 }
@@ -118,7 +118,7 @@ func TestForgetProblemOfOthers(t *testing.T) {
 		d.memory.Keeper = &purger{Keeper: d.memory.Keeper, err: errors.New("read bob/diary.md: no room")}
 		c := d.callAs(t, who, "private")
 		ids, token := d.list(t, c, "secret")
-		a, err := d.memory.erasing().forget(t.Context(), c, &api.ForgetRequest{IDs: ids, Token: token})
+		a, err := d.memory.writing().forget(t.Context(), c, &api.ForgetRequest{IDs: ids, Token: token})
 		if err != nil || a.Problem == "" || strings.Contains(a.Problem, "diary") != told {
 			t.Errorf("%s: %+v, %v", who, a, err)
 		}
@@ -139,7 +139,7 @@ func TestForgetKeepsWhatWasNotChosen(t *testing.T) {
 			t.Fatal(err)
 		}
 		ids, token := d.list(t, c, "secret")
-		a, err := d.memory.erasing().forget(t.Context(), c, &api.ForgetRequest{IDs: ids[:test.chosen], Token: token})
+		a, err := d.memory.writing().forget(t.Context(), c, &api.ForgetRequest{IDs: ids[:test.chosen], Token: token})
 		if err != nil || len(a.Removed) != test.chosen || len(a.Failed) > 0 {
 			t.Errorf("%+v, %v", a, err)
 		}
@@ -157,7 +157,7 @@ func TestWipeFinishesLater(t *testing.T) {
 	keeper := &purger{Keeper: d.memory.Keeper, err: errors.New("no room")}
 	d.memory.Keeper = keeper
 	c := d.callAs(t, "acct:42", "private")
-	a, err := d.memory.erasing().wipeSubject(t.Context(), c, &api.WipeRequest{Confirm: "acct:42"})
+	a, err := d.memory.writing().wipeSubject(t.Context(), c, &api.WipeRequest{Confirm: "acct:42"})
 	if err != nil || a.Problem == "" || len(a.Deleted) != 2 {
 		t.Fatalf("%+v, %v", a, err)
 	}
@@ -187,7 +187,7 @@ func TestForgetWithoutNote(t *testing.T) {
 	d, c := forgetter(t, map[string]string{"MEMORY.md": "- a secret\n- tea\n"})
 	ids, token := d.list(t, c, "secret")
 	d.memory.Forgetting = filepath.Join(d.dir, "MEMORY.md", "forget.json")
-	_, err := d.memory.erasing().forget(t.Context(), c, &api.ForgetRequest{IDs: ids, Token: token})
+	_, err := d.memory.writing().forget(t.Context(), c, &api.ForgetRequest{IDs: ids, Token: token})
 	if e, ok := errors.AsType[*api.Error](err); !ok || e.Code != api.Unavailable {
 		t.Errorf("%v", err)
 	}
@@ -218,16 +218,16 @@ func TestForgetGoesOn(t *testing.T) {
 		}
 		words := newNeedles(l.match, chosen)
 		plan := newOblivion(c.Scope.Subject, chosen, words)
-		plan.Journal, err = d.memory.erasing().inJournal(c, words)
+		plan.Journal, err = d.memory.writing().inJournal(c, words)
 		if err != nil || len(plan.Journal) == 0 {
 			t.Fatalf("%+v, %v", plan.Journal, err)
 		}
-		if _, err := d.memory.erasing().writeDown(plan); err != nil {
+		if _, err := d.memory.writing().writeDown(plan); err != nil {
 			t.Fatal(err)
 		}
 		first := plan
 		first.Files = plan.Files[:stop]
-		d.memory.erasing().removeListed(t.Context(), c, &first, words)
+		d.memory.writing().removeListed(t.Context(), c, &first, words)
 		left := "- tea\n"
 		if stop == 0 {
 			left = "- mine\n- tea\n"
@@ -255,7 +255,7 @@ func TestForgetCredential(t *testing.T) {
 	key := "ghp_" + "k7Qz0mXw3RtV9bLp2NcJ5sYhF8gDaE4uKoT1"
 	d, c := forgetter(t, map[string]string{"MEMORY.md": "---\nsummary: my key is " + key + "\n---\n- the key: " + key + "\n\n<!-- " + key + " -->\n\n- tea\n"})
 	d.memory.Layout.Mask = secrets.Mask
-	a, err := d.memory.erasing().forget(t.Context(), c, &api.ForgetRequest{Match: key})
+	a, err := d.memory.writing().forget(t.Context(), c, &api.ForgetRequest{Match: key})
 	if err != nil || a.Total != 3 {
 		t.Fatalf("%+v, %v", a, err)
 	}
@@ -268,7 +268,7 @@ func TestForgetCredential(t *testing.T) {
 			ids = append(ids, e.ID)
 		}
 	}
-	a, err = d.memory.erasing().forget(t.Context(), c, &api.ForgetRequest{IDs: ids, Token: a.Token})
+	a, err = d.memory.writing().forget(t.Context(), c, &api.ForgetRequest{IDs: ids, Token: a.Token})
 	if err != nil || len(a.Removed) != 2 || a.Total != 1 {
 		t.Fatalf("%+v, %v", a, err)
 	}
@@ -282,7 +282,7 @@ func TestForgetLists(t *testing.T) {
 	d.memory.Now = func() time.Time { return now }
 	ids, token := d.list(t, c, "secret")
 	now = now.Add(listLasts + time.Second)
-	if _, err := d.memory.erasing().forget(t.Context(), c, &api.ForgetRequest{IDs: ids, Token: token}); asError(err).Code != api.Conflict {
+	if _, err := d.memory.writing().forget(t.Context(), c, &api.ForgetRequest{IDs: ids, Token: token}); asError(err).Code != api.Conflict {
 		t.Errorf("a list that is old: %v", err)
 	}
 	_, token = d.list(t, c, "secret")
@@ -293,7 +293,7 @@ func TestForgetLists(t *testing.T) {
 	if len(d.memory.forgetting.lists) > lists {
 		t.Errorf("%d lists are remembered", len(d.memory.forgetting.lists))
 	}
-	if _, err := d.memory.erasing().forget(t.Context(), c, &api.ForgetRequest{IDs: ids, Token: token}); asError(err).Code != api.Conflict {
+	if _, err := d.memory.writing().forget(t.Context(), c, &api.ForgetRequest{IDs: ids, Token: token}); asError(err).Code != api.Conflict {
 		t.Errorf("one of too many lists: %v", err)
 	}
 }
@@ -305,7 +305,7 @@ func TestForgetNotYet(t *testing.T) {
 	ids, token := d.list(t, c, "secret")
 	d.memory.Keeper = &purger{Keeper: d.memory.Keeper, degraded: true}
 	for _, r := range []*api.ForgetRequest{{Match: "secret"}, {IDs: ids, Token: token}} {
-		if _, err := d.memory.erasing().forget(t.Context(), c, r); asError(err).Code != api.Unavailable {
+		if _, err := d.memory.writing().forget(t.Context(), c, r); asError(err).Code != api.Unavailable {
 			t.Errorf("%+v: %v", r, err)
 		}
 	}
@@ -314,7 +314,7 @@ func TestForgetNotYet(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := d.memory.erasing().wipeSubject(t.Context(), c, &api.WipeRequest{Confirm: subject}); asError(err).Code != api.Unavailable {
+	if _, err := d.memory.writing().wipeSubject(t.Context(), c, &api.WipeRequest{Confirm: subject}); asError(err).Code != api.Unavailable {
 		t.Errorf("wiped: %v", err)
 	}
 }
@@ -333,7 +333,7 @@ func TestForgetChangedJustNow(t *testing.T) {
 		}
 		return parse(f)
 	}
-	a, err := d.memory.erasing().forget(t.Context(), c, &api.ForgetRequest{IDs: ids, Token: token})
+	a, err := d.memory.writing().forget(t.Context(), c, &api.ForgetRequest{IDs: ids, Token: token})
 	if err != nil || len(a.Failed) != 1 || !strings.Contains(a.Failed[0].Reason, "not what it was") {
 		t.Errorf("%+v, %v", a, err)
 	}
@@ -353,7 +353,7 @@ func TestForgetBesideOthers(t *testing.T) {
 			t.Fatal(err)
 		}
 		ids, token := d.list(t, c, word+": 555")
-		a, err := d.memory.erasing().forget(t.Context(), c, &api.ForgetRequest{IDs: ids, Token: token})
+		a, err := d.memory.writing().forget(t.Context(), c, &api.ForgetRequest{IDs: ids, Token: token})
 		if err != nil || len(a.Removed) != 1 || len(a.Entries) != 0 {
 			t.Errorf("%s: %+v, %v", word, a, err)
 		}
@@ -386,7 +386,7 @@ func TestForgetLeavesGoneFilesOfOthers(t *testing.T) {
 		}
 		c := d.callAs(t, test.who, "private")
 		ids, token := d.list(t, c, "secret")
-		a, err := d.memory.erasing().forget(t.Context(), c, &api.ForgetRequest{IDs: ids, Token: token})
+		a, err := d.memory.writing().forget(t.Context(), c, &api.ForgetRequest{IDs: ids, Token: token})
 		if err != nil || len(a.Removed) != len(ids) || len(ids) == 0 {
 			t.Fatalf("%s: %+v, %v", test.who, a, err)
 		}
@@ -405,7 +405,7 @@ func TestForgetNoteBesideOthers(t *testing.T) {
 	d, _ := forgetter(t, map[string]string{path: before})
 	c := d.callAs(t, "bob", "private")
 	ids, token := d.list(t, c, "ours: 555")
-	if _, err := d.memory.erasing().forget(t.Context(), c, &api.ForgetRequest{IDs: ids, Token: token}); err != nil {
+	if _, err := d.memory.writing().forget(t.Context(), c, &api.ForgetRequest{IDs: ids, Token: token}); err != nil {
 		t.Fatal(err)
 	}
 	d.want(t, path, strings.Replace(before, "- ours: 555\n", "", 1))

@@ -43,7 +43,7 @@ type lostEntry struct {
 }
 
 // forgetListed removes the chosen entries of a list.
-func (m erasing) forgetListed(ctx context.Context, c Call, r *api.ForgetRequest, answer *api.ForgetAnswer) error {
+func (m writing) forgetListed(ctx context.Context, c Call, r *api.ForgetRequest, answer *api.ForgetAnswer) error {
 	m.forgetting.turn.Lock()
 	defer m.forgetting.turn.Unlock()
 	l, err := m.forgetting.listed(c, r.Token, m.now())
@@ -154,7 +154,7 @@ func (l *list) choose(ids []string) ([]trace, error) {
 
 // stillThere returns an error if a chosen trace has changed since it was
 // listed.
-func (m erasing) stillThere(c Call, match string, chosen []trace) error {
+func (m writing) stillThere(c Call, match string, chosen []trace) error {
 	var now []trace
 	for i, t := range chosen {
 		if i == 0 || chosen[i-1].Path != t.Path {
@@ -174,7 +174,7 @@ func (m erasing) stillThere(c Call, match string, chosen []trace) error {
 // removeListed removes entries from their files and from the copies kept beside
 // these files. It returns the ids of the removed entries and the reasons for
 // failures.
-func (m erasing) removeListed(ctx context.Context, c Call, plan *oblivion, words *needles) (gone []string,
+func (m writing) removeListed(ctx context.Context, c Call, plan *oblivion, words *needles) (gone []string,
 	failed []api.Refused) {
 	group := ""
 	for _, f := range plan.Files {
@@ -223,7 +223,7 @@ func (m erasing) removeListed(ctx context.Context, c Call, plan *oblivion, words
 // without returns the file without the entries of f, all of which must be
 // unchanged. If f has no entries, it removes those that match words. The rest
 // of the file changes only where it is derived from the entries.
-func (m erasing) without(c Call, f lostFile, file vault.File, words *needles) ([]byte, error) {
+func (m writing) without(c Call, f lostFile, file vault.File, words *needles) ([]byte, error) {
 	path, lost := f.Path, f.Entries
 	file.Path = path
 	parse := func(source []byte) *memory.Document {
@@ -359,7 +359,7 @@ func cutLines(doc *memory.Document, shown memory.Shown, drop []bool) string {
 
 // clear removes the text of an erasure from every place except the files
 // themselves.
-func (m erasing) clear(ctx context.Context, plan *oblivion, words *needles) error {
+func (m writing) clear(ctx context.Context, plan *oblivion, words *needles) error {
 	var errs []error
 	for _, f := range plan.Files {
 		if err := m.Writer.Clear(ctx, f.Path); err != nil {
@@ -386,7 +386,7 @@ func (o *oblivion) drops(path, id string) bool {
 
 // writeDown adds an erasure to the unfinished ones on disk and returns the
 // previous ones.
-func (m erasing) writeDown(plan oblivion) (before []oblivion, err error) {
+func (m writing) writeDown(plan oblivion) (before []oblivion, err error) {
 	before, err = m.unforgotten()
 	if err == nil {
 		err = m.writeAllDown(append(slices.Clip(before), plan))
@@ -397,7 +397,7 @@ func (m erasing) writeDown(plan oblivion) (before []oblivion, err error) {
 	return before, nil
 }
 
-func (m erasing) writeAllDown(list []oblivion) error {
+func (m writing) writeAllDown(list []oblivion) error {
 	if m.Forgetting == "" {
 		return nil
 	}
@@ -409,7 +409,7 @@ func (m erasing) writeAllDown(list []oblivion) error {
 }
 
 // unforgotten returns the recorded erasures, which may be unfinished.
-func (m erasing) unforgotten() ([]oblivion, error) {
+func (m writing) unforgotten() ([]oblivion, error) {
 	if m.Forgetting == "" {
 		return nil, nil
 	}
@@ -429,9 +429,9 @@ func (m erasing) unforgotten() ([]oblivion, error) {
 
 // Forget finishes the erasures that were interrupted when the daemon stopped.
 // Call it after all files have been read.
-func (m *Memory) Forget(ctx context.Context) error { return m.erasing().finish(ctx) }
+func (m *Memory) Forget(ctx context.Context) error { return m.writing().finish(ctx) }
 
-func (m erasing) finish(ctx context.Context) error {
+func (m writing) finish(ctx context.Context) error {
 	m.forgetting.turn.Lock()
 	defer m.forgetting.turn.Unlock()
 	if m.Forgetting == "" || m.Writer == nil {
@@ -476,7 +476,7 @@ func (m erasing) finish(ctx context.Context) error {
 
 // left returns the parts of a file that are still to be erased, and adds them
 // to words.
-func (m erasing) left(c Call, f lostFile, words *needles) lostFile {
+func (m writing) left(c Call, f lostFile, words *needles) lostFile {
 	there := lostFile{Path: f.Path, Summary: f.Summary}
 	doc, _, err := m.load(c, f.Path)
 	if err != nil {

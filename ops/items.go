@@ -14,7 +14,7 @@ import (
 
 // itemGet returns an item. Anonymous callers have no items, and while the
 // memory is disabled none are found.
-func (m keying) itemGet(ctx context.Context, c Call, r *api.ItemGetRequest) (*api.ItemAnswer, error) {
+func (m writing) itemGet(ctx context.Context, c Call, r *api.ItemGetRequest) (*api.ItemAnswer, error) {
 	key := strings.TrimSpace(r.Key)
 	if err := needsNamespace(r.Namespace); err != nil {
 		return nil, err
@@ -36,7 +36,7 @@ func (m keying) itemGet(ctx context.Context, c Call, r *api.ItemGetRequest) (*ap
 }
 
 // itemList returns one page of items.
-func (m keying) itemList(ctx context.Context, c Call, r *api.ItemListRequest) (*api.ItemListAnswer, error) {
+func (m writing) itemList(ctx context.Context, c Call, r *api.ItemListRequest) (*api.ItemListAnswer, error) {
 	from, err := itemCursor(r.Cursor)
 	if err != nil {
 		return nil, err

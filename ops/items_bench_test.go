@@ -74,14 +74,14 @@ func BenchmarkItems(b *testing.B) {
 	for name, c := range map[string]Call{"private": private, "public": public} {
 		b.Run("get/"+name, func(b *testing.B) {
 			for b.Loop() {
-				if _, err := d.memory.keying().itemGet(b.Context(), c, &api.ItemGetRequest{Namespace: "fact", Key: "key_500"}); err != nil {
+				if _, err := d.memory.writing().itemGet(b.Context(), c, &api.ItemGetRequest{Namespace: "fact", Key: "key_500"}); err != nil {
 					b.Fatal(err)
 				}
 			}
 		})
 		b.Run("list/"+name, func(b *testing.B) {
 			for b.Loop() {
-				if _, err := d.memory.keying().itemList(b.Context(), c, &api.ItemListRequest{Limit: 50}); err != nil {
+				if _, err := d.memory.writing().itemList(b.Context(), c, &api.ItemListRequest{Limit: 50}); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -95,7 +95,7 @@ func BenchmarkItems(b *testing.B) {
 			if err := d.memory.look(&c); err != nil {
 				b.Fatal(err)
 			}
-			if _, err := d.memory.keying().itemPut(b.Context(), c, &api.ItemPutRequest{Namespace: "fact", Key: "key_500", Value: fmt.Sprint(n)}); err != nil {
+			if _, err := d.memory.writing().itemPut(b.Context(), c, &api.ItemPutRequest{Namespace: "fact", Key: "key_500", Value: fmt.Sprint(n)}); err != nil {
 				b.Fatal(err)
 			}
 		}
@@ -110,7 +110,7 @@ func BenchmarkItems(b *testing.B) {
 		after := doc
 		for b.Loop() {
 			r := doc.Revise()
-			put := &puttingItem{m: d.memory.keying(), call: private, request: &api.ItemPutRequest{Namespace: "fact", Value: "x"}, name: itemName{"fact", "key_500"}, now: d.memory.now()}
+			put := &puttingItem{m: d.memory.writing(), call: private, request: &api.ItemPutRequest{Namespace: "fact", Value: "x"}, name: itemName{"fact", "key_500"}, now: d.memory.now()}
 			if err := put.change(doc, r); err != nil {
 				b.Fatal(err)
 			}

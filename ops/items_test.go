@@ -31,18 +31,18 @@ func (d *diskCase) callAs(t testing.TB, subject, context string) Call {
 func TestItemsOfTwoSubjectsInOneDirectory(t *testing.T) {
 	d := readOpsCase(t, &txtar.Archive{}).disk(t)
 	first, second := d.callAs(t, "acct:42", "private"), d.callAs(t, "acct_42", "private")
-	if _, err := d.memory.keying().itemPut(t.Context(), first, &api.ItemPutRequest{Namespace: "fact", Key: "k", Value: "v"}); err != nil {
+	if _, err := d.memory.writing().itemPut(t.Context(), first, &api.ItemPutRequest{Namespace: "fact", Key: "k", Value: "v"}); err != nil {
 		t.Fatal(err)
 	}
-	_, err := d.memory.keying().itemPut(t.Context(), second, &api.ItemPutRequest{Namespace: "profile", Key: "k", Value: "w"})
+	_, err := d.memory.writing().itemPut(t.Context(), second, &api.ItemPutRequest{Namespace: "profile", Key: "k", Value: "w"})
 	if asError(err).Code != api.SubjectConflict {
 		t.Errorf("the second one puts an item there: %v", err)
 	}
-	_, err = d.memory.keying().itemPut(t.Context(), second, &api.ItemPutRequest{Namespace: "fact", Key: "l", Value: "w"})
+	_, err = d.memory.writing().itemPut(t.Context(), second, &api.ItemPutRequest{Namespace: "fact", Key: "l", Value: "w"})
 	if asError(err).Code != api.SubjectConflict {
 		t.Errorf("the second one puts an item into the first one's file: %v", err)
 	}
-	_, err = d.memory.keying().itemGet(t.Context(), second, &api.ItemGetRequest{Namespace: "fact", Key: "k"})
+	_, err = d.memory.writing().itemGet(t.Context(), second, &api.ItemGetRequest{Namespace: "fact", Key: "k"})
 	if asError(err).Code != api.NotFound {
 		t.Errorf("the second one reads it: %v", err)
 	}
@@ -72,7 +72,7 @@ func TestItemPages(t *testing.T) {
 	var keys []string
 	r := &api.ItemListRequest{Limit: 3}
 	for page := 0; page == 0 || r.Cursor != ""; page++ {
-		a, err := d.memory.keying().itemList(t.Context(), c, r)
+		a, err := d.memory.writing().itemList(t.Context(), c, r)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -82,14 +82,14 @@ func TestItemPages(t *testing.T) {
 		r.Cursor = a.Next
 		for _, change := range []func() error{
 			func() error {
-				_, err := d.memory.keying().itemPut(t.Context(), c, &api.ItemPutRequest{Namespace: "fact", Key: "a", Value: fmt.Sprint(page)})
+				_, err := d.memory.writing().itemPut(t.Context(), c, &api.ItemPutRequest{Namespace: "fact", Key: "a", Value: fmt.Sprint(page)})
 				return err
 			},
 			func() error { // every other time the item of the cursor
 				if page%2 == 0 {
 					return nil
 				}
-				_, err := d.memory.keying().itemDelete(t.Context(), c, &api.ItemDeleteRequest{Namespace: "fact", Key: keys[len(keys)-1]})
+				_, err := d.memory.writing().itemDelete(t.Context(), c, &api.ItemDeleteRequest{Namespace: "fact", Key: keys[len(keys)-1]})
 				return err
 			},
 		} {
@@ -202,11 +202,11 @@ func TestItemsOfSeveralFilesAreOneChange(t *testing.T) {
 	}
 	d := readOpsCase(t, &txtar.Archive{Files: files}).disk(t)
 	c := d.callAs(t, "acct:42", "private")
-	_, err := d.memory.keying().itemVisibility(t.Context(), c, &api.ItemVisibilityRequest{ID: itemPath("acct:42", "fact") + "#k", Visibility: "private_only"})
+	_, err := d.memory.writing().itemVisibility(t.Context(), c, &api.ItemVisibilityRequest{ID: itemPath("acct:42", "fact") + "#k", Visibility: "private_only"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := d.memory.keying().itemDelete(t.Context(), c, &api.ItemDeleteRequest{Namespace: "fact", Key: "k"}); err != nil {
+	if _, err := d.memory.writing().itemDelete(t.Context(), c, &api.ItemDeleteRequest{Namespace: "fact", Key: "k"}); err != nil {
 		t.Fatal(err)
 	}
 	list := d.memory.Writer.Journal.List(time.Time{}, "", 0)
@@ -236,11 +236,11 @@ func TestResolveOnFixedListener(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if a, err := d.memory.admin().resolve(t.Context(), c, &api.ResolveRequest{ExternalKey: "telegram:1"}); err != nil || a.Subject != "acct:42" {
+	if a, err := d.memory.writing().resolve(t.Context(), c, &api.ResolveRequest{ExternalKey: "telegram:1"}); err != nil || a.Subject != "acct:42" {
 		t.Errorf("its own key is %+v, %v", a, err)
 	}
 	for _, key := range []string{"telegram:2", "telegram:3"} {
-		if _, err := d.memory.admin().resolve(t.Context(), c, &api.ResolveRequest{ExternalKey: key}); asError(err).Code != api.Forbidden {
+		if _, err := d.memory.writing().resolve(t.Context(), c, &api.ResolveRequest{ExternalKey: key}); asError(err).Code != api.Forbidden {
 			t.Errorf("%s: %v", key, err)
 		}
 	}
@@ -257,7 +257,7 @@ func TestRememberInADirectoryThatHasBecomeAnothers(t *testing.T) {
 	const path, text = "_longterms/acct_42/_index.md", "- **Dog**: Rex\n"
 	d := readOpsCase(t, &txtar.Archive{Files: []txtar.File{{Name: path, Data: []byte(text)}}}).disk(t)
 	first, second := d.callAs(t, "acct:42", "private"), d.callAs(t, "acct_42", "private")
-	if _, err := d.memory.keying().itemPut(t.Context(), first, &api.ItemPutRequest{Namespace: "fact", Key: "k", Value: "v"}); err != nil {
+	if _, err := d.memory.writing().itemPut(t.Context(), first, &api.ItemPutRequest{Namespace: "fact", Key: "k", Value: "v"}); err != nil {
 		t.Fatal(err)
 	}
 	_, err := d.memory.writing().remember(t.Context(), second, &api.RememberRequest{Title: "Cat", Text: "Mo", Explicit: true})
@@ -278,7 +278,7 @@ func TestItemPutTellsOfNoOther(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a, err := d.memory.keying().itemPut(t.Context(), c, &api.ItemPutRequest{Namespace: "fact", Key: "tea", Value: "black", Visibility: "private_only"})
+	a, err := d.memory.writing().itemPut(t.Context(), c, &api.ItemPutRequest{Namespace: "fact", Key: "tea", Value: "black", Visibility: "private_only"})
 	if err != nil || a.Item == nil || a.Item.Key != "tea" || a.Item.Value != "black" || a.Item.Line != 0 || a.Item.ID != "k1" {
 		t.Errorf("%+v, %v", a.Item, err)
 	}

@@ -16,7 +16,7 @@ import (
 // the existing item of that key, the new item is stored beside it. If the
 // caller may read several items of that key, one item replaces all of them and
 // keeps the id of the one that took precedence.
-func (m keying) itemPut(ctx context.Context, c Call, r *api.ItemPutRequest) (*api.ItemAnswer, error) {
+func (m writing) itemPut(ctx context.Context, c Call, r *api.ItemPutRequest) (*api.ItemAnswer, error) {
 	if m.Disabled {
 		return &api.ItemAnswer{Disabled: true}, nil
 	}
@@ -44,7 +44,7 @@ func (m keying) itemPut(ctx context.Context, c Call, r *api.ItemPutRequest) (*ap
 
 // A puttingItem is an item that is being written to a file.
 type puttingItem struct {
-	m       keying
+	m       writing
 	call    Call
 	request *api.ItemPutRequest
 	name    itemName
@@ -157,7 +157,7 @@ func itemsNamed(doc *memory.Document, c Call, key string) (list []int) {
 
 // itemID returns an id that no item of the caller's subjects has, readable or
 // not.
-func (m keying) itemID(c Call, doc *memory.Document, of ...string) string {
+func (m writing) itemID(c Call, doc *memory.Document, of ...string) string {
 	taken := map[string]bool{}
 	for _, subject := range c.View.Subjects() {
 		for _, ns := range memory.Namespaces() {
@@ -178,7 +178,7 @@ func (m keying) itemID(c Call, doc *memory.Document, of ...string) string {
 }
 
 // itemDelete deletes every readable item of a name, in all files.
-func (m keying) itemDelete(ctx context.Context, c Call, r *api.ItemDeleteRequest) (*api.ItemDeleteAnswer, error) {
+func (m writing) itemDelete(ctx context.Context, c Call, r *api.ItemDeleteRequest) (*api.ItemDeleteAnswer, error) {
 	if m.Disabled {
 		return &api.ItemDeleteAnswer{Paths: []string{}, Disabled: true}, nil
 	}
@@ -209,7 +209,7 @@ func (m keying) itemDelete(ctx context.Context, c Call, r *api.ItemDeleteRequest
 
 // itemDeleteNamespace deletes all readable items of a namespace. Other content
 // of the files stays.
-func (m keying) itemDeleteNamespace(ctx context.Context, c Call,
+func (m writing) itemDeleteNamespace(ctx context.Context, c Call,
 	r *api.ItemDeleteNamespaceRequest) (*api.ItemDeleteAnswer, error) {
 	if m.Disabled {
 		return &api.ItemDeleteAnswer{Paths: []string{}, Disabled: true}, nil
@@ -229,7 +229,7 @@ func (m keying) itemDeleteNamespace(ctx context.Context, c Call,
 
 // deleteItems removes items from their files. The canonical subject's file
 // comes last, so that after a failure the item that took precedence remains.
-func (m keying) deleteItems(ctx context.Context, c Call, list []*foundItem,
+func (m writing) deleteItems(ctx context.Context, c Call, list []*foundItem,
 	which func(key string) bool) (*api.ItemDeleteAnswer, error) {
 	answer := &api.ItemDeleteAnswer{Deleted: len(union(list)), Paths: []string{}}
 	group := ""
@@ -276,7 +276,7 @@ func eachFile(list []*foundItem, do func(path string) error) error {
 // itemVisibility changes the visibility of an item. private_only applies to all
 // readable items of that name, so that none of the others becomes public in its
 // place. public_ok applies to the one item only.
-func (m keying) itemVisibility(ctx context.Context, c Call, r *api.ItemVisibilityRequest) (*api.ItemAnswer, error) {
+func (m writing) itemVisibility(ctx context.Context, c Call, r *api.ItemVisibilityRequest) (*api.ItemAnswer, error) {
 	if m.Disabled {
 		return &api.ItemAnswer{Disabled: true}, nil
 	}
@@ -331,7 +331,7 @@ func (m keying) itemVisibility(ctx context.Context, c Call, r *api.ItemVisibilit
 }
 
 // itemByID returns the readable item with an id or path#id.
-func (m keying) itemByID(c Call, id string) (*foundItem, error) {
+func (m writing) itemByID(c Call, id string) (*foundItem, error) {
 	path, bare := "", id
 	if i := strings.LastIndexByte(id, '#'); i >= 0 {
 		path, bare = id[:i], id[i+1:]

@@ -14,7 +14,7 @@ import (
 )
 
 // journal returns the recorded changes to the owner.
-func (m admin) journal(_ context.Context, c Call, r *api.JournalRequest) (*api.JournalAnswer, error) {
+func (m writing) journal(_ context.Context, c Call, r *api.JournalRequest) (*api.JournalAnswer, error) {
 	if err := m.mayUndo(c); err != nil {
 		return nil, err
 	}
@@ -41,7 +41,7 @@ func (m admin) journal(_ context.Context, c Call, r *api.JournalRequest) (*api.J
 }
 
 // undo reverts recorded changes.
-func (m admin) undo(ctx context.Context, c Call, r *api.UndoRequest) (*api.UndoAnswer, error) {
+func (m writing) undo(ctx context.Context, c Call, r *api.UndoRequest) (*api.UndoAnswer, error) {
 	if err := m.mayUndo(c); err != nil {
 		return nil, err
 	}
@@ -77,7 +77,7 @@ func (m admin) undo(ctx context.Context, c Call, r *api.UndoRequest) (*api.UndoA
 
 // mayUndo rejects all callers except the owner in private, because the journal
 // contains the text of all files.
-func (m admin) mayUndo(c Call) error {
+func (m writing) mayUndo(c Call) error {
 	switch {
 	case !c.Whole:
 		return api.Errorf(api.Forbidden, "the journal is for the owner, in private")
@@ -112,7 +112,7 @@ func reasonOf(err error) string {
 }
 
 // ago parses a day, a time, or a duration before now.
-func (m admin) ago(name, s string) (time.Time, error) {
+func (m writing) ago(name, s string) (time.Time, error) {
 	if days, ok := strings.CutSuffix(s, "d"); ok {
 		if n, err := strconv.Atoi(days); err == nil && n >= 0 && n < 100_000 {
 			return m.now().AddDate(0, 0, -n), nil

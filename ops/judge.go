@@ -39,7 +39,7 @@ type judgement struct {
 // judge requests a proposal for merging a draft into a file. Because that takes
 // time, it happens before the write, and the proposal is used only if the file
 // is still the same then. The returned error is that of the context.
-func (m drafting) judge(ctx context.Context, c Call, d *sessionDraft, path string,
+func (m writing) judge(ctx context.Context, c Call, d *sessionDraft, path string,
 	isOurs func(*memory.Document) error) (*judgement, error) {
 	j := &judgement{}
 	if m.Judge == nil || len(d.parts) == 0 {
@@ -85,7 +85,7 @@ func (m drafting) judge(ctx context.Context, c Call, d *sessionDraft, path strin
 
 // heed applies the proposal if the file is the version that the judge received.
 // The rules no longer apply to the items that it decides.
-func (m drafting) heed(j *judgement, merge *memory.Merge, doc *memory.Document) {
+func (m writing) heed(j *judgement, merge *memory.Merge, doc *memory.Document) {
 	j.followed = false
 	if j.proposal == nil {
 		return
@@ -116,9 +116,9 @@ func (j *judgement) tell(answer *api.SessionAnswer) {
 // tellJudge reports whether a text may be sent to a judge. Private text needs
 // JudgePrivate. Text with a credential is never sent, because the judge would
 // return a mask in its place.
-func (m drafting) tellJudge(v memory.Visibility, text string) bool {
+func (m writing) tellJudge(v memory.Visibility, text string) bool {
 	return (v == memory.PublicOK || m.JudgePrivate) && len(text) <= maxTold && m.secretIn(text) == ""
 }
 
 // mergedText rejects a judge's text that cannot be stored in a file.
-func (m drafting) mergedText(text string) error { return m.outside("the merged text", text) }
+func (m writing) mergedText(text string) error { return m.outside("the merged text", text) }

@@ -106,7 +106,7 @@ func (c *judgedCase) write(subject string, context memory.Context, r api.Session
 		c.t.Fatal(err)
 	}
 	r.Session = "s"
-	answer, err := c.memory.drafting().session(c.t.Context(), Call{Scope: scope, View: view}, &r)
+	answer, err := c.memory.writing().session(c.t.Context(), Call{Scope: scope, View: view}, &r)
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -333,7 +333,7 @@ func TestTellJudge(t *testing.T) {
 		"the token is gone": true, "the token is " + testKey: false, masked: false,
 		strings.Repeat("x", maxTold): true, strings.Repeat("x", maxTold+1): false,
 	} {
-		if got := new(Memory).drafting().tellJudge(memory.PublicOK, text); got != want {
+		if got := new(Memory).writing().tellJudge(memory.PublicOK, text); got != want {
 			t.Errorf("%.60q is told: %v", text, got)
 		}
 	}

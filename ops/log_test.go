@@ -111,7 +111,7 @@ func TestNotesAtOnce(t *testing.T) {
 			return err
 		})
 		group.Go(func() error {
-			a, err := d.memory.capturing().capture(t.Context(), call, &api.CaptureRequest{Bullets: []string{"the same", fmt.Sprint("bullet ", i)}, Session: "s"})
+			a, err := d.memory.writing().capture(t.Context(), call, &api.CaptureRequest{Bullets: []string{"the same", fmt.Sprint("bullet ", i)}, Session: "s"})
 			if err == nil && len(a.Lines) != 2 {
 				return fmt.Errorf("the lines are %v", a.Lines)
 			}

@@ -73,25 +73,15 @@ type Memory struct {
 	bindings map[string]binding
 }
 
-// The operations are methods of types that embed each other. Operations that
-// only read have no access to the methods that write.
+// The operations are methods of two types. Operations that only read have no
+// access to the methods that write.
 type (
-	reading   struct{ *Memory } // searches, lists and shows
-	writing   struct{ reading } // adds to files and changes them
-	drafting  struct{ writing } // merges the drafts of sessions
-	capturing struct{ writing } // captures the essential sentences of a text
-	keying    struct{ writing } // manages items by namespace and key
-	erasing   struct{ writing } // erases text from files, archives, the journal and the index
-	admin     struct{ writing } // maintenance, journal, identities, status
+	reading struct{ *Memory } // searches, lists and shows
+	writing struct{ reading } // changes files, and maintains the memory
 )
 
-func (m *Memory) reading() reading     { return reading{m} }
-func (m *Memory) writing() writing     { return writing{m.reading()} }
-func (m *Memory) drafting() drafting   { return drafting{m.writing()} }
-func (m *Memory) capturing() capturing { return capturing{m.writing()} }
-func (m *Memory) keying() keying       { return keying{m.writing()} }
-func (m *Memory) erasing() erasing     { return erasing{m.writing()} }
-func (m *Memory) admin() admin         { return admin{m.writing()} }
+func (m *Memory) reading() reading { return reading{m} }
+func (m *Memory) writing() writing { return writing{m.reading()} }
 
 // Files loads the current files of the memory. An error that matches
 // fs.ErrNotExist reports that the file does not exist or is excluded from

@@ -124,7 +124,7 @@ func (n *needles) entry(e *memory.Entry, source string) bool {
 // inJournal returns the journal hunks that contain the text. It covers the
 // caller's files and the shared ones. If other subjects have the same text in a
 // shared file, only hunks with an exact line of a removed entry count.
-func (m erasing) inJournal(c Call, words *needles) ([]journal.Holding, error) {
+func (m writing) inJournal(c Call, words *needles) ([]journal.Holding, error) {
 	mine, shared := map[string]bool{}, map[string]bool{}
 	may := func(path string) bool {
 		if is, known := mine[path]; known {
@@ -148,7 +148,7 @@ func (m erasing) inJournal(c Call, words *needles) ([]journal.Holding, error) {
 
 // mayForget reports whether the caller may erase earlier contents of a file,
 // and whether other subjects have the same text in the file now.
-func (m erasing) mayForget(c Call, path string, words *needles) (may, shared bool) {
+func (m writing) mayForget(c Call, path string, words *needles) (may, shared bool) {
 	place := m.Layout.Place(path)
 	if place.Owner != "" {
 		return c.View.Readable(memory.Partition{Owner: place.Owner}), false

@@ -109,10 +109,10 @@ func (q *reductions) end() bool {
 // remaining ones by rules. It passes errors to failed, whether or not a text is
 // lost.
 func (m *Memory) Reduce(ctx context.Context, failed func(error)) error {
-	return m.capturing().run(ctx, failed)
+	return m.writing().run(ctx, failed)
 }
 
-func (m capturing) run(ctx context.Context, failed func(error)) error {
+func (m writing) run(ctx context.Context, failed func(error)) error {
 	for {
 		r, ok, more := m.reductions.next()
 		switch {
@@ -132,7 +132,7 @@ func (m capturing) run(ctx context.Context, failed func(error)) error {
 }
 
 // reduce writes the bullets that a model returns for a text.
-func (m capturing) reduce(ctx context.Context, r reduction, failed func(error)) {
+func (m writing) reduce(ctx context.Context, r reduction, failed func(error)) {
 	bullets, err := m.Reducer.Bullets(ctx, r.request.Text, func(bullets []string) error {
 		return m.checkBullets(r.request.Text, bullets)
 	})
@@ -155,7 +155,7 @@ func (m capturing) reduce(ctx context.Context, r reduction, failed func(error)) 
 }
 
 // captureText reduces a text now or queues it.
-func (m capturing) captureText(ctx context.Context, c Call, r *api.CaptureRequest) (*api.CaptureAnswer, error) {
+func (m writing) captureText(ctx context.Context, c Call, r *api.CaptureRequest) (*api.CaptureAnswer, error) {
 	switch {
 	case len(r.Bullets) > 0:
 		return nil, api.Errorf(api.Invalid, "text and bullets exclude each other")
@@ -178,13 +178,13 @@ func (m capturing) captureText(ctx context.Context, c Call, r *api.CaptureReques
 
 // mayReduce reports whether a text may be sent to a model. Private text needs
 // JudgePrivate. Text with a credential is never sent.
-func (m capturing) mayReduce(r *api.CaptureRequest) bool {
+func (m writing) mayReduce(r *api.CaptureRequest) bool {
 	return m.Reducer != nil && (visible(r.Visibility) == memory.PublicOK.String() || m.JudgePrivate) &&
 		m.secretIn(r.Text) == ""
 }
 
 // bulletsOf reduces a text by rules to valid bullets without credentials.
-func (m capturing) bulletsOf(text string) (bullets []string) {
+func (m writing) bulletsOf(text string) (bullets []string) {
 	bullets = transcript.Achieved(text, maxBullets,
 		func(line string) bool { return m.checkBullet(memory.CleanLine(line)) == nil })
 	for i := range bullets {
@@ -195,7 +195,7 @@ func (m capturing) bulletsOf(text string) (bullets []string) {
 
 // checkBullets returns an error if the bullets are not a valid reduction of a
 // text.
-func (m capturing) checkBullets(text string, bullets []string) error {
+func (m writing) checkBullets(text string, bullets []string) error {
 	if len(bullets) > maxBullets {
 		return fmt.Errorf("there are %d bullets, not one to three", len(bullets))
 	}
@@ -211,7 +211,7 @@ func (m capturing) checkBullets(text string, bullets []string) error {
 }
 
 // checkBullet returns an error if a line is not a valid bullet.
-func (m capturing) checkBullet(line string) error {
+func (m writing) checkBullet(line string) error {
 	if utf8.RuneCountInString(line) > maxBullet {
 		return fmt.Errorf("a bullet has more than %d characters", maxBullet)
 	}

@@ -75,7 +75,7 @@ func (c *reducedCase) capture(r api.CaptureRequest) *api.CaptureAnswer {
 		c.t.Fatal(err)
 	}
 	r.Type, r.Session = "result", "s"
-	answer, err := c.memory.capturing().capture(c.t.Context(), call, &r)
+	answer, err := c.memory.writing().capture(c.t.Context(), call, &r)
 	if err != nil {
 		c.t.Fatal(err)
 	}

@@ -20,7 +20,7 @@ import (
 const publicByDesign = "what a session writes is read in every context: leave out what is private"
 
 // session merges a draft into the file of its session.
-func (m drafting) session(ctx context.Context, c Call, r *api.SessionRequest) (*api.SessionAnswer, error) {
+func (m writing) session(ctx context.Context, c Call, r *api.SessionRequest) (*api.SessionAnswer, error) {
 	answer := &api.SessionAnswer{
 		Added: []api.SessionItem{}, Updated: []api.SessionItem{}, Merged: []api.SessionItem{}, LeftOut: []api.LeftOut{},
 		Todos: []api.TodoPlace{}, Hints: []string{}, DryRun: r.DryRun,
@@ -66,7 +66,7 @@ func (d *sessionDraft) empty() bool { return len(d.parts) == 0 && d.head.Summary
 
 // readDraft validates a request. It leaves out private and secret parts,
 // because everybody may read the file.
-func (m drafting) readDraft(c Call, r *api.SessionRequest, answer *api.SessionAnswer) (*sessionDraft, error) {
+func (m writing) readDraft(c Call, r *api.SessionRequest, answer *api.SessionAnswer) (*sessionDraft, error) {
 	d := &sessionDraft{session: memory.HeadingLine(r.Session), day: cmp.Or(r.Day, m.day(0)),
 		source: origin(c, r.Draft.Source), dry: r.DryRun}
 	switch {
@@ -142,7 +142,7 @@ func noContact() *api.Error {
 
 // leaves returns the reason to leave a text out of a public file, or an empty
 // string. The error reports a text that is invalid in any file.
-func (m drafting) leaves(field, text string) (reason string, err error) {
+func (m writing) leaves(field, text string) (reason string, err error) {
 	err = m.outside(field, text)
 	switch e, _ := errors.AsType[*api.Error](err); {
 	case err == nil:
@@ -157,7 +157,7 @@ func (m drafting) leaves(field, text string) (reason string, err error) {
 
 // mergeDraft merges a draft into the file of its session and adds the outcome
 // to the answer. It returns the group of the changes.
-func (m drafting) mergeDraft(ctx context.Context, c Call, d *sessionDraft, answer *api.SessionAnswer) (group string,
+func (m writing) mergeDraft(ctx context.Context, c Call, d *sessionDraft, answer *api.SessionAnswer) (group string,
 	err error) {
 	var merge *memory.Merge
 	var before, after *memory.Document
@@ -202,7 +202,7 @@ func (m drafting) mergeDraft(ctx context.Context, c Call, d *sessionDraft, answe
 
 // reviseSession records the changes of a draft in the revision of its session's
 // file.
-func (m drafting) reviseSession(c Call, d *sessionDraft, doc *memory.Document, r *memory.Revision,
+func (m writing) reviseSession(c Call, d *sessionDraft, doc *memory.Document, r *memory.Revision,
 	judged *judgement) (*memory.Merge, error) {
 	front := &doc.Front
 	if front.ContactNickname != "" && front.ContactID == "" && d.head.ContactID == "" {
@@ -233,7 +233,7 @@ func (m drafting) reviseSession(c Call, d *sessionDraft, doc *memory.Document, r
 // or an empty string to keep the old one. The source marks a summary that was
 // written by others than the subject, so the mark changes only with the
 // summary.
-func (m drafting) sessionSource(c Call, d *sessionDraft, front *memory.Front) string {
+func (m writing) sessionSource(c Call, d *sessionDraft, front *memory.Front) string {
 	theirs := strings.HasPrefix(front.Source, memory.PublicSource)
 	if d.head.Summary != "" {
 		theirs = !c.View.Private()
@@ -257,7 +257,7 @@ func (m drafting) sessionSource(c Call, d *sessionDraft, front *memory.Front) st
 
 // tellMerge adds the outcome of a draft to the answer, as its caller may see
 // it.
-func (m drafting) tellMerge(c Call, d *sessionDraft, merge *memory.Merge, before, after *memory.Document,
+func (m writing) tellMerge(c Call, d *sessionDraft, merge *memory.Merge, before, after *memory.Document,
 	answer *api.SessionAnswer) {
 	answer.Path = after.Place.Path
 	doc := after.For(c.View)
@@ -299,7 +299,7 @@ func (m drafting) tellMerge(c Call, d *sessionDraft, merge *memory.Merge, before
 }
 
 // ticked returns the places of boxes that the caller may read.
-func (m drafting) ticked(c Call, boxes []todosync.Copy) []api.TodoPlace {
+func (m writing) ticked(c Call, boxes []todosync.Copy) []api.TodoPlace {
 	places := []api.TodoPlace{}
 	paths := map[string]bool{}
 	for _, b := range boxes {
@@ -324,7 +324,7 @@ func (m drafting) ticked(c Call, boxes []todosync.Copy) []api.TodoPlace {
 
 // promote stores at most one item of a draft in long-term memory, by the rules
 // of remember. A rejected item does not undo the merge.
-func (m drafting) promote(ctx context.Context, c Call, r *api.SessionRequest, group string, answer *api.SessionAnswer) {
+func (m writing) promote(ctx context.Context, c Call, r *api.SessionRequest, group string, answer *api.SessionAnswer) {
 	p := r.Draft.Promote
 	switch {
 	case p == nil:

@@ -30,7 +30,7 @@ type sessionUse func(path string, fresh bool, isOurs func(*memory.Document) erro
 // the session's name, then a new one. If a file of that name belongs to another
 // session or is unsound and must not be written, the session gets another name.
 // The notes describe unsound files.
-func (m drafting) inSessionFile(c Call, session, day string, use sessionUse) (notes []string, err error) {
+func (m writing) inSessionFile(c Call, session, day string, use sessionUse) (notes []string, err error) {
 	try := func(path string, fresh, byName bool) error {
 		isOurs := func(doc *memory.Document) error {
 			switch id := doc.Front.SessionID; {

@@ -12,7 +12,7 @@ import (
 // statusOp returns the status of the memory, with the paths of files, to the
 // owner in private and to a program that names no subject. An answer for a
 // subject may be shown to anyone, so other callers get the health only.
-func (m admin) statusOp(_ context.Context, c Call, _ *api.StatusRequest) (*api.StatusAnswer, error) {
+func (m writing) statusOp(_ context.Context, c Call, _ *api.StatusRequest) (*api.StatusAnswer, error) {
 	s := m.Status()
 	if !c.Whole && !c.anonymous {
 		return &api.StatusAnswer{Healthy: s.Healthy}, nil

@@ -37,11 +37,11 @@ var theirOperations = []theirs{
 		return err
 	}},
 	{name: "capture", path: "memory/2026-02-05.md", appends: true, ask: func(t *testing.T, m *Memory, c Call) error {
-		_, err := m.capturing().capture(t.Context(), c, &api.CaptureRequest{Bullets: []string{"zebra one", "- zebra two"}, Visibility: "public_ok"})
+		_, err := m.writing().capture(t.Context(), c, &api.CaptureRequest{Bullets: []string{"zebra one", "- zebra two"}, Visibility: "public_ok"})
 		return err
 	}},
 	{name: "session", path: "2026-02-05/cli.md", front: completed, ask: func(t *testing.T, m *Memory, c Call) error {
-		_, err := m.drafting().session(t.Context(), c, &api.SessionRequest{Session: "cli", Draft: api.Draft{
+		_, err := m.writing().session(t.Context(), c, &api.SessionRequest{Session: "cli", Draft: api.Draft{
 			Summary: "zebra", Facts: []api.DraftItem{{Title: "zebra", Text: "zebra\nzebra too"}}, Tasks: []api.DraftTask{{Text: "zebra one"}, {Text: "zebra two", Done: true}},
 			FollowUps: []api.DraftTask{{Text: "zebra three"}}, Links: []api.DraftLink{{Text: "zebra", Target: "zebra.md"}},
 			Items: map[string][]api.DraftItem{"A": {{Text: "zebra four"}}},
@@ -57,11 +57,11 @@ var theirOperations = []theirs{
 		return err
 	}},
 	{name: "item_put", path: "_longterms/owner/fact.md", ask: func(t *testing.T, m *Memory, c Call) error {
-		_, err := m.keying().itemPut(t.Context(), c, &api.ItemPutRequest{Namespace: "fact", Key: "zebra", Value: "zebra\nzebra too"})
+		_, err := m.writing().itemPut(t.Context(), c, &api.ItemPutRequest{Namespace: "fact", Key: "zebra", Value: "zebra\nzebra too"})
 		return err
 	}},
 	{name: "item_put", path: "_longterms/acct_42/fact.md", subject: "acct:42", ask: func(t *testing.T, m *Memory, c Call) error {
-		_, err := m.keying().itemPut(t.Context(), c, &api.ItemPutRequest{Namespace: "fact", Key: "zebra", Value: `{"zebra": [1, 2]}`, Visibility: "public_ok"})
+		_, err := m.writing().itemPut(t.Context(), c, &api.ItemPutRequest{Namespace: "fact", Key: "zebra", Value: `{"zebra": [1, 2]}`, Visibility: "public_ok"})
 		return err
 	}},
 	{name: "profile", path: "_longterms/owner/profile.md", ask: func(t *testing.T, m *Memory, c Call) error {

@@ -13,7 +13,7 @@ import (
 // maxSync bounds the timeout of a sync request.
 const maxSync = 10 * time.Minute
 
-func (m admin) syncOp(ctx context.Context, c Call, r *api.SyncRequest) (*api.SyncAnswer, error) {
+func (m writing) syncOp(ctx context.Context, c Call, r *api.SyncRequest) (*api.SyncAnswer, error) {
 	start := time.Now()
 	timeout, err := time.ParseDuration(r.Timeout)
 	if err != nil || timeout < 0 || timeout > maxSync {
@@ -30,7 +30,7 @@ func (m admin) syncOp(ctx context.Context, c Call, r *api.SyncRequest) (*api.Syn
 	return answer, nil
 }
 
-func (m admin) rebuild(ctx context.Context, _ Call, _ *api.RebuildRequest) (*api.RebuildAnswer, error) {
+func (m writing) rebuild(ctx context.Context, _ Call, _ *api.RebuildRequest) (*api.RebuildAnswer, error) {
 	start := time.Now()
 	err := m.Keeper.Rebuild(ctx)
 	if errors.Is(err, index.ErrRebuilding) {
@@ -52,7 +52,7 @@ type Change struct {
 
 // events sends a caller the events of the files that it can read. The owner
 // also receives events of the memory as a whole.
-func (m admin) events(ctx context.Context, c Call, _ *api.EventsRequest, send func(any) error) error {
+func (m writing) events(ctx context.Context, c Call, _ *api.EventsRequest, send func(any) error) error {
 	return m.Keeper.Subscribe(ctx, func(change Change) error {
 		if change.Before.Path == "" && change.After.Path == "" {
 			if !c.Whole && change.Event.Event != api.Listening {

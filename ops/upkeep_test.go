@@ -21,7 +21,7 @@ func (rebuildingKeeper) Rebuild(context.Context) error {
 // programs can act on.
 func TestRebuildTwice(t *testing.T) {
 	m := &Memory{Keeper: rebuildingKeeper{}}
-	_, err := m.admin().rebuild(t.Context(), Call{}, &api.RebuildRequest{})
+	_, err := m.writing().rebuild(t.Context(), Call{}, &api.RebuildRequest{})
 	if e, ok := errors.AsType[*api.Error](err); !ok || e.Code != api.Busy || e.Hint == "" {
 		t.Errorf("rebuild returns %v, want an error with the code %s and a hint", err, api.Busy)
 	}

@@ -23,7 +23,7 @@ type wiping struct {
 
 // wipeSubject deletes the directories of a subject and its aliases, the data
 // derived from them, and their contents in the journal.
-func (m erasing) wipeSubject(ctx context.Context, c Call, r *api.WipeRequest) (*api.WipeAnswer, error) {
+func (m writing) wipeSubject(ctx context.Context, c Call, r *api.WipeRequest) (*api.WipeAnswer, error) {
 	answer := &api.WipeAnswer{Subjects: []string{}, Deleted: []string{}, Left: []string{}, Unlinked: []string{}}
 	if m.Disabled {
 		answer.Disabled = true
@@ -98,7 +98,7 @@ func (m erasing) wipeSubject(ctx context.Context, c Call, r *api.WipeRequest) (*
 
 // withAliases extends a call to every key that is linked to its subject, even
 // if other operations do not show the data of these keys.
-func (m erasing) withAliases(c *Call) (err error) {
+func (m writing) withAliases(c *Call) (err error) {
 	links, _ := m.Scopes.Links() // the last valid links if the file is invalid
 	c.Scope.Aliases = nil
 	for _, l := range links {
@@ -115,7 +115,7 @@ func (m erasing) withAliases(c *Call) (err error) {
 
 // wiping finds the data of a subject and its aliases. If another subject claims
 // one of the directories, wiping returns an error and nothing is deleted.
-func (m erasing) wiping(c Call, sessions bool) (*wiping, error) {
+func (m writing) wiping(c Call, sessions bool) (*wiping, error) {
 	w := &wiping{keys: map[string]bool{}}
 	for _, subject := range c.View.Subjects() {
 		for _, dir := range []string{"_longterms/" + memory.SubjectDir(subject), memory.UserDir(subject)} {
@@ -155,7 +155,7 @@ func (m erasing) wiping(c Call, sessions bool) (*wiping, error) {
 
 // wipedJournal returns the journal hunks about the subject: the contents of its
 // files, and its links.
-func (m erasing) wipedJournal(c Call, w *wiping) ([]journal.Holding, error) {
+func (m writing) wipedJournal(c Call, w *wiping) ([]journal.Holding, error) {
 	return m.Writer.Journal.Holding(
 		func(r journal.Record) bool {
 			return r.Path == memory.IdentitiesPath || m.wiped(w, r.Path) || r.To != "" && m.wiped(w, r.To)
@@ -170,7 +170,7 @@ func (m erasing) wipedJournal(c Call, w *wiping) ([]journal.Holding, error) {
 
 // unlinkAll removes all links of a subject: those to an account, or the one of
 // a key. It returns the removed keys.
-func (m erasing) unlinkAll(ctx context.Context, subject string) (keys []string, err error) {
+func (m writing) unlinkAll(ctx context.Context, subject string) (keys []string, err error) {
 	_, err = m.Writer.Write(ctx, vault.Change{
 		Path: memory.IdentitiesPath, Cause: "wipe", Asked: true, Secret: true,
 		Edit: func(old *vault.File) ([]byte, error) {
@@ -193,13 +193,13 @@ func (m erasing) unlinkAll(ctx context.Context, subject string) (keys []string, 
 }
 
 // wiped reports whether a file in the journal belonged to the subject.
-func (m erasing) wiped(w *wiping, path string) bool {
+func (m writing) wiped(w *wiping, path string) bool {
 	return w.keys[m.Layout.Place(path).Owner] || slices.Contains(w.files, path)
 }
 
 // removeWiped removes whole files without recording their contents in the
 // journal. If later is set, files that changed since the request stay.
-func (m erasing) removeWiped(ctx context.Context, plan *oblivion, later bool) error {
+func (m writing) removeWiped(ctx context.Context, plan *oblivion, later bool) error {
 	group := ""
 	var errs []error
 	for _, f := range plan.Files {
