@@ -5,6 +5,9 @@ type Fresh struct {
 	Sync *bool `json:"sync" default:"true" doc:"wait briefly until the index contains everything saved before the request"`
 }
 
+// Waits reports whether the answer waits for the index.
+func (f Fresh) Waits() bool { return f.Sync == nil || *f.Sync }
+
 // IndexState describes how complete and current an answer is. Only the owner
 // sees the effect of entries that are hidden from the scope of the request.
 type IndexState struct {

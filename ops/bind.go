@@ -11,6 +11,7 @@ import (
 type binding struct {
 	request, answer reflect.Type
 
+	may    func(Call) error // rejects callers without the right to write; nil for an operation that reads
 	do     func(context.Context, Call, any) (any, error)
 	stream func(context.Context, Call, any, func(any) error) error
 }
@@ -29,7 +30,18 @@ func (m *Memory) Do(ctx context.Context, by api.Caller, req *api.Request) (any, 
 		ctx, cancel = context.WithTimeout(ctx, api.MaxAnswerTime)
 		defer cancel()
 	}
-	answer, err := m.binding(op).do(ctx, c, req.Value())
+	b := m.binding(op)
+	if b.may != nil && !m.Disabled {
+		if err := b.may(c); err != nil {
+			return nil, err
+		}
+	}
+	if fresh, ok := req.Value().(interface{ Waits() bool }); ok && fresh.Waits() {
+		if err := m.sync(ctx, &c); err != nil {
+			return nil, err
+		}
+	}
+	answer, err := b.do(ctx, c, req.Value())
 	if err != nil && ctx.Err() != nil {
 		return nil, api.Errorf(api.Unavailable, "%s took too long", op.Name)
 	}
@@ -61,23 +73,23 @@ func (m *Memory) bind() map[string]binding {
 		"load":                  bindFunc(r.loadOp),
 		"context":               bindFunc(r.context),
 		"todos":                 bindFunc(r.todos),
-		"todo":                  bindFunc(w.todo),
+		"todo":                  bindFunc(w.todo).ifMay(m.mayWrite),
 		"complete":              bindFunc(r.complete),
-		"note":                  bindFunc(w.note),
-		"capture":               bindFunc(w.capture),
+		"note":                  bindFunc(w.note).ifMay(m.mayAdd),
+		"capture":               bindFunc(w.capture).ifMay(m.mayAdd),
 		"remember":              bindFunc(w.remember),
-		"forget":                bindFunc(w.forget),
-		"session":               bindFunc(w.session),
-		"edit":                  bindFunc(w.edit),
-		"write":                 bindFunc(w.write),
-		"profile":               bindFunc(w.profile),
-		"project":               bindFunc(w.project),
-		"item_put":              bindFunc(w.itemPut),
+		"forget":                bindFunc(w.forget).ifMay(m.mayWrite),
+		"session":               bindFunc(w.session).ifMay(m.mayAdd),
+		"edit":                  bindFunc(w.edit).ifMay(m.mayWrite),
+		"write":                 bindFunc(w.write).ifMay(m.mayWrite),
+		"profile":               bindFunc(w.profile).ifMay(m.mayWrite),
+		"project":               bindFunc(w.project).ifMay(m.mayWrite),
+		"item_put":              bindFunc(w.itemPut).ifMay(m.mayAdd),
 		"item_get":              bindFunc(w.itemGet),
 		"item_list":             bindFunc(w.itemList),
-		"item_delete":           bindFunc(w.itemDelete),
-		"item_delete_namespace": bindFunc(w.itemDeleteNamespace),
-		"item_visibility":       bindFunc(w.itemVisibility),
+		"item_delete":           bindFunc(w.itemDelete).ifMay(m.mayWrite),
+		"item_delete_namespace": bindFunc(w.itemDeleteNamespace).ifMay(m.mayWrite),
+		"item_visibility":       bindFunc(w.itemVisibility).ifMay(m.mayWrite),
 		"resolve":               bindFunc(w.resolve),
 		"link":                  bindFunc(w.link),
 		"unlink":                bindFunc(w.unlink),
@@ -87,7 +99,7 @@ func (m *Memory) bind() map[string]binding {
 		"undo":                  bindFunc(w.undo),
 		"compact":               bindFunc(w.compact),
 		"restore":               bindFunc(w.restore),
-		"wipe_subject":          bindFunc(w.wipeSubject),
+		"wipe_subject":          bindFunc(w.wipeSubject).ifMay(m.mayWrite),
 		"check":                 bindFunc(w.check),
 		"sync":                  bindFunc(w.syncOp),
 		"rebuild":               bindFunc(w.rebuild),
@@ -115,6 +127,12 @@ func bindFunc[Request, Answer any](f func(context.Context, Call, *Request) (*Ans
 			return redacted(answer), nil
 		},
 	}
+}
+
+// ifMay returns the binding of an operation that may rejects for some callers.
+func (b binding) ifMay(may func(Call) error) binding {
+	b.may = may
+	return b
 }
 
 // bindStream returns the binding of a function whose answer is a stream of parts.

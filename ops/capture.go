@@ -24,9 +24,6 @@ func (m writing) capture(ctx context.Context, c Call, r *api.CaptureRequest) (*a
 	if m.Disabled {
 		return &api.CaptureAnswer{Lines: []int{}, Disabled: true}, nil
 	}
-	if err := m.mayAdd(c); err != nil {
-		return nil, err
-	}
 	if r.Text != "" {
 		return m.captureText(ctx, c, r)
 	}

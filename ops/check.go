@@ -2,7 +2,6 @@ package ops
 
 import (
 	"context"
-	"time"
 
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/memory"
@@ -13,10 +12,6 @@ import (
 // check compares files and index. With Fix it also repairs the differences and
 // then returns the remaining ones.
 func (m writing) check(ctx context.Context, c Call, r *api.CheckRequest) (*api.CheckAnswer, error) {
-	start := time.Now()
-	if _, err := m.sync(ctx, &c, r.Fresh); err != nil {
-		return nil, err
-	}
 	answer, err := m.Keeper.Check(ctx, r.Path)
 	if err != nil {
 		return nil, err
@@ -37,7 +32,7 @@ func (m writing) check(ctx context.Context, c Call, r *api.CheckRequest) (*api.C
 		}
 		answer.Mended, answer.Refused = f.mended, f.refused
 	}
-	answer.TookMS = milliseconds(time.Since(start))
+	answer.TookMS = c.took()
 	return answer, nil
 }
 

@@ -20,9 +20,6 @@ func (m writing) compact(ctx context.Context, c Call, r *api.CompactRequest) (*a
 	case m.Compactor == nil:
 		return nil, cannotWrite()
 	}
-	if _, err := m.sync(ctx, &c, r.Fresh); err != nil {
-		return nil, err
-	}
 	if !r.DryRun {
 		back, err := m.Turn.Take(ctx)
 		if err != nil {
@@ -73,9 +70,6 @@ func (m writing) restore(ctx context.Context, c Call, r *api.RestoreRequest) (*a
 		return nil, api.Errorf(api.Invalid, "id is needed").WithHint("search with include_archived finds it")
 	case m.Compactor == nil:
 		return nil, cannotWrite()
-	}
-	if _, err := m.sync(ctx, &c, r.Fresh); err != nil {
-		return nil, err
 	}
 	id, err := m.archived(ctx, c, r.ID)
 	if err != nil {

@@ -21,17 +21,14 @@ func (m reading) complete(ctx context.Context, c Call, r *api.CompleteRequest) (
 		return nil, api.Errorf(api.Invalid, "what is empty").
 			WithHint("it is one of path, subject, namespace, session, section, tag")
 	}
-	synced, err := m.sync(ctx, &c, r.Fresh)
-	if err != nil {
-		return nil, err
-	}
-	answer := &api.CompleteAnswer{Values: []string{}, Index: m.state(c, synced)}
+	answer := &api.CompleteAnswer{Values: []string{}, Index: m.state(c)}
 	if m.Disabled {
 		return answer, nil
 	}
 	// One extra value shows whether there are more.
 	listing := index.Listing{Prefix: r.Prefix, After: r.After, Limit: r.Limit + 1}
 	var values []string
+	var err error
 	switch r.What {
 	case "section":
 		values, answer.Total, err = m.Index.Sections(ctx, c.View, listing)

@@ -18,11 +18,7 @@ func (m reading) context(ctx context.Context, c Call, r *api.ContextRequest) (*a
 	if err := fitsFormat(r); err != nil {
 		return nil, err
 	}
-	synced, err := m.sync(ctx, &c, r.Fresh)
-	if err != nil {
-		return nil, err
-	}
-	answer := &api.ContextAnswer{Hints: []string{}, Index: m.state(c, synced)}
+	answer := &api.ContextAnswer{Hints: []string{}, Index: m.state(c)}
 	if !m.Injection || m.Disabled {
 		answer.Hints = append(answer.Hints, "injection is switched off in the configuration")
 		return answer, nil

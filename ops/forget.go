@@ -60,9 +60,6 @@ func (m writing) forget(ctx context.Context, c Call, r *api.ForgetRequest) (*api
 		answer.Disabled = true
 		return answer, nil
 	}
-	if err := m.mayWrite(c); err != nil {
-		return nil, err
-	}
 	match := strings.Trim(unixLines(r.Match), "\n")
 	switch {
 	case r.Token != "" && match != "":
@@ -89,11 +86,10 @@ func (m writing) forget(ctx context.Context, c Call, r *api.ForgetRequest) (*api
 // allKnown waits until every file has been read and indexed, because an unread
 // file may contain the text.
 func (m writing) allKnown(ctx context.Context, c *Call) error {
-	synced, err := m.sync(ctx, c, api.Fresh{})
-	switch {
-	case err != nil:
+	if err := m.sync(ctx, c); err != nil {
 		return err
-	case !synced:
+	}
+	if !c.synced {
 		return api.Errorf(api.Unavailable, "not every file has been read yet").WithHint("try again in a moment")
 	}
 	return m.whole(ctx, c)

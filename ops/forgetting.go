@@ -87,7 +87,7 @@ func (m writing) forgetListed(ctx context.Context, c Call, r *api.ForgetRequest,
 			answer.Problem = oneLine(problem.Error()) + "; it is tried again when the daemon is started"
 		}
 	}
-	if _, err := m.sync(ctx, &c, api.Fresh{}); err != nil {
+	if err := m.sync(ctx, &c); err != nil {
 		return err
 	}
 	showTraces(answer, m.traces(c, l.match))

@@ -15,10 +15,6 @@ func (m reading) get(ctx context.Context, c Call, r *api.GetRequest) (*api.GetAn
 	if (r.Path == "") == (r.ID == "") {
 		return nil, api.Errorf(api.Invalid, "either path or id is needed")
 	}
-	synced, err := m.sync(ctx, &c, r.Fresh)
-	if err != nil {
-		return nil, err
-	}
 	path, id := r.Path, r.ID
 	if id == "" {
 		// A path may contain #, so a file with this exact name takes
@@ -55,7 +51,7 @@ func (m reading) get(ctx context.Context, c Call, r *api.GetRequest) (*api.GetAn
 		Text:  memory.Shown{Lines: shown.Lines[from-1 : to]}.Text(),
 		Hash:  hashOf(doc, shown),
 		Stale: doc.Stale,
-		Index: m.state(c, synced),
+		Index: m.state(c),
 	}
 	answer.Frontmatter = frontmatter(c, doc)
 	return answer, nil

@@ -22,15 +22,11 @@ func (m writing) itemGet(ctx context.Context, c Call, r *api.ItemGetRequest) (*a
 	if key == "" {
 		return nil, api.Errorf(api.Invalid, "key: it is empty")
 	}
-	synced, err := m.sync(ctx, &c, r.Fresh)
-	if err != nil {
-		return nil, err
-	}
 	found := union(m.items(c, r.Namespace, func(k string) bool { return k == key }))
 	if m.Disabled || len(found) == 0 {
 		return nil, notFound("item", r.Namespace+"/"+key)
 	}
-	item, state := found[0].show(c, shownOnce{}), m.state(c, synced)
+	item, state := found[0].show(c, shownOnce{}), m.state(c)
 	defer m.used(item.Path + "#" + item.ID)
 	return &api.ItemAnswer{Item: item, Index: &state}, nil
 }
@@ -41,11 +37,7 @@ func (m writing) itemList(ctx context.Context, c Call, r *api.ItemListRequest) (
 	if err != nil {
 		return nil, err
 	}
-	synced, err := m.sync(ctx, &c, r.Fresh)
-	if err != nil {
-		return nil, err
-	}
-	answer := &api.ItemListAnswer{Items: []*api.Item{}, Index: m.state(c, synced)}
+	answer := &api.ItemListAnswer{Items: []*api.Item{}, Index: m.state(c)}
 	if m.Disabled {
 		return answer, nil
 	}

@@ -20,9 +20,6 @@ func (m writing) itemPut(ctx context.Context, c Call, r *api.ItemPutRequest) (*a
 	if m.Disabled {
 		return &api.ItemAnswer{Disabled: true}, nil
 	}
-	if err := m.mayAdd(c); err != nil {
-		return nil, err
-	}
 	put := &puttingItem{m: m, call: c, request: r, name: itemName{r.Namespace, strings.TrimSpace(r.Key)}, now: m.now().
 		UTC().Truncate(time.Second)}
 	if err := put.check(); err != nil {
@@ -182,16 +179,10 @@ func (m writing) itemDelete(ctx context.Context, c Call, r *api.ItemDeleteReques
 	if m.Disabled {
 		return &api.ItemDeleteAnswer{Paths: []string{}, Disabled: true}, nil
 	}
-	if err := m.mayWrite(c); err != nil {
-		return nil, err
-	}
 	name := itemName{r.Namespace, strings.TrimSpace(r.Key)}
 	switch {
 	case r.ID == "" && (name.namespace == "" || name.key == ""), r.ID != "" && name != itemName{}:
 		return nil, api.Errorf(api.Invalid, "either namespace and key are needed, or id")
-	}
-	if _, err := m.sync(ctx, &c, r.Fresh); err != nil {
-		return nil, err
 	}
 	if r.ID != "" {
 		f, err := m.itemByID(c, r.ID)
@@ -214,13 +205,7 @@ func (m writing) itemDeleteNamespace(ctx context.Context, c Call,
 	if m.Disabled {
 		return &api.ItemDeleteAnswer{Paths: []string{}, Disabled: true}, nil
 	}
-	if err := m.mayWrite(c); err != nil {
-		return nil, err
-	}
 	if err := needsNamespace(r.Namespace); err != nil {
-		return nil, err
-	}
-	if _, err := m.sync(ctx, &c, r.Fresh); err != nil {
 		return nil, err
 	}
 	all := func(string) bool { return true }
@@ -280,14 +265,8 @@ func (m writing) itemVisibility(ctx context.Context, c Call, r *api.ItemVisibili
 	if m.Disabled {
 		return &api.ItemAnswer{Disabled: true}, nil
 	}
-	if err := m.mayWrite(c); err != nil {
-		return nil, err
-	}
 	if r.ID == "" || r.Visibility == "" {
 		return nil, api.Errorf(api.Invalid, "id and visibility are needed")
-	}
-	if _, err := m.sync(ctx, &c, r.Fresh); err != nil {
-		return nil, err
 	}
 	f, err := m.itemByID(c, r.ID)
 	if err != nil {

@@ -18,14 +18,10 @@ func (m reading) loadOp(ctx context.Context, c Call, r *api.LoadRequest) (*api.L
 	if r.Day != "" && !memory.IsDay(r.Day) {
 		return nil, api.Errorf(api.Invalid, "day: %q is not a day such as 2026-02-04", r.Day)
 	}
-	synced, err := m.sync(ctx, &c, r.Fresh)
-	if err != nil {
-		return nil, err
-	}
 	longTerm, recent := m.longTerm(c), m.shortTerm(c, r.Days, r.Session)
 	answer := &api.LoadAnswer{
 		Identity: filesOf(c, m.identity(c), true), LongTerm: filesOf(c, longTerm, true),
-		Recent: filesOf(c, recent, false), Index: m.state(c, synced),
+		Recent: filesOf(c, recent, false), Index: m.state(c),
 	}
 	session := m.sessionFile(c, r.Session, cmp.Or(r.Day, m.day(0)))
 	if session != nil {

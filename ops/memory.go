@@ -136,16 +136,13 @@ func (m *Memory) day(days int) string {
 }
 
 // sync waits up to Patience until the index contains everything saved before
-// the call, unless f disables the wait, and reports whether it does. It then
-// renews the call's view, because the saved changes may affect permissions.
-func (m *Memory) sync(ctx context.Context, c *Call, f api.Fresh) (bool, error) {
-	if f.Sync != nil && !*f.Sync {
-		return false, nil
-	}
+// the call, and records whether it does. It then renews the call's view,
+// because the saved changes may affect permissions.
+func (m *Memory) sync(ctx context.Context, c *Call) error {
 	wait, cancel := context.WithTimeout(ctx, m.Patience)
 	defer cancel()
-	synced := m.Keeper.Sync(wait) == nil
-	return synced, m.look(c)
+	c.synced = m.Keeper.Sync(wait) == nil
+	return m.look(c)
 }
 
 // look sets the call's view to the current permissions of the caller. While the
@@ -162,9 +159,9 @@ func (m *Memory) look(c *Call) (err error) {
 }
 
 // state returns the state of the index as the caller may see it.
-func (m *Memory) state(c Call, synced bool) api.IndexState {
+func (m *Memory) state(c Call) api.IndexState {
 	report := m.Keeper.State()
-	s := api.IndexState{Synced: synced, Degraded: report.Degraded || c.degraded}
+	s := api.IndexState{Synced: c.synced, Degraded: report.Degraded || c.degraded}
 	if c.Whole {
 		s.Revision, s.Pending, s.Problem = &report.Revision, &report.Pending, report.Problem
 	}

@@ -14,23 +14,20 @@ import (
 )
 
 func (m writing) profile(ctx context.Context, c Call, r *api.ProfileRequest) (*api.SummaryAnswer, error) {
-	return m.sumUp(ctx, c, "profile", r.Name, r.Text, r.Based, r.Fresh)
+	return m.sumUp(ctx, c, "profile", r.Name, r.Text, r.Based)
 }
 
 func (m writing) project(ctx context.Context, c Call, r *api.ProjectRequest) (*api.SummaryAnswer, error) {
-	return m.sumUp(ctx, c, "project", r.Name, r.Text, r.Based, r.Fresh)
+	return m.sumUp(ctx, c, "project", r.Name, r.Text, r.Based)
 }
 
 // sumUp writes a summary to one of the subject's files and replaces the summary
 // with the same name and visibility. Because a summary speaks for the subject,
 // sumUp needs a private context even for a new name.
-func (m writing) sumUp(ctx context.Context, c Call, namespace, name, text string, b api.Based,
-	f api.Fresh) (*api.SummaryAnswer, error) {
+func (m writing) sumUp(ctx context.Context, c Call, namespace, name, text string,
+	b api.Based) (*api.SummaryAnswer, error) {
 	if m.Disabled {
 		return &api.SummaryAnswer{Disabled: true}, nil
-	}
-	if err := m.mayWrite(c); err != nil {
-		return nil, err
 	}
 	s := memory.Summary{
 		Title: strings.Join(strings.Fields(name), " "), Text: strings.Join(strings.Fields(text), " "),
@@ -51,9 +48,6 @@ func (m writing) sumUp(ctx context.Context, c Call, namespace, name, text string
 			return nil, api.Errorf(api.TooLarge, "%s has more than %d characters", given[0], maxNote).
 				WithHint("sum it up in a few sentences")
 		}
-	}
-	if _, err := m.sync(ctx, &c, f); err != nil {
-		return nil, err
 	}
 	dir, err := m.home(ctx, &c)
 	if err != nil {

@@ -12,10 +12,6 @@ func (m reading) related(ctx context.Context, c Call, r *api.RelatedRequest) (*a
 	if (r.Path == "") == (r.ID == "") {
 		return nil, api.Errorf(api.Invalid, "either path or id is needed")
 	}
-	synced, err := m.sync(ctx, &c, r.Fresh)
-	if err != nil {
-		return nil, err
-	}
 	var doc *memory.Document
 	var entries []*memory.Entry
 	if r.ID != "" {
@@ -37,7 +33,7 @@ func (m reading) related(ctx context.Context, c Call, r *api.RelatedRequest) (*a
 		}
 	}
 	answer := &api.RelatedAnswer{Path: doc.Place.Path, To: []api.LinkTo{}, From: []api.LinkFrom{},
-		Index: m.state(c, synced)}
+		Index: m.state(c)}
 	shown := doc.Shown(c.View)
 	for _, e := range entries {
 		for _, l := range e.Links {

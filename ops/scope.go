@@ -1,6 +1,8 @@
 package ops
 
 import (
+	"time"
+
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/memory"
 )
@@ -61,7 +63,7 @@ func (m *Memory) call(by api.Caller) (Call, error) {
 		Whole: fixed == nil && subject == m.Owner && context == memory.Private,
 		Fixed: fixed,
 
-		anonymous: fixed == nil && !by.AsOwner && !by.Model && s == api.Scope{},
+		anonymous: fixed == nil && !by.AsOwner && !by.Model && s == api.Scope{}, start: time.Now(),
 	}
 	return c, m.look(&c)
 }
@@ -93,6 +95,9 @@ func (c Call) meets(n api.Need) bool {
 	return true
 }
 
+// took returns the time since the start of the call in milliseconds.
+func (c Call) took() float64 { return float64(time.Since(c.start).Microseconds()) / 1000 }
+
 // A Call is the caller of one request, with resolved permissions.
 type Call struct {
 	Scope memory.Scope
@@ -107,4 +112,6 @@ type Call struct {
 
 	anonymous bool // no scope in the request and none fixed for the listener
 	degraded  bool // the index was incomplete when the view was made
+	synced    bool // the index contains everything saved before the call
+	start     time.Time
 }

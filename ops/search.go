@@ -54,7 +54,7 @@ func (m reading) search(ctx context.Context, c Call, r *api.SearchRequest) (*api
 	if err != nil {
 		return nil, err
 	}
-	return m.find(ctx, c, q, r.AsOf, r.Fresh, *r.Count)
+	return m.find(ctx, c, q, r.AsOf, *r.Count)
 }
 
 func (m reading) recent(ctx context.Context, c Call, r *api.RecentRequest) (*api.SearchAnswer, error) {
@@ -67,7 +67,7 @@ func (m reading) recent(ctx context.Context, c Call, r *api.RecentRequest) (*api
 		from = m.now()
 	}
 	q.Filter.Since = from.Add(-time.Duration(*r.Hours * float64(time.Hour)))
-	answer, err := m.find(ctx, c, q, r.AsOf, r.Fresh, true)
+	answer, err := m.find(ctx, c, q, r.AsOf, true)
 	if err == nil && answer.Total == 0 && answer.Note == nothing(c) {
 		answer.Note = fmt.Sprintf("%s; entries of the last %g h were looked at", answer.Note, *r.Hours)
 	}
@@ -75,9 +75,7 @@ func (m reading) recent(ctx context.Context, c Call, r *api.RecentRequest) (*api
 }
 
 // find runs a query on the index.
-func (m reading) find(ctx context.Context, c Call, q index.Query, asOf string, f api.Fresh,
-	count bool) (*api.SearchAnswer, error) {
-	start := time.Now()
+func (m reading) find(ctx context.Context, c Call, q index.Query, asOf string, count bool) (*api.SearchAnswer, error) {
 	var err error
 	q.AsOf, _, err = m.times("as_of", asOf)
 	if err != nil {
@@ -85,10 +83,6 @@ func (m reading) find(ctx context.Context, c Call, q index.Query, asOf string, f
 	}
 	if q.AsOf.IsZero() {
 		q.AsOf = m.now().UTC().Truncate(time.Second)
-	}
-	synced, err := m.sync(ctx, &c, f)
-	if err != nil {
-		return nil, err
 	}
 	asked := time.Now()
 	result, err := m.Index.Search(ctx, c.View, q)
@@ -98,7 +92,7 @@ func (m reading) find(ctx context.Context, c Call, q index.Query, asOf string, f
 	m.queries.Add(time.Since(asked))
 	answer := &api.SearchAnswer{
 		Hits: make([]api.Hit, len(result.Hits)), Total: result.Total, AsOf: q.AsOf.UTC(), Note: result.Note,
-		Index: m.state(c, synced), TookMS: milliseconds(time.Since(start)),
+		Index: m.state(c), TookMS: c.took(),
 	}
 	answer.Index.Degraded = answer.Index.Degraded || result.Degraded
 	for i, h := range result.Hits {
@@ -127,8 +121,6 @@ func nothing(c Call) string {
 	}
 	return "nothing matches"
 }
-
-func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
 func hitOf(c Call, h index.Hit) api.Hit {
 	doc, e := h.Doc, h.Entry

@@ -29,14 +29,11 @@ func (m writing) session(ctx context.Context, c Call, r *api.SessionRequest) (*a
 		answer.Disabled = true
 		return answer, nil
 	}
-	if err := m.mayAdd(c); err != nil {
-		return nil, err
-	}
 	d, err := m.readDraft(c, r, answer)
 	if err != nil {
 		return nil, err
 	}
-	if _, err := m.sync(ctx, &c, api.Fresh{Sync: new(true)}); err != nil {
+	if err := m.sync(ctx, &c); err != nil {
 		return nil, err
 	}
 	group := ""

@@ -19,9 +19,6 @@ func (m writing) todo(ctx context.Context, c Call, r *api.TodoRequest) (*api.Tod
 	if m.Disabled {
 		return &api.TodoAnswer{Changed: []api.TodoPlace{}, Left: []api.Skipped{}, DryRun: r.DryRun, Disabled: true}, nil
 	}
-	if err := m.mayWrite(c); err != nil {
-		return nil, err
-	}
 	if m.Todos == nil {
 		return nil, api.Errorf(api.Unavailable, "nothing can be written").WithHint("status says why")
 	}
@@ -32,12 +29,8 @@ func (m writing) todo(ctx context.Context, c Call, r *api.TodoRequest) (*api.Tod
 	if !plan && (r.ID == "") == (r.Text == "") {
 		return nil, api.Errorf(api.Invalid, "either id or text is needed")
 	}
-	synced, err := m.sync(ctx, &c, r.Fresh)
-	if err != nil {
-		return nil, err
-	}
 	answer := &api.TodoAnswer{Changed: []api.TodoPlace{}, Left: []api.Skipped{}, DryRun: r.DryRun,
-		Index: m.state(c, synced)}
+		Index: m.state(c)}
 	if plan {
 		answer.Plan = m.todoPlan(c)
 		return answer, nil

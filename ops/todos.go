@@ -24,10 +24,6 @@ type taskCopy struct {
 }
 
 func (m reading) todos(ctx context.Context, c Call, r *api.TodosRequest) (*api.TodosAnswer, error) {
-	synced, err := m.sync(ctx, &c, r.Fresh)
-	if err != nil {
-		return nil, err
-	}
 	oldest, newest := "", m.day(1)
 	if r.Days > 0 {
 		oldest = m.day(1 - r.Days)
@@ -39,7 +35,7 @@ func (m reading) todos(ctx context.Context, c Call, r *api.TodosRequest) (*api.T
 	for doc, shown := range m.readable(c, hasTasks) {
 		copies = append(copies, tasksOf(c, doc, shown, r.Section)...)
 	}
-	answer := &api.TodosAnswer{Todos: []api.Todo{}, Index: m.state(c, synced)}
+	answer := &api.TodosAnswer{Todos: []api.Todo{}, Index: m.state(c)}
 	var all []api.Todo
 	for _, copies := range grouped(c, copies) {
 		t := todoOf(copies)

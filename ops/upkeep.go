@@ -14,7 +14,6 @@ import (
 const maxSync = 10 * time.Minute
 
 func (m writing) syncOp(ctx context.Context, c Call, r *api.SyncRequest) (*api.SyncAnswer, error) {
-	start := time.Now()
 	timeout, err := time.ParseDuration(r.Timeout)
 	if err != nil || timeout < 0 || timeout > maxSync {
 		return nil, api.Errorf(api.Invalid, "timeout: %q is not a duration such as 500ms or 10s, up to 10m", r.Timeout)
@@ -25,13 +24,10 @@ func (m writing) syncOp(ctx context.Context, c Call, r *api.SyncRequest) (*api.S
 		return nil, api.Errorf(api.Unavailable, "not everything is indexed yet").
 			WithHint("ask again, or with a longer timeout")
 	}
-	answer := &api.SyncAnswer{Synced: true, TookMS: milliseconds(time.Since(start))}
-	answer.Revision = m.state(c, true).Revision
-	return answer, nil
+	return &api.SyncAnswer{Synced: true, Revision: m.state(c).Revision, TookMS: c.took()}, nil
 }
 
-func (m writing) rebuild(ctx context.Context, _ Call, _ *api.RebuildRequest) (*api.RebuildAnswer, error) {
-	start := time.Now()
+func (m writing) rebuild(ctx context.Context, c Call, _ *api.RebuildRequest) (*api.RebuildAnswer, error) {
 	err := m.Keeper.Rebuild(ctx)
 	if errors.Is(err, index.ErrRebuilding) {
 		return nil, api.Errorf(api.Busy, "a rebuild is under way").WithHint("try again when it has ended")
@@ -39,7 +35,7 @@ func (m writing) rebuild(ctx context.Context, _ Call, _ *api.RebuildRequest) (*a
 	if err != nil {
 		return nil, err
 	}
-	return &api.RebuildAnswer{Entries: m.Index.Status().Entries, TookMS: milliseconds(time.Since(start))}, nil
+	return &api.RebuildAnswer{Entries: m.Index.Status().Entries, TookMS: c.took()}, nil
 }
 
 // A Change is an event with the records of its file before and after. An event

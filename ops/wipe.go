@@ -29,9 +29,6 @@ func (m writing) wipeSubject(ctx context.Context, c Call, r *api.WipeRequest) (*
 		answer.Disabled = true
 		return answer, nil
 	}
-	if err := m.mayWrite(c); err != nil {
-		return nil, err
-	}
 	switch {
 	case r.Confirm != c.Scope.Subject:
 		return nil, api.Errorf(api.Invalid, "confirm: %q is not the subject that is asked for", r.Confirm).
