@@ -69,12 +69,12 @@ func (c *Compactor) apply(ctx context.Context, doc *memory.Document, plan *Plan,
 // interrupted run.
 func (m *move) copy(ctx context.Context) error {
 	m.said = map[string]bool{}
-	for _, s := range m.plan.Steps {
+	for _, s := range m.plan.steps {
 		m.said[m.doc.Entries[s.entry].Norm] = true
 	}
 	have := m.have()
-	var steps []Step
-	for _, s := range m.plan.Steps {
+	var steps []step
+	for _, s := range m.plan.steps {
 		if o := originOf(m.doc, &m.doc.Entries[s.entry]); !have[o] {
 			have[o] = true
 			steps = append(steps, s)
@@ -103,7 +103,7 @@ func (m *move) copy(ctx context.Context) error {
 }
 
 // extend returns an archive file with copies added.
-func (m *move) extend(path string, old *vault.File, steps []Step) ([]byte, error) {
+func (m *move) extend(path string, old *vault.File, steps []step) ([]byte, error) {
 	if old == nil {
 		old = &vault.File{Path: path, Data: newArchive(m.subject), ModTime: m.terms.Now}
 	}
@@ -147,7 +147,7 @@ func (m *move) remove(ctx context.Context) (int, error) {
 	gone := 0
 	_, err := m.Writer.Write(ctx, vault.Change{
 		Path: m.plan.Path, Cause: "compact", Asked: m.asked, Group: m.group,
-		Reason: fmt.Sprintf("%s moved to %s", count(len(m.plan.Steps)), m.dir),
+		Reason: fmt.Sprintf("%s moved to %s", count(len(m.plan.steps)), m.dir),
 		Edit: func(old *vault.File) (text []byte, err error) {
 			if old == nil {
 				return nil, nil // the file is gone and the archive keeps a duplicate
@@ -171,12 +171,12 @@ func (m *move) without(old vault.File) (text []byte, gone int, err error) {
 		plan = PlanFile(doc, m.terms)
 	}
 	planned := map[string]bool{}
-	for _, s := range m.plan.Steps {
+	for _, s := range m.plan.steps {
 		planned[s.ID] = true
 	}
 	have := m.have()
 	var entries []int
-	for _, s := range plan.Steps {
+	for _, s := range plan.steps {
 		if planned[s.ID] && have[originOf(doc, &doc.Entries[s.entry])] {
 			entries = append(entries, s.entry)
 		}

@@ -6,12 +6,13 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/memory"
 )
 
 // choose selects the entries to remove.
 func (p *planner) choose() {
-	p.size, p.plan.Steps = p.plan.Before, p.plan.Steps[:0]
+	p.size, p.plan.steps = p.plan.Before, p.plan.steps[:0]
 	p.room = max(1, int(p.MaxLoss*float64(p.size.Items)))
 	for i := range p.items {
 		p.items[i].gone = false
@@ -23,14 +24,10 @@ func (p *planner) choose() {
 // unstick protects the selected entries that cannot be removed after all. It
 // reports whether there are any, so that the selection must be repeated.
 func (p *planner) unstick() bool {
-	if p.Stuck == nil || len(p.plan.Steps) == 0 {
+	if p.Stuck == nil || len(p.plan.steps) == 0 {
 		return false
 	}
-	entries := make([]int, len(p.plan.Steps))
-	for i, s := range p.plan.Steps {
-		entries[i] = s.entry
-	}
-	stuck := p.Stuck(p.doc, entries)
+	stuck := p.Stuck(p.doc, p.plan.entries())
 	for i := range p.items {
 		if c := &p.items[i]; slices.Contains(stuck, c.entry) {
 			c.protected = "what stands around it would run together"
@@ -47,15 +44,15 @@ func (p *planner) gather() {
 		if e.Block != memory.Item {
 			continue
 		}
-		var use Use
+		uses := 0.0
 		if p.Uses != nil {
-			use = p.Uses(e.ID)
+			uses = p.Uses(e.ID)
 		}
 		links := 0
 		if p.Links != nil {
 			links = p.Links(e.ID)
 		}
-		c := candidate{entry: i, e: e, score: scoreOf(e, use, links, p.Now)}
+		c := candidate{entry: i, e: e, score: scoreOf(e, uses, links, p.Now)}
 		switch {
 		case hasOpen(e):
 			c.protected = "open task"
@@ -91,10 +88,10 @@ func (p *planner) protect() {
 			cmp.Compare(b.score.Total, a.score.Total),
 			b.e.Time.Compare(a.e.Time), cmp.Compare(a.entry, b.entry))
 	})
-	var sum Size
+	var sum api.CompactSize
 	for _, c := range order {
-		with := Size{sum.Items + 1, sum.Characters + weight(p.doc, c.e)}
-		if half := (Size{2 * with.Items, 2 * with.Characters}); p.Limit.over(half, 1) {
+		with := api.CompactSize{Items: sum.Items + 1, Characters: sum.Characters + weight(p.doc, c.e)}
+		if half := (api.CompactSize{Items: 2 * with.Items, Characters: 2 * with.Characters}); over(p.Limit, half, 1) {
 			continue
 		}
 		sum, c.protected = with, "important"
@@ -168,7 +165,7 @@ func (p *planner) merge() {
 	for i := range p.items {
 		c := &p.items[i]
 		if other := newest[key(c)]; other != nil && other != c && !alone(c) && !shielded(c.e) && c.protected == "" {
-			p.take(c, Merge, fmt.Sprintf("the same as line %d, which is newer", other.e.Line))
+			p.take(c, api.Merge, fmt.Sprintf("the same as line %d, which is newer", other.e.Line))
 		}
 	}
 }
@@ -188,38 +185,38 @@ func (p *planner) trim() {
 	slices.SortFunc(first, byScore)
 	slices.SortFunc(rest, byScore)
 	for _, c := range first {
-		if p.Limit.over(p.size, 1) {
-			p.take(c, Trim, c.reason)
+		if over(p.Limit, p.size, 1) {
+			p.take(c, api.Trim, c.reason)
 		}
 	}
 	times := 1 // multiple of the limit above which scores alone decide
 	if !p.learned {
 		times = 2
 	}
-	useless := p.Limit.over(p.fixed(), 1)
+	useless := over(p.Limit, p.fixed(), 1)
 	for _, c := range rest {
-		if p.Limit.over(p.size, times) && !useless {
-			p.take(c, Trim, "lowest score")
+		if over(p.Limit, p.size, times) && !useless {
+			p.take(c, api.Trim, "lowest score")
 		}
 	}
 	left := func(c *candidate) bool { return !c.gone && c.protected == "" }
 	switch {
-	case !p.Limit.over(p.size, 1):
-		p.plan.State = Within
-		if p.Limit.share(p.size) >= nearShare {
-			p.plan.State = Near
+	case !over(p.Limit, p.size, 1):
+		p.plan.State = api.Within
+		if share(p.Limit, p.size) >= nearShare {
+			p.plan.State = api.Near
 		}
-	case p.Limit.over(p.fixed(), 1):
-		p.plan.State = OverLimit
-	case slices.ContainsFunc(first, left) || p.Limit.over(p.size, times):
-		p.plan.State = More
+	case over(p.Limit, p.fixed(), 1):
+		p.plan.State = api.OverLimit
+	case slices.ContainsFunc(first, left) || over(p.Limit, p.size, times):
+		p.plan.State = api.More
 	default:
-		p.plan.State = Waiting
+		p.plan.State = api.Waiting
 	}
 }
 
 // fixed returns the size of the part of the file that must stay.
-func (p *planner) fixed() Size {
+func (p *planner) fixed() api.CompactSize {
 	s := p.size
 	for i := range p.items {
 		if c := &p.items[i]; !c.gone && c.protected == "" {
@@ -236,11 +233,10 @@ func byScore(a, b *candidate) int {
 
 // take selects an item for removal, if the run's quota and the archive allow
 // it.
-func (p *planner) take(c *candidate, action Action, reason string) {
+func (p *planner) take(c *candidate, action, reason string) {
 	if p.room == 0 {
 		return
 	}
-	step := p.step(c, action, reason)
 	if p.Copy != nil && c.copy == nil {
 		var err error
 		c.copy, err = p.Copy(p.doc, c.e)
@@ -249,10 +245,9 @@ func (p *planner) take(c *candidate, action Action, reason string) {
 			return
 		}
 	}
-	step.copy = c.copy
 	c.gone = true
 	p.room--
 	p.size.Items--
 	p.size.Characters -= weight(p.doc, c.e)
-	p.plan.Steps = append(p.plan.Steps, step)
+	p.plan.steps = append(p.plan.steps, step{p.step(c, action, reason), c.entry, c.copy})
 }

@@ -8,6 +8,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/tools/txtar"
+
+	"github.com/memwatchd/memwatchd/api"
 )
 
 // unpicture decodes the bytes that an archive cannot represent: ␍ is a carriage
@@ -49,7 +51,7 @@ func TestCompactGolden(t *testing.T) {
 			}
 			r := newRoom(t, t.TempDir(), files)
 			r.MaxLoss = terms.MaxLoss
-			r.Limits = []Limit{terms.Limit}
+			r.Limits = []api.CompactLimit{terms.Limit}
 			r.Limits[0].Pattern = "**/{_index,MEMORY}.md"
 			r.compact(Request{})
 			shown := func(mark string) {

@@ -28,6 +28,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/memory"
 	"github.com/memwatchd/memwatchd/vault"
 	"github.com/memwatchd/memwatchd/vault/journal"
@@ -64,10 +65,10 @@ type Compactor struct {
 	// Nil disables the count.
 	Links func(context.Context, *memory.Document) (map[string]int, error)
 
-	Host    string  // name of this machine, used in the names of archives: see [HostName]
-	Limits  []Limit // the first match applies; DefaultLimits when nil
-	Soft    []Limit // limits that only cause hints; SoftLimits when nil
-	MaxLoss float64 // maximum share of a file's items removed by one run; always allows one item, and only one when zero
+	Host    string             // name of this machine, used in the names of archives: see [HostName]
+	Limits  []api.CompactLimit // the first match applies
+	Soft    []api.CompactLimit // limits that only cause hints
+	MaxLoss float64            // maximum share of a file's items removed by one run; always allows one item, and only one when zero
 
 	Location *time.Location   // time zone of the months of archives; UTC when nil
 	Now      func() time.Time // time.Now when nil
@@ -113,7 +114,7 @@ func (c *Compactor) Compact(ctx context.Context, r Request) (*Report, error) {
 	slices.Sort(paths)
 	found := false
 	for _, path := range paths {
-		limit, ok := matching(c.limits(), path)
+		limit, ok := matching(c.Limits, path)
 		if !ok || !asked(r.Path, path) {
 			continue
 		}
@@ -134,7 +135,7 @@ func (c *Compactor) Compact(ctx context.Context, r Request) (*Report, error) {
 		if err := c.carryOut(ctx, doc, plan, terms, r, report); err != nil {
 			return report, fmt.Errorf("compact: %w", err)
 		}
-		if len(plan.Steps) > 0 || plan.Problem != "" || plan.State != Within || r.Path != "" || r.Explain {
+		if len(plan.Steps) > 0 || plan.Problem != "" || plan.State != api.Within || r.Path != "" || r.Explain {
 			report.Plans = append(report.Plans, plan)
 		}
 	}
@@ -149,7 +150,7 @@ func asked(pattern, path string) bool {
 	if pattern == "" || path == pattern || strings.HasPrefix(path, strings.TrimSuffix(pattern, "/")+"/") {
 		return true
 	}
-	_, ok := matching([]Limit{{Pattern: pattern}}, path)
+	_, ok := matching([]api.CompactLimit{{Pattern: pattern}}, path)
 	return ok
 }
 
@@ -164,11 +165,7 @@ func (c *Compactor) carryOut(ctx context.Context, doc *memory.Document, plan *Pl
 		plan.Archive = c.archiveName(dir, terms.Now, 1)
 	}
 	if r.DryRun {
-		entries := make([]int, len(plan.Steps))
-		for i, s := range plan.Steps {
-			entries[i] = s.entry
-		}
-		if text, _ := c.takeOut(doc, entries); text != nil {
+		if text, _ := c.takeOut(doc, plan.entries()); text != nil {
 			plan.Hunks = journal.Hunks(doc.Source, text)
 		}
 		return nil
@@ -201,7 +198,7 @@ func (c *Compactor) carryOut(ctx context.Context, doc *memory.Document, plan *Pl
 }
 
 // terms returns the terms for planning a file.
-func (c *Compactor) terms(ctx context.Context, doc *memory.Document, limit Limit, now time.Time) (Terms, error) {
+func (c *Compactor) terms(ctx context.Context, doc *memory.Document, limit api.CompactLimit, now time.Time) (Terms, error) {
 	t := Terms{
 		Limit: limit, MaxLoss: c.MaxLoss, Now: now,
 		Copy: func(doc *memory.Document, e *memory.Entry) ([]byte, error) { return c.copyOf(doc, e, now) },
@@ -212,7 +209,7 @@ func (c *Compactor) terms(ctx context.Context, doc *memory.Document, limit Limit
 	}
 	if c.Uses != nil {
 		t.Since = c.Uses.Since()
-		t.Uses = func(id string) Use { return c.Uses.Of(doc.Place.Path, id, now) }
+		t.Uses = func(id string) float64 { return c.Uses.Of(doc.Place.Path, id, now) }
 	}
 	if c.Links != nil {
 		links, err := c.Links(ctx, doc)

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/memory"
 )
 
@@ -31,38 +32,27 @@ type CompressTerms struct {
 // ordered by day and path, and the equally old files that stay.
 type CompressPlan struct {
 	Files []Compressed
-	Stay  []DayStay
+	Stay  []api.DayStay
 }
 
-// Compressed is one file to summarize. The summarized entries move to the
-// archive. Entries with open tasks stay in the file.
+// Compressed is an [api.Compressed] with the text to write.
 type Compressed struct {
-	Day   string
-	From  string
-	To    string
-	Part  bool // entries with open tasks stay
-	Lines []SummaryLine
+	api.Compressed
 
+	lines           []summaryLine
 	archived, stays []byte // the two files that result from a split
 	subject         string // subject whose summary receives the lines
 }
 
-// A SummaryLine is the summary of those entries of one file that share a
-// project, or have none, and have the same readers.
-type SummaryLine struct {
-	Path       string // of the summary file
-	Project    string
-	Visibility string
-	Text       string // the sentences
-	Evidence   []string
-	Model      bool // a model wrote the sentences
-
+// A summaryLine is one of the lines of a file to summarize.
+type summaryLine struct {
+	api.SummaryLine
 	summary memory.Summary
 	notes   []string // input for a model
 }
 
 // inPrivate returns the same line with private visibility.
-func (s SummaryLine) inPrivate() SummaryLine {
+func (s summaryLine) inPrivate() summaryLine {
 	s.summary.Visibility = memory.PrivateOnly
 	s.Visibility = memory.PrivateOnly.String()
 	return s
@@ -84,12 +74,12 @@ func PlanCompress(docs []*memory.Document, t CompressTerms) CompressPlan {
 	slices.SortFunc(docs, func(a, b *memory.Document) int {
 		return cmp.Or(strings.Compare(a.Place.Day, b.Place.Day), strings.Compare(a.Place.Path, b.Place.Path))
 	})
-	plan := CompressPlan{Files: []Compressed{}, Stay: []DayStay{}}
+	plan := CompressPlan{Files: []Compressed{}, Stay: []api.DayStay{}}
 	taken := map[string]bool{}
 	for _, d := range docs {
 		f, err := compressFile(d, t, taken)
 		if err != nil {
-			plan.Stay = append(plan.Stay, DayStay{d.Place.Day, d.Place.Path, err.Error()})
+			plan.Stay = append(plan.Stay, api.DayStay{Day: d.Place.Day, Path: d.Place.Path, Reason: err.Error()})
 			continue
 		}
 		taken[f.To] = true
@@ -101,7 +91,9 @@ func PlanCompress(docs []*memory.Document, t CompressTerms) CompressPlan {
 // compressFile plans one file, where taken holds the archive paths that earlier
 // files use. An error describes why the file stays.
 func compressFile(d *memory.Document, t CompressTerms, taken map[string]bool) (*Compressed, error) {
-	f := &Compressed{Day: d.Place.Day, From: d.Place.Path, subject: d.Front.SubjectID}
+	f := &Compressed{
+		Compressed: api.Compressed{Day: d.Place.Day, From: d.Place.Path}, subject: d.Front.SubjectID,
+	}
 	if memory.ValidSubject(f.subject) != nil {
 		f.subject = cmp.Or(t.Layout.Owner, "owner")
 	}
@@ -139,9 +131,12 @@ func compressFile(d *memory.Document, t CompressTerms, taken map[string]bool) (*
 	if err != nil {
 		return nil, err
 	}
-	f.Lines, err = summaryLines(d, gone, f.subject, t)
+	f.lines, err = summaryLines(d, gone, f.subject, t)
 	if err != nil {
 		return nil, err
+	}
+	for _, l := range f.lines {
+		f.Lines = append(f.Lines, l.SummaryLine)
 	}
 	return f, nil
 }
@@ -179,7 +174,7 @@ func (f *Compressed) place(d *memory.Document, t CompressTerms, taken map[string
 }
 
 // summaryLines returns the summary lines for some entries of a file.
-func summaryLines(d *memory.Document, entries []int, subject string, t CompressTerms) ([]SummaryLine, error) {
+func summaryLines(d *memory.Document, entries []int, subject string, t CompressTerms) ([]summaryLine, error) {
 	type about struct {
 		project    string
 		visibility memory.Visibility
@@ -207,7 +202,7 @@ func summaryLines(d *memory.Document, entries []int, subject string, t CompressT
 	slices.SortFunc(order, func(a, b about) int {
 		return cmp.Or(strings.Compare(a.project, b.project), cmp.Compare(a.visibility, b.visibility))
 	})
-	var lines []SummaryLine
+	var lines []summaryLine
 	for _, a := range order {
 		chosen := choose(d, groups[a])
 		if len(chosen) == 0 {
@@ -217,13 +212,13 @@ func summaryLines(d *memory.Document, entries []int, subject string, t CompressT
 		for i, s := range chosen {
 			of[i] = s.entry
 		}
-		line, err := summaryLine(d, of, join(chosen), subject, a.project, a.visibility, t.Layout)
+		line, err := newLine(d, of, join(chosen), subject, a.project, a.visibility, t.Layout)
 		if err != nil {
 			return nil, err
 		}
 		notes, told := t.Summarizer.notes(d, groups[a], a.visibility)
 		if said := t.Summarizer.known(notes); said != "" {
-			if better, err := summaryLine(d, told, said, subject, a.project, a.visibility, t.Layout); err == nil {
+			if better, err := newLine(d, told, said, subject, a.project, a.visibility, t.Layout); err == nil {
 				line, line.Model = better, true
 			}
 		}
@@ -236,14 +231,14 @@ func summaryLines(d *memory.Document, entries []int, subject string, t CompressT
 	return lines, nil
 }
 
-// summaryLine returns the summary line for some entries and checks that its
+// newLine returns the summary line for some entries and checks that its
 // text parses as intended.
-func summaryLine(d *memory.Document, entries []int, text, subject, project string, v memory.Visibility,
-	l *memory.Layout) (SummaryLine, error) {
-	s := SummaryLine{
+func newLine(d *memory.Document, entries []int, text, subject, project string, v memory.Visibility,
+	l *memory.Layout) (summaryLine, error) {
+	s := summaryLine{SummaryLine: api.SummaryLine{
 		Path: "_longterms/" + memory.SubjectDir(subject) + "/profile.md", Project: project, Visibility: v.String(),
 		Text: text,
-	}
+	}}
 	title := d.Place.Day
 	if d.Place.Kind == memory.Session {
 		title += "/" + d.Place.Session

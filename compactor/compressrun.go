@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/memory"
 	"github.com/memwatchd/memwatchd/vault"
 )
@@ -43,8 +44,8 @@ type Compress struct {
 // A CompressReport is the result of a run.
 type CompressReport struct {
 	Plan    CompressPlan
-	Applied int       // files summarized and archived
-	Left    []DayStay // files that could not be processed this time
+	Applied int           // files summarized and archived
+	Left    []api.DayStay // files that could not be processed this time
 }
 
 // errOtherwise reports that the file no longer matches the plan.
@@ -123,7 +124,7 @@ func (c *Compress) Run(ctx context.Context, cutoff time.Duration, asked bool) (*
 	if err != nil {
 		return nil, err
 	}
-	report := &CompressReport{Plan: plan, Left: []DayStay{}}
+	report := &CompressReport{Plan: plan, Left: []api.DayStay{}}
 	if len(plan.Files) > 0 && c.Claim != nil {
 		if err := c.Claim(ctx, asked); err != nil {
 			return report, err
@@ -137,7 +138,8 @@ func (c *Compress) Run(ctx context.Context, cutoff time.Duration, asked bool) (*
 		case errors.Is(err, vault.ErrOff), errors.Is(err, vault.ErrRoot):
 			return report, err
 		case err != nil:
-			report.Left = append(report.Left, DayStay{plan.Files[i].Day, plan.Files[i].From, err.Error()})
+			report.Left = append(report.Left,
+				api.DayStay{Day: plan.Files[i].Day, Path: plan.Files[i].From, Reason: err.Error()})
 		default:
 			report.Applied++
 		}
@@ -157,7 +159,7 @@ type compression struct {
 // file summarizes and archives one file.
 func (c *compression) file(f *Compressed) error {
 	var targets []string
-	for _, l := range f.Lines {
+	for _, l := range f.lines {
 		if !slices.Contains(targets, l.Path) {
 			targets = append(targets, l.Path)
 		}
@@ -230,8 +232,8 @@ func (c *compression) sumUp(f *Compressed, target string, old *vault.File) ([]by
 	if doc.Claim != "" && doc.Claim != f.subject {
 		return nil, fmt.Errorf("%s is another subject's", target)
 	}
-	var missing []SummaryLine
-	for _, l := range f.Lines {
+	var missing []summaryLine
+	for _, l := range f.lines {
 		closed := l.inPrivate()
 		switch has := slices.ContainsFunc(doc.Entries,
 			func(e memory.Entry) bool { return l.summary.Is(&e) || closed.summary.Is(&e) }); {
@@ -257,7 +259,7 @@ func (c *compression) sumUp(f *Compressed, target string, old *vault.File) ([]by
 }
 
 // withLines returns a summary file with additional lines.
-func withLines(doc *memory.Document, lines []SummaryLine, parse func([]byte) *memory.Document) ([]byte, error) {
+func withLines(doc *memory.Document, lines []summaryLine, parse func([]byte) *memory.Document) ([]byte, error) {
 	r := doc.Revise()
 	for i := range lines {
 		r.Append(lines[i].summary.Section(), lines[i].summary.String())
@@ -285,8 +287,8 @@ func (c *compression) asPlanned(f *Compressed, now *vault.File) error {
 	if err != nil {
 		return err
 	}
-	same := slices.EqualFunc(f.Lines, g.Lines,
-		func(a, b SummaryLine) bool { return a.Path == b.Path && a.summary.String() == b.summary.String() })
+	same := slices.EqualFunc(f.lines, g.lines,
+		func(a, b summaryLine) bool { return a.Path == b.Path && a.summary.String() == b.summary.String() })
 	if !same || f.Part != g.Part || f.subject != g.subject || !bytes.Equal(f.archived, g.archived) ||
 		!bytes.Equal(f.stays, g.stays) {
 		return errOtherwise

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/memory"
 	"github.com/memwatchd/memwatchd/vault"
 )
@@ -19,9 +20,9 @@ import (
 func TestOnDisk(t *testing.T) {
 	for _, test := range []struct {
 		name string
-		run  func(t *testing.T, d *disk, tr *tree) (applied, planned int, left []DayStay)
+		run  func(t *testing.T, d *disk, tr *tree) (applied, planned int, left []api.DayStay)
 	}{
-		{"olddays", func(t *testing.T, d *disk, tr *tree) (int, int, []DayStay) {
+		{"olddays", func(t *testing.T, d *disk, tr *tree) (int, int, []api.DayStay) {
 			o := oldDays(tr)
 			o.Files, o.Paths, o.Mover = d, d.paths, d.writer
 			r, err := o.Run(t.Context(), false)
@@ -30,7 +31,7 @@ func TestOnDisk(t *testing.T) {
 			}
 			return len(r.Moved), len(r.Plan.Moves), r.Left
 		}},
-		{"compress", func(t *testing.T, d *disk, tr *tree) (int, int, []DayStay) {
+		{"compress", func(t *testing.T, d *disk, tr *tree) (int, int, []api.DayStay) {
 			c := compressing(tr)
 			c.Files, c.Disk, c.Paths, c.Mover, c.Writer = d, d, d.paths, d.writer, d.writer
 			r, err := c.Run(t.Context(), 0, false)

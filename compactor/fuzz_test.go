@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/tools/txtar"
 
+	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/memory"
 	"github.com/memwatchd/memwatchd/vault"
 )
@@ -41,7 +42,7 @@ func FuzzArchive(f *testing.F) {
 		}
 		c := &Compactor{Parse: parse, Logger: slog.New(slog.DiscardHandler)}
 		doc := parse(vault.File{Path: indexPath, Data: src, ModTime: oldTime})
-		terms, err := c.terms(t.Context(), doc, Limit{Items: 1}, oldTime.AddDate(1, 0, 0))
+		terms, err := c.terms(t.Context(), doc, api.CompactLimit{Items: 1}, oldTime.AddDate(1, 0, 0))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -50,7 +51,7 @@ func FuzzArchive(f *testing.F) {
 		if len(plan.Steps) == 0 {
 			return
 		}
-		if plan.State == LeftAlone {
+		if plan.State == api.LeftAlone {
 			t.Fatalf("%d go from a file that is left alone", len(plan.Steps))
 		}
 
@@ -59,7 +60,7 @@ func FuzzArchive(f *testing.F) {
 		inArchive := func(b []byte) *memory.Document { return parse(vault.File{Path: path, Data: b, ModTime: oldTime}) }
 		var list []placing
 		var entries []int
-		for _, s := range plan.Steps {
+		for _, s := range plan.steps {
 			list = append(list, placing{heading(indexPath, s.Section), s.copy})
 			entries = append(entries, s.entry)
 		}
@@ -95,7 +96,7 @@ func FuzzArchive(f *testing.F) {
 		}
 
 		// Back into the file.
-		for _, s := range plan.Steps {
+		for _, s := range plan.steps {
 			e := &doc.Entries[s.entry]
 			b := &back{Compactor: c, origin: originOf(doc, e), archive: path, visibility: e.Partition.Visibility}
 			text, err := b.insert(&vault.File{Path: indexPath, Data: without, ModTime: oldTime})

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/tools/txtar"
 
+	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/memory"
 	"github.com/memwatchd/memwatchd/vault"
 )
@@ -194,7 +195,7 @@ func TestLargeFilesComeWithinTheirLimits(t *testing.T) {
 				r := newRoom(t, t.TempDir(), []txtar.File{{Name: indexPath, Data: []byte(longtermFile(random, n, words))}})
 				// Add the characters of the content that is never removed.
 				_, text := parts(r.index())
-				r.Limits = []Limit{{Pattern: "_longterms/*/_index.md", Items: 100, Characters: 8000 + len(strings.Join(text, ""))}}
+				r.Limits = []api.CompactLimit{{Pattern: "_longterms/*/_index.md", Items: 100, Characters: 8000 + len(strings.Join(text, ""))}}
 				first := r.index()
 				all, rest := parts(first)
 				protected := protectedIn(first)
@@ -231,7 +232,7 @@ func TestLargeFilesComeWithinTheirLimits(t *testing.T) {
 					r.now = r.now.AddDate(0, 0, 1)
 				}
 				size := Measure(r.index())
-				if r.Limits[0].over(size, 1) || r.Limits[0].share(size) < 0.7 {
+				if over(r.Limits[0], size, 1) || share(r.Limits[0], size) < 0.7 {
 					t.Errorf("after %d runs: %+v", runs, size)
 				}
 				if doc := r.index(); doc.Front.Tasks == "0/9999" {
@@ -323,7 +324,7 @@ func TestFailuresLoseNothing(t *testing.T) {
 // archive of the previous run.
 func TestFreshArchivesAreKnown(t *testing.T) {
 	r := newRoom(t, t.TempDir(), []txtar.File{{Name: indexPath, Data: []byte("- one\n- two\n- [x] three\n")}})
-	r.Limits, r.Paths = []Limit{{Pattern: "**/_index.md", Items: 2}}, func() []string { return []string{indexPath} }
+	r.Limits, r.Paths = []api.CompactLimit{{Pattern: "**/_index.md", Items: 2}}, func() []string { return []string{indexPath} }
 	all, _ := parts(r.index())
 	r.before = func(c vault.Change) error {
 		if c.Path == indexPath {
@@ -354,7 +355,7 @@ func TestWhatChangesMeanwhileStays(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			r := newRoom(t, t.TempDir(), []txtar.File{{Name: indexPath, Data: []byte(text)}})
-			r.Limits = []Limit{{Pattern: "**/_index.md", Items: 4}}
+			r.Limits = []api.CompactLimit{{Pattern: "**/_index.md", Items: 4}}
 			r.before = func(c vault.Change) error {
 				if c.Path == indexPath {
 					r.save(indexPath, test.now)
@@ -369,7 +370,7 @@ func TestWhatChangesMeanwhileStays(t *testing.T) {
 	}
 	t.Run("the archive is gone", func(t *testing.T) {
 		r := newRoom(t, t.TempDir(), []txtar.File{{Name: indexPath, Data: []byte(text)}})
-		r.Limits = []Limit{{Pattern: "**/_index.md", Items: 4}}
+		r.Limits = []api.CompactLimit{{Pattern: "**/_index.md", Items: 4}}
 		r.before = func(c vault.Change) error {
 			if c.Path == indexPath {
 				r.save("_longterms/acct_42/_archive/2026-03.desk.md", "- something else\n")
@@ -388,7 +389,7 @@ func TestArchivesAreContinued(t *testing.T) {
 	long := strings.Repeat("many words ", maxArchive/4/11)
 	text := fmt.Sprintf("- 1 %s\n- 2 %s\n- 3 %s\n- 4 %s\n- 5 %s\n- 6 %s\n- 7\n", long, long, long, long, long, long)
 	r := newRoom(t, t.TempDir(), []txtar.File{{Name: indexPath, Data: []byte(text)}})
-	r.Limits, r.MaxLoss = []Limit{{Pattern: "**/_index.md", Items: 1}}, 0
+	r.Limits, r.MaxLoss = []api.CompactLimit{{Pattern: "**/_index.md", Items: 1}}, 0
 	all, _ := parts(r.index())
 	for range 5 {
 		r.compact(Request{})
@@ -440,7 +441,7 @@ func TestPlansAreForWhatIsAsked(t *testing.T) {
 		{Name: "_longterms/a/_index.md", Data: []byte("- one\n- two\n")}, {Name: "_longterms/b/_index.md", Data: []byte("- one\n- two\n")},
 		{Name: "_longterms/c/_index.md", Data: []byte("- one\n")}, {Name: "MEMORY.md", Data: []byte("- one\n- two\n")},
 	})
-	r.Limits = []Limit{{Pattern: "_longterms/*/_index.md", Items: 1}}
+	r.Limits = []api.CompactLimit{{Pattern: "_longterms/*/_index.md", Items: 1}}
 	for asked, want := range map[string]string{
 		"": "a b c", "_longterms/a/_index.md": "a", "_longterms/a": "a", "_longterms/a/": "a", "_longterms/{a,b}/*.md": "a b", "_longterms/c": "c", "_longterms": "a b c",
 	} {

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/memory"
 )
 
@@ -22,11 +23,11 @@ const (
 
 // A Fill describes how full a limited file is.
 type Fill struct {
-	Path  string  `json:"path"`
-	Size  Size    `json:"size"`
-	Limit Limit   `json:"limit"`
-	Soft  bool    `json:"soft,omitempty"` // this limit never causes trimming
-	Share float64 `json:"share"`          // 1 is at the limit
+	Path  string
+	Size  api.CompactSize
+	Limit api.CompactLimit
+	Soft  bool    // this limit never causes trimming
+	Share float64 // 1 is at the limit
 }
 
 // Hint returns a hint for users who may tidy up the file, or "" if the file is
@@ -63,24 +64,10 @@ type fills struct {
 	of map[string]Fill
 }
 
-func (c *Compactor) limits() []Limit {
-	if c.Limits != nil {
-		return c.Limits
-	}
-	return DefaultLimits()
-}
-
-func (c *Compactor) soft() []Limit {
-	if c.Soft != nil {
-		return c.Soft
-	}
-	return SoftLimits()
-}
-
 // Limited reports whether a hard or soft limit applies to a path.
 func (c *Compactor) Limited(path string) bool {
-	_, hard := matching(c.limits(), path)
-	_, soft := matching(c.soft(), path)
+	_, hard := matching(c.Limits, path)
+	_, soft := matching(c.Soft, path)
 	return hard || soft
 }
 
@@ -90,16 +77,16 @@ func (c *Compactor) FillOf(doc *memory.Document) (Fill, bool) {
 		return Fill{}, false
 	}
 	path := doc.Place.Path
-	limit, ok := matching(c.limits(), path)
+	limit, ok := matching(c.Limits, path)
 	soft := false
 	if !ok {
-		limit, soft = matching(c.soft(), path)
+		limit, soft = matching(c.Soft, path)
 		if !soft {
 			return Fill{}, false
 		}
 	}
 	size := Measure(doc)
-	return Fill{Path: path, Size: size, Limit: limit, Soft: soft, Share: limit.share(size)}, true
+	return Fill{Path: path, Size: size, Limit: limit, Soft: soft, Share: share(limit, size)}, true
 }
 
 // Changed updates the fill and the usage counts of a file. A nil doc means that

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/memory"
 	"github.com/memwatchd/memwatchd/vault"
 )
@@ -23,23 +24,12 @@ type DayTerms struct {
 // A DayPlan lists the files of old days that move to the archive, ordered by
 // day and path, and the equally old files that stay.
 type DayPlan struct {
-	Moves []DayMove `json:"moves"`
-	Stay  []DayStay `json:"stay"`
+	Moves []DayMove
+	Stay  []api.DayStay
 }
 
 // A DayMove is one file that moves.
-type DayMove struct {
-	Day  string `json:"day"`
-	From string `json:"from"`
-	To   string `json:"to"`
-}
-
-// A DayStay is one file that stays, with the reason.
-type DayStay struct {
-	Day    string
-	Path   string
-	Reason string // for users
-}
+type DayMove struct{ Day, From, To string }
 
 // PlanDays plans the moves to the archive. It is a pure function of the files,
 // in any order; it uses only sessions and daily notes.
@@ -60,7 +50,7 @@ func PlanDays(docs []*memory.Document, t DayTerms) DayPlan {
 			open[d.Place.Day] = d.Place.Path
 		}
 	}
-	plan := DayPlan{Moves: []DayMove{}, Stay: []DayStay{}}
+	plan := DayPlan{Moves: []DayMove{}, Stay: []api.DayStay{}}
 	taken := map[string]bool{}
 	for _, d := range docs {
 		day, path := d.Place.Day, d.Place.Path
@@ -74,7 +64,7 @@ func PlanDays(docs []*memory.Document, t DayTerms) DayPlan {
 			err = fmt.Errorf("there is a %s already", to)
 		}
 		if err != nil {
-			plan.Stay = append(plan.Stay, DayStay{day, path, err.Error()})
+			plan.Stay = append(plan.Stay, api.DayStay{Day: day, Path: path, Reason: err.Error()})
 			continue
 		}
 		taken[to] = true
@@ -132,16 +122,16 @@ type OldDays struct {
 
 // A DayReport is the result of a run.
 type DayReport struct {
-	Plan  DayPlan   `json:"plan"`
-	Moved []string  `json:"moved"` // the new paths
-	Left  []DayStay `json:"left"`  // files that could not be moved this time
+	Plan  DayPlan
+	Moved []string      // the new paths
+	Left  []api.DayStay // files that could not be moved this time
 }
 
 // Plan returns the current plan. A day with an unreadable file stays until the
 // next run.
 func (o *OldDays) Plan(ctx context.Context) (DayPlan, error) {
 	if o.After <= 0 {
-		return DayPlan{Moves: []DayMove{}, Stay: []DayStay{}}, nil
+		return DayPlan{Moves: []DayMove{}, Stay: []api.DayStay{}}, nil
 	}
 	now, there := time.Now, map[string]bool{}
 	if o.Now != nil {
@@ -152,7 +142,7 @@ func (o *OldDays) Plan(ctx context.Context) (DayPlan, error) {
 		Layout: o.Layout, Taken: func(path string) bool { return there[path] },
 	}
 	var docs []*memory.Document
-	var unread []DayStay
+	var unread []api.DayStay
 	for _, path := range o.Paths() {
 		if err := ctx.Err(); err != nil {
 			return DayPlan{}, err
@@ -163,17 +153,17 @@ func (o *OldDays) Plan(ctx context.Context) (DayPlan, error) {
 		}
 		doc, err := o.Files.Load(path)
 		if err != nil { // it may contain an open task
-			unread = append(unread, DayStay{o.Layout.Place(path).Day, path, "it cannot be read now"})
+			unread = append(unread, api.DayStay{Day: o.Layout.Place(path).Day, Path: path, Reason: "it cannot be read now"})
 			continue
 		}
 		docs = append(docs, doc)
 	}
 	docs = slices.DeleteFunc(docs, func(d *memory.Document) bool {
-		return slices.ContainsFunc(unread, func(s DayStay) bool { return s.Day == d.Place.Day })
+		return slices.ContainsFunc(unread, func(s api.DayStay) bool { return s.Day == d.Place.Day })
 	})
 	plan := PlanDays(docs, terms)
 	plan.Stay = append(plan.Stay, unread...)
-	slices.SortFunc(plan.Stay, func(a, b DayStay) int {
+	slices.SortFunc(plan.Stay, func(a, b api.DayStay) int {
 		return cmp.Or(strings.Compare(a.Day, b.Day), strings.Compare(a.Path, b.Path))
 	})
 	return plan, nil
@@ -187,7 +177,7 @@ func (o *OldDays) Run(ctx context.Context, asked bool) (*DayReport, error) {
 	if err != nil {
 		return nil, err
 	}
-	report := &DayReport{Plan: plan, Moved: []string{}, Left: []DayStay{}}
+	report := &DayReport{Plan: plan, Moved: []string{}, Left: []api.DayStay{}}
 	if len(plan.Moves) > 0 && o.Claim != nil {
 		if err := o.Claim(ctx, asked); err != nil {
 			return report, err
@@ -206,7 +196,7 @@ func (o *OldDays) Run(ctx context.Context, asked bool) (*DayReport, error) {
 		case errors.Is(err, vault.ErrOff), errors.Is(err, vault.ErrRoot):
 			return report, err
 		case err != nil:
-			report.Left = append(report.Left, DayStay{m.Day, m.From, err.Error()})
+			report.Left = append(report.Left, api.DayStay{Day: m.Day, Path: m.From, Reason: err.Error()})
 		default:
 			group = cmp.Or(group, written.ID)
 			report.Moved = append(report.Moved, m.To)

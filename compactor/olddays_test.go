@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/tools/txtar"
 
+	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/memory"
 	"github.com/memwatchd/memwatchd/vault"
 )
@@ -78,7 +79,7 @@ func TestOldDaysThatCannotBeRead(t *testing.T) {
 	if len(plan.Moves) != 1 || plan.Moves[0].From != "2026-01-02/b.md" {
 		t.Errorf("moves %+v", plan.Moves)
 	}
-	if diff := cmp.Diff([]DayStay{{"2026-01-01", "2026-01-01/busy.md", "it cannot be read now"}}, plan.Stay); diff != "" {
+	if diff := cmp.Diff([]api.DayStay{{Day: "2026-01-01", Path: "2026-01-01/busy.md", Reason: "it cannot be read now"}}, plan.Stay); diff != "" {
 		t.Errorf("stays (-want +got):\n%s", diff)
 	}
 }

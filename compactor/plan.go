@@ -5,73 +5,44 @@ import (
 	"slices"
 	"time"
 
+	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/memory"
 	"github.com/memwatchd/memwatchd/vault/journal"
 )
 
-// An Action is the treatment of an entry in a plan.
-type Action string
-
-// Actions of a plan.
-const (
-	Keep  Action = "keep"
-	Trim  Action = "trim"  // to the archive, to reduce the size
-	Merge Action = "merge" // to the archive, because a newer entry has the same text
-)
-
-// A State is the state of a file after a plan.
-type State string
-
-// States of a file.
-const (
-	Within    State = "within"     // within its limit
-	Near      State = "near"       // within its limit, but close to it
-	More      State = "more"       // over its limit: the next run continues
-	Waiting   State = "waiting"    // over its limit, without enough usage data to choose
-	OverLimit State = "over_limit" // over its limit, and the rest is protected
-	LeftAlone State = "left_alone" // no item may be removed in its current state
-)
-
 // A Plan lists the entries to remove from one file, with reasons.
 type Plan struct {
-	Path    string
-	Archive string // expected target; the actual one after a run
-	State   State
-	Problem string // why the file is left alone or an operation failed
-	Limit   Limit
-	Before  Size
-	After   Size
-
-	Steps []Step // entries to remove, in the order of lines
-	Kept  []Step // entries that stay, if Explain is set
-
+	api.CompactPlan
 	Hunks []journal.Hunk // of a dry run: the diff of the file
+
+	steps []step // to remove entries, in the order of lines
 }
 
-// A Step is the treatment of one entry.
-type Step struct {
-	ID      string // path#id
-	Line    int
-	EndLine int
-	Section []string
-	Text    string // as written, without comments
-	Action  Action
-	Reason  string // for users
-	Score   *Score
-
+// A step is the removal of one entry.
+type step struct {
+	api.CompactStep
 	entry int    // in the document
 	copy  []byte // as written to an archive
 }
 
+// entries returns the indexes of the entries to remove.
+func (p *Plan) entries() []int {
+	list := make([]int, len(p.steps))
+	for i, s := range p.steps {
+		list[i] = s.entry
+	}
+	return list
+}
+
 // Terms are the inputs of a plan besides the file.
 type Terms struct {
-	Limit   Limit
+	Limit   api.CompactLimit
 	MaxLoss float64   // maximum share of a file's items removed by one plan; always allows one
 	Now     time.Time // reference time for ages
 
-	Since time.Time           // start of counting; zero without counts
-	Uses  func(id string) Use // use of an entry of the file; nil without counts
-	Links func(id string) int // number of links to an entry of the file; nil without counts
+	Since time.Time               // start of counting; zero without counts
+	Uses  func(id string) float64 // uses of an entry of the file, see [Uses.Of]; nil without counts
+	Links func(id string) int     // number of links to an entry of the file; nil without counts
 
 	// Copy returns an entry as written to the archive, or an error if the entry
 	// cannot be archived. Nil accepts all entries.
@@ -96,7 +67,7 @@ type planner struct {
 	Terms
 	doc     *memory.Document
 	items   []candidate // the top-level list items, in the order of lines
-	size    Size
+	size    api.CompactSize
 	room    int // number of items that may still be removed
 	learned bool
 	plan    *Plan
@@ -106,7 +77,7 @@ type planner struct {
 type candidate struct {
 	entry     int
 	e         *memory.Entry
-	score     Score
+	score     api.CompactScore
 	reason    string // completed or superseded: removed first
 	protected string // why it must stay
 	copy      []byte // for the archive
@@ -118,7 +89,7 @@ type candidate struct {
 //
 // Items with the same text as a newer one in the same section are removed
 // first. While the file is over its limit, PlanFile then removes completed
-// tasks and superseded items, and then the items with the lowest [Score], on
+// tasks and superseded items, and then the items with the lowest [api.CompactScore], on
 // ties the older one and then the one further up. Items with an open task stay.
 // Pinned items and items with an importance of 0.8 or more stay as long as they
 // use no more than half of the limit. If the protected content alone exceeds
@@ -126,8 +97,10 @@ type candidate struct {
 // file within its limit.
 func PlanFile(doc *memory.Document, t Terms) *Plan {
 	p := &planner{Terms: t, doc: doc, size: Measure(doc)}
-	p.plan = &Plan{Path: doc.Place.Path, Limit: t.Limit, Before: p.size, After: p.size, Steps: []Step{},
-		State: LeftAlone}
+	p.plan = &Plan{CompactPlan: api.CompactPlan{
+		Path: doc.Place.Path, Limit: t.Limit, Before: p.size, After: p.size, Steps: []api.CompactStep{},
+		State: api.LeftAlone,
+	}}
 	if err := leftAlone(doc); err != nil {
 		p.plan.Problem = err.Error()
 		return p.plan
@@ -138,7 +111,10 @@ func PlanFile(doc *memory.Document, t Terms) *Plan {
 		p.choose()
 		again = p.unstick()
 	}
-	slices.SortFunc(p.plan.Steps, func(a, b Step) int { return cmp.Compare(a.entry, b.entry) })
+	slices.SortFunc(p.plan.steps, func(a, b step) int { return cmp.Compare(a.entry, b.entry) })
+	for _, s := range p.plan.steps {
+		p.plan.Steps = append(p.plan.Steps, s.CompactStep)
+	}
 	p.plan.After = p.size
 	if t.Explain {
 		p.explain()
@@ -146,11 +122,10 @@ func PlanFile(doc *memory.Document, t Terms) *Plan {
 	return p.plan
 }
 
-func (p *planner) step(c *candidate, action Action, reason string) Step {
-	s := Step{
+func (p *planner) step(c *candidate, action, reason string) api.CompactStep {
+	s := api.CompactStep{
 		ID: p.doc.Place.Path + "#" + c.e.ID, Line: c.e.Line, EndLine: c.e.EndLine, Section: c.e.Sections,
-		Text:   c.e.Text,
-		Action: action, Reason: reason, entry: c.entry,
+		Text: c.e.Text, Action: action, Reason: reason,
 	}
 	if p.Explain {
 		s.Score = &c.score
@@ -178,6 +153,6 @@ func (p *planner) explain() {
 	}
 	slices.SortFunc(stay, func(a, b *candidate) int { return cmp.Or(cmp.Compare(class(a), class(b)), byScore(a, b)) })
 	for _, c := range stay {
-		p.plan.Kept = append(p.plan.Kept, p.step(c, Keep, cmp.Or(c.protected, c.reason, "score")))
+		p.plan.Kept = append(p.plan.Kept, p.step(c, api.Keep, cmp.Or(c.protected, c.reason, "score")))
 	}
 }

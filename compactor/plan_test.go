@@ -77,7 +77,7 @@ func termsOf(t *testing.T, comment string) Terms {
 	terms := Terms{MaxLoss: 0.25, Now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)}
 	terms.Since = terms.Now.AddDate(0, -1, 0)
 	uses, links := map[string]float64{}, map[string]int{}
-	terms.Uses = func(id string) Use { return Use{Count: uses[id]} }
+	terms.Uses = func(id string) float64 { return uses[id] }
 	terms.Links = func(id string) int { return links[id] }
 	number := func(s string) float64 {
 		f, err := strconv.ParseFloat(s, 64)

@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/tools/txtar"
 
+	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/memory"
 	"github.com/memwatchd/memwatchd/vault"
 )
@@ -103,7 +104,7 @@ func TestNothingGoesToAnothersArchive(t *testing.T) {
 		{Name: "MEMORY.md", Data: []byte("---\nsubject_id: acct:42\n---\n- one\n- two\n")},
 		{Name: "_longterms/acct_42/preference.md", Data: []byte("---\nsubject_id: acct_42\n---\n- **a**: b\n")},
 	})
-	r.Limits = []Limit{{Pattern: "MEMORY.md", Items: 1}}
+	r.Limits = []api.CompactLimit{{Pattern: "MEMORY.md", Items: 1}}
 	before := r.String()
 	report := r.compact(Request{})
 	if len(report.Plans) != 1 || !strings.Contains(report.Plans[0].Problem, "another subject's") || r.String() != before {

@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/tools/txtar"
 
+	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/memory"
 	"github.com/memwatchd/memwatchd/vault"
 	"github.com/memwatchd/memwatchd/vault/journal"
@@ -54,6 +55,7 @@ func newRoom(t *testing.T, dir string, files []txtar.File) *room {
 	uses.since = r.now.AddDate(0, -1, 0)
 	r.Compactor = &Compactor{
 		Files: r, Disk: r.vault, Writer: r, Parse: parse, Paths: r.paths, Uses: uses, Logger: slog.New(slog.DiscardHandler),
+		Limits: []api.CompactLimit{{Pattern: "_longterms/*/_index.md", Items: 100, Characters: 3000}}, Soft: SoftLimits(5000),
 		Host: "desk", MaxLoss: 0.25, Now: func() time.Time { return r.now },
 	}
 	for _, f := range files {

@@ -4,6 +4,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/memory"
 )
 
@@ -11,34 +12,9 @@ import (
 // half.
 const halfLife = 30 * 24 * time.Hour
 
-// A Use describes how often and how recently an entry was returned or shown.
-type Use struct {
-	Count float64   // each use counts 1, halved every 30 days
-	Last  time.Time // zero for never
-}
-
-// A Score rates how much an entry is worth keeping, with its components:
-//
-//	use     = log2(1 + uses + links)
-//	recency = 2^(-age / 30 days)
-//	score   = use + recency
-//
-// Uses counts how often the entry was returned or shown, each use halved every
-// 30 days; links counts the entries that link to it. A new entry without uses
-// scores 1, and so does an old one used once just now; each doubling of its use
-// adds 1.
-type Score struct {
-	Uses    float64
-	Links   int
-	AgeDays float64
-	Use     float64
-	Recency float64
-	Total   float64
-}
-
 // scoreOf returns the score of an entry.
-func scoreOf(e *memory.Entry, use Use, links int, now time.Time) Score {
-	s := Score{Uses: use.Count, Links: links}
+func scoreOf(e *memory.Entry, uses float64, links int, now time.Time) api.CompactScore {
+	s := api.CompactScore{Uses: uses, Links: links}
 	if !e.Time.IsZero() {
 		age := max(0, now.Sub(e.Time))
 		s.AgeDays = age.Hours() / 24

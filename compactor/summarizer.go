@@ -80,7 +80,7 @@ func (s *Summarizer) learn(ctx context.Context, plan *CompressPlan) (learned boo
 	}
 	asked, failures := 0, 0
 	for i := range plan.Files {
-		for _, line := range plan.Files[i].Lines {
+		for _, line := range plan.Files[i].lines {
 			if len(line.notes) == 0 || s.known(line.notes) != "" {
 				continue
 			}

@@ -157,16 +157,17 @@ func (u *Uses) Used(ids []string, now time.Time) {
 // at returns the count at a time.
 func (e *usedEntry) at(now time.Time) float64 { return e.Count * decay(max(0, now.Sub(e.Last))) }
 
-// Of returns the use of an entry of a file.
-func (u *Uses) Of(path, id string, now time.Time) Use {
+// Of returns how often an entry of a file was returned or shown. Each use counts
+// 1, halved every 30 days.
+func (u *Uses) Of(path, id string, now time.Time) float64 {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if f := u.files[path]; f != nil {
 		if e := f.Entries[id]; e != nil {
-			return Use{e.at(now), e.Last}
+			return e.at(now)
 		}
 	}
-	return Use{}
+	return 0
 }
 
 // Changed updates the counts of a file and transfers the counts of edited

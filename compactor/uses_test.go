@@ -49,20 +49,20 @@ func TestUsesHalveInThirtyDays(t *testing.T) {
 	u := usesAt(t, filepath.Join(t.TempDir(), "uses"), &now)
 	id := indexPath + "#a"
 	u.Used([]string{id, id}, now)
-	if got := u.Of(indexPath, "a", now); !near(got.Count, 2) || !got.Last.Equal(now) {
+	if got := u.Of(indexPath, "a", now); !near(got, 2) {
 		t.Errorf("used twice just now: %+v", got)
 	}
-	if got := u.Of(indexPath, "a", now.AddDate(0, 0, 30)); !near(got.Count, 1) {
+	if got := u.Of(indexPath, "a", now.AddDate(0, 0, 30)); !near(got, 1) {
 		t.Errorf("used twice 30 days ago: %+v", got)
 	}
 	u.Used([]string{id}, now.AddDate(0, 0, 60))
-	if got := u.Of(indexPath, "a", now.AddDate(0, 0, 60)); !near(got.Count, 1.5) {
+	if got := u.Of(indexPath, "a", now.AddDate(0, 0, 60)); !near(got, 1.5) {
 		t.Errorf("used twice 60 days ago, and now: %+v", got)
 	}
-	if got := u.Of(indexPath, "b", now); got != (Use{}) {
+	if got := u.Of(indexPath, "b", now); got != 0 {
 		t.Errorf("never used: %+v", got)
 	}
-	if got := u.Of(indexPath, "a", now.AddDate(0, 0, -60)); got.Count > 3 {
+	if got := u.Of(indexPath, "a", now.AddDate(0, 0, -60)); got > 3 {
 		t.Errorf("a clock that was set back makes counts grow: %+v", got)
 	}
 	u.Used([]string{"no path", ""}, now) // no effect
@@ -80,7 +80,7 @@ func TestUsesAreKept(t *testing.T) {
 		t.Errorf("counting began at %s, and after a restart at %s", u.Since(), got)
 	}
 	for _, id := range [][2]string{{indexPath, "a"}, {"a#b.md", "~x"}} {
-		if got := v.Of(id[0], id[1], now); !near(got.Count, 0.5) {
+		if got := v.Of(id[0], id[1], now); !near(got, 0.5) {
 			t.Errorf("%s after a restart: %+v", id, got)
 		}
 	}
@@ -99,7 +99,7 @@ func TestUsesAreKept(t *testing.T) {
 	w.Used([]string{indexPath + "#a"}, now)
 	w.Files = noFiles{}
 	w.Save()
-	if got := usesAt(t, path, &now).Of(indexPath, "a", now); !near(got.Count, 1) {
+	if got := usesAt(t, path, &now).Of(indexPath, "a", now); !near(got, 1) {
 		t.Errorf("counted anew: %+v", got)
 	}
 }
@@ -190,7 +190,7 @@ func TestUsesFollowEdits(t *testing.T) {
 			u.Changed(indexPath, doc) // without changes
 			got := ""
 			for _, e := range doc.Entries {
-				if u.Of(indexPath, e.ID, now).Count > 0 {
+				if u.Of(indexPath, e.ID, now) > 0 {
 					got += strings.TrimPrefix(e.Text, "- ")
 				}
 			}
@@ -199,7 +199,7 @@ func TestUsesFollowEdits(t *testing.T) {
 			}
 			if test.want == "" { // a reverted edit
 				u.Changed(indexPath, parseText(indexPath, before))
-				if got := u.Of(indexPath, id, now); !near(got.Count, 1) {
+				if got := u.Of(indexPath, id, now); !near(got, 1) {
 					t.Errorf("taken back: %+v", got)
 				}
 			}
@@ -219,7 +219,7 @@ func TestUsesAreForgotten(t *testing.T) {
 		u.Changed("gone.md", nil)
 		u.Save()
 		v := usesAt(t, path, &now)
-		has := func(path, id string) bool { return v.Of(path, id, now).Count > 0 }
+		has := func(path, id string) bool { return v.Of(path, id, now) > 0 }
 		if got, want := has("gone.md", "a"), days == 29; got != want {
 			t.Errorf("after %d more days, the file that is gone is known: %v", days, got)
 		}
@@ -238,7 +238,7 @@ func TestUsesAreForgotten(t *testing.T) {
 	v := usesAt(t, path, &now)
 	kept := 0
 	for i := range ids {
-		if v.Of("many.md", fmt.Sprintf("~%d", i), now).Count > 0 {
+		if v.Of("many.md", fmt.Sprintf("~%d", i), now) > 0 {
 			kept++
 			if i < maxCounted {
 				t.Fatalf("%d is kept, and one that was used more often is not", i)

@@ -36,10 +36,11 @@ func (m writing) compact(ctx context.Context, c Call, r *api.CompactRequest) (*a
 	case err != nil:
 		return nil, tidyError(err)
 	}
-	answer := &api.CompactAnswer{Plan: convertEach(report.Plans, convertPlan), Applied: report.Applied,
-		DryRun: r.DryRun, AsOf: report.Time, Since: report.Since}
+	answer := &api.CompactAnswer{Plan: []api.CompactPlan{}, Applied: report.Applied, DryRun: r.DryRun,
+		AsOf: report.Time, Since: report.Since}
 	var differ differ
 	for _, p := range report.Plans {
+		answer.Plan = append(answer.Plan, p.CompactPlan)
 		if len(p.Hunks) > 0 {
 			answer.Diff = append(answer.Diff, differ.file(p.Path, p.Hunks))
 		}
@@ -192,6 +193,6 @@ func (m writing) compress(ctx context.Context, c Call, r *api.CompressRequest) (
 		return nil, tidyError(err)
 	}
 	return &api.CompressAnswer{
-		Plan: convertCompressPlan(report.Plan), Applied: report.Applied, Left: convertEach(report.Left, convertStay),
+		Plan: convertCompressPlan(report.Plan), Applied: report.Applied, Left: report.Left,
 	}, nil
 }

@@ -57,30 +57,7 @@ func convertTodosync(s todosync.Status) *api.TodosyncStatus {
 	}
 }
 
-func convertPlan(p *compactor.Plan) api.CompactPlan {
-	return api.CompactPlan{
-		Path: p.Path, Archive: p.Archive, State: string(p.State), Problem: p.Problem,
-		Limit: api.CompactLimit(p.Limit), Before: api.CompactSize(p.Before), After: api.CompactSize(p.After),
-		Steps: convertEach(p.Steps, convertStep), Kept: convertEach(p.Kept, convertStep),
-	}
-}
-
-func convertStep(s compactor.Step) api.CompactStep {
-	return api.CompactStep{
-		ID: s.ID, Line: s.Line, EndLine: s.EndLine, Section: s.Section, Text: s.Text,
-		Action: string(s.Action), Reason: s.Reason, Score: (*api.CompactScore)(s.Score),
-	}
-}
-
-func convertStay(s compactor.DayStay) api.DayStay { return api.DayStay(s) }
-
 func convertCompressPlan(p compactor.CompressPlan) api.CompressPlan {
-	line := func(l compactor.SummaryLine) api.SummaryLine {
-		return api.SummaryLine{Path: l.Path, Project: l.Project, Visibility: l.Visibility, Text: l.Text,
-			Evidence: l.Evidence, Model: l.Model}
-	}
-	file := func(f compactor.Compressed) api.Compressed {
-		return api.Compressed{Day: f.Day, From: f.From, To: f.To, Part: f.Part, Lines: convertEach(f.Lines, line)}
-	}
-	return api.CompressPlan{Files: convertEach(p.Files, file), Stay: convertEach(p.Stay, convertStay)}
+	file := func(f compactor.Compressed) api.Compressed { return f.Compressed }
+	return api.CompressPlan{Files: convertEach(p.Files, file), Stay: p.Stay}
 }

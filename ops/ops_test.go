@@ -186,7 +186,8 @@ func (c *opsCase) memory(t testing.TB) *Memory {
 		Compactor: &compactor.Compactor{
 			Files: root, Disk: &vault.Vault{Dir: t.TempDir()}, Paths: func() []string { return slices.Clone(root.paths) },
 			MaxLoss: 0.25, Host: "desk", Location: location, Logger: slog.New(slog.DiscardHandler), Now: func() time.Time { return now },
-			Limits: []compactor.Limit{{Pattern: "_longterms/*/_index.md", Items: 4, Characters: 3000}},
+			Limits: []api.CompactLimit{{Pattern: "_longterms/*/_index.md", Items: 4, Characters: 3000}},
+			Soft:   compactor.SoftLimits(5000),
 			Parse: func(f vault.File) *memory.Document {
 				return layout.Parse(f.Path, f.Data, memory.Meta{ModTime: f.ModTime})
 			},

@@ -43,7 +43,7 @@ func (d *daemon) openUpkeep() (*upkeep, error) {
 	u.compactor = &compactor.Compactor{
 		Files: p.documents, Disk: d.vault, Writer: w, Parse: p.parse, Paths: d.paths, Links: d.linksTo,
 		Claim: u.host.Claim,
-		Host:  name, Limits: []compactor.Limit{}, MaxLoss: c.Compactor.MaxLoss,
+		Host:  name, Soft: compactor.SoftLimits(c.Memory.FullMaxChars), MaxLoss: c.Compactor.MaxLoss,
 		Location: c.Location, Logger: d.logger, Now: clock.Now,
 	}
 	u.compactor.Moved = func(path, archive string, items int) {
@@ -52,11 +52,7 @@ func (d *daemon) openUpkeep() (*upkeep, error) {
 	}
 	for _, l := range c.Compactor.Limits {
 		u.compactor.Limits = append(u.compactor.Limits,
-			compactor.Limit{Pattern: l.Path, Items: l.Items, Characters: l.Characters})
-	}
-	for _, l := range compactor.SoftLimits() { // those of MEMORY.md, which is cut when it is shown
-		l.Characters = c.Memory.FullMaxChars
-		u.compactor.Soft = append(u.compactor.Soft, l)
+			api.CompactLimit{Pattern: l.Path, Items: l.Items, Characters: l.Characters})
 	}
 	u.compactor.Uses = &compactor.Uses{
 		Path: filepath.Join(c.State.Dir, "uses.json"), Counts: u.compactor.Limited, Files: p.documents,
