@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 
@@ -40,7 +41,7 @@ func (c *Compactor) apply(ctx context.Context, doc *memory.Document, plan *Plan,
 	if err != nil {
 		return 0, err
 	}
-	if c.contested(m.dir, m.subject) {
+	if m.subject != "" && c.contested(path.Dir(m.dir)+"/", m.subject) {
 		return 0, fmt.Errorf("its archive, %s, is another subject's", m.dir)
 	}
 	for _, p := range c.Paths() {

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"path"
 	"strings"
 	"time"
 
@@ -225,20 +224,6 @@ func archiveOf(doc *memory.Document) (dir, subject string, err error) {
 		return "", "", errors.New("whose it is, is not known: write its subject_id into its frontmatter")
 	}
 	return "_longterms/" + memory.SubjectDir(subject) + "/_archive", subject, nil
-}
-
-// contested reports whether the directory of an archive belongs to another
-// subject.
-func (c *Compactor) contested(dir, subject string) bool {
-	for _, p := range c.Paths() {
-		if subject == "" || !strings.HasPrefix(p, path.Dir(dir)+"/") {
-			continue
-		}
-		if doc, err := c.Files.Load(p); err == nil && doc.Claim != "" && doc.Claim != subject {
-			return true
-		}
-	}
-	return false
 }
 
 // archiveName returns the path of the n-th file, from 1, of the month of now in

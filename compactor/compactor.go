@@ -20,6 +20,7 @@
 package compactor
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -50,15 +51,47 @@ type Writer interface {
 	Write(context.Context, vault.Change) (vault.Written, error)
 }
 
+// A Mover moves files atomically and never overwrites another file.
+type Mover interface {
+	Move(ctx context.Context, from, to string, c vault.Change) (vault.Written, error)
+}
+
+// A Root is the memory that maintenance works on.
+type Root struct {
+	Files    Files
+	Disk     Disk
+	Writer   Writer
+	Mover    Mover
+	Parse    func(vault.File) *memory.Document
+	Layout   *memory.Layout
+	Paths    func() []string                             // returns the paths of all memory files, in any order
+	Claim    func(ctx context.Context, asked bool) error // called before any change, if not nil; see [Host.Claim]
+	Location *time.Location                              // time zone of days and of the months of archives; UTC if nil
+	Now      func() time.Time
+}
+
+// day returns the calendar day of the time that is age before now.
+func (r *Root) day(age time.Duration) string {
+	return r.Now().Add(-age).In(cmp.Or(r.Location, time.UTC)).Format(time.DateOnly)
+}
+
+// contested reports whether a file in a directory, which ends in a slash,
+// belongs to another subject.
+func (r *Root) contested(dir, subject string) bool {
+	return slices.ContainsFunc(r.Paths(), func(path string) bool {
+		if !strings.HasPrefix(path, dir) {
+			return false
+		}
+		doc, err := r.Files.Load(path)
+		return err == nil && doc.Claim != "" && doc.Claim != subject
+	})
+}
+
 // A Compactor compacts the long-term files of one root. Its fields must not
 // change while it is in use; its methods are safe for concurrent use.
 type Compactor struct {
-	Files  Files
-	Disk   Disk
-	Writer Writer
-	Parse  func(vault.File) *memory.Document
-	Paths  func() []string // returns the paths of all memory files, in any order
-	Uses   *Uses           // nil: no counts, and scores alone remove items only from files over twice their limit
+	Root
+	Uses   *Uses // nil: no counts, and scores alone remove items only from files over twice their limit
 	Logger *slog.Logger
 
 	// Links returns the number of links to the entries of a file, by entry id.
@@ -70,14 +103,9 @@ type Compactor struct {
 	Soft    []api.CompactLimit // limits that only cause hints
 	MaxLoss float64            // maximum share of a file's items removed by one run; always allows one item, and only one when zero
 
-	Location *time.Location   // time zone of the months of archives; UTC when nil
-	Now      func() time.Time // time.Now when nil
-
 	// Moved, if not nil, is called after items have moved from a file to an
 	// archive.
 	Moved func(path, archive string, items int)
-	// Claim, if not nil, is called before any change. See [Host.Claim].
-	Claim func(ctx context.Context, asked bool) error
 
 	fills fills
 }
@@ -106,7 +134,7 @@ var ErrUnlimited = errors.New("no limit in compactor.limits is for a long-term f
 // recorded in its plan and does not stop the run. Runs that change files must
 // share a [Turn].
 func (c *Compactor) Compact(ctx context.Context, r Request) (*Report, error) {
-	report := &Report{Time: c.now().UTC().Truncate(time.Second), Plans: []*Plan{}}
+	report := &Report{Time: c.Now().UTC().Truncate(time.Second), Plans: []*Plan{}}
 	if c.Uses != nil {
 		report.Since = c.Uses.Since()
 	}
@@ -219,11 +247,4 @@ func (c *Compactor) terms(ctx context.Context, doc *memory.Document, limit api.C
 		t.Links = func(id string) int { return links[id] }
 	}
 	return t, nil
-}
-
-func (c *Compactor) now() time.Time {
-	if c.Now != nil {
-		return c.Now()
-	}
-	return time.Now()
 }

@@ -68,15 +68,9 @@ func (s summaryLine) inPrivate() summaryLine {
 // profile.md. The subject is the one named by the file, or the owner. If the
 // Summarizer has a summary of these entries, the plan uses it instead.
 func PlanCompress(docs []*memory.Document, t CompressTerms) CompressPlan {
-	docs = slices.DeleteFunc(slices.Clone(docs), func(d *memory.Document) bool {
-		return d.Place.Kind != memory.Session && d.Place.Kind != memory.Daily || d.Place.Day >= t.Before
-	})
-	slices.SortFunc(docs, func(a, b *memory.Document) int {
-		return cmp.Or(strings.Compare(a.Place.Day, b.Place.Day), strings.Compare(a.Place.Path, b.Place.Path))
-	})
 	plan := CompressPlan{Files: []Compressed{}, Stay: []api.DayStay{}}
 	taken := map[string]bool{}
-	for _, d := range docs {
+	for _, d := range olderThan(docs, t.Before) {
 		f, err := compressFile(d, t, taken)
 		if err != nil {
 			plan.Stay = append(plan.Stay, api.DayStay{Day: d.Place.Day, Path: d.Place.Path, Reason: err.Error()})

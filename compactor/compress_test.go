@@ -19,10 +19,10 @@ import (
 
 // compressing returns a Compress for the files of a tree before 2026-02-03.
 func compressing(tr *tree) *Compress {
-	return &Compress{
+	return &Compress{Root: Root{
 		Files: tr, Disk: tr, Writer: tr, Mover: tr, Parse: tr.parse, Paths: tr.paths, Layout: tr.layout,
 		Now: func() time.Time { return time.Date(2026, 2, 5, 3, 0, 0, 0, time.UTC) },
-	}
+	}}
 }
 
 func TestCompressGolden(t *testing.T) {

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/memwatchd/memwatchd/api"
@@ -27,18 +26,9 @@ const DefaultCutoff = 48 * time.Hour
 // once they are safely stored. An interrupted run therefore loses nothing, and
 // the next run finds the lines and completes the work.
 type Compress struct {
-	Files      Files
-	Disk       Disk
-	Writer     Writer
-	Mover      Mover
-	Parse      func(vault.File) *memory.Document
-	Paths      func() []string // returns the paths of all memory files, in any order
-	Layout     *memory.Layout
-	Claim      func(ctx context.Context, asked bool) error // called before any write, if not nil; see [Host.Claim]
-	Summarizer *Summarizer                                 // writes the summaries; nil uses sentences of the entries
-	Cutoff     time.Duration                               // DefaultCutoff if zero
-	Location   *time.Location                              // time zone of days; UTC if nil
-	Now        func() time.Time                            // time.Now if nil
+	Root
+	Summarizer *Summarizer   // writes the summaries; nil uses sentences of the entries
+	Cutoff     time.Duration // DefaultCutoff if zero
 }
 
 // A CompressReport is the result of a run.
@@ -55,11 +45,7 @@ var errOtherwise = errors.New("it has changed meanwhile")
 // cutoff if it is zero. If there is a summarizer, Plan requests the missing
 // summaries from it.
 func (c *Compress) Plan(ctx context.Context, cutoff time.Duration) (CompressPlan, error) {
-	now := time.Now
-	if c.Now != nil {
-		now = c.Now
-	}
-	before := now().Add(-cmp.Or(cutoff, c.Cutoff, DefaultCutoff)).In(cmp.Or(c.Location, time.UTC)).Format(time.DateOnly)
+	before := c.day(cmp.Or(cutoff, c.Cutoff, DefaultCutoff))
 	var docs []*memory.Document
 	for _, path := range c.Paths() {
 		if err := ctx.Err(); err != nil {
@@ -81,7 +67,6 @@ func (c *Compress) Plan(ctx context.Context, cutoff time.Duration) (CompressPlan
 
 func (c *Compress) terms(before string) CompressTerms {
 	contested := map[string]bool{}
-	known := map[string]bool{}
 	return CompressTerms{
 		Before: before, Layout: c.Layout, Summarizer: c.Summarizer,
 		Archive: func(path string) *memory.Document {
@@ -95,25 +80,14 @@ func (c *Compress) terms(before string) CompressTerms {
 			}
 		},
 		Contested: func(subject string) bool {
-			if !known[subject] {
-				known[subject], contested[subject] = true, c.contested(subject)
+			is, known := contested[subject]
+			if !known {
+				is = c.contested("_longterms/"+memory.SubjectDir(subject)+"/", subject)
+				contested[subject] = is
 			}
-			return contested[subject]
+			return is
 		},
 	}
-}
-
-// contested reports whether a file in a subject's directory belongs to another
-// subject.
-func (c *Compress) contested(subject string) bool {
-	dir := "_longterms/" + memory.SubjectDir(subject) + "/"
-	return slices.ContainsFunc(c.Paths(), func(path string) bool {
-		if !strings.HasPrefix(path, dir) {
-			return false
-		}
-		doc, err := c.Files.Load(path)
-		return err == nil && doc.Claim != "" && doc.Claim != subject
-	})
 }
 
 // Run summarizes old files as one group of changes. Files that fail are in the

@@ -25,7 +25,7 @@ func TestOnDisk(t *testing.T) {
 		{"olddays", func(t *testing.T, d *disk, tr *tree) (int, int, []api.DayStay) {
 			o := oldDays(tr)
 			o.Files, o.Paths, o.Mover = d, d.paths, d.writer
-			r, err := o.Run(t.Context(), false)
+			r, err := o.Run(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -50,7 +50,7 @@ func TestOnDisk(t *testing.T) {
 			}
 			switch test.name {
 			case "olddays":
-				_, err := oldDays(tr).Run(t.Context(), false)
+				_, err := oldDays(tr).Run(t.Context())
 				d.want(tr, err)
 			case "compress":
 				_, err := compressing(tr).Run(t.Context(), 0, false)

@@ -40,7 +40,7 @@ func FuzzArchive(f *testing.F) {
 		if len(src) > 4<<10 {
 			return
 		}
-		c := &Compactor{Parse: parse, Logger: slog.New(slog.DiscardHandler)}
+		c := &Compactor{Root: Root{Parse: parse}, Logger: slog.New(slog.DiscardHandler)}
 		doc := parse(vault.File{Path: indexPath, Data: src, ModTime: oldTime})
 		terms, err := c.terms(t.Context(), doc, api.CompactLimit{Items: 1}, oldTime.AddDate(1, 0, 0))
 		if err != nil {

@@ -140,7 +140,7 @@ type Host struct {
 	Configured string // the machine to run maintenance; empty selects the first
 	Disk       Disk
 	Writer     Writer
-	Now        func() time.Time // time.Now if nil
+	Now        func() time.Time
 }
 
 // Duty returns which machine runs maintenance, according to the claim file on
@@ -154,14 +154,7 @@ func (h *Host) Duty() (Duty, error) {
 }
 
 func (h *Host) duty(source []byte) Duty {
-	return DutyOf(h.Configured, h.Name, ParseClaim(source), h.now())
-}
-
-func (h *Host) now() time.Time {
-	if h.Now != nil {
-		return h.Now()
-	}
-	return time.Now()
+	return DutyOf(h.Configured, h.Name, ParseClaim(source), h.Now())
 }
 
 // Claim checks that this machine runs maintenance and writes the claim file if
@@ -191,7 +184,7 @@ func (h *Host) Claim(ctx context.Context, asked bool) error {
 			case !d.Claim:
 				return nil, nil
 			default:
-				return Claim{d.Host, h.now().UTC().Format(time.DateOnly)}.Source(), nil
+				return Claim{d.Host, h.Now().UTC().Format(time.DateOnly)}.Source(), nil
 			}
 		},
 	})

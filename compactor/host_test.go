@@ -180,7 +180,7 @@ func TestRunsClaim(t *testing.T) {
 	tr := treeOf(t, "testdata/olddays/days.txtar")
 	o, c := oldDays(tr), compressing(tr)
 	o.Claim, c.Claim = claim, claim
-	if r, err := o.Run(t.Context(), false); err != passive || len(r.Plan.Moves) == 0 {
+	if r, err := o.Run(t.Context()); err != passive || len(r.Plan.Moves) == 0 {
 		t.Errorf("old days: %+v, %v", r, err)
 	}
 	if r, err := c.Run(t.Context(), 0, false); err != passive || len(r.Plan.Files) == 0 {
@@ -190,7 +190,7 @@ func TestRunsClaim(t *testing.T) {
 		t.Errorf("%d writes, asked %d times", len(tr.writes), asked)
 	}
 	tr.files = map[string]string{"2026-02-04/new.md": "- new\n"}
-	_, err := o.Run(t.Context(), false)
+	_, err := o.Run(t.Context())
 	if _, err2 := c.Run(t.Context(), 0, false); err != nil || err2 != nil || asked != 2 {
 		t.Errorf("%v, %v, asked %d times", err, err2, asked)
 	}

@@ -49,7 +49,7 @@ func (m *Maintenance) Run(ctx context.Context) error {
 		errs = append(errs, err)
 	}
 	if m.Days != nil {
-		_, err := m.Days.Run(ctx, false)
+		_, err := m.Days.Run(ctx)
 		errs = append(errs, err)
 	}
 	return errors.Join(errs...)

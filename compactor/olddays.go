@@ -38,12 +38,7 @@ type DayMove struct{ Day, From, To string }
 // it is unreadable or unsound, if it has no distinct place in the archive, if
 // its target exists, or if the archive would give it other readers.
 func PlanDays(docs []*memory.Document, t DayTerms) DayPlan {
-	docs = slices.DeleteFunc(slices.Clone(docs), func(d *memory.Document) bool {
-		return d.Place.Kind != memory.Session && d.Place.Kind != memory.Daily || d.Place.Day >= t.Before
-	})
-	slices.SortFunc(docs, func(a, b *memory.Document) int {
-		return cmp.Or(strings.Compare(a.Place.Day, b.Place.Day), strings.Compare(a.Place.Path, b.Place.Path))
-	})
+	docs = olderThan(docs, t.Before)
 	open := map[string]string{} // day → a file with an open task
 	for _, d := range slices.Backward(docs) {
 		if slices.ContainsFunc(d.Entries, func(e memory.Entry) bool { return hasOpen(&e) }) {
@@ -71,6 +66,18 @@ func PlanDays(docs []*memory.Document, t DayTerms) DayPlan {
 		plan.Moves = append(plan.Moves, DayMove{day, path, to})
 	}
 	return plan
+}
+
+// olderThan returns the sessions and daily notes of the days before one, by day
+// and path.
+func olderThan(docs []*memory.Document, before string) []*memory.Document {
+	docs = slices.DeleteFunc(slices.Clone(docs), func(d *memory.Document) bool {
+		return d.Place.Kind != memory.Session && d.Place.Kind != memory.Daily || d.Place.Day >= before
+	})
+	slices.SortFunc(docs, func(a, b *memory.Document) int {
+		return cmp.Or(strings.Compare(a.Place.Day, b.Place.Day), strings.Compare(a.Place.Path, b.Place.Path))
+	})
+	return docs
 }
 
 // archivedAt returns the path of a file in the archive, or an error if it
@@ -101,23 +108,11 @@ func sameReaders(a, b *memory.Document) bool {
 		sameReaders(a.Excerpt(), b.Excerpt())
 }
 
-// A Mover moves files atomically and never overwrites another file.
-type Mover interface {
-	Move(ctx context.Context, from, to string, c vault.Change) (vault.Written, error)
-}
-
 // OldDays moves old days to the archive. Its fields must not change while it is
 // in use.
 type OldDays struct {
-	Files    Files
-	Paths    func() []string // returns the paths of all memory files, in any order
-	Layout   *memory.Layout
-	Parse    func(vault.File) *memory.Document
-	Mover    Mover
-	Claim    func(ctx context.Context, asked bool) error // called before any move, if not nil; see [Host.Claim]
-	After    time.Duration                               // minimum age of an archived day; zero disables archiving
-	Location *time.Location                              // time zone of days; UTC if nil
-	Now      func() time.Time                            // time.Now if nil
+	Root
+	After time.Duration // minimum age of an archived day; zero disables archiving
 }
 
 // A DayReport is the result of a run.
@@ -133,14 +128,8 @@ func (o *OldDays) Plan(ctx context.Context) (DayPlan, error) {
 	if o.After <= 0 {
 		return DayPlan{Moves: []DayMove{}, Stay: []api.DayStay{}}, nil
 	}
-	now, there := time.Now, map[string]bool{}
-	if o.Now != nil {
-		now = o.Now
-	}
-	terms := DayTerms{
-		Before: now().Add(-o.After).In(cmp.Or(o.Location, time.UTC)).Format(time.DateOnly),
-		Layout: o.Layout, Taken: func(path string) bool { return there[path] },
-	}
+	there := map[string]bool{}
+	terms := DayTerms{Before: o.day(o.After), Layout: o.Layout, Taken: func(path string) bool { return there[path] }}
 	var docs []*memory.Document
 	var unread []api.DayStay
 	for _, path := range o.Paths() {
@@ -172,14 +161,14 @@ func (o *OldDays) Plan(ctx context.Context) (DayPlan, error) {
 // Run moves old files as one group of changes. Files that fail are in the
 // report and are retried by the next run. Run returns an error only from the
 // context or the claim, or if writing is disabled altogether.
-func (o *OldDays) Run(ctx context.Context, asked bool) (*DayReport, error) {
+func (o *OldDays) Run(ctx context.Context) (*DayReport, error) {
 	plan, err := o.Plan(ctx)
 	if err != nil {
 		return nil, err
 	}
 	report := &DayReport{Plan: plan, Moved: []string{}, Left: []api.DayStay{}}
 	if len(plan.Moves) > 0 && o.Claim != nil {
-		if err := o.Claim(ctx, asked); err != nil {
+		if err := o.Claim(ctx, false); err != nil {
 			return report, err
 		}
 	}
@@ -187,8 +176,7 @@ func (o *OldDays) Run(ctx context.Context, asked bool) (*DayReport, error) {
 	for _, m := range plan.Moves {
 		written, err := o.Mover.Move(ctx, m.From, m.To, vault.Change{
 			Path: m.From, Cause: "archive", Group: group, Reason: "the day is older than " + days(o.After),
-			Asked: asked,
-			Edit:  func(old *vault.File) ([]byte, error) { return o.asPlanned(m, old) },
+			Edit: func(old *vault.File) ([]byte, error) { return o.asPlanned(m, old) },
 		})
 		switch {
 		case ctx.Err() != nil:

@@ -19,10 +19,10 @@ import (
 
 // oldDays returns an OldDays for the files of a tree before 2026-02-03.
 func oldDays(tr *tree) *OldDays {
-	return &OldDays{
-		Files: tr, Paths: tr.paths, Layout: tr.layout, Parse: tr.parse, Mover: tr, After: 90 * 24 * time.Hour,
+	return &OldDays{After: 90 * 24 * time.Hour, Root: Root{
+		Files: tr, Paths: tr.paths, Layout: tr.layout, Parse: tr.parse, Mover: tr,
 		Now: func() time.Time { return time.Date(2026, 5, 4, 3, 0, 0, 0, time.UTC) },
-	}
+	}}
 }
 
 func TestPlanDays(t *testing.T) {
@@ -48,7 +48,7 @@ func TestOldDaysMove(t *testing.T) {
 	for _, a := range archives(t, "testdata/olddays/*.txtar") {
 		tr := newTree(a.Files[:len(a.Files)-1])
 		before, seen := tr.String(), tr.seen(t)
-		report, err := oldDays(tr).Run(t.Context(), false)
+		report, err := oldDays(tr).Run(t.Context())
 		if err != nil || len(report.Left) > 0 || len(report.Moved) != len(report.Plan.Moves) || len(report.Moved) == 0 {
 			t.Fatalf("report %+v, %v", report, err)
 		}
@@ -56,7 +56,7 @@ func TestOldDaysMove(t *testing.T) {
 		if diff := cmp.Diff(seen, tr.seen(t)); diff != "" {
 			t.Errorf("%s: what people read (-before +after):\n%s", a.name, diff)
 		}
-		if again, err := oldDays(tr).Run(t.Context(), false); err != nil || len(again.Moved) > 0 || len(again.Plan.Moves) > 0 {
+		if again, err := oldDays(tr).Run(t.Context()); err != nil || len(again.Moved) > 0 || len(again.Plan.Moves) > 0 {
 			t.Errorf("%s: again: %+v, %v", a.name, again, err)
 		}
 		tr.undo()
@@ -90,13 +90,13 @@ func TestOldDaysKilled(t *testing.T) {
 	for _, a := range archives(t, "testdata/olddays/*.txtar") {
 		whole := newTree(a.Files[:len(a.Files)-1])
 		seen := whole.seen(t)
-		if _, err := oldDays(whole).Run(t.Context(), false); err != nil {
+		if _, err := oldDays(whole).Run(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		for k := range whole.writes {
 			tr := newTree(a.Files[:len(a.Files)-1])
 			tr.left = k
-			report, err := oldDays(tr).Run(t.Context(), false)
+			report, err := oldDays(tr).Run(t.Context())
 			if err != nil || len(report.Moved) != k || len(report.Left) != len(whole.writes)-k {
 				t.Fatalf("killed at %d: %+v, %v", k, report, err)
 			}
@@ -104,7 +104,7 @@ func TestOldDaysKilled(t *testing.T) {
 				t.Errorf("killed at %d, what people read (-before +after):\n%s", k, diff)
 			}
 			tr.left = -1
-			if _, err := oldDays(tr).Run(t.Context(), false); err != nil {
+			if _, err := oldDays(tr).Run(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(whole.String(), tr.String()); diff != "" {
@@ -118,7 +118,7 @@ func TestOldDaysKilled(t *testing.T) {
 // moved files to others.
 func TestLinksFollowOldDays(t *testing.T) {
 	tr := treeOf(t, "testdata/olddays/days.txtar")
-	if _, err := oldDays(tr).Run(t.Context(), false); err != nil {
+	if _, err := oldDays(tr).Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	for from, want := range map[string]string{
@@ -162,7 +162,7 @@ func TestOldDaysOfPrivateNotes(t *testing.T) {
 	private := memory.PrivateOnly
 	tr.layout.Daily = &private
 	seen := tr.seen(t)
-	if report, err := oldDays(tr).Run(t.Context(), false); err != nil || !slices.Contains(report.Moved, "_longterms/owner/_archive/2026-01-01/2026-01-01.md") {
+	if report, err := oldDays(tr).Run(t.Context()); err != nil || !slices.Contains(report.Moved, "_longterms/owner/_archive/2026-01-01/2026-01-01.md") {
 		t.Fatalf("report %+v, %v", report, err)
 	}
 	if diff := cmp.Diff(seen, tr.seen(t)); diff != "" {
@@ -178,7 +178,7 @@ func TestOldDaysMeanwhile(t *testing.T) {
 				tr.files[path] += "- [ ] open\n"
 			}
 		}
-		report, err := oldDays(tr).Run(t.Context(), false)
+		report, err := oldDays(tr).Run(t.Context())
 		if err != nil || len(report.Left) != 1 || report.Left[0].Path != "2026-01-01/cli.md" || !strings.Contains(report.Left[0].Reason, "open task") {
 			t.Errorf("left %+v, %v", report.Left, err)
 		}
@@ -190,7 +190,7 @@ func TestOldDaysMeanwhile(t *testing.T) {
 				tr.files[path] = "---\nsubject_id: acct:7\n---\n- x\n"
 			}
 		}
-		report, err := oldDays(tr).Run(t.Context(), false)
+		report, err := oldDays(tr).Run(t.Context())
 		if err != nil || len(report.Left) != 1 || !strings.Contains(report.Left[0].Reason, "changed meanwhile") {
 			t.Errorf("left %+v, %v", report.Left, err)
 		}
@@ -199,7 +199,7 @@ func TestOldDaysMeanwhile(t *testing.T) {
 		tr := treeOf(t, "testdata/olddays/days.txtar")
 		o := oldDays(tr)
 		o.Mover = offMover{}
-		if report, err := o.Run(t.Context(), false); !errors.Is(err, vault.ErrOff) || len(report.Plan.Moves) == 0 {
+		if report, err := o.Run(t.Context()); !errors.Is(err, vault.ErrOff) || len(report.Plan.Moves) == 0 {
 			t.Errorf("report %+v, %v", report, err)
 		}
 	})
@@ -211,7 +211,7 @@ func TestOldDaysMeanwhile(t *testing.T) {
 				cancel()
 			}
 		}
-		if report, err := oldDays(tr).Run(ctx, false); !errors.Is(err, context.Canceled) || len(tr.writes) != 2 {
+		if report, err := oldDays(tr).Run(ctx); !errors.Is(err, context.Canceled) || len(tr.writes) != 2 {
 			t.Errorf("report %+v, %v; %d writes", report, err, len(tr.writes))
 		}
 	})
@@ -219,7 +219,7 @@ func TestOldDaysMeanwhile(t *testing.T) {
 		tr := treeOf(t, "testdata/olddays/days.txtar")
 		o := oldDays(tr)
 		o.After = 0
-		if report, err := o.Run(t.Context(), false); err != nil || len(report.Plan.Moves)+len(report.Plan.Stay) > 0 {
+		if report, err := o.Run(t.Context()); err != nil || len(report.Plan.Moves)+len(report.Plan.Stay) > 0 {
 			t.Errorf("report %+v, %v", report, err)
 		}
 	})

@@ -80,7 +80,7 @@ func entryOf(doc *memory.Document, id string) *memory.Entry {
 // insert returns the source file with the entry in its section.
 func (b *back) insert(old *vault.File) ([]byte, error) {
 	if old == nil {
-		old = &vault.File{Path: b.from, Data: []byte{}, ModTime: b.now()}
+		old = &vault.File{Path: b.from, Data: []byte{}, ModTime: b.Now()}
 	}
 	parse := func(data []byte) *memory.Document {
 		return b.Parse(vault.File{Path: b.from, Data: data, ModTime: old.ModTime})

@@ -54,9 +54,10 @@ func newRoom(t *testing.T, dir string, files []txtar.File) *room {
 	uses := usesAt(t, filepath.Join(t.TempDir(), "uses"), &r.now)
 	uses.since = r.now.AddDate(0, -1, 0)
 	r.Compactor = &Compactor{
-		Files: r, Disk: r.vault, Writer: r, Parse: parse, Paths: r.paths, Uses: uses, Logger: slog.New(slog.DiscardHandler),
+		Root: Root{Files: r, Disk: r.vault, Writer: r, Parse: parse, Paths: r.paths, Now: func() time.Time { return r.now }},
+		Uses: uses, Logger: slog.New(slog.DiscardHandler),
 		Limits: []api.CompactLimit{{Pattern: "_longterms/*/_index.md", Items: 100, Characters: 3000}}, Soft: SoftLimits(5000),
-		Host: "desk", MaxLoss: 0.25, Now: func() time.Time { return r.now },
+		Host: "desk", MaxLoss: 0.25,
 	}
 	for _, f := range files {
 		r.save(f.Name, string(f.Data))

@@ -32,16 +32,13 @@ type Scheduler struct {
 	Load func() ([]byte, error)
 	Save func([]byte) error
 
-	Now    func() time.Time // time.Now if nil
+	Now    func() time.Time
 	Logger *slog.Logger
 
-	mu       sync.Mutex
-	passed   passed
-	floor    time.Time // since when the clock has been far behind Until; zero if it is not
-	running  bool
-	runs     int
-	failures int
-	problem  string
+	mu      sync.Mutex
+	passed  passed
+	floor   time.Time // since when the clock has been far behind Until; zero if it is not
+	problem string
 }
 
 // passed is the persistent state.
@@ -54,12 +51,9 @@ type passed struct {
 
 // SchedulerStatus describes the state of the runs.
 type SchedulerStatus struct {
-	LastRun  time.Time // zero if there was no run
-	NextRun  time.Time
-	Running  bool
-	Runs     int    // since the start
-	Failures int    // failed runs among Runs
-	Problem  string // error of the last run; empty after success
+	LastRun time.Time // zero if there was no run
+	NextRun time.Time
+	Problem string // error of the last run; empty after success
 }
 
 const (
@@ -99,12 +93,7 @@ func (s *Scheduler) Run(ctx context.Context) error {
 
 // now returns the wall clock time without the monotonic clock, which stops
 // while the machine sleeps.
-func (s *Scheduler) now() time.Time {
-	if s.Now != nil {
-		return s.Now().Round(0)
-	}
-	return time.Now().Round(0)
-}
+func (s *Scheduler) now() time.Time { return s.Now().Round(0) }
 
 // begin loads the persistent state. Times missed under another schedule do not
 // count.
@@ -170,14 +159,12 @@ func (s *Scheduler) run(ctx context.Context, meant time.Time) {
 	s.passed.Meant, s.passed.Ran = meant, start
 	s.passLocked(start)
 	s.save()
-	s.running = true
 	s.mu.Unlock()
 
 	err = s.guarded(ctx)
 
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.running = false
 	if err != nil && ctx.Err() != nil {
 		s.passed = before // the run was cancelled, so the next start repeats it
 		s.save()
@@ -185,10 +172,8 @@ func (s *Scheduler) run(ctx context.Context, meant time.Time) {
 	}
 	s.passLocked(s.now()) // the run covers the times that passed during it
 	s.save()
-	s.runs++
 	s.problem = ""
 	if err != nil {
-		s.failures++
 		s.problem = err.Error()
 		s.Logger.Error("compactor run failed", "meant", meant, "err", err)
 	}
@@ -228,8 +213,5 @@ func (s *Scheduler) save() {
 func (s *Scheduler) Status() SchedulerStatus {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return SchedulerStatus{
-		LastRun: s.passed.Ran, NextRun: s.nextLocked(s.now()),
-		Running: s.running, Runs: s.runs, Failures: s.failures, Problem: s.problem,
-	}
+	return SchedulerStatus{LastRun: s.passed.Ran, NextRun: s.nextLocked(s.now()), Problem: s.problem}
 }

@@ -60,7 +60,7 @@ func (s *Summarizer) notes(d *memory.Document, entries []int, v memory.Visibilit
 
 // known returns the cached summary of notes, or "" if there is none.
 func (s *Summarizer) known(notes []string) string {
-	if s == nil || len(notes) == 0 {
+	if len(notes) == 0 {
 		return ""
 	}
 	s.mu.Lock()
@@ -75,9 +75,6 @@ func noteKey(notes []string) [sha256.Size]byte {
 // learn requests the missing summaries for a plan and reports whether it
 // received any.
 func (s *Summarizer) learn(ctx context.Context, plan *CompressPlan) (learned bool) {
-	if s == nil {
-		return false
-	}
 	asked, failures := 0, 0
 	for i := range plan.Files {
 		for _, line := range plan.Files[i].lines {

@@ -42,12 +42,11 @@ type Uses struct {
 	Counts func(path string) bool // reports whether a file's entries are counted; nil counts all
 	Files  Files
 	Logger *slog.Logger
-	Now    func() time.Time           // time.Now when nil
+	Now    func() time.Time
 	Write  func(string, []byte) error // vault.WriteState when nil
 
 	mu     sync.Mutex
 	loaded bool
-	fresh  bool // there were no earlier counts
 	since  time.Time
 	files  map[string]*usedFile
 	news   map[string]bool // files with entries known only by id
@@ -83,7 +82,7 @@ type usesState struct {
 func (u *Uses) Open() error {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	u.loaded, u.fresh, u.since, u.files = true, true, u.now().UTC().Truncate(time.Second), map[string]*usedFile{}
+	u.loaded, u.since, u.files = true, u.Now().UTC().Truncate(time.Second), map[string]*usedFile{}
 	data, err := vault.ReadState(u.Path)
 	if errors.Is(err, fs.ErrNotExist) {
 		u.dirty = true
@@ -98,7 +97,7 @@ func (u *Uses) Open() error {
 		return fmt.Errorf("counts of use: %s cannot be read, they start anew: %w", u.Path,
 			cmp.Or(err, errors.New("unknown version")))
 	}
-	u.fresh, u.since = false, state.Since
+	u.since = state.Since
 	for path, f := range state.Files {
 		if f == nil {
 			continue
@@ -109,13 +108,6 @@ func (u *Uses) Open() error {
 		}
 	}
 	return nil
-}
-
-func (u *Uses) now() time.Time {
-	if u.Now != nil {
-		return u.Now()
-	}
-	return time.Now()
 }
 
 // Since returns the start of counting, or the zero time before it is known.
@@ -179,7 +171,7 @@ func (u *Uses) Changed(path string, doc *memory.Document) {
 	switch {
 	case f == nil:
 	case doc == nil && f.Gone.IsZero():
-		f.Gone, u.dirty = u.now().UTC().Truncate(time.Second), true
+		f.Gone, u.dirty = u.Now().UTC().Truncate(time.Second), true
 	case doc != nil:
 		f.Gone = time.Time{}
 		f.follow(doc)
@@ -213,13 +205,11 @@ func (u *Uses) Forget(which func(path, id, text string) bool) error {
 // Run saves the counts periodically until the context ends, and then once more.
 func (u *Uses) Run(ctx context.Context) error {
 	for {
-		timer := time.NewTimer(saveAfter)
 		select {
 		case <-ctx.Done():
-			timer.Stop()
 			u.Save()
 			return ctx.Err()
-		case <-timer.C:
+		case <-time.After(saveAfter):
 			u.Save()
 		}
 	}
@@ -268,7 +258,7 @@ func (u *Uses) learn() {
 
 // forget drops faded and surplus counts.
 func (u *Uses) forget() {
-	now := u.now()
+	now := u.Now()
 	type counted struct {
 		path, id string
 		count    float64

@@ -114,7 +114,7 @@ func TestUsesAreSavedNowAndThen(t *testing.T) {
 			defer mu.Unlock()
 			return len(saved)
 		}
-		u := &Uses{
+		u := &Uses{Now: time.Now,
 			Path: filepath.Join(t.TempDir(), "uses"), Files: noFiles{}, Logger: slog.New(slog.DiscardHandler),
 			Write: func(_ string, data []byte) error {
 				mu.Lock()

@@ -146,9 +146,9 @@ func plant(t testing.TB, leaves []*leaf, r *reader) *grove {
 	m.Layout.Users = func(dir string) bool { return slices.Contains(users, dir) }
 	m.Index, m.Files, m.Scopes, m.Keeper = x, g, g, g
 	m.Compactor.Files, m.Compactor.Disk, m.Compactor.Parse = g, g.vault, g.parse
-	m.Compress = &compactor.Compress{
+	m.Compress = &compactor.Compress{Root: compactor.Root{
 		Files: g, Disk: g.vault, Writer: m.Writer, Parse: g.parse, Paths: m.Compactor.Paths, Layout: m.Layout, Now: m.Now,
-	}
+	}}
 	t.Cleanup(func() {
 		g.retire()
 		g.running.Wait()

@@ -184,13 +184,16 @@ func (c *opsCase) memory(t testing.TB) *Memory {
 		Injection: c.settings["injection"] == "true", Patience: time.Second, Now: func() time.Time { return now },
 		Undoer: c.undoer(t, now),
 		Compactor: &compactor.Compactor{
-			Files: root, Disk: &vault.Vault{Dir: t.TempDir()}, Paths: func() []string { return slices.Clone(root.paths) },
-			MaxLoss: 0.25, Host: "desk", Location: location, Logger: slog.New(slog.DiscardHandler), Now: func() time.Time { return now },
+			Root: compactor.Root{
+				Files: root, Disk: &vault.Vault{Dir: t.TempDir()}, Paths: func() []string { return slices.Clone(root.paths) },
+				Location: location, Now: func() time.Time { return now },
+				Parse: func(f vault.File) *memory.Document {
+					return layout.Parse(f.Path, f.Data, memory.Meta{ModTime: f.ModTime})
+				},
+			},
+			MaxLoss: 0.25, Host: "desk", Logger: slog.New(slog.DiscardHandler),
 			Limits: []api.CompactLimit{{Pattern: "_longterms/*/_index.md", Items: 4, Characters: 3000}},
 			Soft:   compactor.SoftLimits(5000),
-			Parse: func(f vault.File) *memory.Document {
-				return layout.Parse(f.Path, f.Data, memory.Meta{ModTime: f.ModTime})
-			},
 		},
 	}
 }

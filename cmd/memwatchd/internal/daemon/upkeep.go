@@ -24,7 +24,6 @@ import (
 type upkeep struct {
 	compactor *compactor.Compactor
 	compress  *compactor.Compress
-	days      *compactor.OldDays
 	host      *compactor.Host
 	turn      compactor.Turn
 	scheduler *compactor.Scheduler
@@ -40,11 +39,13 @@ func (d *daemon) openUpkeep() (*upkeep, error) {
 	}
 	u := &upkeep{host: &compactor.Host{Name: name, Configured: c.Compactor.Host, Disk: d.vault, Writer: w,
 		Now: clock.Now}}
+	root := compactor.Root{
+		Files: p.documents, Disk: d.vault, Writer: w, Mover: w, Parse: p.parse, Layout: p.layout, Paths: d.paths,
+		Claim: u.host.Claim, Location: c.Location, Now: clock.Now,
+	}
 	u.compactor = &compactor.Compactor{
-		Files: p.documents, Disk: d.vault, Writer: w, Parse: p.parse, Paths: d.paths, Links: d.linksTo,
-		Claim: u.host.Claim,
-		Host:  name, Soft: compactor.SoftLimits(c.Memory.FullMaxChars), MaxLoss: c.Compactor.MaxLoss,
-		Location: c.Location, Logger: d.logger, Now: clock.Now,
+		Root: root, Links: d.linksTo, Logger: d.logger,
+		Host: name, Soft: compactor.SoftLimits(c.Memory.FullMaxChars), MaxLoss: c.Compactor.MaxLoss,
 	}
 	u.compactor.Moved = func(path, archive string, items int) {
 		p.events.publish(ops.Change{Event: api.Event{Event: "compacted", Path: path,
@@ -61,16 +62,9 @@ func (d *daemon) openUpkeep() (*upkeep, error) {
 	if err := u.compactor.Uses.Open(); err != nil {
 		d.logger.Warn("what is used is counted anew", "err", err)
 	}
-	u.compress = &compactor.Compress{
-		Files: p.documents, Disk: d.vault, Writer: w, Mover: w, Parse: p.parse, Paths: d.paths, Layout: p.layout,
-		Claim: u.host.Claim, Cutoff: c.Compress.Cutoff, Location: c.Location, Now: clock.Now,
-	}
+	u.compress = &compactor.Compress{Root: root, Cutoff: c.Compress.Cutoff}
 	if d.model != nil {
 		u.compress.Summarizer = &compactor.Summarizer{Ask: d.model.Summarize, Tell: d.tellModel, Refuse: refuseModel}
-	}
-	u.days = &compactor.OldDays{
-		Files: p.documents, Paths: d.paths, Layout: p.layout, Parse: p.parse, Mover: w,
-		Claim: u.host.Claim, After: c.Archive.After, Location: c.Location, Now: clock.Now,
 	}
 	night := &compactor.Maintenance{
 		Host: u.host, Compactor: u.compactor, Logger: d.logger, Enabled: c.Write.Enabled,
@@ -80,7 +74,7 @@ func (d *daemon) openUpkeep() (*upkeep, error) {
 		night.Compress = u.compress
 	}
 	if c.Archive.After > 0 {
-		night.Days = u.days
+		night.Days = &compactor.OldDays{Root: root, After: c.Archive.After}
 	}
 	ran := filepath.Join(c.State.Dir, "compactor.json")
 	u.scheduler = &compactor.Scheduler{
