@@ -82,6 +82,14 @@ func (e *Error) WithHint(format string, args ...any) *Error {
 	return e
 }
 
+// suggest sets the hint of e to the name most similar to the typed one, if any.
+func (e *Error) suggest(typed string, names []string) *Error {
+	if near := Nearest(typed, names); near != "" {
+		e.WithHint("did you mean %q?", near)
+	}
+	return e
+}
+
 // AsError returns err in its wire format. An error that is not an *Error
 // becomes one with the code [Internal] and without its text, because that text
 // may name things hidden from the caller.

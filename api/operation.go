@@ -82,7 +82,9 @@ func (op *Operation) NewAnswer() any { return reflect.New(op.answer).Interface()
 // NewRequest returns a request with its default values.
 func (op *Operation) NewRequest() *Request {
 	v := reflect.New(op.request)
-	prepare(op.Params, v.Elem())
+	for _, p := range op.Params {
+		p.setDefault(v.Elem())
+	}
 	return &Request{op: op, value: v}
 }
 
@@ -219,11 +221,7 @@ func LookUp(name string) (*Operation, error) {
 		}
 		names[i] = op.Name
 	}
-	e := Errorf(NotFound, "there is no operation %q", name)
-	if near := nearest(name, names); near != "" {
-		e.WithHint("did you mean %q?", near)
-	}
-	return nil, e
+	return nil, Errorf(NotFound, "there is no operation %q", name).suggest(name, names)
 }
 
 // MaxAnswerTime bounds an operation that is not [Operation.Long], so that an

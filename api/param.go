@@ -199,11 +199,7 @@ func (p *Param) check(req reflect.Value) error {
 	}
 	for _, v := range values {
 		if !slices.Contains(p.Enum, v) {
-			e := Errorf(Invalid, "%s: %q is not one of %s", p.Name, v, strings.Join(p.Enum, ", "))
-			if near := nearest(v, p.Enum); near != "" {
-				e.WithHint("did you mean %q?", near)
-			}
-			return e
+			return Errorf(Invalid, "%s: %q is not one of %s", p.Name, v, strings.Join(p.Enum, ", ")).suggest(v, p.Enum)
 		}
 	}
 	return nil
@@ -265,32 +261,23 @@ func FindParam(params []*Param, name string) (*Param, error) {
 		}
 		names[i] = p.Name
 	}
-	e := Errorf(Invalid, "unknown field %q", name)
-	if near := nearest(name, names); near != "" {
-		e.WithHint("did you mean %q?", near)
-	}
-	return nil, e
+	return nil, Errorf(Invalid, "unknown field %q", name).suggest(name, names)
 }
 
-// prepare sets the defaults of a new request.
-func prepare(params []*Param, req reflect.Value) {
-	for _, p := range params {
-		if p.Default == "" {
-			continue
-		}
-		for _, s := range p.defaults() {
-			if err := p.setString(req, s); err != nil {
-				panic(fmt.Sprintf("default of %s: %v", p.Name, err)) // invalid tag: every test would panic here
-			}
-		}
+// setDefault sets the parameter of a new request to its default.
+func (p *Param) setDefault(req reflect.Value) {
+	if p.Default == "" {
+		return
 	}
-}
-
-func (p *Param) defaults() []string {
+	values := []string{p.Default}
 	if p.Kind() == "strings" {
-		return strings.Split(p.Default, ",")
+		values = strings.Split(p.Default, ",")
 	}
-	return []string{p.Default}
+	for _, s := range values {
+		if err := p.setString(req, s); err != nil {
+			panic(fmt.Sprintf("default of %s: %v", p.Name, err)) // invalid tag: every test would panic here
+		}
+	}
 }
 
 // Type returns the type of the parameter's field.
@@ -305,7 +292,7 @@ func (p *Param) DefaultValue() any {
 	req := reflect.New(reflect.StructOf([]reflect.StructField{{Name: "V", Type: p.typ}})).Elem()
 	q := *p
 	q.index = []int{0}
-	prepare([]*Param{&q}, req)
+	q.setDefault(req)
 	return req.Field(0).Interface()
 }
 
@@ -318,9 +305,7 @@ var scopeParams = paramsOf(reflect.TypeFor[Scope]())
 
 // Nearest returns the name most similar to the typed one, or "" if no name is
 // similar.
-func Nearest(typed string, names []string) string { return nearest(typed, names) }
-
-func nearest(typed string, names []string) string {
+func Nearest(typed string, names []string) string {
 	best, distance := "", max(2, len(typed)/3)+1
 	for _, n := range names {
 		if d := editDistance(strings.ToLower(typed), strings.ToLower(n)); d < distance ||
