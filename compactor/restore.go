@@ -34,10 +34,11 @@ func (c *Compactor) Restore(ctx context.Context, archive, id string) (*Restored,
 		return fail(err)
 	}
 	doc := c.Parse(file)
-	e := entryOf(doc, id)
-	if e == nil || doc.Place.Kind != memory.Archive {
+	at := slices.IndexFunc(doc.Entries, func(e memory.Entry) bool { return e.ID == id })
+	if at < 0 || doc.Place.Kind != memory.Archive {
 		return fail(ErrNotArchived)
 	}
+	e := &doc.Entries[at]
 	o, ok := c.archived(doc, e)
 	if !ok {
 		return fail(ErrNotArchived)
@@ -68,15 +69,6 @@ type back struct {
 	restored   Restored
 }
 
-func entryOf(doc *memory.Document, id string) *memory.Entry {
-	for i := range doc.Entries {
-		if doc.Entries[i].ID == id {
-			return &doc.Entries[i]
-		}
-	}
-	return nil
-}
-
 // insert returns the source file with the entry in its section.
 func (b *back) insert(old *vault.File) ([]byte, error) {
 	if old == nil {
@@ -91,9 +83,9 @@ func (b *back) insert(old *vault.File) ([]byte, error) {
 	if dir, _, err := archiveOf(doc); err != nil || doc.Place.Kind != memory.Longterm || dir != path.Dir(b.archive) {
 		return nil, fmt.Errorf("it says that it comes from %s, whose archive this is not", b.from)
 	}
-	if e := b.find(doc); e != nil && e.Partition.Visibility == b.visibility {
+	if at := b.find(doc); at >= 0 && doc.Entries[at].Partition.Visibility == b.visibility {
 		// A killed process restored the entry, or it was never removed.
-		b.restored = Restored{Path: b.from, Line: e.Line, ID: e.ID}
+		b.restored = Restored{Path: b.from, Line: doc.Entries[at].Line, ID: doc.Entries[at].ID}
 		return old.Data, nil
 	}
 	titled := doc.Titled()
@@ -102,42 +94,38 @@ func (b *back) insert(old *vault.File) ([]byte, error) {
 		return nil, err
 	}
 	doc = parse(text)
-	e := b.find(doc)
-	if e.Partition.Visibility != b.visibility {
+	at := b.find(doc)
+	if doc.Entries[at].Partition.Visibility != b.visibility {
 		// The file now sets another visibility.
 		r := doc.Revise()
-		r.SetAttribute(slices.IndexFunc(doc.Entries, func(o memory.Entry) bool { return o.Line == e.Line }),
-			"visibility", b.visibility.String())
+		r.SetAttribute(at, "visibility", b.visibility.String())
 		text, err = r.Apply(parse)
 		if err != nil {
 			return nil, err
 		}
 		doc = parse(text)
-		e = &doc.Entries[slices.IndexFunc(doc.Entries, func(o memory.Entry) bool { return o.Line == e.Line })]
 	}
 	if titled {
-		at := slices.IndexFunc(doc.Entries, func(o memory.Entry) bool { return o.Line == e.Line })
 		r := doc.Revise()
 		r.SetField("summary", doc.Titles())
 		text, err = r.Apply(parse)
 		if err != nil {
 			return nil, err
 		}
-		e = &parse(text).Entries[at]
+		doc = parse(text)
 	}
-	b.restored = Restored{Path: b.from, Line: e.Line, ID: e.ID}
+	b.restored = Restored{Path: b.from, Line: doc.Entries[at].Line, ID: doc.Entries[at].ID}
 	return text, nil
 }
 
-// find returns the entry in its file: the last one of its section with the same
-// lines, or nil.
-func (b *back) find(doc *memory.Document) *memory.Entry {
-	for i := len(doc.Entries) - 1; i >= 0; i-- {
-		if e := &doc.Entries[i]; originOf(doc, e) == b.origin {
-			return e
-		}
+// find returns the index of the entry in its file: the last one of its section
+// with the same lines, or -1.
+func (b *back) find(doc *memory.Document) int {
+	at := len(doc.Entries) - 1
+	for at >= 0 && originOf(doc, &doc.Entries[at]) != b.origin {
+		at--
 	}
-	return nil
+	return at
 }
 
 // takeOut returns the archive without the entry, or nil if the entry is not

@@ -156,3 +156,13 @@ func TestRestoreAfterACrash(t *testing.T) {
 		t.Errorf("the archive still has %v", left)
 	}
 }
+
+// entryOf returns the entry with an id, or nil.
+func entryOf(doc *memory.Document, id string) *memory.Entry {
+	for i := range doc.Entries {
+		if doc.Entries[i].ID == id {
+			return &doc.Entries[i]
+		}
+	}
+	return nil
+}
