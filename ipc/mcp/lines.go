@@ -160,12 +160,10 @@ func (l *lineWire) wait(limit time.Duration, over <-chan struct{}) {
 	idle := make(chan struct{})
 	l.idle = idle
 	l.mu.Unlock()
-	timer := time.NewTimer(limit)
-	defer timer.Stop()
 	select {
 	case <-idle:
 	case <-over:
-	case <-timer.C:
+	case <-time.After(limit):
 	}
 }
 

@@ -198,7 +198,8 @@ func (t *Tool) Use(ctx context.Context, ask AskFunc, arguments json.RawMessage) 
 	raw, err := ask(ctx, req)
 	if err != nil {
 		if get, ok := req.Value().(*api.GetRequest); ok && get.Path != "" && api.AsError(err).Code == api.NotFound {
-			return Result{Fields: missing(get.Path)}
+			path, _ := secrets.Redact(get.Path)
+			return Result{Fields: noFile{Path: path, Missing: true}}
 		}
 		return failure(err)
 	}
@@ -233,11 +234,6 @@ type noFile struct {
 	Path    string `json:"path"`
 	Text    string `json:"text"`
 	Missing bool   `json:"missing"`
-}
-
-func missing(path string) noFile {
-	path, _ = secrets.Redact(path)
-	return noFile{Path: path, Missing: true}
 }
 
 // toolHits adds line fields to hits under the names that models know from other

@@ -3,6 +3,8 @@ package mcp
 import (
 	"encoding/json"
 	"fmt"
+	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/memwatchd/memwatchd/api"
@@ -14,6 +16,9 @@ import (
 // marked on every line, except in a file, which contains its source.
 func textOf(answer any) string {
 	var b toolText
+	if f := reflect.ValueOf(answer).Elem().FieldByName("Disabled"); f.IsValid() && f.Bool() {
+		return "memory is turned off: nothing was written"
+	}
 	switch a := answer.(type) {
 	case *api.SearchAnswer:
 		b.found(a)
@@ -31,7 +36,7 @@ func textOf(answer any) string {
 	case *api.TodoAnswer:
 		b.todo(a)
 	case *api.NoteAnswer:
-		b.written("noted", a.Path, a.Line, a.Disabled)
+		b.written("noted", a.Path, a.Line)
 	case *api.CaptureAnswer:
 		b.captured(a)
 	case *api.RememberAnswer:
@@ -43,7 +48,7 @@ func textOf(answer any) string {
 	case *api.EditAnswer:
 		b.edited(a)
 	case *api.SummaryAnswer:
-		b.written("summed up", a.Path, a.Line, a.Disabled)
+		b.written("summed up", a.Path, a.Line)
 	case *api.ItemAnswer:
 		b.item(a)
 	case *api.ItemListAnswer:
@@ -71,18 +76,8 @@ func (b *toolText) line(format string, args ...any) {
 
 // facts writes the nonempty parts on one line.
 func (b *toolText) facts(parts ...string) {
-	first := true
-	for _, s := range parts {
-		if s == "" {
-			continue
-		}
-		if !first {
-			b.WriteString(" | ")
-		}
-		b.WriteString(s)
-		first = false
-	}
-	b.WriteByte('\n')
+	parts = slices.DeleteFunc(parts, func(s string) bool { return s == "" })
+	b.line("%s", strings.Join(parts, " | "))
 }
 
 func (b *toolText) hints(hints []string) {
@@ -109,20 +104,14 @@ func mark(untrusted bool) string {
 	return ""
 }
 
-// off is the text for a change while memory is turned off.
-const off = "memory is turned off: nothing was written"
-
 // written writes the position of new text. The path is empty if the caller may
 // not read the file in this context.
-func (b *toolText) written(what, path string, line int, disabled bool) {
-	switch {
-	case disabled:
-		b.line(off)
-	case path == "":
+func (b *toolText) written(what, path string, line int) {
+	if path == "" {
 		b.line("%s", what)
-	default:
-		b.line("%s: %s:%d", what, path, line)
+		return
 	}
+	b.line("%s: %s:%d", what, path, line)
 }
 
 // maxEntryText bounds the characters of an entry in a list.
@@ -214,11 +203,7 @@ func box(state string) string {
 }
 
 func (b *toolText) todo(a *api.TodoAnswer) {
-	switch {
-	case a.Disabled:
-		b.line(off)
-		return
-	case a.Plan != nil:
+	if a.Plan != nil {
 		for _, t := range a.Plan.Waiting {
 			b.facts("to be ticked: "+t.Text, t.Reason)
 		}
@@ -247,8 +232,8 @@ func (b *toolText) captured(a *api.CaptureAnswer) {
 		b.line("(a model is asked, and what it says is captured later)")
 	case a.Note != "":
 		b.line("(%s)", a.Note)
-	case a.Disabled, a.Path == "":
-		b.written("captured", "", 0, a.Disabled)
+	case a.Path == "":
+		b.line("captured")
 		return
 	}
 	for _, line := range a.Lines {
@@ -266,15 +251,11 @@ func (b *toolText) remembered(a *api.RememberAnswer) {
 	if a.Replaced {
 		what = "remembered, in place of what was there"
 	}
-	b.written(what, a.Path, a.Line, a.Disabled)
+	b.written(what, a.Path, a.Line)
 	b.hints(a.Hints)
 }
 
 func (b *toolText) forgotten(a *api.ForgetAnswer) {
-	if a.Disabled {
-		b.line(off)
-		return
-	}
 	for _, id := range a.Removed {
 		b.line("forgotten: %s", id)
 	}
@@ -311,9 +292,6 @@ func (b *toolText) forgotten(a *api.ForgetAnswer) {
 
 func (b *toolText) session(a *api.SessionAnswer) {
 	switch {
-	case a.Disabled:
-		b.line(off)
-		return
 	case a.DryRun:
 		b.line("%s (nothing was written)", a.Path)
 	case a.Path != "":
@@ -343,25 +321,19 @@ func (b *toolText) session(a *api.SessionAnswer) {
 }
 
 func (b *toolText) edited(a *api.EditAnswer) {
-	switch {
-	case a.Disabled:
-		b.line(off)
-	case !a.Changed:
-		b.line("%s says that already", a.Path)
-	default:
+	if a.Changed {
 		b.line("written: %s", a.Path)
+		return
 	}
+	b.line("%s says that already", a.Path)
 }
 
 func (b *toolText) item(a *api.ItemAnswer) {
-	switch i := a.Item; {
-	case a.Disabled:
-		b.line(off)
-	case i == nil:
+	if a.Item == nil {
 		b.line("(nothing is kept by this key)")
-	default:
-		b.itemLine(i)
+		return
 	}
+	b.itemLine(a.Item)
 }
 
 func (b *toolText) itemLine(i *api.Item) {
@@ -386,10 +358,6 @@ func (b *toolText) items(a *api.ItemListAnswer) {
 }
 
 func (b *toolText) deleted(a *api.ItemDeleteAnswer) {
-	if a.Disabled {
-		b.line(off)
-		return
-	}
 	b.line("deleted: %d", a.Deleted)
 	for _, path := range a.Paths {
 		b.line("in %s", path)
