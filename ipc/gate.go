@@ -112,7 +112,11 @@ func (g *gate) admit(c net.Conn) (*guest, *api.Error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	v := &guest{Conn: c, gate: g, idle: time.Now(), scarce: g.scarce(c)}
-	if v.scarce || g.scarceLocked() {
+	scarce := v.scarce
+	for other := range g.open {
+		scarce = scarce || other.scarce
+	}
+	if scarce {
 		g.short()
 		// Without other connections, one is admitted despite the shortage, so
 		// that status stays available.
@@ -128,15 +132,6 @@ func (g *gate) admit(c net.Conn) (*guest, *api.Error) {
 	g.open[v] = struct{}{}
 	g.silent.Add(1)
 	return v, nil
-}
-
-func (g *gate) scarceLocked() bool {
-	for v := range g.open {
-		if v.scarce {
-			return true
-		}
-	}
-	return false
 }
 
 // makeRoom closes a connection because too many files are open.
@@ -189,11 +184,9 @@ func (g *gate) hear(limit time.Duration) {
 		g.silent.Wait()
 		close(all)
 	}()
-	timer := time.NewTimer(limit)
-	defer timer.Stop()
 	select {
 	case <-all:
-	case <-timer.C:
+	case <-time.After(limit):
 	}
 }
 

@@ -16,8 +16,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-
 	"github.com/memwatchd/memwatchd/api"
 )
 
@@ -43,7 +41,7 @@ func serveOn(t *testing.T, backend Backend, logger *slog.Logger, endpoints ...En
 		}
 		listeners = append(listeners, l)
 	}
-	s := &Server{Backend: backend, Logger: logger, Registry: prometheus.NewRegistry()}
+	s := &Server{Backend: backend, Logger: logger}
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- s.Run(ctx, listeners...) }()
@@ -315,7 +313,7 @@ func TestSlowBodyGivesWay(t *testing.T) {
 				t.Fatal(err)
 			}
 			s := &Server{
-				Backend: emptyBackend{}, Logger: slog.New(slog.DiscardHandler), Registry: prometheus.NewRegistry(),
+				Backend: emptyBackend{}, Logger: slog.New(slog.DiscardHandler),
 				Limits: Limits{MaxConnections: 1, ReadBody: time.Hour, Drain: time.Millisecond},
 			}
 			ctx, cancel := context.WithCancel(t.Context())

@@ -57,11 +57,10 @@ type Backend interface {
 
 // A Server answers on listeners. Its fields must not change while it runs.
 type Server struct {
-	Backend  Backend
-	Version  string // of the program, reported to models
-	Logger   *slog.Logger
-	Limits   Limits
-	Registry *prometheus.Registry // served as /metrics; nil for a registry of its own
+	Backend Backend
+	Version string // of the program, reported to models
+	Logger  *slog.Logger
+	Limits  Limits
 
 	shortage shortage
 }
@@ -75,14 +74,11 @@ var liveHeap = collectors.GoRuntimeMetricsRule{Matcher: regexp.MustCompile("^/gc
 // them.
 func (s *Server) Run(ctx context.Context, listeners ...*Listener) error {
 	limits := s.Limits.withDefaults()
-	registry := s.Registry
-	if registry == nil {
-		registry = prometheus.NewRegistry()
-		// process metrics under their conventional names
-		registry.MustRegister(
-			collectors.NewGoCollector(collectors.WithGoCollectorRuntimeMetrics(liveHeap)),
-			collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	}
+	registry := prometheus.NewRegistry()
+	// process metrics under their conventional names
+	registry.MustRegister(
+		collectors.NewGoCollector(collectors.WithGoCollectorRuntimeMetrics(liveHeap)),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	counters, err := newCounters(registry, s.Backend)
 	if err != nil {
 		return err
