@@ -80,17 +80,8 @@ const (
 	Merge = "merge" // moves the entry to the archive, because a newer one has the same content
 )
 
-// CompactScore rates how much an entry is worth keeping, with its components.
-// Entries with the lowest score are moved first.
-//
-//	use     = log2(1 + uses + links)
-//	recency = 2^(-age / 30 days)
-//	total   = use + recency
-//
-// Uses counts how often the entry was returned or shown, each use halved every
-// 30 days; links counts the entries that link to it. A new entry without uses
-// scores 1, and so does an old one used once just now; each doubling of its use
-// adds 1.
+// CompactScore is the score of an entry with its parts. Entries with the lowest
+// score are moved first.
 type CompactScore struct {
 	Uses    float64 `json:"uses"`     // weighted number of uses; recent uses weigh more
 	Links   int     `json:"links"`    // number of entries that link to the entry

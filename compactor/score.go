@@ -12,7 +12,16 @@ import (
 // half.
 const halfLife = 30 * 24 * time.Hour
 
-// scoreOf returns the score of an entry.
+// scoreOf rates how much an entry is worth keeping:
+//
+//	use     = log2(1 + uses + links)
+//	recency = 2^(-age / 30 days)
+//	total   = use + recency
+//
+// Uses counts how often the entry was returned or shown, each use halved every
+// 30 days; links counts the entries that link to it. A new entry without uses
+// scores 1, and so does an old one used once just now; each doubling of its use
+// adds 1.
 func scoreOf(e *memory.Entry, uses float64, links int, now time.Time) api.CompactScore {
 	s := api.CompactScore{Uses: uses, Links: links}
 	if !e.Time.IsZero() {
