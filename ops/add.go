@@ -56,7 +56,7 @@ func (m writing) add(ctx context.Context, c Call, a adding) (after *memory.Docum
 		Path: a.path, Cause: a.cause, Group: a.group, Asked: true,
 		Edit: func(old *vault.File) (data []byte, err error) {
 			defer func() { failed = err }()
-			file := vault.File{Path: a.path, Data: a.fresh, ModTime: m.now()}
+			file := vault.File{Path: a.path, Data: a.fresh, ModTime: m.Now()}
 			switch {
 			case old != nil && (a.fresh == nil || len(bytes.TrimSpace(old.Data)) > 0):
 				file = *old

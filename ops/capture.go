@@ -35,7 +35,7 @@ func (m writing) captureBullets(ctx context.Context, c Call, r *api.CaptureReque
 	if err != nil {
 		return nil, err
 	}
-	at := m.now().In(m.location())
+	at := m.Now().In(m.Location)
 	there := func(e *memory.Entry, b *logBlock) bool {
 		return e.Block == memory.Item && e.Text == b.entry.Text && e.Attributes[ofSession] == b.attributes[ofSession] &&
 			e.Type == b.entry.Type && e.Partition.Visibility == b.entry.Partition.Visibility

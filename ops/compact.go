@@ -135,7 +135,7 @@ func restoreError(id string, err error, owned bool) error {
 // entries first; answers do not depend on the record.
 func (m reading) used(ids ...string) {
 	if m.Used != nil && len(ids) > 0 {
-		m.Used(ids, m.now())
+		m.Used(ids, m.Now())
 	}
 }
 
@@ -173,7 +173,7 @@ func (m writing) compress(ctx context.Context, c Call, r *api.CompressRequest) (
 		if err != nil {
 			return nil, err
 		}
-		cutoff = m.now().Sub(since)
+		cutoff = m.Now().Sub(since)
 		if cutoff < minCutoff {
 			return nil, api.Errorf(api.Invalid, "cutoff: %s is less than %s: what is still written to would go",
 				r.Cutoff, minCutoff)

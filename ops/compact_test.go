@@ -26,7 +26,7 @@ func TestWhatIsReturnedIsUsed(t *testing.T) {
 	m := c.memory(t)
 	var used []string
 	m.Used = func(ids []string, now time.Time) {
-		if !now.Equal(m.now()) {
+		if !now.Equal(m.Now()) {
 			t.Errorf("used at %s", now)
 		}
 		used = append(used, ids...)

@@ -53,7 +53,7 @@ func compressing(t *testing.T) (m *Memory, files func() string) {
 	}
 	now := func() time.Time { return time.Date(2026, 2, 5, 12, 0, 0, 0, time.UTC) }
 	return &Memory{
-		Now: now, Turn: new(compactor.Turn),
+		Now: now, Location: time.UTC, Turn: new(compactor.Turn),
 		Compress: &compactor.Compress{Root: compactor.Root{
 			Files: plainFiles{root, parse}, Disk: root, Writer: w, Mover: w, Parse: parse, Layout: layout, Now: now,
 			Paths: func() []string { return strings.Fields(files()) },

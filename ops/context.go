@@ -91,7 +91,7 @@ func (m reading) relevant(ctx context.Context, c Call, style brief.Style, r *api
 		limit = max(limit, coverDepth)
 	}
 	result, err := m.Index.Search(ctx, c.View, index.Query{
-		Text: strings.TrimSpace(index.Unquoted(r.Query)), Limit: limit, Cover: r.MinCover > 0, AsOf: m.now().UTC().
+		Text: strings.TrimSpace(index.Unquoted(r.Query)), Limit: limit, Cover: r.MinCover > 0, AsOf: m.Now().UTC().
 			Truncate(time.Second),
 	})
 	if err != nil {

@@ -18,13 +18,17 @@ const (
 // A differ renders diffs of files up to the size limit of one answer.
 type differ struct{ shown int }
 
-func (d *differ) file(path string, hunks []journal.Hunk) api.FileDiff {
-	f := api.FileDiff{Path: path}
-	f.Hunks, f.Truncated = diffOf(hunks, min(maxDiff, maxDiffs-d.shown))
-	for _, h := range f.Hunks {
+func (d *differ) hunks(hunks []journal.Hunk) (list []api.DiffHunk, truncated bool) {
+	list, truncated = diffOf(hunks, min(maxDiff, maxDiffs-d.shown))
+	for _, h := range list {
 		d.shown += len(h.Diff)
 	}
-	return f
+	return list, truncated
+}
+
+func (d *differ) file(path string, hunks []journal.Hunk) api.FileDiff {
+	list, truncated := d.hunks(hunks)
+	return api.FileDiff{Path: path, Hunks: list, Truncated: truncated}
 }
 
 // Diff returns the diff of one file without credentials, up to the size limit

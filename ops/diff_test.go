@@ -92,13 +92,13 @@ func applied(text string, hunks []api.DiffHunk) (string, error) {
 func TestDiffHasAnEnd(t *testing.T) {
 	before := strings.Repeat("- a line of some length\n", 20_000)
 	hunks := journal.Hunks([]byte("# A\n"), []byte("# A\n"+before))
-	tell := teller{}
+	var d differ
 	for n := range 200 {
-		w := tell.wrote(journal.Record{Hunks: hunks})
+		w := d.wrote(journal.Record{Hunks: hunks})
 		if !w.Truncated {
 			t.Fatal("it is not said that there is more")
 		}
-		if told := tell.told; told > maxDiffs {
+		if told := d.shown; told > maxDiffs {
 			t.Fatalf("%d bytes were told", told)
 		}
 		for _, h := range w.Hunks {
@@ -107,7 +107,7 @@ func TestDiffHasAnEnd(t *testing.T) {
 			}
 		}
 	}
-	if tell.told < maxDiffs-maxDiff {
-		t.Errorf("%d bytes were told, and there was room for %d", tell.told, maxDiffs)
+	if d.shown < maxDiffs-maxDiff {
+		t.Errorf("%d bytes were told, and there was room for %d", d.shown, maxDiffs)
 	}
 }

@@ -191,7 +191,7 @@ func (m writing) create(ctx context.Context, c Call, r *api.WriteRequest) (*api.
 		return nil, api.Errorf(api.Invalid, "path: %s would not be read as memory: %s", r.Path, reason)
 	}
 	parse := func(source []byte) *memory.Document {
-		return m.Parse(vault.File{Path: r.Path, Data: source, ModTime: m.now()})
+		return m.Parse(vault.File{Path: r.Path, Data: source, ModTime: m.Now()})
 	}
 	next := parse([]byte(r.Text))
 	if !ownPlace(c, next.Place) || next.For(c.View) == nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/index"
 	"github.com/memwatchd/memwatchd/memory"
+	"github.com/memwatchd/memwatchd/vault/journal"
 )
 
 // A trace is an [api.Trace] with data that identifies its text.
@@ -79,7 +80,7 @@ func (m writing) forget(ctx context.Context, c Call, r *api.ForgetRequest) (*api
 	}
 	traces := m.traces(c, match)
 	showTraces(answer, traces)
-	answer.Token, answer.Beyond = m.forgetting.keep(list{c.Scope.Subject, match, traces, m.now()}), beyond
+	answer.Token, answer.Beyond = m.forgetting.keep(list{c.Scope.Subject, match, traces, m.Now()}), beyond
 	return answer, nil
 }
 
@@ -248,10 +249,7 @@ func says(e *memory.Entry, source, match string) bool {
 	return false
 }
 
-func digestOf(text string) string {
-	sum := sha256.Sum256([]byte(text))
-	return hex.EncodeToString(sum[:])
-}
+func digestOf(text string) string { return journal.Digest([]byte(text)) }
 
 // maxTraceText bounds the text of a trace in an answer, in characters.
 const maxTraceText = 400

@@ -208,7 +208,7 @@ func TestForgetGoesOn(t *testing.T) {
 			t.Fatal(err)
 		}
 		ids, token := d.list(t, c, "secret")
-		l, err := d.memory.forgetting.listed(c, token, d.memory.now())
+		l, err := d.memory.forgetting.listed(c, token, d.memory.Now())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -278,7 +278,7 @@ func TestForgetCredential(t *testing.T) {
 // TestForgetLists checks that lists expire and that their number is bounded.
 func TestForgetLists(t *testing.T) {
 	d, c := forgetter(t, map[string]string{"MEMORY.md": "- a secret\n"})
-	now := d.memory.now()
+	now := d.memory.Now()
 	d.memory.Now = func() time.Time { return now }
 	ids, token := d.list(t, c, "secret")
 	now = now.Add(listLasts + time.Second)

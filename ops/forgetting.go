@@ -46,7 +46,7 @@ type lostEntry struct {
 func (m writing) forgetListed(ctx context.Context, c Call, r *api.ForgetRequest, answer *api.ForgetAnswer) error {
 	m.forgetting.turn.Lock()
 	defer m.forgetting.turn.Unlock()
-	l, err := m.forgetting.listed(c, r.Token, m.now())
+	l, err := m.forgetting.listed(c, r.Token, m.Now())
 	if err != nil {
 		return err
 	}
@@ -113,13 +113,11 @@ func newOblivion(subject string, chosen []trace, words *needles) oblivion {
 	return plan
 }
 
-// cutID splits an id into its path and entry id.
+// cutID splits path#id into the path, which may contain #, and the id of the
+// entry. It reports false for an id without a path.
 func cutID(id string) (path, entry string, ok bool) {
 	i := strings.LastIndexByte(id, '#')
-	if i < 0 {
-		return "", "", false
-	}
-	return id[:i], id[i+1:], true
+	return id[:max(i, 0)], id[i+1:], i >= 0
 }
 
 // choose returns the traces with the given ids, and the listed archived copies

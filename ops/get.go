@@ -96,13 +96,12 @@ func hashOf(doc *memory.Document, shown memory.Shown) string {
 
 // entry finds an entry by path#id, or by an explicitly assigned id.
 func (m reading) entry(ctx context.Context, c Call, id string) (*memory.Document, *memory.Entry, error) {
-	// The id cannot contain #, but the path can.
-	if i := strings.LastIndexByte(id, '#'); i >= 0 {
-		doc, _, err := m.load(c, id[:i])
+	if path, bare, ok := cutID(id); ok {
+		doc, _, err := m.load(c, path)
 		if err != nil {
 			return nil, nil, notFound("entry", id)
 		}
-		if e := entryOf(c, doc, id[i+1:]); e != nil {
+		if e := entryOf(c, doc, bare); e != nil {
 			return doc, e, nil
 		}
 		return nil, nil, notFound("entry", id)

@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/memwatchd/memwatchd/api"
@@ -26,7 +27,7 @@ func (m writing) itemGet(ctx context.Context, c Call, r *api.ItemGetRequest) (*a
 	if m.Disabled || len(found) == 0 {
 		return nil, notFound("item", r.Namespace+"/"+key)
 	}
-	item, state := found[0].show(c, shownOnce{}), m.state(c)
+	item, state := found[0].show(c), m.state(c)
 	defer m.used(item.Path + "#" + item.ID)
 	return &api.ItemAnswer{Item: item, Index: &state}, nil
 }
@@ -47,9 +48,8 @@ func (m writing) itemList(ctx context.Context, c Call, r *api.ItemListRequest) (
 		found = found[:r.Limit]
 		answer.Next = found[r.Limit-1].name.cursor()
 	}
-	shown := shownOnce{}
 	for _, f := range found {
-		answer.Items = append(answer.Items, f.show(c, shown))
+		answer.Items = append(answer.Items, f.show(c))
 	}
 	return answer, nil
 }
@@ -97,6 +97,7 @@ type foundItem struct {
 	rank  int // rank of its subject among the caller's; the canonical subject has 0
 	doc   *memory.Document
 	entry *memory.Entry
+	shown func() memory.Shown // the shown text of the file
 }
 
 // items returns the items that the caller may read and whose keys are wanted.
@@ -111,13 +112,14 @@ func (m reading) items(c Call, namespace string, wanted func(key string) bool) (
 			if doc == nil {
 				continue
 			}
+			shown := sync.OnceValue(func() memory.Shown { return doc.Shown(c.View) })
 			for i := range doc.Entries {
 				e := &doc.Entries[i]
 				if e.Title == "" || !wanted(e.Title) || !e.Readable(c.View) {
 					continue
 				}
 				if key, value, ok := e.Item(); ok {
-					list = append(list, &foundItem{itemName{ns, key}, value, rank, doc, e})
+					list = append(list, &foundItem{itemName{ns, key}, value, rank, doc, e, shown})
 				}
 			}
 		}
@@ -165,27 +167,16 @@ func (f *foundItem) compare(o *foundItem) int {
 		cmp.Compare(f.rank, o.rank), cmp.Compare(f.entry.Line, o.entry.Line))
 }
 
-// shownOnce caches the shown text of each file.
-type shownOnce map[*memory.Document]memory.Shown
-
 // show returns the item in the form for the caller.
-func (f *foundItem) show(c Call, known shownOnce) *api.Item {
-	shown, ok := known[f.doc]
-	if !ok {
-		shown = f.doc.Shown(c.View)
-		known[f.doc] = shown
-	}
-	item := itemOf(c, f.doc, f.entry)
-	item.Line = shown.Line(f.entry.Line)
-	return item
-}
+func (f *foundItem) show(c Call) *api.Item { return itemOf(c, f.doc, f.shown(), f.entry) }
 
-// itemOf converts an entry into an item without a line number.
-func itemOf(c Call, doc *memory.Document, e *memory.Entry) *api.Item {
+// itemOf converts an entry into an item.
+func itemOf(c Call, doc *memory.Document, shown memory.Shown, e *memory.Entry) *api.Item {
 	key, value, _ := e.Item()
 	item := &api.Item{
 		ID: e.ID, Subject: c.View.SubjectOf(e.Partition), Namespace: doc.Place.Namespace, Key: key, Value: value,
 		Visibility: e.Partition.Visibility.String(), Source: e.Source, Untrusted: e.Untrusted(), Path: doc.Place.Path,
+		Line: shown.Line(e.Line),
 	}
 	if e.HasConfidence {
 		item.Confidence = &e.Confidence

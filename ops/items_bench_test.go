@@ -110,7 +110,7 @@ func BenchmarkItems(b *testing.B) {
 		after := doc
 		for b.Loop() {
 			r := doc.Revise()
-			put := &puttingItem{m: d.memory.writing(), call: private, request: &api.ItemPutRequest{Namespace: "fact", Value: "x"}, name: itemName{"fact", "key_500"}, now: d.memory.now()}
+			put := &puttingItem{m: d.memory.writing(), call: private, request: &api.ItemPutRequest{Namespace: "fact", Value: "x"}, name: itemName{"fact", "key_500"}, now: d.memory.Now()}
 			if err := put.change(doc, r); err != nil {
 				b.Fatal(err)
 			}

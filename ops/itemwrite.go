@@ -20,7 +20,7 @@ func (m writing) itemPut(ctx context.Context, c Call, r *api.ItemPutRequest) (*a
 	if m.Disabled {
 		return &api.ItemAnswer{Disabled: true}, nil
 	}
-	put := &puttingItem{m: m, call: c, request: r, name: itemName{r.Namespace, strings.TrimSpace(r.Key)}, now: m.now().
+	put := &puttingItem{m: m, call: c, request: r, name: itemName{r.Namespace, strings.TrimSpace(r.Key)}, now: m.Now().
 		UTC().Truncate(time.Second)}
 	if err := put.check(); err != nil {
 		return nil, err
@@ -57,10 +57,7 @@ type puttingItem struct {
 func (p *puttingItem) shown(after *memory.Document) *api.Item {
 	if known := after.For(p.call.View); known != nil {
 		if held := itemsNamed(known, p.call, p.name.key); len(held) > 0 {
-			e := &known.Entries[held[0]]
-			item := itemOf(p.call, known, e)
-			item.Line = known.Shown(p.call.View).Line(e.Line)
-			return item
+			return itemOf(p.call, known, known.Shown(p.call.View), &known.Entries[held[0]])
 		}
 	}
 	source := origin(p.call, p.request.Source)
@@ -106,7 +103,7 @@ func (p *puttingItem) change(doc *memory.Document, r *memory.Revision) error {
 		}
 	}
 	if p.id == "" {
-		p.id = p.m.itemID(p.call, doc, p.name.namespace, p.name.key, p.request.Value, p.m.now().UTC().
+		p.id = p.m.itemID(p.call, doc, p.name.namespace, p.name.key, p.request.Value, p.m.Now().UTC().
 			Format(time.RFC3339Nano))
 	}
 	p.created = created.UTC().Truncate(time.Second)
@@ -311,10 +308,7 @@ func (m writing) itemVisibility(ctx context.Context, c Call, r *api.ItemVisibili
 
 // itemByID returns the readable item with an id or path#id.
 func (m writing) itemByID(c Call, id string) (*foundItem, error) {
-	path, bare := "", id
-	if i := strings.LastIndexByte(id, '#'); i >= 0 {
-		path, bare = id[:i], id[i+1:]
-	}
+	path, bare, _ := cutID(id)
 	var found []*foundItem
 	for _, f := range m.items(c, "", func(string) bool { return true }) {
 		if f.entry.ID == bare && (path == "" || path == f.doc.Place.Path) {
@@ -346,7 +340,5 @@ func shownItem(c Call, doc *memory.Document, id string) *api.Item {
 	if e == nil {
 		return nil
 	}
-	item := itemOf(c, known, e)
-	item.Line = known.Shown(c.View).Line(e.Line)
-	return item
+	return itemOf(c, known, known.Shown(c.View), e)
 }

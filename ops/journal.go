@@ -23,18 +23,18 @@ func (m writing) journal(_ context.Context, c Call, r *api.JournalRequest) (*api
 		return nil, err
 	}
 	path := strings.TrimSuffix(r.Path, "/")
-	answer, tell := &api.JournalAnswer{Writes: []api.Wrote{}}, teller{}
+	answer, differ := &api.JournalAnswer{Writes: []api.Wrote{}}, differ{}
 	for _, known := range m.Undoer.Writer.Journal.List(since, path, r.Limit) {
 		whole, err := m.Undoer.Writer.Journal.Get(known.ID)
 		switch {
 		case errors.Is(err, journal.ErrNoRecord):
 			continue // it has just expired
 		case err != nil:
-			w := tell.wrote(known)
+			w := differ.wrote(known)
 			w.Problem = err.Error()
 			answer.Writes = append(answer.Writes, w)
 		default:
-			answer.Writes = append(answer.Writes, tell.wrote(whole))
+			answer.Writes = append(answer.Writes, differ.wrote(whole))
 		}
 	}
 	return answer, nil
@@ -62,10 +62,10 @@ func (m writing) undo(ctx context.Context, c Call, r *api.UndoRequest) (*api.Und
 		}
 		list = m.Undoer.UndoSince(ctx, since, r.DryRun)
 	}
-	answer, tell := &api.UndoAnswer{Undone: []api.Unwrote{}, DryRun: r.DryRun}, teller{}
+	answer, differ := &api.UndoAnswer{Undone: []api.Unwrote{}, DryRun: r.DryRun}, differ{}
 	for _, u := range list {
 		u.Record.Hunks = reversed(u.Record.Hunks)
-		w := api.Unwrote{Wrote: tell.wrote(u.Record), By: u.By}
+		w := api.Unwrote{Wrote: differ.wrote(u.Record), By: u.By}
 		if u.Err != nil {
 			answer.Refused++
 			w.Refusal = reasonOf(u.Err)
@@ -115,11 +115,11 @@ func reasonOf(err error) string {
 func (m writing) ago(name, s string) (time.Time, error) {
 	if days, ok := strings.CutSuffix(s, "d"); ok {
 		if n, err := strconv.Atoi(days); err == nil && n >= 0 && n < 100_000 {
-			return m.now().AddDate(0, 0, -n), nil
+			return m.Now().AddDate(0, 0, -n), nil
 		}
 	}
 	if d, err := time.ParseDuration(s); err == nil && d >= 0 {
-		return m.now().Add(-d), nil
+		return m.Now().Add(-d), nil
 	}
 	t, _, err := m.times(name, s)
 	if err != nil {
@@ -141,11 +141,8 @@ func reversed(hunks []journal.Hunk) []journal.Hunk {
 	return list
 }
 
-// A teller converts journal records within the size limit of one answer.
-type teller struct{ told int }
-
 // wrote converts a record for an answer.
-func (t *teller) wrote(r journal.Record) api.Wrote {
+func (d *differ) wrote(r journal.Record) api.Wrote {
 	w := api.Wrote{
 		ID: r.ID, Group: r.Group, Time: r.Time, Path: r.Path, To: r.To, What: "changed",
 		Cause: r.Cause, Reason: r.Reason, State: string(r.State), Undoes: r.Undoes, Forgotten: r.Forgotten,
@@ -158,10 +155,7 @@ func (t *teller) wrote(r journal.Record) api.Wrote {
 	case r.After == "":
 		w.What = "removed"
 	}
-	w.Hunks, w.Truncated = diffOf(r.Hunks, min(maxDiff, maxDiffs-t.told))
-	for _, h := range w.Hunks {
-		t.told += len(h.Diff)
-	}
+	w.Hunks, w.Truncated = d.hunks(r.Hunks)
 	return w
 }
 

@@ -114,15 +114,14 @@ func (m reading) shortTerm(c Call, days int, session string) []shownFile {
 	for doc := range m.readable(c, recent) {
 		files = append(files, fileOf(c, doc))
 	}
-	first := func(f shownFile) bool { return session != "" && f.Day == today && f.Session == session }
-	slices.SortFunc(files, func(a, b shownFile) int {
-		if x, y := first(a), first(b); x != y {
-			if x {
-				return -1
-			}
-			return 1
+	order := func(f shownFile) int {
+		if session != "" && f.Day == today && f.Session == session {
+			return 0
 		}
-		return cmp.Or(strings.Compare(b.Day, a.Day), strings.Compare(a.Path, b.Path))
+		return 1
+	}
+	slices.SortFunc(files, func(a, b shownFile) int {
+		return cmp.Or(order(a)-order(b), strings.Compare(b.Day, a.Day), strings.Compare(a.Path, b.Path))
 	})
 	return files
 }

@@ -76,7 +76,7 @@ func (m writing) logPaths(c Call, day string) (paths []string, fresh []byte) {
 	for _, name := range logNames(subject) {
 		paths = append(paths, m.dayDir(day)+"/"+name)
 	}
-	return paths, memory.NewSession(memory.SessionHead{Day: day, Now: m.now(), SubjectID: subject, Private: true})
+	return paths, memory.NewSession(memory.SessionHead{Day: day, Now: m.Now(), SubjectID: subject, Private: true})
 }
 
 // logNames returns the possible file names of a subject's log among the
@@ -135,7 +135,7 @@ func (m writing) logTo(ctx context.Context, c Call, l logging, path string, fres
 				// one.
 				r.AppendSection(doc.For(c.View).ClockHeading(l.at, l.topic), texts...)
 				if _, ok := doc.Front.Field("updated_at"); ok && c.View.Readable(doc.Own) {
-					r.SetField("updated_at", memory.Timestamp(m.now()))
+					r.SetField("updated_at", memory.Timestamp(m.Now()))
 				}
 			}
 			return nil
@@ -231,23 +231,23 @@ func (l *logging) logged(doc *memory.Document, v memory.View, there []int) *logg
 // logTime returns the time of a note in the time zone of days. The default is
 // now.
 func (m writing) logTime(clock, day string) (time.Time, error) {
-	now := m.now().In(m.location())
+	now := m.Now().In(m.Location)
 	at := now
 	if day != "" {
 		if !memory.IsDay(day) {
 			return at, api.Errorf(api.Invalid, "day: %q is not a day such as 2026-02-04", day)
 		}
 		d, _ := time.Parse(time.DateOnly, day)
-		at = time.Date(d.Year(), d.Month(), d.Day(), now.Hour(), now.Minute(), now.Second(), 0, m.location())
+		at = time.Date(d.Year(), d.Month(), d.Day(), now.Hour(), now.Minute(), now.Second(), 0, m.Location)
 	}
 	if clock != "" {
 		hour, minute, ok := memory.ParseClock(clock)
-		whole, isWhole := memory.ParseTime(clock, m.location())
+		whole, isWhole := memory.ParseTime(clock, m.Location)
 		switch {
 		case ok:
-			at = time.Date(at.Year(), at.Month(), at.Day(), hour, minute, 0, 0, m.location())
+			at = time.Date(at.Year(), at.Month(), at.Day(), hour, minute, 0, 0, m.Location)
 		case isWhole && len(clock) > len(time.DateOnly):
-			at = whole.In(m.location())
+			at = whole.In(m.Location)
 			if day != "" && day != at.Format(time.DateOnly) {
 				return at, api.Errorf(api.Invalid, "time: %s is not on %s", clock, day)
 			}

@@ -28,7 +28,7 @@ import (
 // change while it is in use.
 type Memory struct {
 	Index  *index.Index
-	Files  Files
+	Files  compactor.Files // the current files of the memory, without excluded ones
 	Scopes Scopes
 	Keeper Keeper
 
@@ -51,7 +51,7 @@ type Memory struct {
 	Used     func(ids []string, now time.Time) // records the returned entries, as path#id; may be nil
 
 	Owner      string         // the subject that owns the root
-	Location   *time.Location // time zone of days; UTC if nil
+	Location   *time.Location // time zone of days
 	Recent     int            // number of recent days; 7 if zero
 	Forgetting string         // file that records unfinished erasures; empty if they are not recorded
 	Injection  bool           // whether context blocks have content
@@ -62,7 +62,7 @@ type Memory struct {
 
 	OmitUntrusted bool // context blocks omit text written by others instead of marking it
 
-	Now func() time.Time // time.Now if nil
+	Now func() time.Time
 
 	queries Window
 
@@ -82,13 +82,6 @@ type (
 
 func (m *Memory) reading() reading { return reading{m} }
 func (m *Memory) writing() writing { return writing{m.reading()} }
-
-// Files loads the current files of the memory. An error that matches
-// fs.ErrNotExist reports that the file does not exist or is excluded from
-// memory.
-type Files interface {
-	Load(path string) (*memory.Document, error)
-}
 
 // A Keeper keeps the index consistent with the files.
 type Keeper interface {
@@ -115,24 +108,10 @@ type Keeper interface {
 	Subscribe(ctx context.Context, f func(Change) error) error
 }
 
-func (m *Memory) now() time.Time {
-	if m.Now != nil {
-		return m.Now()
-	}
-	return time.Now()
-}
-
-func (m *Memory) location() *time.Location {
-	if m.Location != nil {
-		return m.Location
-	}
-	return time.UTC
-}
-
 // day returns the calendar day that is the given number of days after today.
 func (m *Memory) day(days int) string {
-	now := m.now().In(m.location())
-	return time.Date(now.Year(), now.Month(), now.Day()+days, 12, 0, 0, 0, m.location()).Format(time.DateOnly)
+	now := m.Now().In(m.Location)
+	return time.Date(now.Year(), now.Month(), now.Day()+days, 12, 0, 0, 0, m.Location).Format(time.DateOnly)
 }
 
 // sync waits up to Patience until the index contains everything saved before

@@ -111,13 +111,13 @@ func (m writing) receive(ctx context.Context, r Received) error {
 	if err != nil {
 		return err
 	}
-	now := m.now()
+	now := m.Now()
 	at := r.Time
 	if at.IsZero() || at.After(now.Add(receivedEarly)) || at.Before(now.Add(-receivedLate)) {
 		at = now
 	}
 	_, err = m.log(ctx, c, logging{
-		cause: "note", at: at.In(m.location()), topic: title, blocks: []logBlock{block},
+		cause: "note", at: at.In(m.Location), topic: title, blocks: []logBlock{block},
 		there: func(e *memory.Entry, _ *logBlock) bool { return e.Source == r.Source },
 	})
 	return err

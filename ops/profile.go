@@ -93,7 +93,7 @@ func (m writing) putSummary(c Call, s memory.Summary, source string, doc *memory
 			same = append(same, i)
 		}
 	}
-	now := m.now().UTC().Format(time.RFC3339)
+	now := m.Now().UTC().Format(time.RFC3339)
 	s.Attributes = map[string]string{"created": now}
 	switch len(same) {
 	case 0:

@@ -26,7 +26,7 @@ func received(t *testing.T, settings string) *diskCase {
 // the log of the day on which it was sent.
 func TestReceive(t *testing.T) {
 	d := received(t, "timezone: Asia/Shanghai\n")
-	now := d.memory.now()
+	now := d.memory.Now()
 	for _, r := range []Received{
 		{Source: "ntfy:phone:a1", Time: now.Add(-time.Minute), Title: "Shopping", Text: "Buy tea\nand milk"},
 		{Source: "ntfy:phone:a2", Time: now.Add(-21 * time.Hour), Text: "Yesterday, by the clock there"},

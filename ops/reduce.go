@@ -219,5 +219,5 @@ func (m writing) checkBullet(line string) error {
 	if err != nil {
 		return err
 	}
-	return m.finishBlock(&logBlock{text: "- " + line, attributes: map[string]string{}}, "memory/log.md", m.now())
+	return m.finishBlock(&logBlock{text: "- " + line, attributes: map[string]string{}}, "memory/log.md", m.Now())
 }

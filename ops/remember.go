@@ -33,7 +33,7 @@ func (m writing) rememberItem(ctx context.Context, c Call, r *api.RememberReques
 		return nil, err
 	}
 	item := &remembered{
-		RememberRequest: r, subject: c.Scope.Subject, day: cmp.Or(day, m.day(0)), today: m.day(0), now: m.now().UTC(),
+		RememberRequest: r, subject: c.Scope.Subject, day: cmp.Or(day, m.day(0)), today: m.day(0), now: m.Now().UTC(),
 	}
 	if err := m.worthKeeping(item); err != nil {
 		return nil, err
@@ -177,7 +177,7 @@ func (m writing) longTermFile(ctx context.Context, c *Call) (path string, fresh 
 	if subject == m.Owner && !m.exists(path) && strings.HasPrefix(m.dayDir(m.day(0)), "memory/") {
 		return dir, memory.NewMemory(), nil
 	}
-	return path, memory.NewLongTerm(subject, m.now()), nil
+	return path, memory.NewLongTerm(subject, m.Now()), nil
 }
 
 // exists reports whether a file exists now.

@@ -64,7 +64,7 @@ func (m reading) recent(ctx context.Context, c Call, r *api.RecentRequest) (*api
 	}
 	q := index.Query{Mode: index.Recent, Limit: r.Limit, Filter: index.Filter{Tags: r.Tags, Until: from}}
 	if from.IsZero() {
-		from = m.now()
+		from = m.Now()
 	}
 	q.Filter.Since = from.Add(-time.Duration(*r.Hours * float64(time.Hour)))
 	answer, err := m.find(ctx, c, q, r.AsOf, true)
@@ -82,7 +82,7 @@ func (m reading) find(ctx context.Context, c Call, q index.Query, asOf string, c
 		return nil, err
 	}
 	if q.AsOf.IsZero() {
-		q.AsOf = m.now().UTC().Truncate(time.Second)
+		q.AsOf = m.Now().UTC().Truncate(time.Second)
 	}
 	asked := time.Now()
 	result, err := m.Index.Search(ctx, c.View, q)
@@ -186,7 +186,7 @@ func (m reading) times(name, s string) (first, last time.Time, err error) {
 	if t, err := time.Parse(time.RFC3339, s); err == nil {
 		return t, t, nil
 	}
-	d, err := time.ParseInLocation(time.DateOnly, s, m.location())
+	d, err := time.ParseInLocation(time.DateOnly, s, m.Location)
 	if err != nil || !utf8.ValidString(s) {
 		return time.Time{}, time.Time{},
 			api.Errorf(api.Invalid,

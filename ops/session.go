@@ -75,7 +75,7 @@ func (m writing) readDraft(c Call, r *api.SessionRequest, answer *api.SessionAns
 		return nil, api.Errorf(api.Invalid, "day: %s is later than tomorrow", d.day)
 	}
 	d.head = memory.SessionHead{
-		Day: d.day, Now: m.now(), SessionID: d.session, Summary: memory.HeadingLine(r.Draft.Summary),
+		Day: d.day, Now: m.Now(), SessionID: d.session, Summary: memory.HeadingLine(r.Draft.Summary),
 		Source: memory.HeadingLine(r.Draft.Source), Channel: memory.HeadingLine(r.Draft.Channel),
 		ContactID: memory.HeadingLine(r.Draft.ContactID), ContactNickname: memory.HeadingLine(r.Draft.ContactNickname),
 	}

@@ -147,9 +147,8 @@ func named(all []taskCopy, r *api.TodoRequest) []taskCopy {
 		}
 	}
 	id := r.ID + r.Text
-	if i := strings.LastIndexByte(id, '#'); i >= 0 {
-		path := id[:i]
-		id = id[i+1:]
+	if path, bare, ok := cutID(id); ok {
+		id = bare
 		all = slices.DeleteFunc(slices.Clone(all), func(t taskCopy) bool { return t.place.Path != path })
 	}
 	if id == "" {

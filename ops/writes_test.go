@@ -127,7 +127,7 @@ func (c *opsCase) disk(t testing.TB) *diskCase {
 		}
 	}
 	layout := &memory.Layout{Location: m.Location, Users: d.user, Mask: secrets.Mask}
-	now := m.now()
+	now := m.Now()
 	d.parse = func(f vault.File) *memory.Document {
 		return layout.Parse(f.Path, f.Data, memory.Meta{ModTime: now.AddDate(0, 0, -1), Unsettled: f.Unsettled})
 	}
