@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
-	"strings"
 	"time"
 
 	"github.com/memwatchd/memwatchd/api"
@@ -238,7 +237,7 @@ func secretError(field, rule string) *api.Error {
 // origin returns the source attribute of an addition. Sources from outside a
 // private context are marked as public.
 func origin(c Call, source string) string {
-	source = cmp.Or(strings.Join(strings.Fields(source), " "), "api")
+	source = cmp.Or(oneLine(source), "api")
 	if !c.View.Private() {
 		return memory.PublicSource + source
 	}

@@ -117,7 +117,7 @@ func (m writing) captureBlocks(c Call, r *api.CaptureRequest) ([]logBlock, error
 			text: "- " + line, evidence: r.Evidence,
 			attributes: map[string]string{
 				"type": r.Type, "visibility": visible(r.Visibility), "source": origin(c, r.Source),
-				ofSession: strings.Join(strings.Fields(r.Session), " "),
+				ofSession: oneLine(r.Session),
 			},
 		})
 	}

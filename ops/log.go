@@ -117,14 +117,14 @@ func (m writing) logTo(ctx context.Context, c Call, l logging, path string, fres
 			return nil, err
 		}
 	}
-	var there []int // for each block the index of the entry that contains it, or -1
+	var there []int    // for each block the index of the entry that contains it, or -1
+	var texts []string // the appended blocks
 	after, _, err := m.add(ctx, c,
 		adding{path: path, cause: l.cause, fresh: fresh, change: func(doc *memory.Document, r *memory.Revision) error {
 			if c.View.SubjectOf(doc.Own) != c.Scope.Subject {
 				return errNotTheirs
 			}
-			there = l.find(doc, c.View)
-			var texts []string
+			there, texts = l.find(doc, c.View), nil
 			for i := range l.blocks {
 				if there[i] < 0 && !slices.ContainsFunc(l.blocks[:i], l.blocks[i].same) {
 					texts = append(texts, l.blocks[i].source())
@@ -143,7 +143,7 @@ func (m writing) logTo(ctx context.Context, c Call, l logging, path string, fres
 	if err != nil {
 		return nil, err
 	}
-	return l.logged(after, c.View, there), nil
+	return l.logged(after, c.View, there, len(texts)), nil
 }
 
 // finishBlock completes the attributes of a block and parses the block. It
@@ -191,16 +191,10 @@ func (l *logging) find(doc *memory.Document, v memory.View) []int {
 	return there
 }
 
-// logged returns the positions of the blocks in a view of the file. The new
+// logged returns the positions of the blocks in a view of the file. The fresh
 // ones are the last entries of the file.
-func (l *logging) logged(doc *memory.Document, v memory.View, there []int) *logged {
+func (l *logging) logged(doc *memory.Document, v memory.View, there []int, fresh int) *logged {
 	done := &logged{lines: make([]int, len(l.blocks))}
-	fresh := 0
-	for i := range l.blocks {
-		if there[i] < 0 && !slices.ContainsFunc(l.blocks[:i], l.blocks[i].same) {
-			fresh++
-		}
-	}
 	known := doc.For(v)
 	if known == nil {
 		return done

@@ -30,7 +30,7 @@ func (m writing) sumUp(ctx context.Context, c Call, namespace, name, text string
 		return &api.SummaryAnswer{Disabled: true}, nil
 	}
 	s := memory.Summary{
-		Title: strings.Join(strings.Fields(name), " "), Text: strings.Join(strings.Fields(text), " "),
+		Title: oneLine(name), Text: oneLine(text),
 		Visibility: memory.ParseVisibility(b.Visibility), Evidence: b.Evidence,
 	}
 	switch {

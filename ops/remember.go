@@ -190,7 +190,7 @@ func (m writing) exists(path string) bool {
 // to the section.
 func (r *remembered) put(doc *memory.Document, rev *memory.Revision) error {
 	source := "api"
-	if session := strings.Join(strings.Fields(r.Session), " "); session != "" {
+	if session := oneLine(r.Session); session != "" {
 		source = "session:" + session
 	}
 	at, err := r.replaces(doc, source)
@@ -217,7 +217,7 @@ func (r *remembered) put(doc *memory.Document, rev *memory.Revision) error {
 		if r.section == "" {
 			r.section = doc.SectionFor(r.Title, r.Text)
 		}
-		r.section = strings.Join(strings.Fields(r.section), " ")
+		r.section = oneLine(r.section)
 		rev.Append([]string{r.section}, item)
 	default:
 		r.section = ""
@@ -243,7 +243,7 @@ func (r *remembered) item(comment string) (string, error) {
 				WithHint("leave out what Markdown would read as something else")
 		}
 		e := &alone.Entries[0]
-		if title := strings.Join(strings.Fields(r.Title), " "); e.Title != title && title != "" {
+		if title := oneLine(r.Title); e.Title != title && title != "" {
 			return "", api.Errorf(api.Invalid, "title: %q cannot be a title", title).
 				WithHint("leave out what Markdown would read as something else")
 		}
