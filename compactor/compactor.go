@@ -101,7 +101,7 @@ type Compactor struct {
 	Host    string             // name of this machine, used in the names of archives: see [HostName]
 	Limits  []api.CompactLimit // the first match applies
 	Soft    []api.CompactLimit // limits that only cause hints
-	MaxLoss float64            // maximum share of a file's items removed by one run; always allows one item, and only one when zero
+	MaxLoss float64            // maximum share of a file's items removed by one run; one item is always allowed
 
 	// Moved, if not nil, is called after items have moved from a file to an
 	// archive.
@@ -226,7 +226,8 @@ func (c *Compactor) carryOut(ctx context.Context, doc *memory.Document, plan *Pl
 }
 
 // terms returns the terms for planning a file.
-func (c *Compactor) terms(ctx context.Context, doc *memory.Document, limit api.CompactLimit, now time.Time) (Terms, error) {
+func (c *Compactor) terms(ctx context.Context, doc *memory.Document, limit api.CompactLimit,
+	now time.Time) (Terms, error) {
 	t := Terms{
 		Limit: limit, MaxLoss: c.MaxLoss, Now: now,
 		Copy: func(doc *memory.Document, e *memory.Entry) ([]byte, error) { return c.copyOf(doc, e, now) },

@@ -137,12 +137,13 @@ func (o *OldDays) Plan(ctx context.Context) (DayPlan, error) {
 			return DayPlan{}, err
 		}
 		there[path] = true
-		if day := o.Layout.Place(path).Day; day == "" || day >= terms.Before {
+		day := o.Layout.Place(path).Day
+		if day == "" || day >= terms.Before {
 			continue
 		}
 		doc, err := o.Files.Load(path)
 		if err != nil { // it may contain an open task
-			unread = append(unread, api.DayStay{Day: o.Layout.Place(path).Day, Path: path, Reason: "it cannot be read now"})
+			unread = append(unread, api.DayStay{Day: day, Path: path, Reason: "it cannot be read now"})
 			continue
 		}
 		docs = append(docs, doc)
