@@ -13,6 +13,7 @@ type Caller struct {
 
 // Fixed is the scope to which a listener restricts its callers.
 type Fixed struct {
+	Name       string   // of the listener, recorded as the source of what its callers write in public
 	Subject    string   // empty is an anonymous caller
 	Context    string   // private, public or unknown; any other value means unknown
 	Operations []string // the permitted operations; empty for all that a fixed scope may use

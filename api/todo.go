@@ -34,6 +34,7 @@ type TodoPlan struct {
 	Waiting []TodoTick `json:"waiting"`           // will be ticked
 	Diff    []FileDiff `json:"diff"`              // resulting changes to the files, as visible to the caller
 	Unclear []TodoTick `json:"unclear"`           // not changed: several boxes of the file match equally
+	Offered []TodoTick `json:"offered"`           // not changed: the author of the completion may not change the box
 	Known   []TodoTick `json:"known"`             // not changed: same state when first seen, or set by a person since
 	Off     bool       `json:"off,omitempty"`     // automatic ticking is off
 	Problem string     `json:"problem,omitempty"` // why nothing is ticked now
@@ -44,6 +45,7 @@ type TodoTick struct {
 	Text   string  `json:"text"`
 	Places []Place `json:"places"`           // the box; all matching boxes, if the choice is unclear
 	Done   Place   `json:"done"`             // the completed box
+	By     string  `json:"by,omitempty"`     // author of the completion, if it was written in public or by another subject
 	Reason string  `json:"reason,omitempty"` // why the box could not be written so far
 }
 

@@ -160,7 +160,7 @@ func blockOf(t testing.TB, s Style, format string, files []txtar.File) Block {
 		case memory.Items:
 			for i := range doc.Entries {
 				if key, value, ok := doc.Entries[i].Item(); ok {
-					items = append(items, Item{doc.Place.Namespace, key, value, doc.Entries[i].Untrusted()})
+					items = append(items, Item{doc.Place.Namespace, key, value, doc.Entries[i].Author().Untrusted(memory.View{})})
 				}
 			}
 		}

@@ -142,5 +142,5 @@ func visible(s string) string {
 // unseen reports whether a character breaks lines, is a control character other
 // than a tab, or changes the direction of the text after it.
 func unseen(r rune) bool {
-	return breaks(r) || unicode.IsControl(r) && r != '\t' || unicode.Is(unicode.Bidi_Control, r)
+	return breaks(r) || memory.Invisible(r)
 }

@@ -49,9 +49,16 @@ func unforged(line string) string {
 // such names.
 var promptTag = regexp.MustCompile(`(?i)<(/?[a-z][a-z:]*(?:[-_][a-z]+)+|\|)`)
 
-// disarmed escapes marks and prompt tags with a backslash, so that a text can
+// disarmed removes invisible characters and escapes marks and prompt tags with a
+// backslash, so that a text can
 // neither imitate memwatchd nor close a tag that a program has put around it.
 func disarmed(text string) string {
+	text = strings.Map(func(r rune) rune {
+		if memory.Invisible(r) {
+			return -1
+		}
+		return r
+	}, text)
 	return promptTag.ReplaceAllString(strings.ReplaceAll(text, Mark, `\`+Mark), `\<$1`)
 }
 

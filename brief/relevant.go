@@ -39,7 +39,8 @@ func (s Style) Relevant(matches []Match) (b Block, shown []int) {
 	var text strings.Builder
 	chars := 0
 	for i, m := range matches {
-		if m.Entry.Untrusted() && s.Omit {
+		untrusted := m.Entry.Author().Untrusted(s.View)
+		if untrusted && s.Omit {
 			b.Left.Untrusted++
 			continue
 		}
@@ -53,7 +54,7 @@ func (s Style) Relevant(matches []Match) (b Block, shown []int) {
 		}
 		line := ""
 		if fits(b.Items+1, s.MaxItems) {
-			line = m.render(room)
+			line = m.render(room, untrusted)
 		}
 		if line == "" {
 			b.Left.Entries++
@@ -69,10 +70,10 @@ func (s Style) Relevant(matches []Match) (b Block, shown []int) {
 }
 
 // render returns a match within room code points, or "" if it does not fit.
-func (m *Match) render(room int) string {
+func (m *Match) render(room int, untrusted bool) string {
 	mark := ""
 	head := fmt.Sprintf("- %s:%d", oneLine(m.Path), m.Line)
-	if m.Entry.Untrusted() {
+	if untrusted {
 		mark = Mark + " "
 		head += " " + Mark // applies to the section too, which is part of the entry
 	}

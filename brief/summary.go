@@ -57,7 +57,7 @@ func (s Style) Summary(longTerm, recent []*memory.Document) Block {
 // omits and counts it.
 func (s Style) summaryLine(lines []string, left *Left, doc *memory.Document, before, summary, after string) []string {
 	switch {
-	case !doc.Front.Untrusted():
+	case !doc.Front.Author().Untrusted(s.View):
 	case s.Omit:
 		left.Untrusted++
 		return lines

@@ -101,16 +101,18 @@ func SessionFile(id string) string {
 
 // SessionNames returns candidate names for a session's file, without .md, in
 // order of preference. The second name is for a day in which the first one is
-// the file of another session. The third name, which also depends on reader, is
-// for a day in which a caller with wider access has a session with the same id.
-// Reader identifies the access of the caller.
+// the file of another session. For the owner of the root, reader is empty; for
+// any other caller it identifies the caller, who has one name only.
 func SessionNames(id, reader string) []string {
 	name := strings.TrimSuffix(SessionFile(id), ".md")
 	apart := func(s string) string {
 		sum := sha256.Sum256([]byte(s))
 		return name + "-" + hex.EncodeToString(sum[:4])
 	}
-	return []string{name, apart(id), apart(id + "\n" + reader)}
+	if reader != "" {
+		return []string{apart(id + "\n" + reader)}
+	}
+	return []string{name, apart(id)}
 }
 
 // Directories maps directories to subjects, from the claims in their files. The

@@ -90,6 +90,7 @@ type Entry struct {
 	Confidence    float64
 	HasConfidence bool
 	Source        string
+	By            string // subject that wrote it, if that is not the subject of its partition
 	Evidence      []string
 	Supersedes    string
 	Pin           bool

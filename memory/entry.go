@@ -289,12 +289,25 @@ const (
 	TopicSource  = "ntfy:"
 )
 
-// Untrusted reports whether the source of the entry is other than its subject.
-func (e *Entry) Untrusted() bool { return FromOthers(e.Source) }
+// An Author is the origin of an entry or of a session's summary, as its
+// attributes source and written_by record it.
+type Author struct {
+	Source string `json:"source,omitempty"`
+	By     string `json:"by,omitempty"` // subject of the author; empty if the text is its subject's own
+}
 
-// Untrusted reports whether the source of the summary is other than the subject
-// of the file.
-func (f *Front) Untrusted() bool { return FromOthers(f.Source) }
+// Untrusted reports whether a text was written in public, through a topic, or by
+// a subject that is neither the subject of the text nor one of the view's. The
+// zero View is that of an anonymous caller.
+func (a Author) Untrusted(v View) bool {
+	return FromOthers(a.Source) || a.By != "" && !slices.Contains(v.subjects, a.By)
+}
+
+// Author returns the author of the entry.
+func (e *Entry) Author() Author { return Author{e.Source, e.By} }
+
+// Author returns the author of the summary.
+func (f *Front) Author() Author { return Author{f.Source, f.By} }
 
 // FromOthers reports whether a source attribute names a source other than the
 // subject.

@@ -30,6 +30,7 @@ type Front struct {
 	Tasks, FollowUps string // "done/total" as written
 	SessionID        string
 	Source           string
+	By               string   // key written_by: subject that wrote the summary, if that is not the subject of the file
 	Tags             []string // as written, without '#'
 	SubjectID        string
 	ContactID        string
@@ -307,7 +308,7 @@ func plainValue(n *yaml.Node) any {
 func (f *Front) setValues(loc *time.Location, problems *[]Problem) {
 	f.time("created_at", loc, problems) // only checked
 	f.Updated = f.time("updated_at", loc, problems)
-	f.Summary, f.Source = f.text("summary"), f.text("source")
+	f.Summary, f.Source, f.By = f.text("summary"), f.text("source"), f.text("written_by")
 	f.Tasks, f.FollowUps = f.text("tasks"), f.text("follow_ups")
 	f.SessionID, f.SubjectID = f.text("session_id"), f.text("subject_id")
 	f.ContactID, f.ContactNickname = f.text("contact_id"), f.text("contact_nickname")

@@ -14,22 +14,26 @@ import (
 // subject. [Merge.Undecided] lists items for an external judge, a model.
 // [Merge.Follow] applies the judge's proposal if nothing is lost by it.
 
+// maxJudged is the largest number of entries of a section that a judge receives.
+const maxJudged = 1000
+
 // Undecided pairs the items of the draft that have the same text as an entry,
 // and returns the remaining items with the entries that they may match. It
 // omits items and entries for which tell returns false; the arguments of tell
 // are the visibility and the text of each in the file. It also omits links,
 // open tasks of the draft, which must not be lost, and entries with more than a
-// title, a text and a list below.
+// title, a text and a list below, and sections with more than maxJudged entries.
 func (m *Merge) Undecided(tell func(v Visibility, text string) bool) (existing, draft []Mergeable) {
 	m.decide(m.sameText, m.sameNorm)
 	listed := map[int]bool{}
 	for i := range m.Items {
 		it := &m.Items[i]
-		if it.Into >= 0 || it.target != "" || it.task != nil && !it.task.Done || !tell(m.doc.Own.Visibility, it.Text) {
+		if it.Into >= 0 || it.target != "" || it.task != nil && !it.task.Done || len(it.section.entries) > maxJudged ||
+			!tell(m.doc.Own.Visibility, it.Text) {
 			continue
 		}
 		fit := 0
-		for _, j := range it.Candidates {
+		for _, j := range it.section.entries {
 			e := &m.doc.Entries[j]
 			if m.taken[[2]int{j, -1}] || !tell(e.Partition.Visibility, string(m.doc.Source[e.Span.Start:e.Span.End])) {
 				continue
@@ -47,7 +51,7 @@ func (m *Merge) Undecided(tell func(v Visibility, text string) bool) (existing, 
 		if fit == 0 {
 			continue
 		}
-		is := Mergeable{ID: fmt.Sprintf("d%d", len(draft)+1), Section: it.section, Title: it.title, at: i,
+		is := Mergeable{ID: fmt.Sprintf("d%d", len(draft)+1), Section: it.heading, Title: it.title, at: i,
 			Task: it.task != nil}
 		if is.Task {
 			is.State = Done
@@ -68,7 +72,7 @@ func (m *Merge) Undecided(tell func(v Visibility, text string) bool) (existing, 
 // would not contain all of the entry, mergeable returns false.
 func (m *Merge) mergeable(e *Entry, it *MergeItem) (Mergeable, bool) {
 	p := Part{Section: it.Section}
-	was := Mergeable{Section: it.section}
+	was := Mergeable{Section: it.heading}
 	if len(e.Tasks) > 0 {
 		was.Task, was.State = true, e.Tasks[0].State
 		if len(e.Tasks) > 1 || !e.Tasks[0].top {
@@ -102,7 +106,7 @@ func (m *Merge) mergeable(e *Entry, it *MergeItem) (Mergeable, bool) {
 	if was.Task {
 		p.task = &DraftTask{Done: was.State == Done}
 	}
-	again, err := m.layout.readPart(m.doc.Place.Path, &p, it.section, p.item("-"))
+	again, err := m.layout.readPart(m.doc.Place.Path, &p, it.heading, p.item("-"))
 	return was, err == nil && again.Norm == e.Norm && was.Task == (it.task != nil)
 }
 
@@ -140,7 +144,7 @@ func (m *Merge) Follow(p *Proposal, existing, draft []Mergeable, refuse func(tex
 		}
 		title := mergeTitle(it.entry)
 		if title != "" && title != mergeTitle(&m.doc.Entries[was.at]) &&
-			slices.ContainsFunc(it.Candidates, func(i int) bool {
+			slices.ContainsFunc(it.section.entries, func(i int) bool {
 				return mergeTitle(&m.doc.Entries[i]) == title
 			}) {
 			return errors.New("it gives an item the title of another one")

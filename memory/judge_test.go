@@ -67,7 +67,7 @@ func (c *judged) merge(t *testing.T) (m *Merge, existing, draft []Mergeable) {
 	t.Helper()
 	view, err := new(Directories).View(Scope{Subject: "owner", Context: Private})
 	if err == nil {
-		m, err = c.layout.Merge(view, c.doc, c.parts)
+		m, err = c.layout.Merge(view, c.doc, c.parts, readableIn(view))
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -130,7 +130,7 @@ func (c *judged) follow(t *testing.T, data []byte) string {
 	}
 	m.ByRules()
 	r := c.doc.Revise()
-	m.Revise(r, "api", mergeNow)
+	m.Revise(r, Author{Source: "api"}, mergeNow)
 	out, err := r.Apply(func(b []byte) *Document { return c.layout.Parse(c.doc.Place.Path, b, testMeta) })
 	if err != nil {
 		t.Fatal(err)

@@ -17,10 +17,12 @@ import (
 type Merge struct {
 	Items []MergeItem // of the draft, in the order of the file
 
-	doc    *Document
-	view   View
-	layout *Layout
-	taken  map[[2]int]bool // paired entries, and their tasks; task -1 is the entry as a whole
+	doc      *Document
+	view     View
+	may      func(*Entry) bool // whether the author of the draft may change an entry
+	layout   *Layout
+	sections map[string]*sectionIndex // by the name in a draft
+	taken    map[[2]int]bool          // paired entries, and their tasks; task -1 is the entry as a whole
 }
 
 // A MergeItem is an item of a draft that is being merged.
@@ -30,13 +32,10 @@ type MergeItem struct {
 	Title string // folded title for matching
 	Into  int    // the paired entry, -1 if the item is new
 
-	// Candidates are the indexes of the entries in its section that it may
-	// match.
-	Candidates []int
-
-	entry   *Entry // parsed form
-	section string // section name in the file
-	text    string // proposed text that replaces its own
+	entry   *Entry        // parsed form
+	section *sectionIndex // entries that it may match
+	heading string        // section name in the file
+	text    string        // proposed text that replaces its own
 	change  Change
 	inTask  int // index of the paired task if it is nested in the entry, else -1
 }
@@ -56,22 +55,19 @@ var ErrDraft = errors.New("the draft cannot be written")
 
 // Merge starts to merge parts of a draft into a whole document, for the readers
 // of the view. If a part would not be parsed as intended, Merge returns an
-// [ErrDraft].
-func (l *Layout) Merge(v View, doc *Document, parts []Part) (*Merge, error) {
-	m := &Merge{doc: doc, view: v, layout: l, taken: map[[2]int]bool{}}
+// [ErrDraft]. An item never changes an entry for which may returns false: the
+// item is added beside the entry, unless the file already contains it.
+func (l *Layout) Merge(v View, doc *Document, parts []Part, may func(*Entry) bool) (*Merge, error) {
+	m := &Merge{doc: doc, view: v, may: may, layout: l, taken: map[[2]int]bool{}, sections: map[string]*sectionIndex{}}
 	for _, p := range parts {
-		item := MergeItem{Part: p, Text: p.item("-"), Into: -1, inTask: -1, section: l.draftSections(p.Section)[0]}
+		item := MergeItem{Part: p, Text: p.item("-"), Into: -1, inTask: -1, heading: l.draftSections(p.Section)[0],
+			section: m.indexSection(p.Section)}
 		var err error
-		item.entry, err = l.readPart(doc.Place.Path, &p, item.section, item.Text)
+		item.entry, err = l.readPart(doc.Place.Path, &p, item.heading, item.Text)
 		if err != nil {
 			return nil, fmt.Errorf("%w: %s: %w", ErrDraft, p.Name, err)
 		}
 		item.Title = mergeTitle(item.entry)
-		for i := range doc.Entries {
-			if e := &doc.Entries[i]; e.Block == Item && e.Readable(v) && m.inSection(e, &item) {
-				item.Candidates = append(item.Candidates, i)
-			}
-		}
 		m.Items = append(m.Items, item)
 	}
 	return m, nil
@@ -92,11 +88,11 @@ func (m *Merge) Same(item, entry int, text string) error {
 		return fmt.Errorf("%w: %s: it is a task, which keeps its words", ErrDraft, it.Name)
 	case it.Into >= 0:
 		return fmt.Errorf("%w: %s: it is the same as another already", ErrDraft, it.Name)
-	case !slices.Contains(it.Candidates, entry) || m.taken[[2]int{entry, -1}]:
+	case !slices.Contains(it.section.entries, entry) || m.taken[[2]int{entry, -1}]:
 		return fmt.Errorf("%w: %s: it cannot be the same as entry %d", ErrDraft, it.Name, entry)
 	}
 	if text != "" {
-		fresh, err := m.layout.readPart(m.doc.Place.Path, &Part{}, it.section, text)
+		fresh, err := m.layout.readPart(m.doc.Place.Path, &Part{}, it.heading, text)
 		if err != nil {
 			return fmt.Errorf("%w: %s: %w", ErrDraft, it.Name, err)
 		}
@@ -118,10 +114,13 @@ func (m *Merge) pair(it *MergeItem, entry int) {
 	m.taken[[2]int{entry, -1}] = true
 }
 
-// replaceable reports whether an item can replace an entry without the loss of
-// an open task.
+// replaceable reports whether an item may replace an entry, and can do so
+// without the loss of an open task.
 func (m *Merge) replaceable(it *MergeItem, entry int) bool {
 	e := &m.doc.Entries[entry]
+	if !m.may(e) {
+		return false
+	}
 	if it.task == nil && boxed(e) || it.task != nil && (len(e.Tasks) == 0 || !e.Tasks[0].top) {
 		return false
 	}
@@ -158,10 +157,10 @@ func (l *Layout) sectionOrder() (order [][]string) {
 	return order
 }
 
-// inSection reports whether an entry is in the section of an item, under any of
+// inSection reports whether an entry is in a section of a draft, under any of
 // the section's names.
-func (m *Merge) inSection(e *Entry, item *MergeItem) bool {
-	names := fold(m.layout.draftSections(item.Section))
+func (m *Merge) inSection(e *Entry, section string) bool {
+	names := fold(m.layout.draftSections(section))
 	return slices.ContainsFunc(e.Sections, func(s string) bool { return slices.Contains(names, sectionName(s)) })
 }
 

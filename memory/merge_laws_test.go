@@ -69,7 +69,7 @@ func mergeAtRandom(t *testing.T, d *Document, draft *sessionDraft, view View, so
 		if o.Into >= 0 && o.Change == Updated {
 			touched[o.Into] = true
 		}
-		if o.Change == Added && (e.Untrusted() != FromOthers(source) || e.Partition.Visibility != next.Own.Visibility) {
+		if o.Change == Added && (e.Author().Untrusted(View{}) != FromOthers(source) || e.Partition.Visibility != next.Own.Visibility) {
 			fail("new, and not marked as it should be: " + o.Name)
 		}
 	}

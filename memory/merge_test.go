@@ -36,13 +36,13 @@ func merged(l *Layout, d *Document, draft *sessionDraft, view View, source strin
 	if err != nil {
 		return nil, nil, err
 	}
-	m, err := l.Merge(view, d, parts)
+	m, err := l.Merge(view, d, parts, readableIn(view))
 	if err != nil {
 		return nil, nil, err
 	}
 	m.ByRules()
 	r := d.Revise()
-	m.Revise(r, source, now)
+	m.Revise(r, Author{Source: source}, now)
 	r.CompleteSession(SessionHead{
 		Day: d.Place.Day, Now: now, Summary: draft.Summary, SessionID: "s", Source: draft.Source, Channel: draft.Channel,
 		ContactID: draft.ContactID, ContactNickname: draft.ContactNickname, SubjectID: draft.SubjectID,
@@ -156,3 +156,6 @@ func mergeCase(t *testing.T, l *Layout, d *Document, f txtar.File) (*Document, [
 	}
 	return next, said
 }
+
+// readableIn permits changes of every entry that a view reads.
+func readableIn(v View) func(*Entry) bool { return func(e *Entry) bool { return e.Readable(v) } }

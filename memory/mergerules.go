@@ -35,24 +35,67 @@ func (m *Merge) decide(rules ...func(*MergeItem) int) {
 	}
 }
 
-// first returns the first unpaired candidate for which keep returns true, else
-// -1.
-func (m *Merge) first(it *MergeItem, keep func(e *Entry) bool) int {
-	for _, i := range it.Candidates {
-		if !m.taken[[2]int{i, -1}] && keep(&m.doc.Entries[i]) {
-			return i
-		}
-	}
-	return -1
+// A sectionIndex finds the list items of a section by the properties that the
+// rules compare. The lists are in the order of the file.
+type sectionIndex struct {
+	entries                          []int
+	content, norm, title, link, task map[string][]int
 }
 
-// only returns the single candidate for which keep returns true, if it is
-// unpaired and replaceable; else -1.
-func (m *Merge) only(it *MergeItem, keep func(e *Entry) bool) int {
-	other := func(i int) bool { return !keep(&m.doc.Entries[i]) }
-	fit := slices.DeleteFunc(slices.Clone(it.Candidates), other)
-	if len(fit) == 1 && !m.taken[[2]int{fit[0], -1}] && m.replaceable(it, fit[0]) {
-		return fit[0]
+// indexSection returns the index of the readable list items in a section of a
+// draft, under any name of the section.
+func (m *Merge) indexSection(section string) *sectionIndex {
+	if x := m.sections[section]; x != nil {
+		return x
+	}
+	x := &sectionIndex{
+		content: map[string][]int{}, norm: map[string][]int{}, title: map[string][]int{}, link: map[string][]int{},
+		task: map[string][]int{},
+	}
+	m.sections[section] = x
+	in := map[int]bool{} // by heading
+	for i := range m.doc.Entries {
+		e := &m.doc.Entries[i]
+		if e.Block != Item || !e.Readable(m.view) {
+			continue
+		}
+		is, known := in[e.Heading]
+		if !known {
+			is = m.inSection(e, section)
+			in[e.Heading] = is
+		}
+		if is {
+			x.add(i, e)
+		}
+	}
+	return x
+}
+
+func (x *sectionIndex) add(i int, e *Entry) {
+	x.entries = append(x.entries, i)
+	put := func(m map[string][]int, key string) {
+		if list := m[key]; len(list) == 0 || list[len(list)-1] != i {
+			m[key] = append(list, i)
+		}
+	}
+	put(x.title, mergeTitle(e))
+	for j := range e.Links {
+		put(x.link, linkKey(&e.Links[j]))
+	}
+	for j := range e.Tasks {
+		put(x.task, e.Tasks[j].Norm)
+	}
+	if !boxed(e) {
+		put(x.content, content(e))
+		put(x.norm, e.Norm)
+	}
+}
+
+// only returns the single entry of a list if it is unpaired and replaceable,
+// else -1.
+func (m *Merge) only(it *MergeItem, list []int) int {
+	if len(list) == 1 && !m.taken[[2]int{list[0], -1}] && m.replaceable(it, list[0]) {
+		return list[0]
 	}
 	return -1
 }
@@ -63,8 +106,12 @@ func (m *Merge) sameText(it *MergeItem) int {
 	if it.task != nil {
 		return m.sameTask(it)
 	}
-	own := content(it.entry)
-	return m.first(it, func(e *Entry) bool { return content(e) == own && !boxed(e) })
+	for _, i := range it.section.content[content(it.entry)] {
+		if !m.taken[[2]int{i, -1}] {
+			return i
+		}
+	}
+	return -1
 }
 
 // sameNorm returns an entry with the same text apart from case, white space and
@@ -73,7 +120,12 @@ func (m *Merge) sameNorm(it *MergeItem) int {
 	if it.task != nil {
 		return -1
 	}
-	return m.first(it, func(e *Entry) bool { return e.Norm == it.entry.Norm && !boxed(e) })
+	for _, i := range it.section.norm[it.entry.Norm] {
+		if !m.taken[[2]int{i, -1}] && m.may(&m.doc.Entries[i]) {
+			return i
+		}
+	}
+	return -1
 }
 
 // sameTask returns the entry with a task of the same text. It prefers a task
@@ -83,10 +135,10 @@ func (m *Merge) sameTask(it *MergeItem) int {
 	norm := it.entry.Tasks[0].Norm
 	var top []int
 	var nested [][2]int
-	for _, i := range it.Candidates {
+	for _, i := range it.section.task[norm] {
 		for j, t := range m.doc.Entries[i].Tasks {
 			switch {
-			case t.Norm != norm || m.taken[[2]int{i, j}]:
+			case t.Norm != norm || m.taken[[2]int{i, j}], t.State != it.wanted(t.State) && !m.may(&m.doc.Entries[i]):
 			case t.top && !m.taken[[2]int{i, -1}]:
 				top = append(top, i)
 			case !t.top:
@@ -125,18 +177,16 @@ func (m *Merge) sameTitle(it *MergeItem) int {
 	if it.Title == "" {
 		return -1
 	}
-	return m.only(it, func(e *Entry) bool { return mergeTitle(e) == it.Title })
+	return m.only(it, it.section.title[it.Title])
 }
 
 func (m *Merge) sameLink(it *MergeItem) int {
-	if len(it.entry.Links) == 0 {
-		return -1
+	var list []int
+	for i := range it.entry.Links {
+		list = append(list, it.section.link[linkKey(&it.entry.Links[i])]...)
 	}
-	fit := m.only(it, func(e *Entry) bool {
-		return slices.ContainsFunc(e.Links, func(l Link) bool {
-			return slices.ContainsFunc(it.entry.Links, func(k Link) bool { return linkKey(&l) == linkKey(&k) })
-		})
-	})
+	slices.Sort(list)
+	fit := m.only(it, slices.Compact(list))
 	if fit >= 0 && mergeTitle(&m.doc.Entries[fit]) != it.Title {
 		return -1
 	}
@@ -153,45 +203,55 @@ func linkKey(l *Link) string {
 	return target + "#" + l.Anchor
 }
 
-// Revise adds the changes of the merge to a revision. If source is not trusted,
-// new and replaced items get it as an attribute.
-func (m *Merge) Revise(r *Revision, source string, now time.Time) {
+// Revise adds the changes of the merge to a revision. If the author is
+// untrusted, new and replaced items get its attributes.
+func (m *Merge) Revise(r *Revision, author Author, now time.Time) {
 	comment := ""
-	if FromOthers(source) {
-		comment = newComment([]Attribute{{"source", source}})
+	if author.Untrusted(View{}) {
+		comment = newComment([]Attribute{{"source", author.Source}, {"written_by", author.By}})
 	}
 	order, numbers := m.layout.sectionOrder(), map[string]int{}
+	places := map[string]sectionPlace{} // by the section of the draft
 	for i := range m.Items {
 		it := &m.Items[i]
 		if it.Into >= 0 {
-			m.update(r, it, source, now)
+			m.update(r, it, author, now)
 			continue
 		}
-		section, listed := m.placeOf(it)
-		marker := "-"
-		if it.number && !listed {
-			numbers[section]++
-			marker = strconv.Itoa(numbers[section]) + "."
+		place, known := places[it.Section]
+		if !known {
+			place = m.placeOf(it)
+			places[it.Section] = place
 		}
-		r.AppendInOrder(order, section, m.behind(it.item(marker), comment))
+		marker := "-"
+		if it.number && !place.listed {
+			numbers[place.heading]++
+			marker = strconv.Itoa(numbers[place.heading]) + "."
+		}
+		r.AppendInOrder(order, place.heading, m.behind(it.item(marker), comment))
 	}
 }
 
-// placeOf returns the name in the file of the section for an item, and whether
-// the item would join a list there.
-func (m *Merge) placeOf(it *MergeItem) (section string, listed bool) {
+// A sectionPlace is the section of a file for new items.
+type sectionPlace struct {
+	heading string // name in the file
+	listed  bool   // a new item joins a list
+}
+
+// placeOf returns the section of the file for an item.
+func (m *Merge) placeOf(it *MergeItem) sectionPlace {
 	for _, name := range m.layout.draftSections(it.Section) {
 		shown := m.doc.Own.Visibility == PublicOK
 		spot, err := m.doc.placement().endOf(wanted{path: []string{name}, shown: shown})
 		if err == nil && len(spot.headings) == 0 {
-			return name, m.doc.placement().alike(spot.beside, shown) >= 0
+			return sectionPlace{name, m.doc.placement().alike(spot.beside, shown) >= 0}
 		}
 	}
-	return it.section, false
+	return sectionPlace{it.heading, false}
 }
 
 // update adds the changes of the entry that an item is paired with.
-func (m *Merge) update(r *Revision, it *MergeItem, source string, now time.Time) {
+func (m *Merge) update(r *Revision, it *MergeItem, author Author, now time.Time) {
 	e := &m.doc.Entries[it.Into]
 	it.change = Merged
 	text := it.text
@@ -217,17 +277,18 @@ func (m *Merge) update(r *Revision, it *MergeItem, source string, now time.Time)
 		text = it.Text
 	}
 	it.change = Updated
-	r.Replace(it.Into, m.behind(text, m.doc.keptBehind(e, source, now))+m.doc.Remarks(e))
+	r.Replace(it.Into, m.behind(text, m.doc.keptBehind(e, author, now))+m.doc.Remarks(e))
 }
 
 // keptBehind returns the suffix that an entry keeps when its text is replaced:
 // its given anchor and its attributes. It sets the attribute updated only if
-// the entry has one, and source only if the old or the new source is not
-// trusted.
-func (d *Document) keptBehind(e *Entry, source string, now time.Time) string {
+// the entry has one, and the author only if the old or the new one is
+// untrusted.
+func (d *Document) keptBehind(e *Entry, author Author, now time.Time) string {
 	var attributes []Attribute
-	if FromOthers(source) || e.Untrusted() {
-		attributes = append(attributes, Attribute{Key: "source", Value: source})
+	if author.Untrusted(View{}) || e.Author().Untrusted(View{}) {
+		attributes = append(attributes, Attribute{Key: "source", Value: author.Source},
+			Attribute{Key: "written_by", Value: author.By})
 	}
 	if e.Attributes["updated"] != "" {
 		attributes = append(attributes, Attribute{Key: "updated", Value: Timestamp(now)})
@@ -270,7 +331,7 @@ func (m *Merge) Outcomes(after *Document) []Outcome {
 		o := Outcome{MergeItem: it, Change: it.change, Entry: -1}
 		for j := range after.Entries {
 			line, says := it.in(&after.Entries[j])
-			if line > 0 && !seen[line] && after.Entries[j].Readable(m.view) && m.inSection(&after.Entries[j], it) {
+			if line > 0 && !seen[line] && after.Entries[j].Readable(m.view) && m.inSection(&after.Entries[j], it.Section) {
 				o.Entry, o.Line, o.Says = j, line, says
 				seen[line] = true
 				break

@@ -26,7 +26,7 @@ func CheckText(text string) error {
 		return errors.New("the text has a marker of generated text; leave it out")
 	}
 	for _, r := range text {
-		if r < ' ' && r != '\n' && r != '\r' && r != '\t' || r == 0x7f {
+		if Invisible(r) && r != '\r' {
 			return fmt.Errorf("the text has the control character %U; leave it out", r)
 		}
 	}
@@ -45,6 +45,22 @@ func CheckText(text string) error {
 		}
 	}
 	return nil
+}
+
+// Invisible reports whether r is a character that a reader does not see and that
+// can change how the text around it is shown: a control character other than a
+// line feed or a tab, a line separator, a control of the writing direction, a
+// tag, or a character without width. Joiners, which emoji and Persian words
+// contain, are not among them.
+func Invisible(r rune) bool {
+	switch {
+	case r == '\n', r == '\t', r >= ' ' && r < 0x7f:
+		return false
+	case unicode.IsControl(r), r == '\u2028', r == '\u2029', unicode.Is(unicode.Bidi_Control, r):
+		return true
+	}
+	return r == '\u180e' || r == '\u200b' || r >= 0x2060 && r <= 0x206f || r == '\ufeff' || r >= 0xfff9 && r <= 0xfffb ||
+		r >= 0xe0000 && r <= 0xe007f
 }
 
 // markerWord is part of the markers of generated text.
@@ -153,8 +169,8 @@ func CleanLine(text string) string {
 		switch {
 		case unicode.IsControl(r):
 			return ' '
-		case r >= '\u202a' && r <= '\u202e', r >= '\u2066' && r <= '\u2069', r == '\u200e', r == '\u200f':
-			return -1 // these change the direction of the following text
+		case Invisible(r):
+			return -1
 		}
 		return r
 	}, strings.ToValidUTF8(text, "\ufffd"))

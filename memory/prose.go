@@ -22,7 +22,7 @@ type ProseLine struct {
 // leave two blank lines in a row.
 func (d *Document) Prose(v View) []ProseLine {
 	shown := d.Shown(v)
-	entry, untrusted := d.proseEntries(shown)
+	entry, untrusted := d.proseEntries(shown, v)
 	comments := make([]Span, 0, len(d.Entries))
 	for i := range d.Entries {
 		if c := d.Entries[i].Comment; c.End > c.Start {
@@ -67,7 +67,7 @@ func (d *Document) Prose(v View) []ProseLine {
 
 // proseEntries returns, by line, the index of its entry or -1, and whether the
 // line is untrusted.
-func (d *Document) proseEntries(shown Shown) (entry []int, untrusted []bool) {
+func (d *Document) proseEntries(shown Shown, v View) (entry []int, untrusted []bool) {
 	n := d.lines.count() + 2
 	entry, untrusted = make([]int, n), make([]bool, n)
 	for i := range entry {
@@ -79,7 +79,7 @@ func (d *Document) proseEntries(shown Shown) (entry []int, untrusted []bool) {
 		if shown.Line(e.Line) == 0 {
 			continue
 		}
-		outside := e.Untrusted()
+		outside := e.Author().Untrusted(v)
 		for line := e.Line; line <= e.EndLine; line++ {
 			entry[line], untrusted[line] = i, outside
 		}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 	"time"
@@ -192,6 +193,18 @@ func (r *Revision) SetCounters() { r.counters = true }
 // the summary is generated: see [Document.Titled]. A summary written by a user
 // stays.
 func (r *Revision) SetTitles() { r.titles = r.titles || r.doc.Titled() }
+
+// Changed yields the indexes of the entries that the revision replaces, removes
+// or changes, in no particular order.
+func (r *Revision) Changed() iter.Seq[int] {
+	return func(yield func(int) bool) {
+		for i, c := range r.entries {
+			if (c.remove || c.replace != "" || len(c.tasks)+len(c.attributes) > 0) && !yield(i) {
+				return
+			}
+		}
+	}
+}
 
 // Empty reports whether the revision changes nothing.
 func (r *Revision) Empty() bool {

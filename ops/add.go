@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/memwatchd/memwatchd/api"
@@ -74,6 +76,9 @@ func (m writing) add(ctx context.Context, c Call, a adding) (after *memory.Docum
 			r := before.Revise()
 			if err := a.change(before, r); err != nil {
 				return nil, err
+			}
+			if !m.mayRevise(c, before, r) {
+				return nil, errNotAuthor
 			}
 			data, err = r.Apply(parse)
 			if err != nil {
@@ -235,13 +240,68 @@ func secretError(field, rule string) *api.Error {
 }
 
 // origin returns the source attribute of an addition. Sources from outside a
-// private context are marked as public.
+// private context are marked as public; there, the listener of a fixed scope
+// replaces the source that the request gives.
 func origin(c Call, source string) string {
 	source = cmp.Or(oneLine(source), "api")
-	if !c.View.Private() {
-		return memory.PublicSource + source
+	switch {
+	case c.View.Private():
+		return source
+	case c.Fixed != nil && c.Fixed.Name != "":
+		source = c.Fixed.Name
 	}
-	return source
+	return memory.PublicSource + source
+}
+
+// author returns the author of an addition by the caller to a file.
+func (m *Memory) author(c Call, doc *memory.Document, source string) memory.Author {
+	a := memory.Author{Source: origin(c, source)}
+	if c.Scope.Subject != m.holder(c, doc.Own) {
+		a.By = c.Scope.Subject
+	}
+	return a
+}
+
+// holder returns the subject of a readable partition. What has no subject
+// belongs to the owner of the root.
+func (m *Memory) holder(c Call, p memory.Partition) string {
+	return cmp.Or(c.View.SubjectOf(p), m.Owner)
+}
+
+// mayChange reports whether the caller may change a readable text with the
+// given partition and author: in private its subject may, anywhere else only
+// the author.
+func (m *Memory) mayChange(c Call, p memory.Partition, a memory.Author) bool {
+	subjects, holder := c.View.Subjects(), m.holder(c, p)
+	if c.View.Private() && slices.Contains(subjects, holder) {
+		return true
+	}
+	if !slices.Contains(subjects, cmp.Or(a.By, holder)) {
+		return false
+	}
+	if c.Fixed != nil && c.Fixed.Name != "" && !c.View.Private() {
+		return a.Source == memory.PublicSource+c.Fixed.Name
+	}
+	return c.View.Private() || strings.HasPrefix(a.Source, memory.PublicSource)
+}
+
+// mayRevise reports whether the caller may change every entry that a revision
+// changes.
+func (m *Memory) mayRevise(c Call, doc *memory.Document, r *memory.Revision) bool {
+	may := m.mayChangeEntry(c)
+	for i := range r.Changed() {
+		if !may(&doc.Entries[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// mayChangeEntry reports whether the caller may change an entry.
+func (m *Memory) mayChangeEntry(c Call) func(*memory.Entry) bool {
+	return func(e *memory.Entry) bool {
+		return e.Readable(c.View) && m.mayChange(c, e.Partition, e.Author())
+	}
 }
 
 // visible returns the visibility attribute of an addition to a file that others

@@ -71,6 +71,17 @@ func written(request fields, text string) asking {
 	}}
 }
 
+// shared adjusts the outcome of a change of text that all subjects share, which
+// only the owner may change. The file is readable even if the entry is not.
+func (t *target) shared(is outcome, ofFile bool) func(*asker, outcome) outcome {
+	return func(a *asker, rule outcome) outcome {
+		if t.owner == "" && a.private && a.subject != "" && a.subject != "owner" && (ofFile || rule == allowed) {
+			return is
+		}
+		return rule
+	}
+}
+
 func (t *target) namespace() string { return strings.TrimSuffix(path.Base(t.path), ".md") }
 
 // is reports whether the entry is of one of the kinds.
@@ -151,9 +162,9 @@ var aims = map[string]aim{
 		done := func(r *heard) bool { return !r.hasLine(e.path, e.task()) }
 		var list []asking
 		for _, request := range []fields{{"text": "job " + e.word() + " " + e.proof()}, {"id": fmt.Sprintf("%s#j%03d", e.path, e.n)}} {
-			list = append(list, asking{request: request, reaches: e.tasks(), shows: done})
+			list = append(list, asking{request: request, reaches: e.tasks(), shows: done, want: e.shared(forbidden, false)})
 		}
-		return append(list, asking{request: fields{"text": "job " + e.word() + " " + e.proof(), "dry_run": true}, reaches: e.tasks()})
+		return append(list, asking{request: fields{"text": "job " + e.word() + " " + e.proof(), "dry_run": true}, reaches: e.tasks(), want: e.shared(forbidden, false)})
 	}},
 
 	"note": {sort: adds, asks: func(e *target) []asking {
@@ -203,16 +214,21 @@ var aims = map[string]aim{
 			}
 			return fields{"ids": []string{list.Entries[0].ID}, "token": list.Token}
 		}}
-		return []asking{shown(e, true, fields{"match": e.word()}), ask}
+		list := shown(e, true, fields{"match": e.word()})
+		ask.want, list.want = e.shared(hidden, false), e.shared(hidden, false)
+		return []asking{list, ask}
 	}},
 	"edit": {sort: changes, asks: func(e *target) []asking {
-		return []asking{gone(e, true, fields{"path": e.path, "old_text": e.word() + "**: " + e.proof(), "new_text": e.word() + "**: other"})}
+		ask := gone(e, true, fields{"path": e.path, "old_text": e.word() + "**: " + e.proof(), "new_text": e.word() + "**: other"})
+		ask.want = e.shared(forbidden, true)
+		return []asking{ask}
 	}},
 	"write": {sort: changes, asks: func(e *target) []asking {
 		// The answer reveals that an unreadable file exists at the path,
 		// because a write must not destroy that file. The request therefore has
 		// a hash and never creates a file.
 		ask := gone(e, true, fields{"path": e.path, "text": "words of mine\n", "hash": strings.Repeat("0", 64)})
+		ask.want = e.shared(forbidden, true)
 		ask.before = &preceding{"get", fields{"path": e.path}, func(answer string) fields {
 			known := of[api.GetAnswer](answer)
 			if known.Hash == "" {

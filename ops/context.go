@@ -153,7 +153,7 @@ func (m reading) allItems(c Call) []brief.Item {
 	items := make([]brief.Item, len(found))
 	for i, f := range found {
 		items[i] = brief.Item{Namespace: f.name.namespace, Key: f.name.key, Value: f.value,
-			Untrusted: f.entry.Untrusted()}
+			Untrusted: f.entry.Author().Untrusted(c.View)}
 	}
 	return items
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"slices"
 	"strings"
 
 	"github.com/memwatchd/memwatchd/api"
@@ -23,6 +24,9 @@ func (m writing) edit(ctx context.Context, c Call, r *api.EditRequest) (*api.Edi
 			WithHint("write makes files and replaces all of their text")
 	case before == after:
 		return nil, api.Errorf(api.Invalid, "old_text and new_text are the same")
+	}
+	if err := m.sync(ctx, &c); err != nil {
+		return nil, err
 	}
 	return m.rewrite(ctx, c, r.Path, "edit", func(doc *memory.Document, shown memory.Shown) (string, error) {
 		text := shown.Text()
@@ -66,6 +70,9 @@ func (m writing) write(ctx context.Context, c Call, r *api.WriteRequest) (*api.E
 	if strings.Contains(r.Text, "\x00") {
 		return nil, api.Errorf(api.Invalid, "text: it has a NUL character")
 	}
+	if err := m.sync(ctx, &c); err != nil {
+		return nil, err
+	}
 	if r.Hash == "" {
 		return m.create(ctx, c, r)
 	}
@@ -96,6 +103,9 @@ func (m writing) rewrite(ctx context.Context, c Call, path, cause string,
 	if err != nil {
 		return nil, err
 	}
+	if !m.mayChangeFile(c, known) {
+		return nil, errNotAuthor
+	}
 	path = known.Place.Path
 	owned := known.Owned(c.View)
 	answer := &api.EditAnswer{Path: path}
@@ -121,6 +131,14 @@ func (m writing) rewrite(ctx context.Context, c Call, path, cause string,
 	return answer, nil
 }
 
+// mayChangeFile reports whether the caller may change everything in the readable
+// part of a file.
+func (m writing) mayChangeFile(c Call, doc *memory.Document) bool {
+	may := m.mayChangeEntry(c)
+	return m.mayChange(c, doc.Own, doc.Front.Author()) &&
+		!slices.ContainsFunc(doc.Entries, func(e memory.Entry) bool { return !may(&e) })
+}
+
 // edited returns the source of a file after a change of its shown part.
 func (m writing) edited(c Call, path string, old *vault.File,
 	change func(*memory.Document, memory.Shown) (string, error)) ([]byte, error) {
@@ -129,8 +147,11 @@ func (m writing) edited(c Call, path string, old *vault.File,
 	}
 	whole := m.Parse(*old)
 	doc := whole.For(c.View)
-	if doc == nil {
+	switch {
+	case doc == nil:
 		return nil, notFound("file", path)
+	case !m.mayChangeFile(c, doc):
+		return nil, errNotAuthor
 	}
 	shown := doc.Shown(c.View)
 	text, err := change(doc, shown)
@@ -196,6 +217,10 @@ func (m writing) create(ctx context.Context, c Call, r *api.WriteRequest) (*api.
 	next := parse([]byte(r.Text))
 	if !ownPlace(c, next.Place) || next.For(c.View) == nil {
 		return nil, notFound("file", r.Path).WithHint("it would not be yours to read")
+	}
+	if !m.mayChange(c, next.Own, memory.Author{}) {
+		return nil, api.Errorf(api.Forbidden, "%s would be in the part of the memory that all subjects share", r.Path).
+			WithHint("note and session add to it; other files belong below the subject's own directory")
 	}
 	if err := next.Reads(c.View, r.Text); err != nil {
 		return nil, writeError(err, true)

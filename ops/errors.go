@@ -19,6 +19,11 @@ func (m *Memory) mayWrite(c Call) error {
 	return m.mayAdd(c)
 }
 
+// errNotAuthor rejects changes of a text that is neither the caller's nor written
+// by the caller.
+var errNotAuthor = api.Errorf(api.Forbidden, "the text was written by another author").
+	WithHint("add to the memory with note, session or item_put instead")
+
 // errHidden replaces any write error whose reason may lie in parts of the file
 // that the caller may not read.
 var errHidden = api.Errorf(api.Busy, "the file cannot be changed now").

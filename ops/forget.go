@@ -156,18 +156,20 @@ func (f *forgetting) listed(c Call, token string, now time.Time) (list, error) {
 func (m writing) traces(c Call, match string) []trace {
 	traces := []trace{}
 	for doc, shown := range m.readable(c, func(*index.FileInfo) bool { return true }) {
-		traces = append(traces, tracesIn(doc, shown, match)...)
+		traces = append(traces, m.tracesIn(c, doc, shown, match)...)
 	}
 	return traces
 }
 
-// tracesIn returns the occurrences of a text in one file. It also searches
+// tracesIn returns the occurrences of a text in one file, as far as the caller
+// may change them. It also searches
 // masked text, so a caller who knows a credential can have the credential
 // erased.
-func tracesIn(doc *memory.Document, shown memory.Shown, match string) []trace {
+func (m writing) tracesIn(c Call, doc *memory.Document, shown memory.Shown, match string) []trace {
 	path, kind := doc.Place.Path, doc.Place.Kind.String()
+	may, mayFile := m.mayChangeEntry(c), m.mayChange(c, doc.Own, doc.Front.Author())
 	var traces []trace
-	if strings.Contains(path, match) {
+	if mayFile && strings.Contains(path, match) {
 		traces = append(traces, trace{Trace: api.Trace{What: "path", Path: path, Kind: kind, Text: path}})
 	}
 	of := make([]bool, len(shown.Lines)+2) // lines that belong to a trace
@@ -177,9 +179,9 @@ func tracesIn(doc *memory.Document, shown memory.Shown, match string) []trace {
 		for line := from; line <= to; line++ {
 			of[line] = true
 		}
-		if text := doc.Said(e.Line, e.EndLine); says(e, text, match) {
+		if text := doc.Said(e.Line, e.EndLine); says(e, text, match) && may(e) {
 			t := trace{Trace: api.Trace{ID: path + "#" + e.ID, What: "entry", Path: path, Line: from, EndLine: to,
-				Kind: kind, Text: e.Text, Untrusted: e.Untrusted()}, digest: digestOf(text), norm: e.Norm, source: text}
+				Kind: kind, Text: e.Text, Untrusted: e.Author().Untrusted(c.View)}, digest: digestOf(text), norm: e.Norm, source: text}
 			if n := len(e.Sections); n > 0 {
 				t.Section = e.Sections[n-1]
 			}
@@ -191,7 +193,7 @@ func tracesIn(doc *memory.Document, shown memory.Shown, match string) []trace {
 		front = strings.Count(string(doc.Source[:doc.Front.Span.End]), "\n")
 	}
 	field, _ := doc.Front.Field("summary")
-	if said := summaryOf(doc); shown.Line(field.Line) > 0 &&
+	if said := summaryOf(doc); mayFile && shown.Line(field.Line) > 0 &&
 		(strings.Contains(said, match) || strings.Contains(doc.Front.Summary, match)) {
 		for line := range strings.Count(said, "\n") + 1 {
 			if at := shown.Line(field.Line + line); at > 0 {
@@ -201,12 +203,12 @@ func tracesIn(doc *memory.Document, shown memory.Shown, match string) []trace {
 		traces = append(traces, trace{digest: digestOf(said), Trace: api.Trace{
 			ID: path + "#" + summaryID, What: "summary", Path: path, Line: shown.Line(field.Line),
 			EndLine: shown.Line(field.Line),
-			Kind:    kind, Text: doc.Front.Summary, Untrusted: doc.Front.Untrusted(),
+			Kind:    kind, Text: doc.Front.Summary, Untrusted: doc.Front.Author().Untrusted(c.View),
 		}})
 	}
 	for i, text := range shown.Lines {
 		source := shown.Source(i + 1)
-		if of[i+1] || !strings.Contains(doc.Said(source, source), match) {
+		if !mayFile || of[i+1] || !strings.Contains(doc.Said(source, source), match) {
 			continue
 		}
 		t := trace{Trace: api.Trace{What: "hidden", Path: path, Line: i + 1, EndLine: i + 1, Kind: kind, Text: text}}

@@ -158,7 +158,7 @@ func (m writing) stillThere(c Call, match string, chosen []trace) error {
 		if i == 0 || chosen[i-1].Path != t.Path {
 			now = nil
 			if doc, shown, err := m.load(c, t.Path); err == nil {
-				now = tracesIn(doc, shown, match)
+				now = m.tracesIn(c, doc, shown, match)
 			}
 		}
 		if !slices.ContainsFunc(now, func(n trace) bool { return n.ID == t.ID && n.digest == t.digest }) {

@@ -160,10 +160,17 @@ func union(found []*foundItem) (list []*foundItem) {
 }
 
 // compare returns a negative number if f takes precedence over o, an item of
-// the same name. The canonical subject's item comes first, then the one updated
-// last; within a file, of two equally old ones, the upper one.
+// the same name. What the subject wrote in private comes first, then the
+// canonical subject's item, then the one updated last; within a file, of two
+// equally old ones, the upper one.
 func (f *foundItem) compare(o *foundItem) int {
-	return cmp.Or(cmp.Compare(min(f.rank, 1), min(o.rank, 1)), o.entry.Time.Compare(f.entry.Time),
+	untrusted := func(i *foundItem) int {
+		if i.entry.Author().Untrusted(memory.View{}) {
+			return 1
+		}
+		return 0
+	}
+	return cmp.Or(untrusted(f)-untrusted(o), cmp.Compare(min(f.rank, 1), min(o.rank, 1)), o.entry.Time.Compare(f.entry.Time),
 		cmp.Compare(f.rank, o.rank), cmp.Compare(f.entry.Line, o.entry.Line))
 }
 
@@ -175,7 +182,7 @@ func itemOf(c Call, doc *memory.Document, shown memory.Shown, e *memory.Entry) *
 	key, value, _ := e.Item()
 	item := &api.Item{
 		ID: e.ID, Subject: c.View.SubjectOf(e.Partition), Namespace: doc.Place.Namespace, Key: key, Value: value,
-		Visibility: e.Partition.Visibility.String(), Source: e.Source, Untrusted: e.Untrusted(), Path: doc.Place.Path,
+		Visibility: e.Partition.Visibility.String(), Source: e.Source, Untrusted: e.Author().Untrusted(c.View), Path: doc.Place.Path,
 		Line: shown.Line(e.Line),
 	}
 	if e.HasConfidence {

@@ -279,7 +279,10 @@ func TestItemPutTellsOfNoOther(t *testing.T) {
 		t.Fatal(err)
 	}
 	a, err := d.memory.writing().itemPut(t.Context(), c, &api.ItemPutRequest{Namespace: "fact", Key: "tea", Value: "black", Visibility: "private_only"})
-	if err != nil || a.Item == nil || a.Item.Key != "tea" || a.Item.Value != "black" || a.Item.Line != 0 || a.Item.ID != "k1" {
+	if err != nil || a.Item == nil || a.Item.Key != "tea" || a.Item.Value != "black" || a.Item.Line != 0 || a.Item.ID == "k1" {
 		t.Errorf("%+v, %v", a.Item, err)
+	}
+	if got := d.read(t, path); !strings.Contains(got, "- **tea**: green <!-- id=k1 visibility=public_ok -->\n") {
+		t.Errorf("the owner's item was changed:\n%s", got)
 	}
 }

@@ -55,10 +55,8 @@ type puttingItem struct {
 // longer read the item, shown returns it as the caller wrote it, because
 // another readable item may have the same id.
 func (p *puttingItem) shown(after *memory.Document) *api.Item {
-	if known := after.For(p.call.View); known != nil {
-		if held := itemsNamed(known, p.call, p.name.key); len(held) > 0 {
-			return itemOf(p.call, known, known.Shown(p.call.View), &known.Entries[held[0]])
-		}
+	if item := shownItem(p.call, after, p.id); item != nil && item.Key == p.name.key && item.Value == p.request.Value {
+		return item
 	}
 	source := origin(p.call, p.request.Source)
 	return &api.Item{
@@ -87,7 +85,12 @@ func (p *puttingItem) check() error {
 
 // change inserts the item into its file.
 func (p *puttingItem) change(doc *memory.Document, r *memory.Revision) error {
-	held := itemsNamed(doc, p.call, p.name.key)
+	may := p.m.mayChangeEntry(p.call)
+	held := slices.DeleteFunc(itemsNamed(doc, p.call, p.name.key), func(i int) bool { return !may(&doc.Entries[i]) })
+	visibility := p.request.Visibility
+	if len(held) > 0 && !p.call.View.Private() {
+		visibility = doc.Entries[held[0]].Partition.Visibility.String()
+	}
 	created, at := p.now, -1
 	p.id = ""
 	if len(held) > 0 {
@@ -112,7 +115,7 @@ func (p *puttingItem) change(doc *memory.Document, r *memory.Revision) error {
 		confidence = strconv.FormatFloat(*p.request.Confidence, 'g', -1, 64)
 	}
 	text, err := doc.ItemText(at, p.name.key, p.request.Value, []memory.Attribute{
-		{Key: "id", Value: p.id}, {Key: "visibility", Value: visible(p.request.Visibility)},
+		{Key: "id", Value: p.id}, {Key: "visibility", Value: visible(visibility)},
 		{Key: "confidence", Value: confidence},
 		{Key: "source", Value: origin(p.call, p.request.Source)},
 		{Key: "created", Value: p.created.Format(time.RFC3339)}, {Key: "updated", Value: p.now.Format(time.RFC3339)},
@@ -121,7 +124,7 @@ func (p *puttingItem) change(doc *memory.Document, r *memory.Revision) error {
 	case err != nil:
 		return api.Errorf(api.Invalid, "value: %v", err)
 	case at < 0:
-		r.Insert(doc.ItemSpot(memory.ParseVisibility(p.request.Visibility)), text)
+		r.Insert(doc.ItemSpot(memory.ParseVisibility(visibility)), text)
 	default:
 		r.Replace(at, text)
 		for _, i := range held[1:] {

@@ -53,7 +53,7 @@ func (m writing) judge(ctx context.Context, c Call, d *sessionDraft, path string
 	if isOurs(doc) != nil || doc.For(c.View) == nil {
 		return j, nil
 	}
-	merge, err := m.Layout.Merge(c.View, doc, d.parts)
+	merge, err := m.Layout.Merge(c.View, doc, d.parts, m.mayChangeEntry(c))
 	if err != nil {
 		return j, nil // the write returns this error
 	}
@@ -71,7 +71,7 @@ func (m writing) judge(ctx context.Context, c Call, d *sessionDraft, path string
 		}
 		merge.ByRules()
 		r := doc.Revise()
-		merge.Revise(r, d.source, d.head.Now)
+		merge.Revise(r, m.draftAuthor(c, d, doc), d.head.Now)
 		_, err := r.Apply(func(source []byte) *memory.Document {
 			return m.Parse(vault.File{Path: file.Path, Data: source, ModTime: file.ModTime, Unsettled: file.Unsettled})
 		})

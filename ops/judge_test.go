@@ -296,9 +296,9 @@ func TestWhatAModelIsTold(t *testing.T) {
 	}{
 		{"the owner, in private", judgedFile, "owner", memory.Private, false, true, false, ""},
 		{"the owner, in private, where that is configured", judgedFile, "owner", memory.Private, true, true, true, ""},
-		{"the owner, in public", judgedFile, "owner", memory.Public, false, true, false, ""},
-		{"the owner, in public, where it is configured", judgedFile, "owner", memory.Public, true, true, false, ""},
-		{"somebody else", judgedFile, "acct:42", memory.Private, true, true, false, ""},
+		{"the owner, in public", judgedFile, "owner", memory.Public, false, false, false, ""},
+		{"the owner, in public, where it is configured", judgedFile, "owner", memory.Public, true, false, false, ""},
+		{"somebody else", judgedFile, "acct:42", memory.Private, true, false, false, ""},
 		{"a private file", private, "owner", memory.Private, false, false, false, "merged by rules: the file is private, and private text is not sent to the model"},
 		{"a private file, where that is configured", private, "owner", memory.Private, true, true, true, ""},
 	} {

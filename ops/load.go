@@ -87,7 +87,7 @@ func fileOf(c Call, doc *memory.Document) shownFile {
 		Path: doc.Place.Path, Kind: doc.Place.Kind.String(), Day: doc.Place.Day,
 		Session: sessionOf(c, doc), Summary: strings.TrimSpace(doc.Summary(c.View)),
 	}}
-	f.Untrusted = f.Summary != "" && doc.Front.Untrusted()
+	f.Untrusted = f.Summary != "" && doc.Front.Author().Untrusted(c.View)
 	if doc.Place.Kind == memory.Session {
 		tasks, followUps := doc.Progress(c.View)
 		f.Progress = &api.Progress{

@@ -56,7 +56,7 @@ func TestReceive(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, e := range doc.Entries {
-		if !e.Untrusted() || e.Partition.Visibility != memory.PrivateOnly || len(e.Tasks) > 0 || e.Given {
+		if !e.Author().Untrusted(memory.View{}) || e.Partition.Visibility != memory.PrivateOnly || len(e.Tasks) > 0 || e.Given {
 			t.Errorf("%q is trusted", e.Text)
 		}
 	}

@@ -42,7 +42,7 @@ func (m reading) related(ctx context.Context, c Call, r *api.RelatedRequest) (*a
 			}
 			answer.To = append(answer.To, api.LinkTo{
 				Line: shown.Line(e.Line), Text: l.Text, Target: l.Target, Path: m.follow(c, l), Anchor: l.Anchor,
-				Untrusted: e.Untrusted(),
+				Untrusted: e.Author().Untrusted(c.View),
 			})
 		}
 	}
@@ -66,7 +66,7 @@ func (m reading) related(ctx context.Context, c Call, r *api.RelatedRequest) (*a
 		text, _ := firstRunes(e.Text, maxHitText)
 		answer.From = append(answer.From,
 			api.LinkFrom{Place: api.Place{ID: ref.Path + "#" + ref.ID, Path: ref.Path, Line: ref.Line}, Text: text,
-				Untrusted: e.Untrusted()})
+				Untrusted: e.Author().Untrusted(c.View)})
 	}
 	return answer, nil
 }

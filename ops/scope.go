@@ -115,3 +115,12 @@ type Call struct {
 	synced    bool // the index contains everything saved before the call
 	start     time.Time
 }
+
+// identity identifies the caller by subject, context and listener.
+func (c Call) identity() string {
+	name := ""
+	if c.Fixed != nil {
+		name = c.Fixed.Name
+	}
+	return c.Scope.Subject + "\n" + c.Scope.Context.String() + "\n" + name
+}

@@ -132,7 +132,7 @@ func hitOf(c Call, h index.Hit) api.Hit {
 		Day: doc.Place.Day, Session: sessionOf(c, doc), Section: strings.Join(e.Sections, " > "),
 		Title: e.Title, Snippet: h.Snippet, Highlights: h.Highlights, Type: e.Type, Tags: e.Tags,
 		Importance: e.Importance, Visibility: e.Partition.Visibility.String(), Task: taskState(e.Tasks),
-		Added: e.Added, Time: e.Time.UTC(), Untrusted: e.Untrusted(), Stale: doc.Stale, Why: convertWhy(h.Why),
+		Added: e.Added, Time: e.Time.UTC(), Untrusted: e.Author().Untrusted(c.View), Stale: doc.Stale, Why: convertWhy(h.Why),
 	}
 	out.Text, out.Truncated = firstRunes(e.Text, maxHitText)
 	for _, ref := range h.AlsoAt {

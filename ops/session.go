@@ -15,6 +15,9 @@ import (
 	"github.com/memwatchd/memwatchd/vault/journal"
 )
 
+// maxDraft is the largest number of items in a draft.
+const maxDraft = 500
+
 // publicByDesign is the hint of every draft that is written, unless a person
 // has made the file private.
 const publicByDesign = "what a session writes is read in every context: leave out what is private"
@@ -54,7 +57,6 @@ type sessionDraft struct {
 	day     string
 	head    memory.SessionHead
 	parts   []memory.Part
-	source  string // origin of its text
 	dry     bool
 }
 
@@ -65,7 +67,7 @@ func (d *sessionDraft) empty() bool { return len(d.parts) == 0 && d.head.Summary
 // because everybody may read the file.
 func (m writing) readDraft(c Call, r *api.SessionRequest, answer *api.SessionAnswer) (*sessionDraft, error) {
 	d := &sessionDraft{session: memory.HeadingLine(r.Session), day: cmp.Or(r.Day, m.day(0)),
-		source: origin(c, r.Draft.Source), dry: r.DryRun}
+		dry: r.DryRun}
 	switch {
 	case d.session == "":
 		return nil, api.Errorf(api.Invalid, "session is needed").WithHint("give the id of the session")
@@ -100,6 +102,9 @@ func (m writing) readDraft(c Call, r *api.SessionRequest, answer *api.SessionAns
 	switch {
 	case err != nil:
 		return nil, api.Errorf(api.Invalid, "draft: %v", err)
+	case len(parts) > maxDraft:
+		return nil, api.Errorf(api.TooLarge, "draft: %d items are more than %d", len(parts), maxDraft).
+			WithHint("split the draft")
 	case len(parts) == 0 && d.head.Summary == "" && r.Draft.Promote == nil:
 		return nil, api.Errorf(api.Invalid, "draft: it says nothing").
 			WithHint("give it a summary, items, facts, tasks, follow_ups or links")
@@ -156,7 +161,7 @@ func (m writing) leaves(field, text string) (reason string, err error) {
 // to the answer. It returns the group of the changes.
 func (m writing) mergeDraft(ctx context.Context, c Call, d *sessionDraft, answer *api.SessionAnswer) (group string,
 	err error) {
-	var merge *memory.Merge
+	var merge *merged
 	var before, after *memory.Document
 	var written vault.Written
 	notes, err := m.inSessionFile(c, d.session, d.day,
@@ -164,7 +169,7 @@ func (m writing) mergeDraft(ctx context.Context, c Call, d *sessionDraft, answer
 			a := adding{path: path, cause: "session", dry: d.dry}
 			if fresh {
 				head := d.head
-				head.Source = m.sessionSource(c, d, &memory.Front{})
+				m.signSession(c, &head, &memory.Front{}, cmp.Or(head.SubjectID, m.Owner))
 				a.fresh = memory.NewSession(head)
 			}
 			judged, err := m.judge(ctx, c, d, path, isOurs)
@@ -200,63 +205,80 @@ func (m writing) mergeDraft(ctx context.Context, c Call, d *sessionDraft, answer
 // reviseSession records the changes of a draft in the revision of its session's
 // file.
 func (m writing) reviseSession(c Call, d *sessionDraft, doc *memory.Document, r *memory.Revision,
-	judged *judgement) (*memory.Merge, error) {
+	judged *judgement) (*merged, error) {
 	front := &doc.Front
 	if front.ContactNickname != "" && front.ContactID == "" && d.head.ContactID == "" {
 		return nil, noContact()
 	}
-	merge, err := m.Layout.Merge(c.View, doc, d.parts)
+	merge, err := m.Layout.Merge(c.View, doc, d.parts, m.mayChangeEntry(c))
 	if err != nil {
 		return nil, api.Errorf(api.Invalid, "draft: %v", err)
 	}
 	m.heed(judged, merge, doc)
 	merge.ByRules()
-	source := d.source
-	if d.head.Source == "" && m.outside("source", front.Source) == nil { // an earlier draft named the source
-		source = origin(c, strings.TrimPrefix(front.Source, memory.PublicSource))
-	}
-	merge.Revise(r, source, d.head.Now)
+	merge.Revise(r, m.draftAuthor(c, d, doc), d.head.Now)
 	head := d.head
-	head.Source = m.sessionSource(c, d, front)
 	head.SubjectID = "" // the subject is set only when the file is created
 	if front.SessionID != "" {
 		head.SessionID = ""
 	}
+	left := !m.mayChange(c, doc.Own, front.Author()) && front.Summary != ""
+	if left {
+		head = memory.SessionHead{Now: head.Now, SessionID: head.SessionID}
+	} else {
+		m.signSession(c, &head, front, m.holder(c, doc.Own))
+	}
 	r.CompleteSession(head)
-	return merge, nil
+	if head.Summary != "" && front.By != head.By {
+		r.SetField("written_by", head.By)
+	}
+	return &merged{merge, left && d.head.Summary != ""}, nil
 }
 
-// sessionSource returns the new source for the frontmatter of a session's file,
-// or an empty string to keep the old one. The source marks a summary that was
-// written by others than the subject, so the mark changes only with the
-// summary.
-func (m writing) sessionSource(c Call, d *sessionDraft, front *memory.Front) string {
-	theirs := strings.HasPrefix(front.Source, memory.PublicSource)
-	if d.head.Summary != "" {
-		theirs = !c.View.Private()
-	}
+// A merged is the result of merging a draft into a file.
+type merged struct {
+	*memory.Merge
+	summaryLeft bool // the file has a summary that the caller may not replace
+}
+
+// draftAuthor returns the author of the items of a draft. If the draft has no
+// source, it is that of an earlier draft.
+func (m writing) draftAuthor(c Call, d *sessionDraft, doc *memory.Document) memory.Author {
 	source := d.head.Source
-	switch {
-	case source == "" && (d.head.Summary == "" || theirs == front.Untrusted()):
-		return ""
-	case source == "":
-		source = strings.TrimPrefix(front.Source, memory.PublicSource)
-		if m.outside("source", source) != nil {
-			source = ""
-		}
-		source = cmp.Or(source, "api")
+	if earlier := strings.TrimPrefix(doc.Front.Source, memory.PublicSource); m.outside("source", earlier) == nil {
+		source = cmp.Or(source, earlier)
 	}
-	if theirs && !strings.HasPrefix(source, memory.PublicSource) {
-		return memory.PublicSource + source
+	return m.author(c, doc, source)
+}
+
+// signSession sets the author of a session's summary in the head for a file of
+// the subject holder. Without a new summary, the author stays. An empty source
+// keeps the one in the file.
+func (m writing) signSession(c Call, head *memory.SessionHead, front *memory.Front, holder string) {
+	author := memory.Author{Source: origin(c, head.Source)}
+	if c.Scope.Subject != holder {
+		author.By = c.Scope.Subject
 	}
-	return source
+	was := front.Author().Untrusted(memory.View{})
+	switch is := author.Untrusted(memory.View{}); {
+	case head.Summary == "" && (head.Source == "" || is != was):
+		head.Source, head.By = "", front.By
+	case head.Source == "" && is == was && front.By == author.By:
+		head.By = author.By
+	default:
+		head.Source, head.By = author.Source, author.By
+	}
 }
 
 // tellMerge adds the outcome of a draft to the answer, as its caller may see
 // it.
-func (m writing) tellMerge(c Call, d *sessionDraft, merge *memory.Merge, before, after *memory.Document,
+func (m writing) tellMerge(c Call, d *sessionDraft, merge *merged, before, after *memory.Document,
 	answer *api.SessionAnswer) {
 	answer.Path = after.Place.Path
+	if merge.summaryLeft {
+		answer.LeftOut = append(answer.LeftOut, api.LeftOut{Item: "summary",
+			Reason: "the file has a summary of another author"})
+	}
 	doc := after.For(c.View)
 	if doc == nil {
 		return

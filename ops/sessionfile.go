@@ -25,11 +25,12 @@ const maxUnsound = 9
 // It passes the parsed file to isOurs and returns the error of isOurs.
 type sessionUse func(path string, fresh bool, isOurs func(*memory.Document) error) error
 
-// inSessionFile finds the file of a session of a day and calls use. It prefers
-// the readable file that contains the session id, then the readable one with
-// the session's name, then a new one. If a file of that name belongs to another
-// session or is unsound and must not be written, the session gets another name.
-// The notes describe unsound files.
+// inSessionFile finds the file of a session of a day and calls use. For the
+// owner in private it prefers the file that contains the session id, then the
+// one with the session's name, then a new one. Any other caller has a file of
+// its own. If a file of that name belongs to another session or is unsound and
+// must not be written, the session gets another name. The notes describe unsound
+// files.
 func (m writing) inSessionFile(c Call, session, day string, use sessionUse) (notes []string, err error) {
 	try := func(path string, fresh, byName bool) error {
 		isOurs := func(doc *memory.Document) error {
@@ -55,17 +56,22 @@ func (m writing) inSessionFile(c Call, session, day string, use sessionUse) (not
 		}
 		return use(path, fresh, isOurs)
 	}
-	for _, doc := range m.sessionFiles(c, session, day) {
-		path := doc.Place.Path
-		err := try(path, false, true)
-		if gone := asError(err); err == nil ||
-			gone.Code != api.NotFound && !errors.Is(err, errOthers) && !errors.Is(err, errUnsound) {
-			return notes, err
+	names := memory.SessionNames(session, "")
+	if c.Scope.Subject == m.Owner && c.View.Private() {
+		for _, doc := range m.sessionFiles(c, session, day) {
+			path := doc.Place.Path
+			err := try(path, false, true)
+			if gone := asError(err); err == nil ||
+				gone.Code != api.NotFound && !errors.Is(err, errOthers) && !errors.Is(err, errUnsound) {
+				return notes, err
+			}
 		}
+	} else {
+		// The name must not depend on files that the caller may not read.
+		names = memory.SessionNames(session, c.identity())
 	}
 	dir := m.dayDir(day)
-	reader := fmt.Sprintf("%s\n%s", c.Scope.Subject, c.Scope.Context)
-	for i, name := range memory.SessionNames(session, reader) {
+	for i, name := range names {
 		for n := 1; n <= maxUnsound; n++ {
 			path := dir + "/" + name + ".md"
 			if n > 1 {

@@ -1,6 +1,7 @@
 package ops
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -46,10 +47,17 @@ func (m writing) todo(ctx context.Context, c Call, r *api.TodoRequest) (*api.Tod
 	}
 	var boxes []todosync.Copy
 	for _, t := range copies {
+		if !m.mayChange(c, memory.Partition{Owner: t.Owner}, t.Author) {
+			answer.Left = append(answer.Left, api.Skipped{Path: t.place.Path, Reason: errNotAuthor.Message})
+			continue
+		}
 		t.place.State = r.State
 		boxes, answer.Changed = append(boxes, t.Copy), append(answer.Changed, t.place)
 	}
-	if r.DryRun || len(boxes) == 0 {
+	switch {
+	case len(boxes) == 0 && len(answer.Left) > 0:
+		return nil, errNotAuthor
+	case r.DryRun || len(boxes) == 0:
 		return answer, nil
 	}
 	state := memory.Done
@@ -62,9 +70,8 @@ func (m writing) todo(ctx context.Context, c Call, r *api.TodoRequest) (*api.Tod
 // setTasks changes boxes. It returns an error if no box could be changed.
 func (m writing) setTasks(ctx context.Context, c Call, boxes []todosync.Copy, state memory.TaskState,
 	answer *api.TodoAnswer) error {
-	may := func(e *memory.Entry) bool { return e.Readable(c.View) }
 	var failure error
-	for _, o := range m.Todos.Set(ctx, boxes, state, may) {
+	for _, o := range m.Todos.Set(ctx, boxes, state, m.mayChangeEntry(c)) {
 		if o.Err != nil {
 			doc, _, err := m.load(c, o.Path)
 			failure = writeError(o.Err, err == nil && doc.Owned(c.View))
@@ -198,7 +205,7 @@ func (m writing) lastTime(copies []taskCopy) []taskCopy {
 // todoPlan returns the reconciliation plan, reduced to tasks whose copies the
 // caller can read.
 func (m writing) todoPlan(c Call) *api.TodoPlan {
-	plan := &api.TodoPlan{Waiting: []api.TodoTick{}, Diff: []api.FileDiff{}, Unclear: []api.TodoTick{},
+	plan := &api.TodoPlan{Waiting: []api.TodoTick{}, Diff: []api.FileDiff{}, Unclear: []api.TodoTick{}, Offered: []api.TodoTick{},
 		Known: []api.TodoTick{}}
 	p, rules := m.Todos.Plan(), m.Todos.Rules()
 	plan.Off = p.Off
@@ -228,7 +235,7 @@ func (m writing) todoPlan(c Call) *api.TodoPlan {
 			due = nil
 		}
 	}
-	plan.Unclear, plan.Known = ticks(p.Unclear), ticks(p.Known)
+	plan.Unclear, plan.Offered, plan.Known = ticks(p.Unclear), ticks(p.Offered), ticks(p.Known)
 	return plan
 }
 
@@ -276,5 +283,8 @@ func (m writing) tickOf(c Call, rules *todosync.Rules, w todosync.Wish) (t api.T
 		return api.TodoTick{}, false
 	}
 	t.Done = done[0]
+	if a := w.Done.Author; a != (memory.Author{}) {
+		t.By = strings.TrimSpace(cmp.Or(a.By, c.View.SubjectOf(memory.Partition{Owner: w.Done.Owner}), m.Owner) + " " + a.Source)
+	}
 	return t, true
 }

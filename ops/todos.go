@@ -87,7 +87,7 @@ func tasksOf(c Call, doc *memory.Document, shown memory.Shown, section string) [
 		}
 		t := &e.Tasks[b.Task]
 		list = append(list, taskCopy{f.Copy(i), t.Text, e.ID, e.Block == memory.Item && t.Line == e.Line, f.Session,
-			e.Untrusted(), api.TodoPlace{
+			e.Author().Untrusted(c.View), api.TodoPlace{
 				Place: api.Place{ID: doc.Place.Path + "#" + e.ID, Path: doc.Place.Path, Line: shown.Line(t.Line)},
 				State: t.State.String(), Day: dayOf(doc, e),
 			}})

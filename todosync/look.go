@@ -139,7 +139,7 @@ func (s *Syncer) learnLocked(files []*File, rules *Rules) []Copy {
 		}
 	}
 	s.wishes = merge(c.Standing(s.wishes, rules), nil)
-	wishes, unclear := c.Resolve(done, rules)
+	wishes, unclear, _ := c.Resolve(done, rules)
 	s.wishes = merge(s.wishes, wishes)
 	for _, w := range unclear {
 		s.logger().Info("a task that was done elsewhere is left alone: more than one box fits it equally", "path",

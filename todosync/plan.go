@@ -17,6 +17,7 @@ type Planned struct {
 type Plan struct {
 	Waiting []Planned // boxes to tick
 	Unclear []Wish    // not ticked: more than one box of the file matches equally
+	Offered []Wish    // not ticked: the author of the completion may not change the box
 	Known   []Wish    // not ticked: unchanged since first seen, or changed by hand since
 	Off     bool      // reconciliation is off
 	Problem string    // why reconciliation cannot run
@@ -46,10 +47,10 @@ func (s *Syncer) Plan() Plan {
 	if s.Off {
 		done = nil
 	}
-	wishes, _ := c.Resolve(done, rules)
+	wishes, _, _ := c.Resolve(done, rules)
 	wishes = merge(c.Standing(s.wishes, rules), wishes)
-	known, unclear := c.Resolve(c.Completed(), rules)
-	p := Plan{Off: s.Off, Unclear: unclear}
+	known, unclear, offered := c.Resolve(c.Completed(), rules)
+	p := Plan{Off: s.Off, Unclear: unclear, Offered: offered}
 	if s.unsaved != nil {
 		p.Problem = s.unsaved.Error()
 	}

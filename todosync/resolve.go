@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+
+	"github.com/memwatchd/memwatchd/memory"
 )
 
 // A Wish is a request to tick a box in the file at Path, because its task was
@@ -22,11 +24,13 @@ func (w Wish) compare(v Wish) int {
 }
 
 // Resolve returns the wishes that completions cause in the known files. If
-// several boxes of a file match, the wish is ambiguous and ticks none of them.
-// Both lists are sorted and independent of the order of the completions.
-func (c *Catalogue) Resolve(done []Copy, r *Rules) (wishes, ambiguous []Wish) {
+// several boxes of a file match, the wish is ambiguous and ticks none of them. If
+// the author of a completion may not change a box, the wish is a proposal and
+// ticks nothing. The lists are sorted and independent of the order of the
+// completions.
+func (c *Catalogue) Resolve(done []Copy, r *Rules) (wishes, ambiguous, proposals []Wish) {
 	if len(done) == 0 {
-		return nil, nil
+		return nil, nil, nil
 	}
 	x := newIndex(c)
 	for _, d := range done {
@@ -37,10 +41,12 @@ func (c *Catalogue) Resolve(done []Copy, r *Rules) (wishes, ambiguous []Wish) {
 				wishes = append(wishes, w)
 			case unclear:
 				ambiguous = append(ambiguous, w)
+			case proposed:
+				proposals = append(proposals, w)
 			}
 		}
 	}
-	return merge(wishes, nil), merge(ambiguous, nil)
+	return merge(wishes, nil), merge(ambiguous, nil), merge(proposals, nil)
 }
 
 // merge returns the sorted union of two lists.
@@ -78,6 +84,7 @@ type verdict uint8
 const (
 	unwanted verdict = iota
 	unclear          // more than one box matches equally
+	proposed         // the author of the completion may not change the box
 	wanted
 )
 
@@ -118,7 +125,23 @@ func (c *Catalogue) judge(w Wish, r *Rules, x *boxIndex) verdict {
 			}
 		}
 	}
+	if !r.mayTick(&w.Done, &target) {
+		return proposed
+	}
 	return wanted
+}
+
+// mayTick reports whether the author of a completion may change a box: a subject
+// may change its own boxes, and any author those of the same author.
+func (r *Rules) mayTick(done, box *Copy) bool {
+	author := &done.Author
+	switch {
+	case *author == memory.Author{}, *author == box.Author:
+		return true
+	case memory.FromOthers(author.Source):
+		return false
+	}
+	return author.By != "" && author.By == r.Subject(box.Owner)
 }
 
 // holds reports whether a box is still done in the file.

@@ -121,7 +121,8 @@ func (w *world) plan(paths []string) (wishes, unclear []Wish) {
 	if first {
 		return nil, nil
 	}
-	return w.catalogue.Resolve(done, &w.rules)
+	wishes, unclear, _ = w.catalogue.Resolve(done, &w.rules)
+	return wishes, unclear
 }
 
 // reconcile plans and ticks the boxes of changed files, and returns a

@@ -662,7 +662,7 @@ func TestSyncerState(t *testing.T) {
 		files = append(files, w.seen(path))
 	}
 	done, _ := c.Learn(files, nil, &w.rules)
-	wishes, _ := c.Resolve(done, &w.rules)
+	wishes, _, _ := c.Resolve(done, &w.rules)
 	data, err := encodeState("root", c, wishes)
 	if err != nil {
 		t.Fatal(err)

@@ -83,6 +83,10 @@ type Box struct {
 	Apart   bool    `json:"apart,omitempty"` // has no copies: it recurs, or masking hides its differences from others
 	State   State   `json:"state,omitempty"`
 
+	// Author is set if the task was written in public or by another subject
+	// than the owner.
+	Author memory.Author `json:"author,omitzero"`
+
 	Entry, Task int `json:"-"` // position in the document
 }
 
@@ -136,6 +140,9 @@ func FileOf(doc *memory.Document) *File {
 			}
 			if t.State == memory.Done {
 				b.State = Done
+			}
+			if a := e.Author(); a.Untrusted(memory.View{}) {
+				b.Author = memory.Author{Source: strings.Clone(a.Source), By: strings.Clone(a.By)}
 			}
 			f.Boxes = append(f.Boxes, b)
 		}

@@ -109,12 +109,13 @@ func (p *Printer) todoPlan(plan *api.TodoPlan) {
 	for _, f := range plan.Diff {
 		p.diff(f.Path, f.Path, f.Hunks)
 	}
-	if len(plan.Diff) > 0 && len(plan.Unclear)+len(plan.Known) > 0 {
+	if len(plan.Diff) > 0 && len(plan.Unclear)+len(plan.Offered)+len(plan.Known) > 0 {
 		p.println("")
 	}
 	p.ticks("left alone, more than one box fits", plan.Unclear)
+	p.ticks("left alone, done by another author: tick them with todo done", plan.Offered)
 	p.ticks("left alone, done before memwatchd looked or decided by hand since", plan.Known)
-	if len(plan.Waiting)+len(plan.Unclear)+len(plan.Known) == 0 {
+	if len(plan.Waiting)+len(plan.Unclear)+len(plan.Offered)+len(plan.Known) == 0 {
 		p.say(term.AsMuted, "nothing to be ticked")
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/memwatchd/memwatchd/memory"
 )
 
 // EscapeLine returns s for one line of a terminal. It writes characters that
@@ -75,18 +77,5 @@ var unspaced = []*unicode.RangeTable{unicode.Thai, unicode.Lao, unicode.Khmer, u
 // invisible character or a character that changes the direction of writing. If
 // lines is set, newlines and tabs are harmless.
 func Harmful(r rune, lines bool) bool {
-	if lines && (r == '\n' || r == '\t') {
-		return false
-	}
-	switch {
-	case unicode.IsControl(r), r == '\u2028', r == '\u2029':
-		return true
-	case unicode.Is(unicode.Bidi_Control, r):
-		return true
-	case r == '\ufeff', r >= 0xe0000 && r <= 0xe007f: // invisible: byte order mark, tags
-		return true
-	case r == zeroWidthSpace, r == '\u180e', r >= 0x2060 && r <= 0x206f, r >= 0xfff9 && r <= 0xfffb: // likewise
-		return true
-	}
-	return false // joiners of emoji and Persian letters are permitted
+	return memory.Invisible(r) || !lines && (r == '\n' || r == '\t')
 }

@@ -1,0 +1,137 @@
+package ops
+
+import (
+	"strings"
+	"testing"
+
+	"golang.org/x/tools/txtar"
+
+	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/memory"
+)
+
+const ownersSession = "---\nsession_id: s1\nsummary: Planned the move\ntasks: \"0/1\"\n---\n\n# 2026-02-05 Short-Term Memory\n\n" +
+	"## Temporary Facts\n- **Door code**: 1234\n\n## Tasks\n- [ ] Book a van\n"
+
+// fixedCall returns a call over a listener with a fixed scope.
+func (d *diskCase) fixedCall(t *testing.T, listener, subject, context string) Call {
+	t.Helper()
+	c, err := d.memory.call(api.Caller{Fixed: &api.Fixed{Name: listener, Subject: subject, Context: context}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// hostile is a draft that tries to replace everything in ownersSession.
+var hostile = api.Draft{
+	Summary: "Nothing to see", Source: "owner",
+	Facts: []api.DraftItem{{Title: "Door code", Text: "9999"}},
+	Tasks: []api.DraftTask{{Text: "Book a van", Done: true}},
+}
+
+// TestPublicAddsOnly checks that callers in public, or of another subject, can
+// add to a memory but change nothing in it that they did not write.
+func TestPublicAddsOnly(t *testing.T) {
+	const session, facts, log = "memory/2026-02-05/s1.md", "_longterms/owner/fact.md", "memory/2026-02-05.md"
+	files := []txtar.File{
+		{Name: session, Data: []byte(ownersSession)},
+		{Name: facts, Data: []byte("- **tea**: green <!-- id=k1 visibility=public_ok -->\n")},
+		{Name: log, Data: []byte("# 2026-02-05\n\n## 10:00 AM - Plan\n- [ ] Book a van\n")},
+	}
+	for _, who := range []struct{ listener, subject, context string }{
+		{"groupbot", "owner", "public"}, {"", "owner", "public"}, {"groupbot", "acct:42", "public"}, {"helper", "acct:42", "private"},
+	} {
+		t.Run(who.listener+" "+who.subject+" "+who.context, func(t *testing.T) {
+			d := readOpsCase(t, &txtar.Archive{Comment: []byte("quiet: none\n"), Files: files}).disk(t)
+			call := func() Call {
+				if who.listener == "" {
+					return d.callAs(t, who.subject, who.context)
+				}
+				return d.fixedCall(t, who.listener, who.subject, who.context)
+			}
+			ctx := t.Context()
+			a, err := d.memory.writing().session(ctx, call(), &api.SessionRequest{Session: "s1", Day: "2026-02-05", Draft: hostile})
+			if err != nil || len(a.Added) != 2 || a.Path == session {
+				t.Fatalf("the draft: %+v, %v", a, err)
+			}
+			if len(a.Todos) > 0 {
+				t.Errorf("it ticked %+v", a.Todos)
+			}
+			// A second draft changes what the first one wrote.
+			again := hostile
+			again.Facts = []api.DraftItem{{Title: "Door code", Text: "8888"}}
+			if b, err := d.memory.writing().session(ctx, call(), &api.SessionRequest{Session: "s1", Day: "2026-02-05", Draft: again}); err != nil || b.Path != a.Path || len(b.Updated) != 1 {
+				t.Errorf("the second draft: %+v, %v", b, err)
+			}
+			put, err := d.memory.writing().itemPut(ctx, call(), &api.ItemPutRequest{Namespace: "fact", Key: "tea", Value: "black", Visibility: "public_ok"})
+			if err != nil || put.Item.Value != "black" {
+				t.Errorf("the item: %+v, %v", put, err)
+			}
+			for name, err := range map[string]error{
+				"todo":  second(d.memory.writing().todo(ctx, call(), &api.TodoRequest{Text: "Book a van", State: "done", Session: "s1"})),
+				"edit":  second(d.memory.writing().edit(ctx, call(), &api.EditRequest{Path: session, OldText: "1234", NewText: "9999"})),
+				"write": second(d.memory.writing().write(ctx, call(), &api.WriteRequest{Path: "notes/new.md", Text: "mine\n"})),
+			} {
+				if code := asError(err).Code; code != api.Forbidden && code != api.Conflict && code != api.NotFound {
+					t.Errorf("%s: %v", name, err)
+				}
+			}
+			if who.context == "private" {
+				l, err := d.memory.writing().forget(ctx, call(), &api.ForgetRequest{Match: "1234"})
+				if err != nil || len(l.Entries) > 0 {
+					t.Errorf("forget lists %+v, %v", l, err)
+				}
+			}
+			for _, f := range files[:1] {
+				d.want(t, f.Name, string(f.Data))
+			}
+			d.want(t, log, string(files[2].Data))
+			if got := d.read(t, facts); !strings.Contains(got, string(files[1].Data)) {
+				t.Errorf("the owner's item was changed:\n%s", got)
+			}
+			item, err := d.memory.writing().itemGet(ctx, d.callAs(t, "owner", "private"), &api.ItemGetRequest{Namespace: "fact", Key: "tea"})
+			if err != nil || item.Item.Value != "green" {
+				t.Errorf("the owner's item is %+v, %v", item, err)
+			}
+			d.offered(t, "Book a van", who.subject)
+			d.marked(t, a.Path, who.context)
+		})
+	}
+}
+
+func second[T any](_ T, err error) error { return err }
+
+// offered checks that a completion by another author is in the plan as a
+// proposal.
+func (d *diskCase) offered(t *testing.T, text, author string) {
+	t.Helper()
+	d.memory.Todos.Request(t.Context())
+	plan, err := d.memory.writing().todo(t.Context(), d.callAs(t, "owner", "private"), &api.TodoRequest{DryRun: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range plan.Plan.Offered {
+		if o.Text == text && strings.HasPrefix(o.By, author) {
+			return
+		}
+	}
+	t.Errorf("the plan has no proposal of %s: %+v", author, plan.Plan)
+}
+
+// marked checks that the owner's view of a file marks its entries as untrusted.
+func (d *diskCase) marked(t *testing.T, path, context string) {
+	t.Helper()
+	doc, err := d.Load(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range doc.Entries {
+		if e := &doc.Entries[i]; !e.Author().Untrusted(memory.View{}) {
+			t.Errorf("%s:%d is not marked as untrusted: %s", path, e.Line, e.Text)
+		}
+	}
+	if !doc.Front.Author().Untrusted(memory.View{}) {
+		t.Errorf("the summary of %s is not marked as untrusted", path)
+	}
+}
