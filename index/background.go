@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/blevesearch/bleve/v2/index/scorch"
+	berrors "go.etcd.io/bbolt/errors"
 )
 
 // background supervises the goroutines of scorch: the persister writes batches
@@ -90,15 +91,23 @@ func (b *background) failed(err error) {
 		return // unneeded files remain until the next cleanup
 	}
 	err = errors.New(failure.ErrMsg)
+	// After a failed mapping, bbolt needs to be opened again: no retry succeeds.
+	unmapped := strings.Contains(failure.ErrMsg, berrors.ErrInvalidMapping.Error())
+	if unmapped {
+		err = fmt.Errorf("%s: %w", failure.Source, berrors.ErrInvalidMapping)
+	}
 	b.mu.Lock()
 	news := b.err() == nil
-	if failure.ErrType != scorch.ErrPersist {
+	if failure.ErrType != scorch.ErrPersist || unmapped {
 		if b.ended == nil {
 			b.ended = err
 			close(b.broken)
 		}
 		b.mu.Unlock()
 		b.report(err, news)
+		if unmapped {
+			b.pause(firstPause, nil)
+		}
 		return
 	}
 	t := b.trials[failure.Source]
@@ -118,8 +127,14 @@ func (b *background) failed(err error) {
 	}
 	b.mu.Unlock()
 	b.report(err, news)
+	b.pause(pause, hurry)
+}
+
+// pause waits until the time has passed, the channel receives, or the store
+// closes.
+func (b *background) pause(wait time.Duration, hurry <-chan struct{}) {
 	select {
-	case <-time.After(pause):
+	case <-time.After(wait):
 	case <-hurry:
 	case <-b.closing:
 	}
@@ -221,9 +236,9 @@ func diskFull(err error) bool {
 	return strings.Contains(text, syscall.ENOSPC.Error()) || strings.Contains(text, syscall.EDQUOT.Error())
 }
 
-// exhausted reports whether err means a lack of system resources or a read-only
-// file system. Such an error is no evidence of a damaged index.
+// exhausted reports whether err means a lack of system resources, a failed
+// mapping or a read-only file system. Such an error is no evidence of a damaged index.
 func exhausted(err error) bool {
-	causes := []error{syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM, syscall.EROFS}
+	causes := []error{syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM, syscall.EROFS, berrors.ErrInvalidMapping}
 	return diskFull(err) || slices.ContainsFunc(causes, func(e error) bool { return errors.Is(err, e) })
 }

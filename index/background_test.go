@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/blevesearch/bleve/v2/index/scorch"
+	berrors "go.etcd.io/bbolt/errors"
 )
 
 // TestPauses checks that the pauses of a permanent failure grow up to a limit.
@@ -140,6 +141,35 @@ func TestGoroutineEnds(t *testing.T) {
 	s.whole(t, x)
 	if st := x.Status(); st.Degraded || st.Problem != "" {
 		t.Errorf("not whole again: %+v", st)
+	}
+}
+
+// TestMappingFails checks that a database that has lost its mapping, which no
+// retry restores, is opened again and never set aside.
+func TestMappingFails(t *testing.T) {
+	s := &mapSource{text: map[string]string{"a.md": "- red\n"}}
+	lost := make(chan bool, 1)
+	x, err := Open(t.TempDir(), Options{Source: s, Paths: s.paths, Lost: func() { lost <- true }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer x.Close()
+	for n := range 2 { // before the index is complete, too
+		x.mu.RLock()
+		st := x.store
+		x.mu.RUnlock()
+		go st.failed(scorch.NewScorchError(persister, "got err persisting snapshot: "+berrors.ErrInvalidMapping.Error(), scorch.ErrPersist))
+		<-lost
+		if got := x.Status(); got.Generation != uint64(n+2) {
+			t.Errorf("generation %d, want %d", got.Generation, n+2)
+		}
+		if _, err := os.Stat(x.path("quarantine")); err == nil {
+			t.Error("the index was set aside")
+		}
+	}
+	s.whole(t, x)
+	if st := x.Status(); st.Degraded || st.Problem != "" {
+		t.Errorf("after the reopening: %+v", st)
 	}
 }
 
