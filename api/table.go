@@ -111,15 +111,15 @@ var Operations = []*Operation{
 		Command: "identity resolve", Example: "telegram:123456", ReadOnly: true,
 	}),
 	Describe[LinkRequest, IdentityAnswer](Operation{
-		Name: "link", Summary: "Link a user of a channel to a subject",
+		Name: "link", Summary: "Link a user of a channel to a subject", Needs: TheOwner,
 		Command: "identity link", Example: "telegram:123456 acct:42", Admin: true,
 	}),
 	Describe[UnlinkRequest, IdentityAnswer](Operation{
-		Name: "unlink", Summary: "Remove the link of a user of a channel",
+		Name: "unlink", Summary: "Remove the link of a user of a channel", Needs: TheOwner,
 		Command: "identity unlink", Example: "telegram:123456", Admin: true,
 	}),
 	Describe[LinksRequest, LinksAnswer](Operation{
-		Name: "links", Summary: "List the links between users of channels and subjects",
+		Name: "links", Summary: "List the links between users of channels and subjects", Needs: TheOwner,
 		Command: "identity list", Admin: true, ReadOnly: true,
 	}),
 	Describe[CompressRequest, CompressAnswer](Operation{
@@ -147,7 +147,7 @@ var Operations = []*Operation{
 		Example: "--subject acct:42 acct:42", Admin: true, Long: true, People: true,
 	}),
 	Describe[CheckRequest, CheckAnswer](Operation{
-		Name: "check", Summary: "Compare the files with the index, and list problems in files",
+		Name: "check", Summary: "Compare the files with the index, and list problems in files", Needs: TheOwner,
 		Example: "--fix", Admin: true, Long: true,
 	}),
 	Describe[SyncRequest, SyncAnswer](Operation{
@@ -155,7 +155,7 @@ var Operations = []*Operation{
 		ReadOnly: true, Long: true,
 	}),
 	Describe[RebuildRequest, RebuildAnswer](Operation{
-		Name: "rebuild", Summary: "Rebuild the index from the files",
+		Name: "rebuild", Summary: "Rebuild the index from the files", Needs: TheOwner,
 		Admin: true, Long: true,
 	}),
 	Describe[StatusRequest, StatusAnswer](Operation{
@@ -167,7 +167,7 @@ var Operations = []*Operation{
 		ReadOnly: true, Programs: true, Always: true,
 	}),
 	Describe[EventsRequest, Event](Operation{
-		Name: "events", Summary: "Stream events as they happen",
+		Name: "events", Summary: "Stream events as they happen", Needs: TheOwner,
 		Admin: true, ReadOnly: true, Long: true, Stream: true,
 	}),
 }

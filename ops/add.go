@@ -32,18 +32,6 @@ type adding struct {
 	change func(*memory.Document, *memory.Revision) error
 }
 
-// mayAdd rejects anonymous callers and read-only daemons. It looks at the
-// request only.
-func (m *Memory) mayAdd(c Call) error {
-	switch {
-	case c.Scope.Subject == "":
-		return api.Errorf(api.NoSubject, "nobody cannot write").WithHint("say who asks in subject or external_key")
-	case m.Writer == nil:
-		return api.Errorf(api.Unavailable, "nothing can be written").WithHint("status says why")
-	}
-	return nil
-}
-
 // add changes a file and returns its new, complete content. Results for the
 // caller must pass through [memory.Document.For].
 func (m writing) add(ctx context.Context, c Call, a adding) (after *memory.Document, written vault.Written, err error) {

@@ -266,9 +266,9 @@ var aims = map[string]aim{
 	}},
 
 	"resolve": {sort: everybody, asks: one(fields{"external_key": "telegram:1"})},
-	"link":    {sort: everybody, asks: one(fields{"external_key": "slack:9", "subject": "bob"})},
-	"unlink":  {sort: everybody, asks: one(fields{"external_key": "telegram:1"})},
-	"links":   {sort: everybody, asks: one(fields{})},
+	"link":    {sort: keeps, asks: one(fields{"external_key": "slack:9", "subject": "bob"}), tells: true},
+	"unlink":  {sort: keeps, asks: one(fields{"external_key": "telegram:1"}), tells: true},
+	"links":   {sort: keeps, asks: one(fields{}), tells: true},
 
 	"compress": {sort: keeps, asks: one(fields{"dry_run": true}), tells: true},
 	"compact":  {sort: keeps, asks: one(fields{"dry_run": true}), tells: true},
@@ -300,12 +300,12 @@ var aims = map[string]aim{
 		}
 		return []asking{ask}
 	}},
-	"check":      {sort: everybody, asks: one(fields{}), tells: true},
+	"check":      {sort: keeps, asks: one(fields{}), tells: true},
 	"sync":       {sort: everybody, asks: one(fields{})},
-	"rebuild":    {sort: everybody, asks: one(fields{}), tells: true},
+	"rebuild":    {sort: keeps, asks: one(fields{}), tells: true},
 	"operations": {sort: everybody, asks: one(fields{})},
 	"status":     {sort: everybody, asks: func(*target) []asking { return []asking{{request: fields{}, whole: true}} }},
-	"events":     {sort: everybody, asks: one(fields{}), tells: true},
+	"events":     {sort: keeps, asks: one(fields{}), tells: true},
 }
 
 // summed returns requests for summaries that cite the entry. A public summary

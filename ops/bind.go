@@ -11,7 +11,6 @@ import (
 type binding struct {
 	request, answer reflect.Type
 
-	may    func(Call) error // rejects callers without the right to write; nil for an operation that reads
 	do     func(context.Context, Call, any) (any, error)
 	stream func(context.Context, Call, any, func(any) error) error
 }
@@ -30,18 +29,15 @@ func (m *Memory) Do(ctx context.Context, by api.Caller, req *api.Request) (any, 
 		ctx, cancel = context.WithTimeout(ctx, api.MaxAnswerTime)
 		defer cancel()
 	}
-	b := m.binding(op)
-	if b.may != nil && !m.Disabled {
-		if err := b.may(c); err != nil {
-			return nil, err
-		}
+	if err := m.permit(c, op); err != nil {
+		return nil, err
 	}
 	if fresh, ok := req.Value().(interface{ Waits() bool }); ok && fresh.Waits() {
 		if err := m.sync(ctx, &c); err != nil {
 			return nil, err
 		}
 	}
-	answer, err := b.do(ctx, c, req.Value())
+	answer, err := m.binding(op).do(ctx, c, req.Value())
 	if err != nil && ctx.Err() != nil {
 		return nil, api.Errorf(api.Unavailable, "%s took too long", op.Name)
 	}
@@ -55,6 +51,9 @@ func (m *Memory) Stream(ctx context.Context, by api.Caller, req *api.Request) (r
 	err error) {
 	c, err := m.call(by)
 	if err != nil {
+		return nil, err
+	}
+	if err := m.permit(c, req.Operation()); err != nil {
 		return nil, err
 	}
 	return func(send func(any) error) error {
@@ -73,23 +72,23 @@ func (m *Memory) bind() map[string]binding {
 		"load":                  bindFunc(r.loadOp),
 		"context":               bindFunc(r.context),
 		"todos":                 bindFunc(r.todos),
-		"todo":                  bindFunc(w.todo).ifMay(m.mayWrite),
+		"todo":                  bindFunc(w.todo),
 		"complete":              bindFunc(r.complete),
-		"note":                  bindFunc(w.note).ifMay(m.mayAdd),
-		"capture":               bindFunc(w.capture).ifMay(m.mayAdd),
+		"note":                  bindFunc(w.note),
+		"capture":               bindFunc(w.capture),
 		"remember":              bindFunc(w.remember),
-		"forget":                bindFunc(w.forget).ifMay(m.mayWrite),
-		"session":               bindFunc(w.session).ifMay(m.mayAdd),
-		"edit":                  bindFunc(w.edit).ifMay(m.mayWrite),
-		"write":                 bindFunc(w.write).ifMay(m.mayWrite),
-		"profile":               bindFunc(w.profile).ifMay(m.mayWrite),
-		"project":               bindFunc(w.project).ifMay(m.mayWrite),
-		"item_put":              bindFunc(w.itemPut).ifMay(m.mayAdd),
+		"forget":                bindFunc(w.forget),
+		"session":               bindFunc(w.session),
+		"edit":                  bindFunc(w.edit),
+		"write":                 bindFunc(w.write),
+		"profile":               bindFunc(w.profile),
+		"project":               bindFunc(w.project),
+		"item_put":              bindFunc(w.itemPut),
 		"item_get":              bindFunc(w.itemGet),
 		"item_list":             bindFunc(w.itemList),
-		"item_delete":           bindFunc(w.itemDelete).ifMay(m.mayWrite),
-		"item_delete_namespace": bindFunc(w.itemDeleteNamespace).ifMay(m.mayWrite),
-		"item_visibility":       bindFunc(w.itemVisibility).ifMay(m.mayWrite),
+		"item_delete":           bindFunc(w.itemDelete),
+		"item_delete_namespace": bindFunc(w.itemDeleteNamespace),
+		"item_visibility":       bindFunc(w.itemVisibility),
 		"resolve":               bindFunc(w.resolve),
 		"link":                  bindFunc(w.link),
 		"unlink":                bindFunc(w.unlink),
@@ -99,7 +98,7 @@ func (m *Memory) bind() map[string]binding {
 		"undo":                  bindFunc(w.undo),
 		"compact":               bindFunc(w.compact),
 		"restore":               bindFunc(w.restore),
-		"wipe_subject":          bindFunc(w.wipeSubject).ifMay(m.mayWrite),
+		"wipe_subject":          bindFunc(w.wipeSubject),
 		"check":                 bindFunc(w.check),
 		"sync":                  bindFunc(w.syncOp),
 		"rebuild":               bindFunc(w.rebuild),
@@ -127,12 +126,6 @@ func bindFunc[Request, Answer any](f func(context.Context, Call, *Request) (*Ans
 			return redacted(answer), nil
 		},
 	}
-}
-
-// ifMay returns the binding of an operation that may rejects for some callers.
-func (b binding) ifMay(may func(Call) error) binding {
-	b.may = may
-	return b
 }
 
 // bindStream returns the binding of a function whose answer is a stream of parts.

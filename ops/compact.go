@@ -14,11 +14,8 @@ import (
 
 // compact plans and runs compaction. The plans contain the text of all files.
 func (m writing) compact(ctx context.Context, c Call, r *api.CompactRequest) (*api.CompactAnswer, error) {
-	switch {
-	case !c.Whole:
-		return nil, api.Errorf(api.Forbidden, "making room is for the owner, in private")
-	case m.Compactor == nil:
-		return nil, cannotWrite()
+	if m.Compactor == nil {
+		return nil, errNoWriter
 	}
 	if !r.DryRun {
 		back, err := m.Turn.Take(ctx)
@@ -58,10 +55,6 @@ func tidyError(err error) error {
 	return api.Errorf(api.Unavailable, "%v", err)
 }
 
-func cannotWrite() *api.Error {
-	return api.Errorf(api.Unavailable, "nothing can be written to files").WithHint("status says why")
-}
-
 // restore moves an archived entry back to its original file.
 func (m writing) restore(ctx context.Context, c Call, r *api.RestoreRequest) (*api.RestoreAnswer, error) {
 	switch {
@@ -70,7 +63,7 @@ func (m writing) restore(ctx context.Context, c Call, r *api.RestoreRequest) (*a
 	case r.ID == "":
 		return nil, api.Errorf(api.Invalid, "id is needed").WithHint("search with include_archived finds it")
 	case m.Compactor == nil:
-		return nil, cannotWrite()
+		return nil, errNoWriter
 	}
 	id, err := m.archived(ctx, c, r.ID)
 	if err != nil {
@@ -161,11 +154,8 @@ const minCutoff = 24 * time.Hour
 // compress summarizes old sessions and daily notes and thereby removes them
 // from the recent files.
 func (m writing) compress(ctx context.Context, c Call, r *api.CompressRequest) (*api.CompressAnswer, error) {
-	switch {
-	case !c.Whole:
-		return nil, api.Errorf(api.Forbidden, "summing up is for the owner, in private")
-	case m.Compress == nil:
-		return nil, api.Errorf(api.Unavailable, "nothing can be written").WithHint("status says why")
+	if m.Compress == nil {
+		return nil, errNoWriter
 	}
 	var cutoff time.Duration
 	if r.Cutoff != "" {

@@ -88,10 +88,6 @@ func TestCompress(t *testing.T) {
 		return ""
 	}
 	before := files()
-	_, err := ask(Call{}, api.CompressRequest{DryRun: true})
-	if got := code(err); got != api.Forbidden {
-		t.Errorf("not the owner: %s", got)
-	}
 	for _, cutoff := range []string{"soon", "23h", "-48h", "0d", "2026-02-05"} {
 		_, err := ask(owner, api.CompressRequest{Cutoff: cutoff})
 		if got := code(err); got != api.Invalid {

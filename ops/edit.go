@@ -178,8 +178,12 @@ func (m writing) hashAfter(c Call, file vault.File, data []byte) (string, error)
 		return "", err
 	}
 	doc := next.For(c.View)
-	if doc == nil {
+	switch {
+	case doc == nil:
 		return "", notFound("file", file.Path)
+	case !m.mayChangeFile(c, doc):
+		return "", api.Errorf(api.Forbidden, "the new text would count as written by another author").
+			WithHint("keep the attribute written_by of each entry")
 	}
 	return hashOf(doc, doc.Shown(c.View)), nil
 }

@@ -10,8 +10,41 @@ import (
 	"github.com/memwatchd/memwatchd/vault"
 )
 
+// errNoWriter reports that the daemon does not write to files.
+var errNoWriter = api.Errorf(api.Unavailable, "nothing can be written").WithHint("status says why")
+
+// permit rejects callers that do not meet the needs of an operation. It looks at
+// the request only.
+func (m *Memory) permit(c Call, op *api.Operation) error {
+	switch {
+	case op.Needs == api.TheOwner && !c.Whole:
+		return api.Errorf(api.Forbidden, "%s is for the owner, in private", op.Name).
+			WithHint("use the owner's socket, without subject and context")
+	case op.Needs == api.Someone && !m.Disabled:
+		return m.mayAdd(c)
+	case op.Needs == api.InPrivate && !m.Disabled:
+		err := m.mayWrite(c)
+		if op.Admin && errors.Is(err, errNoWriter) {
+			return nil // administration has writers of its own
+		}
+		return err
+	}
+	return nil
+}
+
+// mayAdd rejects anonymous callers and read-only daemons.
+func (m *Memory) mayAdd(c Call) error {
+	switch {
+	case c.Scope.Subject == "":
+		return api.Errorf(api.NoSubject, "nobody cannot write").WithHint("say who asks in subject or external_key")
+	case m.Writer == nil:
+		return errNoWriter
+	}
+	return nil
+}
+
 // mayWrite rejects callers that may not change existing text: anonymous callers
-// and callers outside a private context. It looks at the request only.
+// and callers outside a private context.
 func (m *Memory) mayWrite(c Call) error {
 	if c.Scope.Subject != "" && c.Scope.Context != memory.Private {
 		return api.Errorf(api.Forbidden, "what is there is changed in a private context only")

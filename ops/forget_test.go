@@ -343,9 +343,9 @@ func TestForgetChangedJustNow(t *testing.T) {
 // TestForgetBesideOthers checks that exactly the listed entry is removed if
 // unreadable text of other subjects stands before or after it.
 func TestForgetBesideOthers(t *testing.T) {
-	const path, theirs = "2026-02-05/cli.md", "- theirs: 555 <!-- visibility=private_only -->\n"
-	before := "# Day\n\n" + theirs + "- one: 555\n" + theirs + "- two: 555\n- three: 555\n" + theirs + "\n## More\n\n" + theirs + "- four: 555\n\nfive: 555\n"
-	for word, gone := range map[string]string{"one": "- one: 555\n", "two": "- two: 555\n", "three": "- three: 555\n", "four": "- four: 555\n", "five": "\nfive: 555\n"} {
+	const path, theirs, by = "2026-02-05/cli.md", "- theirs: 555 <!-- visibility=private_only -->\n", " <!-- written_by=bob -->\n"
+	before := "# Day\n\n" + theirs + "- one: 555" + by + theirs + "- two: 555" + by + "- three: 555" + by + theirs + "\n## More\n\n" + theirs + "- four: 555" + by + "\nfive: 555" + by
+	for word, gone := range map[string]string{"one": "- one: 555" + by, "two": "- two: 555" + by, "three": "- three: 555" + by, "four": "- four: 555" + by, "five": "\nfive: 555" + by} {
 		d, _ := forgetter(t, map[string]string{path: before})
 		bob, private := "bob", "private"
 		c, err := d.memory.call(api.Caller{Scope: api.Scope{Subject: &bob, Context: &private}})
@@ -401,12 +401,12 @@ func TestForgetLeavesGoneFilesOfOthers(t *testing.T) {
 // others.
 func TestForgetNoteBesideOthers(t *testing.T) {
 	const path = "2026-02-05/cli.md"
-	before := "# Day\n\n- tea\n\n## 10:30 AM - Phones\n\n- ours: 555\n- theirs: 555 <!-- visibility=private_only -->\n"
+	before := "# Day\n\n- tea\n\n## 10:30 AM - Phones\n\n- ours: 555 <!-- written_by=bob -->\n- theirs: 555 <!-- visibility=private_only -->\n"
 	d, _ := forgetter(t, map[string]string{path: before})
 	c := d.callAs(t, "bob", "private")
 	ids, token := d.list(t, c, "ours: 555")
 	if _, err := d.memory.writing().forget(t.Context(), c, &api.ForgetRequest{IDs: ids, Token: token}); err != nil {
 		t.Fatal(err)
 	}
-	d.want(t, path, strings.Replace(before, "- ours: 555\n", "", 1))
+	d.want(t, path, strings.Replace(before, "- ours: 555 <!-- written_by=bob -->\n", "", 1))
 }

@@ -89,7 +89,7 @@ func (m writing) changeLinks(ctx context.Context, c Call, key string,
 		return &api.IdentityAnswer{ExternalKey: key, Aliases: []string{}, Disabled: true}, nil
 	}
 	if m.Writer == nil {
-		return nil, api.Errorf(api.Unavailable, "nothing can be written").WithHint("status says why")
+		return nil, errNoWriter
 	}
 	unsound := func(err error) error {
 		return api.Errorf(api.Conflict, "%v", err).WithHint("mend the file of links, then try again")

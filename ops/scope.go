@@ -1,6 +1,7 @@
 package ops
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/memwatchd/memwatchd/api"
@@ -116,11 +117,11 @@ type Call struct {
 	start     time.Time
 }
 
-// identity identifies the caller by subject, context and listener.
+// identity identifies the caller by subject, privacy of the context and listener.
 func (c Call) identity() string {
 	name := ""
 	if c.Fixed != nil {
 		name = c.Fixed.Name
 	}
-	return c.Scope.Subject + "\n" + c.Scope.Context.String() + "\n" + name
+	return fmt.Sprintf("%s\n%t\n%s", c.Scope.Subject, c.View.Private(), name)
 }

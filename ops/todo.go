@@ -21,7 +21,7 @@ func (m writing) todo(ctx context.Context, c Call, r *api.TodoRequest) (*api.Tod
 		return &api.TodoAnswer{Changed: []api.TodoPlace{}, Left: []api.Skipped{}, DryRun: r.DryRun, Disabled: true}, nil
 	}
 	if m.Todos == nil {
-		return nil, api.Errorf(api.Unavailable, "nothing can be written").WithHint("status says why")
+		return nil, errNoWriter
 	}
 	if plan && !c.Whole { // the plan depends on the tasks of all subjects
 		return nil, api.Errorf(api.Forbidden, "the plan is for the owner, in private").

@@ -98,7 +98,7 @@ func TestOperationsTellWhatIsRefused(t *testing.T) {
 		hasNot  []string
 	}{
 		{nil, "owner", "private", []string{"search", "note", "todo", "forget", "compact", "status", "operations", "events"}, nil},
-		{nil, "acct:42", "private", []string{"search", "note", "todo", "forget", "check"}, []string{"compact", "undo"}},
+		{nil, "acct:42", "private", []string{"search", "note", "todo", "forget", "restore"}, []string{"compact", "undo", "check", "links", "events", "rebuild"}},
 		{nil, "owner", "public", []string{"search", "note", "session", "item_put"}, []string{"todo", "remember", "forget", "edit", "compact", "undo", "item_delete"}},
 		{nil, "", "private", []string{"search", "get"}, []string{"note", "todo", "remember"}},
 		{&api.Fixed{Subject: "acct:42"}, "acct:42", "unknown", []string{"search", "note", "resolve", "status", "operations"}, []string{"todo", "check", "links", "events"}},

@@ -46,14 +46,11 @@ type Change struct {
 	Before, After index.FileInfo `json:"-"`
 }
 
-// events sends a caller the events of the files that it can read. The owner
-// also receives events of the memory as a whole.
+// events sends the events of the memory, and of the files that the caller can
+// read.
 func (m writing) events(ctx context.Context, c Call, _ *api.EventsRequest, send func(any) error) error {
 	return m.Keeper.Subscribe(ctx, func(change Change) error {
 		if change.Before.Path == "" && change.After.Path == "" {
-			if !c.Whole && change.Event.Event != api.Listening {
-				return nil
-			}
 			return send(change.Event)
 		}
 		if err := m.look(&c); err != nil { // permissions may have changed

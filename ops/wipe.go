@@ -30,6 +30,8 @@ func (m writing) wipeSubject(ctx context.Context, c Call, r *api.WipeRequest) (*
 		return answer, nil
 	}
 	switch {
+	case m.Writer == nil:
+		return nil, errNoWriter
 	case r.Confirm != c.Scope.Subject:
 		return nil, api.Errorf(api.Invalid, "confirm: %q is not the subject that is asked for", r.Confirm).
 			WithHint("name the same one in subject and in confirm")

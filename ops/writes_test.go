@@ -309,10 +309,11 @@ func TestWriteBusy(t *testing.T) {
 // caller's writes do not depend on unreadable text in the file, and that this
 // text stays.
 func TestWritesAsIfTheRestDidNotExist(t *testing.T) {
-	const secret = " <!-- visibility=private_only -->"
+	const secret, by = " <!-- visibility=private_only -->", " <!-- written_by=acct:42 -->"
 	const path = "2026-02-04/cli.md"
-	all := "---\nsummary: s\n---\n\n# Day\n\n- secret one" + secret + "\n- for all\n- secret two" + secret + "\n- for all too\n\n## Secret\n\nsecret words" + secret + "\n\n## Tasks\n\n- [ ] buy milk\n\n<private>\n\nsecret end\n\n</private>\n"
-	some := "---\nsummary: s\n---\n\n# Day\n\n- for all\n- for all too\n\n## Tasks\n\n- [ ] buy milk\n"
+	const front = "---\nsummary: s\nwritten_by: acct:42\n---\n\n# Day\n\n"
+	all := front + "- secret one" + secret + "\n- for all" + by + "\n- secret two" + secret + "\n- for all too" + by + "\n\n## Secret\n\nsecret words" + secret + "\n\n## Tasks\n\n- [ ] buy milk" + by + "\n\n<private>\n\nsecret end\n\n</private>\n"
+	some := front + "- for all" + by + "\n- for all too" + by + "\n\n## Tasks\n\n- [ ] buy milk" + by + "\n"
 	edit := func(from, to string) string {
 		return fmt.Sprintf(`{"path": %q, "old_text": %q, "new_text": %q, "subject": "acct:42", "context": "private"}`, path, from, to)
 	}
@@ -325,16 +326,16 @@ func TestWritesAsIfTheRestDidNotExist(t *testing.T) {
 	a, b := with.disk(t), without.disk(t)
 	for _, steps := range [][][2]string{
 		{{"edit", edit("milk", "bread")}, {"get", get}},
-		{{"edit", edit("- for all\n- for all too", "- for one")}, {"get", get}},
-		{{"edit", edit("secret", "open")}, {"edit", edit("secret one", "open")}, {"edit", edit("for all", "x")}},
-		{{"edit", edit("# Day\n", "# Another\n\nwords\n")}, {"edit", edit("words\n\n", "")}, {"get", get}},
+		{{"edit", edit("- for all"+by+"\n- for all too", "- for one")}, {"get", get}},
+		{{"edit", edit("secret", "open")}, {"edit", edit("secret one", "open")}, {"edit", edit("for all", "x")}, {"edit", edit("for all too"+by, "for all too")}},
+		{{"edit", edit("# Day\n", "# Another\n\nwords"+by+"\n")}, {"edit", edit("words"+by+"\n\n", "")}, {"get", get}},
 		{{"edit", edit("## Tasks\n\n- [ ] buy milk", "the end")}, {"get", get}},
 		{{"edit", edit("buy milk", "buy milk <private>")}, {"edit", edit("buy milk", "x"+secret)}},
 		{{"edit", edit("summary: s", "summary: t")}, {"edit", edit("summary: s\n", "summary: t\nsubject_id: acct:42\n")}, {"get", get}},
 		{{"edit", edit("summary: s", "visibility: private_only")}, {"edit", edit("- for all too\n\n", "- for all too\n")}, {"get", get}},
-		{{"get", get}, {"write", write("- all\n- is\n- new\n", "$hash")}, {"get", get}},
-		{{"get", get}, {"write", write("---\nsummary: s\n---\n\nwords\n", "$hash")}, {"get", get}, {"write", write("---\nsummary: s\n---\n\nmore\n\nwords\n", "$hash")}},
-		{{"get", get}, {"write", write("", "$hash")}, {"write", write("\n\n", "$hash")}, {"write", write("a\x00", "$hash")}, {"write", write("\n\nb\n\n", "$hash")}, {"get", get}},
+		{{"get", get}, {"write", write("- all"+by+"\n- is"+by+"\n- new"+by+"\n", "$hash")}, {"get", get}},
+		{{"get", get}, {"write", write("---\nsummary: s\nwritten_by: acct:42\n---\n\nwords"+by+"\n", "$hash")}, {"get", get}, {"write", write("---\nsummary: s\nwritten_by: acct:42\n---\n\nmore"+by+"\n\nwords"+by+"\n", "$hash")}},
+		{{"get", get}, {"write", write("", "$hash")}, {"write", write("\n\n", "$hash")}, {"write", write("a\x00", "$hash")}, {"write", write("\n\nb"+by+"\n\n", "$hash")}, {"get", get}},
 		{{"write", write("x", "")}, {"write", write("x", "1234")}},
 	} {
 		for d, text := range map[*diskCase]string{a: all, b: some} {
@@ -380,7 +381,7 @@ func TestWritesAsIfTheRestDidNotExist(t *testing.T) {
 // why it is not changed.
 func TestWriteRefused(t *testing.T) {
 	const path = "2026-02-04/cli.md"
-	d := readOpsCase(t, &txtar.Archive{Files: []txtar.File{{Name: path, Data: []byte("- a\n")}}}).disk(t)
+	d := readOpsCase(t, &txtar.Archive{Files: []txtar.File{{Name: path, Data: []byte("---\nwritten_by: acct:42\n---\n- a <!-- written_by=acct:42 -->\n")}}}).disk(t)
 	if err := os.Link(filepath.Join(d.dir, path), filepath.Join(t.TempDir(), "other")); err != nil {
 		t.Skipf("no hard links here: %v", err)
 	}

@@ -138,6 +138,7 @@ type Config struct {
 
 	IPC struct {
 		Listeners      []Listener    `yaml:"listeners" doc:"Sockets to listen on. If empty: the owner's socket, <name>.sock in $XDG_RUNTIME_DIR/memwatchd. Each entry has the keys"`
+		ServerUIDs     []int         `yaml:"server_uids" doc:"IDs of users whose daemons the commands trust, in addition to your own user and root"`
 		SyncTimeout    time.Duration `yaml:"sync_timeout" default:"2s" min:"0s" max:"1m" doc:"Maximum time that a request waits until earlier changes are indexed"`
 		MaxRequest     size          `yaml:"max_request" default:"1MiB" min:"1KiB" max:"64MiB" doc:"Maximum size of a request"`
 		MaxHeader      size          `yaml:"max_header" default:"16KiB" min:"1KiB" max:"1MiB" doc:"Maximum size of a request header"`
@@ -334,7 +335,7 @@ func (l *Listener) Endpoint(rate float64) (ipc.Endpoint, error) {
 		e.Token = strings.TrimSpace(string(token))
 	}
 	if l.Subject != "" || l.Context != "" || len(l.Operations) > 0 {
-		e.Fixed = &api.Fixed{Subject: l.Subject, Context: l.Context, Operations: l.Operations}
+		e.Fixed = &api.Fixed{Name: strings.TrimSuffix(filepath.Base(e.Name()), ".sock"), Subject: l.Subject, Context: l.Context, Operations: l.Operations}
 	}
 	return e, nil
 }
