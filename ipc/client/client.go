@@ -17,6 +17,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"time"
 
@@ -45,7 +46,12 @@ type Client struct {
 	Socket  string    // of the daemon; empty for the default one
 	Scope   api.Scope // default for requests that leave the caller or the context open
 	AsOwner bool      // missing scope fields default to the owner and a private context
-	Starter string    // command that starts the daemon, for the error without one; empty: memwatchd serve
+
+	// ServerUIDs are the users whose daemons the client trusts, besides its own
+	// user and root. The client sends nothing to a daemon of any other user.
+	ServerUIDs []int
+
+	Starter string // command that starts the daemon, for the error without one; empty: memwatchd serve
 }
 
 // Do executes an operation and returns the answer in its wire format. A failure
@@ -106,7 +112,15 @@ func (c *Client) send(ctx context.Context, req *api.Request) (*http.Response, er
 	transport := &http.Transport{
 		DisableKeepAlives: true, // one connection per request: cheap, and none is left open
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-			return (&net.Dialer{Timeout: 5 * time.Second}).DialContext(ctx, "unix", socket)
+			conn, err := (&net.Dialer{Timeout: 5 * time.Second}).DialContext(ctx, "unix", socket)
+			if err != nil {
+				return nil, err
+			}
+			if err := c.checkServer(conn.(*net.UnixConn)); err != nil {
+				conn.Close()
+				return nil, err
+			}
+			return conn, nil
 		},
 	}
 	res, err := transport.RoundTrip(r)
@@ -116,6 +130,8 @@ func (c *Client) send(ctx context.Context, req *api.Request) (*http.Response, er
 			cmp.Or(c.Starter, "memwatchd serve"))
 	case errors.Is(err, fs.ErrPermission):
 		return nil, fmt.Errorf("%w on %s: %w, the socket is another user's", ErrNoDaemon, socket, fs.ErrPermission)
+	case errors.Is(err, errForeign):
+		return nil, fmt.Errorf("%w on %s: %w", ErrNoDaemon, socket, errForeign)
 	case err != nil:
 		return nil, fmt.Errorf("%s: %w", req.Operation().Name, err)
 	case res.StatusCode == http.StatusOK:
@@ -127,4 +143,20 @@ func (c *Client) send(ctx context.Context, req *api.Request) (*http.Response, er
 		return nil, fmt.Errorf("%s: the daemon answers %s", req.Operation().Name, res.Status)
 	}
 	return nil, failure.Error
+}
+
+// errForeign reports a daemon that the client does not trust.
+var errForeign = errors.New("another user listens there; if you trust that user's daemon, add the user ID to ipc.server_uids")
+
+// checkServer returns an error unless the other end of a connection belongs to
+// the caller, to root, or to a user in ServerUIDs.
+func (c *Client) checkServer(conn *net.UnixConn) error {
+	uid, err := serverUID(conn)
+	if err != nil {
+		return err
+	}
+	if uid == os.Getuid() || uid == 0 || slices.Contains(c.ServerUIDs, uid) {
+		return nil
+	}
+	return errForeign
 }

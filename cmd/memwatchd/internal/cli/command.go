@@ -353,7 +353,7 @@ func (g *Globals) Connect(cmd *cobra.Command) (*config.Config, *client.Client, e
 		}
 		c = config.Default() // the socket is known despite the invalid configuration
 	}
-	client := &client.Client{Socket: cmp.Or(g.Socket, c.Socket()), AsOwner: true, Starter: g.Config.Command("serve")}
+	client := &client.Client{Socket: cmp.Or(g.Socket, c.Socket()), AsOwner: true, ServerUIDs: c.IPC.ServerUIDs, Starter: g.Config.Command("serve")}
 	if cmd.Flags().Changed("subject") {
 		client.Scope.Subject = &g.Subject
 	}

@@ -206,6 +206,9 @@ func newExamination(ctx context.Context, g *cli.Globals, tryWrite bool) *examina
 // requestReports requests status and check from the daemon.
 func (e *examination) requestReports(ctx context.Context) {
 	client := &client.Client{Socket: e.socket, AsOwner: true}
+	if e.config != nil {
+		client.ServerUIDs = e.config.IPC.ServerUIDs
+	}
 	answer, err := callWithin(ctx, statusTime, func(ctx context.Context) (*api.StatusAnswer, error) {
 		return client.Status(ctx, api.StatusRequest{})
 	})

@@ -77,7 +77,7 @@ var libraries = map[string][]string{
 	"github.com/spf13/":                {"app", "cli", "setup", "doctor", "hook"},
 	"github.com/tailscale/":            {"agents"},
 	"github.com/yuin/goldmark":         {"memory"},
-	"go.etcd.io/bbolt/":               {"index"},
+	"go.etcd.io/bbolt/":                {"index"},
 	"golang.org/x/sync/errgroup":       {"index", "ipc", "daemon"},
 	"golang.org/x/sys/unix":            {"vault", "watcher", "ipc", "daemon", "setup", "doctor"},
 	"golang.org/x/term":                {"term"},

@@ -319,7 +319,7 @@ func (s *serviceCommand) systemdVersion(ctx context.Context) (int, error) {
 func (s *serviceCommand) checkServing(ctx context.Context, c *config.Config, daemon *service.Service) error {
 	short, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	client := &client.Client{Socket: c.Socket(), AsOwner: true}
+	client := &client.Client{Socket: c.Socket(), AsOwner: true, ServerUIDs: c.IPC.ServerUIDs}
 	status, err := client.Status(short, api.StatusRequest{})
 	if err != nil || status.Status == nil {
 		return nil

@@ -1,0 +1,26 @@
+package client
+
+import (
+	"net"
+	"syscall"
+)
+
+// serverUID returns the user that listens on the other end of a connection.
+func serverUID(conn *net.UnixConn) (uid int, err error) {
+	raw, err := conn.SyscallConn()
+	if err != nil {
+		return 0, err
+	}
+	var cred *syscall.Ucred
+	var failed error
+	err = raw.Control(func(fd uintptr) {
+		cred, failed = syscall.GetsockoptUcred(int(fd), syscall.SOL_SOCKET, syscall.SO_PEERCRED)
+	})
+	if err == nil {
+		err = failed
+	}
+	if err != nil {
+		return 0, err
+	}
+	return int(cred.Uid), nil
+}
